@@ -1,0 +1,55 @@
+# Every target sets up what it needs in .venv; nothing but Python >= 3.11 and make is assumed.
+# Paths are relative to this folder, so its own path may contain spaces.
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -n auto
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format bench clean
+.DELETE_ON_ERROR:
+.PRECIOUS: $(VENV)/.stamp-%
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.stamp-plot  ## learn kernel weights on a real multi-view task, under a minute
+	@$(BIN)/kernelweave demo
+
+# one BLAS thread a process: the tests already run one process a core
+test: export OMP_NUM_THREADS := 1
+test: $(VENV)/.stamp-test  ## run the tests, the docstring examples and the README
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-slow: export OMP_NUM_THREADS := 1
+test-slow: $(VENV)/.stamp-test  ## run the tests that take long
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
+
+lint: $(VENV)/.stamp-lint  ## ruff check, ruff format --check, mypy
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+format: $(VENV)/.stamp-lint  ## fix what ruff can fix, and format
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(VENV)/.stamp-bench  ## run every benchmarks/bench_*.py
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+clean:  ## remove the environment, the caches and what the demo wrote
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png
+	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# the environment with one extra installed; done anew only when pyproject.toml changes
+$(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
+	@echo "Installing kernelweave[$*] in $(VENV) (once; this may take a minute or two)"
+	@$(PIP) install --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.stamp-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernelweave needs Python 3.11 or later, this is " + sys.version.split()[0] + ": try make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@

@@ -1,0 +1,36 @@
+"""Problems the benchmarks run on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
+
+
+def data_folder() -> Path:
+    """Where the real data sets are: KERNELWEAVE_DATA, or shared/data beside the project."""
+    named = os.environ.get("KERNELWEAVE_DATA")
+    return Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def mnist_odd_even(n: int, n_kernels: int = 50, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Figure 7 of the lp-norm paper: Gaussian kernels with 2 sigma^2 = 1.2^0 .. 1.2^(M-1).
+
+    Odd against even digits of MNIST (pixels in [0, 1]), variance-normalised matrices.
+
+    Returns
+    -------
+    Ks : ndarray of shape (n_kernels, n, n)
+    y : ndarray of shape (n,)
+    """
+    with np.load(data_folder() / "mnist.npz", allow_pickle=False) as file:
+        rows = np.random.default_rng(seed).permutation(len(file["y"]))[:n]
+        X, y = file["X"][rows].astype(np.float64) / 255.0, np.where(file["y"][rows] % 2, 1.0, -1.0)
+    distances = euclidean_distances(X, squared=True)
+    Ks = np.empty((n_kernels, n, n))
+    for m in range(n_kernels):
+        np.exp(distances / -(1.2**m), out=Ks[m])
+        Ks[m] /= Ks[m].diagonal().mean() - Ks[m].mean()
+    return Ks, y

@@ -1,0 +1,71 @@
+"""kernelweave: multiple kernel learning for scikit-learn.
+
+Many kernels in, one trustworthy model out: learn a predictor and, at the same time, which
+kernels (views, feature groups, bandwidths, sensors) matter.
+
+Names are imported when they are first used, so ``import kernelweave`` itself loads nothing.
+
+Examples
+--------
+>>> import kernelweave as kw
+>>> kw.__version__
+'0.1.0'
+>>> "MKLClassifier" in dir(kw)
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from . import estimators, gram, inspection, kernels, losses, regularizers, solvers
+    from .estimators import MKLClassifier, MKLOneClass, MKLRegressor
+    from .gram import KernelStack
+    from .regularizers import LpNorm, Uniform
+
+__all__ = [
+    "KernelStack",
+    "LpNorm",
+    "MKLClassifier",
+    "MKLOneClass",
+    "MKLRegressor",
+    "Uniform",
+    "__version__",
+    "estimators",
+    "gram",
+    "inspection",
+    "kernels",
+    "losses",
+    "regularizers",
+    "solvers",
+]
+
+#: public name -> the submodule that defines it
+_EXPORTS = {
+    "MKLClassifier": "estimators",
+    "MKLRegressor": "estimators",
+    "MKLOneClass": "estimators",
+    "KernelStack": "gram",
+    "LpNorm": "regularizers",
+    "Uniform": "regularizers",
+}
+
+_SUBMODULES = frozenset({"estimators", "gram", "inspection", "kernels", "losses", "regularizers", "solvers"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)
+    if name in _EXPORTS:
+        value = getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
+        globals()[name] = value  # the next access does not come through here
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,64 @@
+"""Names to parts: how strings such as ``"hinge"`` or ``"lp"`` find their class.
+
+A part (loss, regulariser, kernel, Gram engine, solver) is one class in one file, exported
+from its package. ``Registry`` collects the exported classes of a package, so that tests,
+documentation and ``"auto"`` see a new part as soon as it is exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+class Registry(Mapping[str, type]):
+    """The parts of one kind, by name.
+
+    Parameters
+    ----------
+    kind : str
+        What the parts are, for error messages ("loss", "regularizer", ...).
+    classes : iterable of type
+        Classes carrying a ``name`` attribute.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import LOSSES
+    >>> sorted(LOSSES)[0]
+    'eps_insensitive'
+    """
+
+    def __init__(self, kind: str, classes: tuple[type, ...]) -> None:
+        self.kind = kind
+        self._parts = {cls.name: cls for cls in classes}  # type: ignore[attr-defined]
+
+    def __getitem__(self, name: str) -> type:
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def resolve(self, spec: Any, base: type, argument: str | None = None) -> Any:
+        """Return `spec` itself if it is a part, or the default part of that name.
+
+        Parameters
+        ----------
+        spec : str or part
+            The user's choice.
+        base : type
+            The class every part of this kind derives from.
+        argument : str, optional
+            The estimator parameter to name in the error; defaults to the kind.
+        """
+        if isinstance(spec, base):
+            return spec
+        if isinstance(spec, str) and spec in self._parts:
+            return self._parts[spec]()
+        known = ", ".join(repr(name) for name in sorted(self._parts))
+        raise ValueError(
+            f"{argument or self.kind}={spec!r} is not a {self.kind}: "
+            f"pass one of {known}, or a {base.__name__} object."
+        )

@@ -1,0 +1,328 @@
+"""What the MKL estimators share: validation, the Gram matrices, solving, predictions."""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing, check_array, check_X_y
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .._threads import blas_threads_for
+from .._typing import FloatArray, IntArray
+from ..gram import Dictionary, FeatureSource, KernelSource, KernelStack, StackSource, parse_memory
+from ..kernels import resolve_kernels
+from ..losses import LOSSES, Loss
+from ..regularizers import REGULARIZERS, Regularizer
+from ..solvers import Problem, leave_one_out
+from ..solvers.base import MKLSolver, Solution
+from ..solvers.multiple import choose_solver
+from ._progress import CallbackSupportMixin, Progress
+
+#: what columns of plain numbers can feed
+NUMBERS = {"numeric", "any", "index"}
+
+
+#: scikit-learn's word for data without targets
+NO_TARGET = "no_validation"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One model to train: its problem, and the training rows it sees (None: all)."""
+
+    title: str
+    problem: Problem
+    rows: IntArray | None = None
+
+
+class Model(NamedTuple):
+    """A trained model, on all training rows."""
+
+    solution: Solution
+    alpha: FloatArray  # (n, c)
+    margins: FloatArray  # (n_rows, c), leave-one-out predictions; empty when not asked for
+
+
+class BaseMKL(CallbackSupportMixin, BaseEstimator):
+    """Parameters and machinery of the MKL estimators; see the subclasses."""
+
+    def __init__(
+        self,
+        *,
+        kernels: Any,
+        loss: str | Loss,
+        regularizer: str | Regularizer,
+        C: Any,
+        normalize: str | None,
+        solver: str | MKLSolver,
+        gram: str,
+        tol: float,
+        max_iter: int,
+        memory_limit: int | str | None,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizer = regularizer
+        self.C = C
+        self.normalize = normalize
+        self.solver = solver
+        self.gram = gram
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- validation ---------------------------------------------------------------------------
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._precomputed
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.three_d_array = self._precomputed
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_positive("tol", self.tol)
+        check_positive("max_iter", self.max_iter)
+        if self.C is not None:
+            check_positive("C", self.C)
+        if self.gram not in ("auto", "dense"):
+            raise ValueError(f"gram={self.gram!r} is not a Gram engine: pass 'auto' or 'dense'.")
+
+    def _resolve_loss(self, tasks: tuple[str, ...]) -> Loss:
+        loss = LOSSES.resolve(self.loss, Loss, "loss")
+        if loss.task not in tasks:
+            fitting = ", ".join(
+                repr(name) for name, cls in LOSSES.items() if getattr(cls, "task", "") in tasks
+            )
+            raise ValueError(f"loss={self.loss!r} is not for {type(self).__name__}: use one of {fitting}.")
+        return loss
+
+    def _validate(self, X: Any, y: Any = NO_TARGET, reset: bool = True, **y_options: Any) -> tuple[Any, Any]:
+        """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
+        if self._precomputed:
+            return self._validate_stack(X, y, reset, **y_options)
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
+        options["ensure_min_samples"] = 2 if reset else 1
+        valid = validate_data(self, X, y, reset=reset, **options, **y_options)
+        if y is not NO_TARGET:
+            valid, y = valid
+        return (X if hasattr(X, "iloc") else valid), y
+
+    def _validate_stack(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
+        stack = as_stack(X)
+        if reset:
+            self.n_features_in_ = stack.shape[1]
+        elif stack.shape[1:] != (self.n_features_in_, len(self.kernel_names_)):
+            raise ValueError(
+                f"X has shape {stack.shape}: precomputed test kernels must have shape (n_test, "
+                f"{self.n_features_in_}, {len(self.kernel_names_)}), test rows by training columns."
+            )
+        if y is not NO_TARGET:
+            _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
+        return stack, y
+
+    def _values(self, table: Any) -> Any:
+        """What kernels compute on: numbers when all of them take numbers, else the user's container."""
+        if self._precomputed or not self._numeric:
+            return table
+        return check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _source(self, table: Any, sample_weight: FloatArray) -> KernelSource:
+        if self._precomputed:
+            return StackSource(table)
+        kernels = resolve_kernels(self.kernels, table)
+        takes = {kernel.accepts for _, kernel in kernels}
+        # index kernels look their column up by name on every call, so they keep the DataFrame
+        self._numeric = takes <= {"numeric", "any"} or (takes <= NUMBERS and not hasattr(table, "iloc"))
+        return FeatureSource(kernels, table, sample_weight, self._values(table))
+
+    def _fit_tasks(
+        self, table: Any, sample_weight: FloatArray, tasks: list[Task], margins: bool = False
+    ) -> list[Model]:
+        """Compute the Gram matrices once, train every task on them, and store what is common."""
+        used = np.flatnonzero(sample_weight)
+        limit = parse_memory(self.memory_limit)
+        progress = Progress(self, len(tasks), int(self.verbose))
+        with blas_threads_for(len(used)):
+            source = self._source(_take(table, used), sample_weight[used])
+            dictionary = Dictionary(source, self.normalize, sample_weight[used], limit)
+            models = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._train)(dictionary, task, progress, index, margins)
+                for index, task in enumerate(tasks)
+            )
+        self._store(dictionary, models, used, len(sample_weight))
+        progress.done()
+        return models
+
+    def _train(
+        self, dictionary: Dictionary, task: Task, progress: Progress, index: int, margins: bool
+    ) -> Model:
+        regularizer = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
+        gram = dictionary.gram if task.rows is None else dictionary.gram.subset(task.rows)
+        solver = clone(choose_solver(self.solver, regularizer))
+        report = progress.model(index, task.title)
+        solution = solver.solve(task.problem, gram, regularizer, self.tol, self.max_iter, report)
+        progress.model_done(report, task.title, solution.n_iter, solution.state)
+        left_out = _margins(solution, task.problem) if margins else np.empty((0, 0))
+        alpha = solution.state.alpha
+        if task.rows is not None:
+            alpha = np.zeros((dictionary.gram.n_samples, alpha.shape[1]))
+            alpha[task.rows] = solution.state.alpha
+        return Model(replace(solution, matrix=None), alpha, left_out)
+
+    def _store(self, dictionary: Dictionary, models: list[Model], used: IntArray, n_samples: int) -> None:
+        """Set the fitted attributes; everything is computed before anything is set."""
+        proofs = [model.solution.state.certificate for model in models]
+        weights = dictionary.all_weights(np.array([model.solution.state.weights for model in models]))
+        columns = [model.alpha.shape[1] for model in models]
+        alpha = np.hstack([model.alpha for model in models])
+        dual_coef = np.zeros((n_samples, alpha.shape[1]))
+        dual_coef[used] = alpha
+        self._expansion = dictionary.expansion(np.repeat(weights, columns, axis=0), alpha)
+        self.kernel_names_ = dictionary.names
+        self.gram_ = dictionary.gram.name
+        self.weights_ = _one_or_all(weights)
+        self.norms_ = _one_or_all(dictionary.all_weights(np.array([proof.norms for proof in proofs])))
+        self.dual_coef_ = _one_or_all(dual_coef.T)
+        self.support_ = np.flatnonzero(dual_coef.any(axis=1))
+        self._intercepts = np.concatenate([proof.intercept for proof in proofs])
+        self.intercept_ = _one_or_all(self._intercepts)
+        self.objective_ = _one_or_all(np.array([proof.primal for proof in proofs]))
+        self.dual_gap_ = _one_or_all(np.array([proof.gap for proof in proofs]))
+        self.n_iter_ = _one_or_all(np.array([model.solution.n_iter for model in models]))
+        self.history_ = _one_or_all([model.solution.history for model in models])
+
+    # -- prediction ---------------------------------------------------------------------------
+
+    def _decision(self, X: Any) -> FloatArray:
+        """Values of every function learned, shape (n, n_functions)."""
+        check_is_fitted(self)
+        table, _ = self._validate(X, reset=False)
+        return self._expansion(self._values(table)) + self._intercepts
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_expansion")
+
+    # -- representation -----------------------------------------------------------------------
+
+    def weights_frame(self) -> Any:
+        """Kernel names, weights and component norms as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        weights, norms = np.atleast_2d(self.weights_), np.atleast_2d(self.norms_)
+        return pd.DataFrame(
+            {
+                "model": np.repeat(np.arange(len(weights)), weights.shape[1]),
+                "kernel": self.kernel_names_ * len(weights),
+                "weight": weights.ravel(),
+                "norm": norms.ravel(),
+            }
+        )
+
+    def _html_repr(self) -> str:
+        page = super()._html_repr()
+        if not hasattr(self, "weights_"):
+            return page
+        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_))
+
+
+def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a fit that fails leave the estimator as it was."""
+
+    @functools.wraps(fit)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return guarded
+
+
+def weights_table(names: list[str], weights: FloatArray) -> str:
+    """An HTML table of kernels and weights, the heaviest first."""
+    order = np.argsort(-weights.max(axis=0), kind="stable")
+    rows = "".join(
+        f"<tr><th scope='row' style='text-align:left'>{html.escape(names[m])}</th>"
+        + "".join(f"<td>{value:.4g}</td>" for value in weights[:, m])
+        + "</tr>"
+        for m in order
+    )
+    heads = "".join(
+        f"<th scope='col'>weight{f' {k}' if len(weights) > 1 else ''}</th>" for k in range(len(weights))
+    )
+    return (
+        "<table class='kernelweave-weights'><caption>Kernel weights</caption>"
+        f"<thead><tr><th scope='col'>kernel</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def as_stack(X: Any) -> KernelStack:
+    """Precomputed kernels from a stack, an array (n, m, M) or (n, m), or a list of matrices."""
+    if isinstance(X, KernelStack):
+        return X
+    if isinstance(X, list | tuple) and len(X) and all(np.ndim(K) == 2 for K in X):
+        return KernelStack(X)
+    return KernelStack.from_array(X)
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless the parameter is a positive, finite number."""
+    if not (isinstance(value, Real) and 0 < float(value) < np.inf):
+        raise ValueError(f"{name}={value!r} must be a positive number.")
+
+
+def check_weights(sample_weight: Any, X: Any) -> FloatArray:
+    """Sample weights as a non-negative array, ones by default."""
+    n = X.shape[0]
+    weight = _check_sample_weight(sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere: give at least one sample a positive weight.")
+    return weight
+
+
+def _take(X: Any, rows: IntArray) -> Any:
+    """Rows of the data (both sample axes of a stack); the data themselves when all are taken."""
+    if len(rows) == X.shape[0]:
+        return X
+    return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
+
+
+def _margins(solution: Solution, problem: Problem) -> FloatArray:
+    state, K = solution.state, solution.matrix
+    assert K is not None
+    f = state.fitted + state.certificate.intercept
+    return np.column_stack(
+        [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in range(problem.shape[1])]
+    )
+
+
+def _one_or_all(values: Any) -> Any:
+    """The only element of a sequence of one (as a plain number if it is one), or the sequence."""
+    if len(values) > 1:
+        return values
+    return values[0].item() if isinstance(values[0], np.generic) else values[0]

@@ -1,0 +1,141 @@
+"""Novelty detection with many kernels."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from .._typing import FloatArray
+from ..regularizers import Regularizer
+from ..solvers import Problem
+from ..solvers.base import MKLSolver
+from ._base import BaseMKL, Task, all_or_nothing, check_weights
+from ._progress import with_callbacks
+
+
+class MKLOneClass(OutlierMixin, BaseMKL):
+    """Multiple kernel learning for novelty detection.
+
+    Learns the region where most training samples lie, f(x) = sum_m f_m(x) - rho >= 0:
+
+        min_{f_m, rho, d >= 0}  C sum_i max(0, -f(x_i)) - rho + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
+
+    With one kernel it is the one-class SVM (Schoelkopf et al. 2001), C = 1 / (nu n). Kloft et
+    al. (2011), section 3.
+
+    Parameters
+    ----------
+    kernels : list, dict, kernel, family or str, default="auto"
+        As in `MKLClassifier`.
+    loss : str or Loss, default="one_class"
+    regularizer : str or Regularizer, default="lp"
+    nu : float, default=0.5
+        Bound on the share of training samples left outside, in (0, 1].
+    C : float, optional
+        Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n.
+    normalize, solver, gram, tol, max_iter, memory_limit, n_jobs, random_state, verbose
+        As in `MKLClassifier`.
+
+    Attributes
+    ----------
+    offset_ : float
+        rho: decision_function = score_samples - offset_.
+    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
+history_, gram_, n_features_in_, feature_names_in_
+        As in `MKLClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import kernelweave as kw
+    >>> X = load_iris().data[:50]
+    >>> detector = kw.MKLOneClass(nu=0.1).fit(X)
+    >>> detector.predict([[5.0, 3.4, 1.5, 0.2], [9.0, 9.0, 9.0, 9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: str = "one_class",
+        regularizer: str | Regularizer = "lp",
+        nu: float = 0.5,
+        C: float | None = None,
+        normalize: str | None = "variance",
+        solver: str | MKLSolver = "auto",
+        gram: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        memory_limit: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            loss=loss,
+            regularizer=regularizer,
+            C=C,
+            normalize=normalize,
+            solver=solver,
+            gram=gram,
+            tol=tol,
+            max_iter=max_iter,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.nu = nu
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn kernel weights and the region of the training samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w counts as w equal samples.
+        """
+        self._check_parameters()
+        loss = self._resolve_loss(("one_class",))
+        table, _ = self._validate(X)
+        weight = check_weights(sample_weight, table)
+        used = weight[weight > 0]
+        costs = self._cost(float(used.sum())) * used[:, None]
+        self._fit_tasks(table, weight, [Task("fit", Problem(np.zeros((len(used), 1)), loss, costs))])
+        self.offset_ = -self.intercept_
+        return self
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Values of sum_m f_m: larger is more normal."""
+        return self.decision_function(X) + self.offset_
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Values of f: positive inside the learned region."""
+        return self._decision(X)[:, 0]
+
+    def predict(self, X: Any) -> FloatArray:
+        """+1 for samples inside the learned region, -1 for outliers.
+
+        Support vectors lie on the boundary, where f is zero but for rounding: they are inside.
+        """
+        values = self.decision_function(X)
+        return np.where(values >= -1e-9 * max(abs(self.offset_), 1e-12), 1, -1)
+
+    def _cost(self, size: float) -> float:
+        """C for training samples of total weight `size`."""
+        if self.C is None:
+            if not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
+                raise ValueError(f"nu={self.nu!r} must be in (0, 1].")
+            return 1.0 / (self.nu * size)
+        if self.C * size < 1.0 - 1e-9:
+            raise ValueError(f"C={self.C!r} is too small: it must be at least 1 / n = {1.0 / size:.4g}.")
+        return self.C

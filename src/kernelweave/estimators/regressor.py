@@ -1,0 +1,132 @@
+"""Regression with many kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from .._typing import FloatArray
+from ..losses import Loss
+from ..regularizers import Regularizer
+from ..solvers import Problem
+from ..solvers.base import MKLSolver
+from ._base import BaseMKL, Task, all_or_nothing, check_weights
+from ._progress import with_callbacks
+
+
+class MKLRegressor(RegressorMixin, BaseMKL):
+    """Multiple kernel learning for regression.
+
+    Learns f(x) = sum_m d_m sum_i alpha_i k_m(x, x_i) + b together with the kernel weights d:
+
+        min_{f_m, b, d >= 0}  C sum_i V(y_i, f(x_i)) + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
+
+    With one kernel it is kernel ridge regression (alpha = 1/C), support vector regression or
+    robust regression, by the loss. Kloft et al. (2011).
+
+    Parameters
+    ----------
+    kernels : list, dict, kernel, family or str, default="auto"
+        As in `MKLClassifier`.
+    loss : str or Loss, default="squared"
+        "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``.
+    regularizer : str or Regularizer, default="lp"
+    C : float, default=1.0
+    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    multioutput : {"shared", "independent"}, default="shared"
+        Several outputs share one set of kernel weights, or learn one each.
+    solver, gram, tol, max_iter, fit_intercept, memory_limit, n_jobs, random_state, verbose
+        As in `MKLClassifier`.
+
+    Attributes
+    ----------
+    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
+history_, gram_, n_features_in_, feature_names_in_
+        As in `MKLClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import Linear, per_feature
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = kw.MKLRegressor(per_feature(Linear()), regularizer=kw.LpNorm(p=1)).fit(X, y)
+    >>> reg.kernel_names_[int(reg.weights_.argmax())]
+    'x8'
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: str | Loss = "squared",
+        regularizer: str | Regularizer = "lp",
+        C: float = 1.0,
+        normalize: str | None = "variance",
+        multioutput: str = "shared",
+        solver: str | MKLSolver = "auto",
+        gram: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        memory_limit: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            loss=loss,
+            regularizer=regularizer,
+            C=C,
+            normalize=normalize,
+            solver=solver,
+            gram=gram,
+            tol=tol,
+            max_iter=max_iter,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.fit_intercept = fit_intercept
+        self.multioutput = multioutput
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel weights and regression function.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        y : array-like of shape (n,) or (n, n_outputs)
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w counts as w equal samples.
+        """
+        self._check_parameters()
+        if self.multioutput not in ("shared", "independent"):
+            raise ValueError(f"multioutput={self.multioutput!r}: expected 'shared' or 'independent'.")
+        loss = self._resolve_loss(("regression",))
+        table, y = self._validate(X, y, multi_output=True, y_numeric=True)
+        weight = check_weights(sample_weight, table)
+        Y = y[weight > 0].reshape(int((weight > 0).sum()), -1).astype(np.float64)
+        joint = Problem(Y, loss, self.C * weight[weight > 0][:, None], self.fit_intercept)
+        tasks = [Task("fit", joint)]
+        if self.multioutput == "independent":
+            tasks = [Task(f"output {k}", joint.column(k)) for k in range(Y.shape[1])]
+        self._fit_tasks(table, weight, tasks)
+        self._flat = y.ndim == 1
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""
+        values = self._decision(X)
+        return values[:, 0] if self._flat else values

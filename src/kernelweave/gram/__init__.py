@@ -1,0 +1,22 @@
+"""Gram engines: M kernel matrices on n samples behind one interface."""
+
+from .._registry import Registry
+from .base import Gram
+from .dense import DenseGram
+from .dictionary import Dictionary, Expansion, FeatureSource, KernelSource, StackSource, parse_memory
+from .stack import KernelStack
+
+GRAMS = Registry("gram", (DenseGram,))
+
+__all__ = [
+    "GRAMS",
+    "DenseGram",
+    "Dictionary",
+    "Expansion",
+    "FeatureSource",
+    "Gram",
+    "KernelSource",
+    "KernelStack",
+    "StackSource",
+    "parse_memory",
+]

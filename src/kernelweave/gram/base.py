@@ -1,0 +1,52 @@
+"""What every Gram engine is: M Gram matrices on n samples behind one interface."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+from .._typing import FloatArray, IntArray
+
+
+class Gram(ABC):
+    """M Gram matrices K_1 .. K_M on the training samples.
+
+    These methods are all a solver may ask of the kernels; where the numbers live (memory,
+    cache, low-rank factors, another device) is the engine's business.
+
+    Attributes
+    ----------
+    n_samples, n_kernels : int
+    n_passes : float
+        Bytes of kernel matrices read so far, in units of all M full matrices: what a fit costs
+        in memory traffic, whatever machine it runs on.
+    """
+
+    name: str
+    n_samples: int
+    n_kernels: int
+    n_passes: float
+
+    @abstractmethod
+    def combine(self, weights: FloatArray) -> FloatArray:
+        """sum_m d_m K_m, shape (n, n)."""
+
+    @abstractmethod
+    def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """Entries `rows` (all by default) of sum_m d_m K_m alpha, for alpha (n,) or (n, c)."""
+
+    @abstractmethod
+    def quad(self, alpha: FloatArray) -> FloatArray:
+        """alpha' K_m alpha for every m (summed over the columns of `alpha`), shape (M,)."""
+
+    @abstractmethod
+    def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
+        """Rows `indices` of sum_m d_m K_m, shape (len(indices), n)."""
+
+    @abstractmethod
+    def diag(self, weights: FloatArray) -> FloatArray:
+        """Diagonal of sum_m d_m K_m, shape (n,)."""
+
+    @abstractmethod
+    def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
+        """The same matrices on some samples, or some of the matrices."""

@@ -1,0 +1,129 @@
+"""All Gram matrices in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from .base import Gram
+
+ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
+SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
+
+
+class DenseGram(Gram):
+    """M symmetric matrices held in memory, each with a scalar factor.
+
+    Symmetry halves the traffic: sums and quadratic forms read one triangle, and quadratic forms
+    only the rows of non-zero alpha.
+
+    Parameters
+    ----------
+    matrices : sequence of ndarray of shape (n, n), or ndarray of shape (M, n, n)
+        Not copied when their rows are contiguous.
+    scales : ndarray of shape (M,), optional
+        K_m = scales[m] * matrices[m]; normalisation needs no copy of the matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gram = DenseGram([np.eye(2), np.ones((2, 2))])
+    >>> gram.quad(np.array([1.0, 1.0]))
+    array([2., 4.])
+    """
+
+    name = "dense"
+
+    def __init__(self, matrices: Sequence[FloatArray] | FloatArray, scales: FloatArray | None = None) -> None:
+        # a symmetric matrix in column order is the same matrix in row order
+        self.matrices = [K.T if K.flags.f_contiguous else np.ascontiguousarray(K) for K in matrices]
+        self.n_kernels = len(self.matrices)
+        self.n_samples = self.matrices[0].shape[0]
+        self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
+        self.n_passes = 0.0
+
+    def combine(self, weights: FloatArray) -> FloatArray:
+        from ._dense_loops import add_lower, add_lower_eight, mirror
+
+        n, out = self.n_samples, np.zeros((self.n_samples, self.n_samples))
+        factors, matrices = self._live(weights)
+        eights = range(0, len(matrices) - 7, 8)
+        step = max(1, ROW_BLOCK_BYTES // (8 * n))
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            for m in eights:
+                add_lower_eight(out, *matrices[m : m + 8], factors[m : m + 8], start, stop)
+            for m in range(8 * len(eights), len(matrices)):
+                add_lower(out, matrices[m], factors[m], start, stop)
+        mirror(out, 64)
+        self._count(0.5 * len(matrices))
+        return out
+
+    def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        from ._dense_loops import add_product
+
+        chosen = np.arange(self.n_samples) if rows is None else np.asarray(rows)
+        columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1).T, dtype=np.float64)
+        out = np.zeros((len(columns), len(chosen)))
+        for factor, K in zip(*self._live(weights), strict=True):
+            for column, total in zip(columns, out, strict=True):
+                add_product(total, K, chosen, factor, column)
+            self._count(len(chosen) / self.n_samples)
+        return out.T.reshape(len(chosen), *alpha.shape[1:])
+
+    def quad(self, alpha: FloatArray) -> FloatArray:
+        columns = alpha.reshape(self.n_samples, -1)
+        values = self._quad_columns(columns) if columns.shape[1] > 1 else self._quad_vector(columns[:, 0])
+        return self.scales * values
+
+    def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
+        out = np.zeros((len(indices), self.n_samples))
+        for factor, K in zip(*self._live(weights), strict=True):
+            out += factor * K[indices]
+            self._count(len(indices) / self.n_samples)
+        return out
+
+    def diag(self, weights: FloatArray) -> FloatArray:
+        out = np.zeros(self.n_samples)
+        for factor, K in zip(*self._live(weights), strict=True):
+            out += factor * K.diagonal()
+        return out
+
+    def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        matrices = [self.matrices[m] for m in chosen]
+        if samples is not None:
+            matrices = self._square_parts(matrices, np.asarray(samples))
+        return type(self)(matrices, self.scales[chosen])
+
+    def _square_parts(self, matrices: list[FloatArray], samples: IntArray) -> list[FloatArray]:
+        from ._dense_loops import take_square
+
+        self._count(len(matrices) * (len(samples) / self.n_samples) ** 2)
+        return [take_square(K, samples) for K in matrices]
+
+    def _live(self, weights: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+        """Factors and matrices of the kernels whose factor is not zero."""
+        factors = weights * self.scales
+        live = np.flatnonzero(factors)
+        return factors[live], [self.matrices[m] for m in live]
+
+    def _quad_vector(self, alpha: FloatArray) -> FloatArray:
+        from ._dense_loops import quad_gather, quad_rows
+
+        alpha = np.ascontiguousarray(alpha, dtype=np.float64)
+        support = np.flatnonzero(alpha)
+        share = len(support) / self.n_samples
+        quad = quad_gather if share < SMALL_SUPPORT else quad_rows
+        self._count(0.5 * share * self.n_kernels)
+        return np.array([quad(K, support, alpha) for K in self.matrices])
+
+    def _quad_columns(self, alpha: FloatArray) -> FloatArray:
+        self._count(self.n_kernels)
+        return np.array([np.einsum("ic,ic->", alpha, K @ alpha) for K in self.matrices])
+
+    def _count(self, matrices_read: float) -> None:
+        self.n_passes += matrices_read / self.n_kernels

@@ -1,0 +1,299 @@
+"""The kernels of one fit: their training matrices, normalised, and predictions from them."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+from sklearn.utils import _safe_indexing
+
+from .._typing import FloatArray, IntArray
+from ..kernels import Kernel, Normalization, check_gram, resolve_normalization
+from .dense import DenseGram
+from .stack import KernelStack
+
+#: work spent on testing whether given matrices are positive semidefinite, for all kernels together
+PSD_FLOPS = 3e8
+
+
+class KernelSource(ABC):
+    """Where kernel values come from: kernels applied to data, or matrices given by the user."""
+
+    names: list[str]
+    n_samples: int
+
+    @abstractmethod
+    def train(self, m: int) -> FloatArray:
+        """Gram matrix of kernel m on the training samples."""
+
+    @abstractmethod
+    def restrict(self, support: IntArray) -> None:
+        """Forget the training samples outside `support`: prediction needs no others."""
+
+    @abstractmethod
+    def rows(self, X: Any, part: slice) -> Any:
+        """Some rows of new data."""
+
+    @abstractmethod
+    def cross(self, m: int, X: Any) -> FloatArray:
+        """Values of kernel m between new samples and the remaining training samples."""
+
+    @abstractmethod
+    def diag(self, m: int, X: Any) -> FloatArray:
+        """Values k(x, x) of kernel m on new samples."""
+
+
+class FeatureSource(KernelSource):
+    """Kernels evaluated on data.
+
+    Parameters
+    ----------
+    kernels : sequence of (name, Kernel)
+        Unfitted; they are fitted on `X` here.
+    X : array-like, sparse matrix or DataFrame of shape (n, n_features)
+    sample_weight : ndarray of shape (n,), optional
+    values : ndarray or sparse matrix, optional
+        The content of a DataFrame `X`, taken once for all kernels.
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[tuple[str, Kernel]],
+        X: Any,
+        sample_weight: FloatArray | None = None,
+        values: Any = None,
+    ) -> None:
+        self.names = [name for name, _ in kernels]
+        self.kernels = [kernel.fit(X, sample_weight=sample_weight) for _, kernel in kernels]
+        self.n_samples = X.shape[0]
+        self.X = X if values is None else values
+
+    def train(self, m: int) -> FloatArray:
+        return self.kernels[m](self.X)
+
+    def restrict(self, support: IntArray) -> None:
+        self.X = _safe_indexing(self.X, support)
+
+    def rows(self, X: Any, part: slice) -> Any:
+        return _safe_indexing(X, part)
+
+    def cross(self, m: int, X: Any) -> FloatArray:
+        return self.kernels[m](X, self.X)
+
+    def diag(self, m: int, X: Any) -> FloatArray:
+        return self.kernels[m].diag(X)
+
+
+class StackSource(KernelSource):
+    """Matrices given by the user, new ones at prediction.
+
+    Parameters
+    ----------
+    stack : KernelStack of shape (n, n, M)
+    """
+
+    def __init__(self, stack: KernelStack) -> None:
+        n_rows, n_columns, n_kernels = stack.shape
+        if n_rows != n_columns:
+            raise ValueError(
+                f"precomputed training kernels must be square, got {stack.shape}; "
+                "the shape is (n_samples, n_samples, n_kernels)."
+            )
+        self.names = stack.names or [f"kernel {m}" for m in range(n_kernels)]
+        self.n_samples = n_rows
+        self.support: IntArray = np.arange(n_rows)
+        self._stack: KernelStack | None = stack
+
+    def train(self, m: int) -> FloatArray:
+        assert self._stack is not None
+        return self._stack.matrix(m)
+
+    def restrict(self, support: IntArray) -> None:
+        self.support = np.asarray(support)
+        self._stack = None
+
+    def rows(self, X: KernelStack, part: slice) -> KernelStack:
+        return X[part]
+
+    def cross(self, m: int, X: KernelStack) -> FloatArray:
+        return X[:, self.support].matrix(m)
+
+    def diag(self, m: int, X: KernelStack) -> FloatArray:
+        raise ValueError(
+            "normalize='spherical' needs k(x, x) of new samples, which precomputed test matrices do not "
+            "hold: normalise the matrices beforehand and pass normalize=None, or use Precomputed kernels "
+            "by sample index."
+        )
+
+
+class Dictionary:
+    """M kernels normalised on the training samples.
+
+    Parameters
+    ----------
+    source : KernelSource
+    normalize : str or None
+        Name of the normalisation.
+    sample_weight : ndarray of shape (n,), optional
+    memory_limit : int, optional
+        Bytes that the matrices may take.
+
+    Attributes
+    ----------
+    gram : DenseGram
+        The live kernels on the training samples.
+    live : ndarray of int
+        Kernels with variance; the others get weight 0 and a warning.
+    """
+
+    def __init__(
+        self,
+        source: KernelSource,
+        normalize: str | None,
+        sample_weight: FloatArray | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.source = source
+        self.names = source.names
+        _check_memory(len(self.names), source.n_samples, memory_limit)
+        self.normalizations: list[Normalization] = []
+        matrices = []
+        for m in range(len(self.names)):
+            K = source.train(m)
+            check_kernel_matrix(K, f"kernel {self.names[m]!r}", PSD_FLOPS / len(self.names))
+            self.normalizations.append(resolve_normalization(normalize).fit(K, sample_weight))
+            matrices.append(self.normalizations[-1].train(K))
+        scales = np.array([rule.scale_ for rule in self.normalizations])
+        self.live = self._with_variance(scales)
+        self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live])
+
+    def _with_variance(self, scales: FloatArray) -> IntArray:
+        live = np.flatnonzero(scales > 0)
+        if len(live) == 0:
+            raise ValueError("kernels: none of them varies over the training samples; choose others.")
+        if len(live) < len(scales):
+            dead = ", ".join(self.names[m] for m in np.flatnonzero(scales <= 0)[:5])
+            warnings.warn(
+                f"kernels without variance on the training samples get weight 0: {dead}.", stacklevel=4
+            )
+        return live
+
+    def all_weights(self, weights: FloatArray) -> FloatArray:
+        """Weights of all kernels, from those of the live ones (..., n_live) -> (..., M)."""
+        full = np.zeros((*weights.shape[:-1], len(self.names)))
+        full[..., self.live] = weights
+        return full
+
+    def expansion(self, weights: FloatArray, alpha: FloatArray) -> Expansion:
+        """The functions f_j = sum_m weights[j, m] K_m alpha[:, j], ready to evaluate on new data.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (J, M)
+        alpha : ndarray of shape (n, J)
+        """
+        terms = []
+        for m in np.flatnonzero(weights.any(axis=0)):
+            coef, offset = self.normalizations[m].expand(alpha)
+            factor = weights[:, m] * self.normalizations[m].scale_
+            terms.append(_Term(int(m), self.normalizations[m], coef * factor, offset * factor))
+        return Expansion(self.source, terms, alpha.shape[1])
+
+
+class _Term:
+    """One kernel's share of an expansion: row_scale(x) * (K(x, .) coef + offset)."""
+
+    def __init__(self, m: int, rule: Normalization, coef: FloatArray, offset: FloatArray) -> None:
+        self.m, self.rule, self.coef, self.offset = m, rule, coef, offset
+
+    def __call__(self, source: KernelSource, X: Any) -> FloatArray:
+        values = source.cross(self.m, X) @ self.coef + self.offset
+        if self.rule.needs_diag:
+            values *= np.reshape(self.rule.row_scale(source.diag(self.m, X)), (-1, 1))
+        return values
+
+
+class Expansion:
+    """Functions sum_m d_m k_m(x, .) alpha on new data, by live kernels and support vectors only.
+
+    Keeps the training samples with a non-zero coefficient, drops the others, and evaluates new
+    data in blocks of rows whose kernel values take at most `block_bytes`.
+    """
+
+    block_bytes = 1 << 26
+
+    def __init__(self, source: KernelSource, terms: list[_Term], n_functions: int) -> None:
+        used = np.zeros(source.n_samples, dtype=bool)
+        for term in terms:
+            used |= term.coef.any(axis=1)
+        self.support = np.flatnonzero(used) if used.any() else np.arange(1)
+        for term in terms:
+            term.coef = term.coef[self.support]
+        source.restrict(self.support)
+        self.source, self.terms, self.n_functions = source, terms, n_functions
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Values of the functions on new data, shape (n_new, J)."""
+        n = X.shape[0]
+        step = max(1, self.block_bytes // (8 * len(self.support)))
+        out = np.zeros((n, self.n_functions))
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            block = self.source.rows(X, part)
+            for term in self.terms:
+                out[part] += term(self.source, block)
+        return out
+
+
+def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:
+    """Raise unless K is square, finite, symmetric and, as far as `flops` allow, positive semidefinite.
+
+    Every principal part of a positive semidefinite matrix is one: the largest evenly spread part
+    that can be afforded is factored. What slips through shows as alpha' K alpha < 0 in the fit.
+    """
+    check_gram(K, name)
+    size = max(2, int((3.0 * flops) ** (1.0 / 3.0)))
+    rows = np.unique(np.linspace(0, len(K) - 1, min(size, len(K))).astype(int))
+    part = K[np.ix_(rows, rows)].astype(np.float64)
+    slack = 10.0 * np.sqrt(np.finfo(K.dtype).eps) * max(float(part.diagonal().max()), 1e-300)
+    part.flat[:: len(part) + 1] += slack
+    if lapack.dpotrf(part, overwrite_a=True)[1] != 0:
+        raise ValueError(
+            f"{name} is not positive semidefinite: clip its negative eigenvalues "
+            "(numpy.linalg.eigh), add a constant to its diagonal, or leave it out."
+        )
+
+
+def _check_memory(n_kernels: int, n_samples: int, limit: int | None) -> None:
+    needed = (n_kernels + 2) * n_samples**2 * 8
+    if limit is not None and needed > limit:
+        raise MemoryError(
+            f"{n_kernels} kernels on {n_samples} samples need {needed / 1e9:.2f} GB, "
+            f"memory_limit allows {limit / 1e9:.2f} GB: raise it, or use fewer kernels or samples."
+        )
+
+
+def parse_memory(limit: int | float | str | None) -> int | None:
+    """Bytes of a limit such as 2_000_000_000, "2GB" or "500 MB".
+
+    Examples
+    --------
+    >>> parse_memory("1.5GB")
+    1500000000
+    """
+    if limit is None:
+        return None
+    units = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "KB": 1e3, "B": 1.0}
+    text = str(limit).strip().upper()
+    unit = next((unit for unit in units if text.endswith(unit)), "")
+    try:
+        size = float(text.removesuffix(unit)) * units.get(unit, 1.0)
+    except ValueError:
+        size = -1.0
+    if size <= 0:
+        raise ValueError(f"memory_limit={limit!r}: expected bytes, or text such as '2GB'.")
+    return int(size)

@@ -1,0 +1,120 @@
+"""A lazy container of precomputed kernel matrices that survives cross-validation splits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+
+
+class KernelStack:
+    """M kernel matrices between the same samples, without copying them on a split.
+
+    It looks like an array of shape (n_rows, n_columns, M): it has a length, a shape, and can be
+    sliced on both sample axes, so scikit-learn's model selection takes it as precomputed
+    input. Slices share the matrices and only remember which rows and columns they show.
+
+    Parameters
+    ----------
+    matrices : sequence of array-like of shape (n_rows, n_columns)
+    names : sequence of str, optional
+        Names of the kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack = KernelStack([np.eye(3), np.ones((3, 3))])
+    >>> stack.shape
+    (3, 3, 2)
+    >>> stack[np.ix_([0, 2], [1])].matrix(1)
+    array([[1.],
+           [1.]])
+    """
+
+    ndim = 3
+
+    def __init__(self, matrices: Sequence[Any], names: Sequence[str] | None = None) -> None:
+        if len(matrices) == 0:
+            raise ValueError("KernelStack: no matrices given; pass at least one.")
+        self.matrices = [_as_matrix(K, m) for m, K in enumerate(matrices)]
+        shapes = sorted({K.shape for K in self.matrices})
+        if len(shapes) > 1:
+            raise ValueError(f"KernelStack: the matrices have different shapes {shapes}; they must agree.")
+        if names is not None and len(names) != len(self.matrices):
+            raise ValueError(f"KernelStack: {len(names)} names for {len(self.matrices)} matrices.")
+        self.names = None if names is None else [str(name) for name in names]
+        self._rows: IntArray | None = None
+        self._columns: IntArray | None = None
+
+    @classmethod
+    def from_array(cls, array: Any) -> KernelStack:
+        """Wrap an array of shape (n_rows, n_columns, M), or (n_rows, n_columns) for one kernel."""
+        array = np.asarray(array)
+        if array.ndim == 2:
+            array = array[:, :, None]
+        if array.ndim != 3:
+            raise ValueError(
+                f"precomputed kernels must have shape (n_rows, n_columns, n_kernels), got {array.shape}."
+            )
+        # one kernel after another in memory: each matrix is then read in order
+        return cls(list(np.ascontiguousarray(np.moveaxis(array, 2, 0))))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(n_rows, n_columns, M)."""
+        n_rows, n_columns = self.matrices[0].shape
+        rows = n_rows if self._rows is None else len(self._rows)
+        columns = n_columns if self._columns is None else len(self._columns)
+        return rows, columns, len(self.matrices)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the entries."""
+        return np.result_type(*self.matrices)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"KernelStack(shape={self.shape})"
+
+    def __getitem__(self, key: Any) -> KernelStack:
+        rows, columns = key if isinstance(key, tuple) else (key, None)
+        part = object.__new__(type(self))
+        part.matrices, part.names = self.matrices, self.names
+        part._rows = _compose(self._rows, rows, self.matrices[0].shape[0])
+        part._columns = _compose(self._columns, columns, self.matrices[0].shape[1])
+        return part
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        return np.stack([self.matrix(m) for m in range(len(self.matrices))], axis=2).astype(
+            dtype or self.dtype
+        )
+
+    def matrix(self, m: int) -> FloatArray:
+        """The part of matrix m that this container shows; a view when it shows all of it."""
+        K = self.matrices[m]
+        if self._rows is None and self._columns is None:
+            return K
+        rows = slice(None) if self._rows is None else self._rows
+        if self._columns is None:
+            return K[rows]
+        return K[rows][:, self._columns] if isinstance(rows, slice) else K[np.ix_(rows, self._columns)]
+
+
+def _as_matrix(K: Any, m: int) -> FloatArray:
+    matrix = np.asarray(K)
+    if matrix.ndim != 2:
+        raise ValueError(f"KernelStack: matrix {m} has shape {matrix.shape}; a kernel matrix has two axes.")
+    return matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
+
+
+def _compose(old: IntArray | None, key: Any, size: int) -> IntArray | None:
+    """Indices into the matrices after taking `key` from the indices `old` (None: all)."""
+    if key is None or (isinstance(key, slice) and key == slice(None)):
+        return old
+    known = np.arange(size) if old is None else old
+    return known[key] if isinstance(key, slice) else known[np.asarray(key).ravel()]

@@ -1,0 +1,61 @@
+"""Kernels: positive semidefinite functions of two samples; their combinations, families, normalisations."""
+
+from .base import Kernel
+from .chi2 import Chi2
+from .compose import Product, Scaled, Sum
+from .constant import Constant
+from .convert import as_kernel
+from .families import auto, bands, bandwidths, per_feature, per_group
+from .family import Family
+from .function import FunctionKernel
+from .gp import GPKernel
+from .histogram_intersection import HistogramIntersection
+from .laplacian import Laplacian
+from .linear import Linear
+from .matern import Matern
+from .normalize import NORMALIZATIONS, Normalization, resolve_normalization
+from .polynomial import Polynomial
+from .precomputed import Precomputed, check_gram
+from .rbf import RBF
+from .registry import KERNELS
+from .spec import resolve_kernels
+from .spectrum import Spectrum
+from .tanimoto import Tanimoto
+from .task import TaskKernel, per_task
+from .weighted_degree import WeightedDegree
+
+__all__ = [
+    "KERNELS",
+    "NORMALIZATIONS",
+    "RBF",
+    "Chi2",
+    "Constant",
+    "Family",
+    "FunctionKernel",
+    "GPKernel",
+    "HistogramIntersection",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Normalization",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "Scaled",
+    "Spectrum",
+    "Sum",
+    "Tanimoto",
+    "TaskKernel",
+    "WeightedDegree",
+    "as_kernel",
+    "auto",
+    "bands",
+    "bandwidths",
+    "check_gram",
+    "per_feature",
+    "per_group",
+    "per_task",
+    "resolve_kernels",
+    "resolve_normalization",
+]

@@ -1,0 +1,107 @@
+"""Bandwidths taken from the training rows: the typical distance between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .base import positive
+
+MEDIAN_ROWS = 1000  # distinct rows a median is taken from: 500,000 pairs are enough
+
+Distance = Callable[[Any, Any], np.ndarray]
+
+
+def resolve_gamma(
+    gamma: float | str,
+    X: Any,
+    sample_weight: np.ndarray | None,
+    distance: Distance,
+    power: int | None = None,
+    argument: str = "gamma",
+) -> float:
+    """The number behind `gamma`: itself, or 1 / the typical distance between training rows.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "median"
+        "median" is 1 / median(distance(x_i, x_j)) over pairs of different rows; "scale" is
+        1 / (n_features * std^power), std the standard deviation of all training values.
+    X : array or CSR matrix of shape (n_samples, n_features)
+    sample_weight : ndarray of shape (n_samples,) or None
+    distance : callable
+        Distance block of two sets of rows.
+    power : int, optional
+        The degree of the distance in its arguments: 2 for squared distances. Without it
+        there is no "scale" rule.
+    argument : str, default="gamma"
+        The parameter to name in errors.
+    """
+    if not isinstance(gamma, str):
+        return positive(gamma, argument)
+    weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    if gamma == "scale" and power is not None:
+        return _inverse(X.shape[1] * _variance(X, weight) ** (power / 2))
+    if gamma == "median":
+        return _inverse(median_distance(X, weight, distance))
+    rules = "'median'" if power is None else "'scale' or 'median'"
+    raise ValueError(f"{argument}={gamma!r}: expected a positive number, {rules}.")
+
+
+def _inverse(distance: float) -> float:
+    """1 / distance; rows that are all equal have no width, and any gamma gives the same kernel."""
+    return 1.0 / distance if distance > 0 else 1.0
+
+
+def _variance(X: Any, weight: np.ndarray) -> float:
+    """Variance of all values, a row of weight w counting as w rows; 0 when it is only rounding."""
+    share = weight / (weight.sum() * X.shape[1])
+    mean = float((share @ X).sum())
+    if sparse.issparse(X):
+        second = float((share @ X.multiply(X)).sum())
+        variance, rounding = second - mean**2, 1e-14 * second
+    else:
+        variance = float((share @ np.square(np.subtract(X, mean, dtype=np.float64))).sum())
+        rounding = 1e-28 * mean**2
+    return variance if variance > rounding else 0.0
+
+
+def median_distance(X: Any, weight: np.ndarray, distance: Distance) -> float:
+    """Weighted median of the positive distances between rows; 0 when all rows are equal."""
+    rows, weight = representative_rows(X, weight)
+    distances = distance(X[rows], X[rows])
+    upper = np.triu_indices(len(rows), k=1)
+    values, pair_weight = distances[upper], np.outer(weight, weight)[upper]
+    apart = values > 1e-12 * values.max(initial=0.0)
+    return weighted_median(values[apart], pair_weight[apart]) if apart.any() else 0.0
+
+
+def representative_rows(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows and their weights, at most `MEDIAN_ROWS` of them.
+
+    Rows are ordered along a fixed random direction, where equal rows are neighbours and are
+    merged; a larger set is thinned at equal steps of cumulated weight. The result depends on
+    the weighted set of rows alone, so weighting, repeating and reordering rows agree.
+    """
+    present = np.flatnonzero(weight > 0)
+    along = X[present] @ np.random.RandomState(0).standard_normal(X.shape[1])
+    order = np.argsort(along, kind="stable")
+    present, along = present[order], along[order]
+    rounding = 1e-13 * np.abs(along).max(initial=0.0)
+    first = np.flatnonzero(np.diff(along, prepend=-np.inf) > rounding)
+    rows, weight = present[first], np.add.reduceat(weight[present], first)
+    if len(rows) <= MEDIAN_ROWS:
+        return rows, weight
+    steps = (np.arange(MEDIAN_ROWS) + 0.5) / MEDIAN_ROWS * weight.sum()
+    chosen, times = np.unique(np.searchsorted(np.cumsum(weight), steps), return_counts=True)
+    return rows[chosen], times.astype(np.float64)
+
+
+def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
+    """Smallest value whose cumulated weight reaches half of the total."""
+    order = np.argsort(values, kind="stable")
+    cumulated = np.cumsum(weight[order])
+    return float(values[order][np.searchsorted(cumulated, 0.5 * cumulated[-1])])

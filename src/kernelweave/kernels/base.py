@@ -1,0 +1,200 @@
+"""What every kernel is: parameters, columns, ``fit`` on training rows, a Gram block on call."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+
+from .columns import Columns, as_table, resolve_columns, take_columns
+
+
+class Kernel(BaseEstimator):
+    """Base class of kernels: a positive semidefinite function k(x, z) of two samples.
+
+    A subclass stores its parameters in ``__init__`` (`columns` among them) and writes
+    ``_compute(X, Z)``; it may write ``_diag(X)`` when the diagonal is cheaper than a Gram
+    matrix, and ``_fit(X, sample_weight)`` when parameters are taken from the training rows.
+    All of them receive only the selected columns.
+
+    Attributes
+    ----------
+    columns_ : ndarray of int or None
+        Positions of the columns the kernel sees.
+    """
+
+    #: what the selected columns must hold: "numeric", "string", "index", "any", or, for a
+    #: combination of kernels that differ in it, "mixed"
+    accepts: str = "numeric"
+
+    #: the registry name of the class
+    name: str = ""
+
+    #: the parameter that sets the width, for kernels that have one ("gamma", "length_scale")
+    bandwidth: str | None = None
+
+    columns: Columns = None
+
+    # NumPy scalars and arrays leave `2.0 * kernel` and `K + kernel` to the kernel
+    __array_ufunc__ = None
+
+    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
+        """Resolve the columns and take data-dependent parameters from the training rows.
+
+        A row of weight w counts as w equal rows, so weighting and repeating rows agree.
+        """
+        X = as_table(X)
+        self.columns_ = resolve_columns(self.columns, X)
+        self._fit(
+            self._view(X), None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        )
+        return self
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        """Gram block k(x_i, z_j); `Z=None` means `X` itself.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_x, n_features)
+        Z : same, of shape (n_z, n_features), optional
+
+        Returns
+        -------
+        K : ndarray of shape (n_x, n_z)
+        """
+        X = as_table(X)
+        kernel = self._fitted_on(X)
+        A = kernel._view(X)
+        return kernel._compute(A, A if Z is None else kernel._view(as_table(Z)))
+
+    def diag(self, X: Any) -> np.ndarray:
+        """The values k(x_i, x_i), without the rest of the Gram matrix."""
+        X = as_table(X)
+        kernel = self._fitted_on(X)
+        return kernel._diag(kernel._view(X))
+
+    def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
+        """The same kernel on other columns, unfitted; `override=False` keeps columns already chosen."""
+        if self.columns is not None and not override:
+            return self
+        return type(self)(**{**self.get_params(deep=False), "columns": columns})
+
+    def __add__(self, other: Any) -> Kernel:
+        from .compose import add
+
+        return add(self, other)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from .compose import multiply
+
+        return multiply(self, other)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    @property
+    def label(self) -> str:
+        """Short name for tables and plots, such as ``RBF(gamma=0.1)``.
+
+        It shows the first parameter and the others that differ from their defaults.
+        """
+        inside = ", ".join(f"{key}={_short(value)}" for key, value in self._shown_params().items())
+        return type(self).__name__ + (f"({inside})" if inside else "") + _columns_label(self.columns)
+
+    def _shown_params(self) -> dict[str, Any]:
+        parameters = list(inspect.signature(type(self)).parameters.values())
+        changed = [p for p in parameters[1:] if getattr(self, p.name) != p.default and p.name != "columns"]
+        first = [p for p in parameters[:1] if p.name != "columns"]
+        return {p.name: getattr(self, p.name) for p in first + changed}
+
+    def _fitted_on(self, X: Any) -> Kernel:
+        """The kernel itself once fitted; before that, a copy fitted on `X`."""
+        return self if hasattr(self, "columns_") else clone(self).fit(X)
+
+    def _view(self, X: Any) -> Any:
+        return as_numeric(take_columns(X, self.columns_))
+
+    def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        """Take parameters from the training rows; nothing by default."""
+
+    @abstractmethod
+    def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        """Gram block on the selected columns."""
+
+    def _diag(self, X: Any) -> np.ndarray:
+        singles = (X[i : i + 1] for i in range(X.shape[0]))
+        return np.array([self._compute(single, single)[0, 0] for single in singles])
+
+
+def as_numeric(X: Any) -> Any:
+    """Float array or CSR matrix with the values of `X`; float32 stays float32."""
+    if sparse.issparse(X):
+        return X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
+    values = np.asarray(X)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.dtype in (np.float32, np.float64):
+        return values
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "a numeric kernel was given columns that are not numbers: select numeric columns with "
+            f"`columns=`, or encode them first ({error})."
+        ) from error
+
+
+def require_dense(X: Any, kernel: Kernel) -> None:
+    """Refuse a sparse matrix, for kernels that need every value."""
+    if sparse.issparse(X):
+        raise ValueError(
+            f"{type(kernel).__name__} does not take sparse matrices: densify the columns with "
+            "`X.toarray()`, or choose Linear, Polynomial, RBF, Laplacian, Matern or Tanimoto."
+        )
+
+
+def require_non_negative(X: Any, kernel: Kernel) -> None:
+    """Refuse negative values, for kernels of histograms and other counts."""
+    values = X.data if sparse.issparse(X) else X
+    if values.size and values.min() < 0:
+        raise ValueError(
+            f"{type(kernel).__name__} compares histograms and needs non-negative values: shift or "
+            "rescale the columns (for example with MinMaxScaler), or use RBF or Laplacian."
+        )
+
+
+def positive(value: Any, argument: str, zero: bool = False) -> float:
+    """`value` as a float, or an error naming `argument` unless it is finite and > 0 (`zero`: >= 0)."""
+    expected = "a non-negative number" if zero else "a positive number"
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{argument}={value!r}: expected {expected}.")
+    return float(value)
+
+
+def positive_integer(value: Any, argument: str, zero: bool = False) -> int:
+    """`value` as an int, or an error naming `argument` unless it is >= 1 (`zero`: >= 0)."""
+    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not integer or value < (0 if zero else 1):
+        raise ValueError(f"{argument}={value!r}: expected an integer >= {0 if zero else 1}.")
+    return int(value)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _columns_label(columns: Columns) -> str:
+    if columns is None:
+        return ""
+    if isinstance(columns, slice):
+        start, stop = ("" if bound is None else bound for bound in (columns.start, columns.stop))
+        return f"[{start}:{stop}]"
+    if callable(columns):
+        return "[selected]"
+    values = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+    return f"[{', '.join(map(str, values))}]" if len(values) <= 3 else f"[{len(values)} columns]"

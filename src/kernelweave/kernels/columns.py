@@ -1,0 +1,130 @@
+"""Which columns of the data a kernel sees: by position, name, slice, mask or selector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+Columns = int | str | slice | Sequence[int] | Sequence[str] | Callable[[Any], Any] | None
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Names of the columns of a data frame, or None for plain arrays."""
+    names = getattr(X, "columns", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def as_table(X: Any) -> Any:
+    """`X` with two axes: lists become arrays, one axis becomes one column, sparse matrices become CSR."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    if not hasattr(X, "shape"):
+        X = np.asarray(X)
+    if len(X.shape) == 1:
+        return X.to_frame() if hasattr(X, "to_frame") else np.asarray(X)[:, None]
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"X has shape {tuple(X.shape)}: kernels take samples in rows and features in columns."
+        )
+    return X
+
+
+def numeric_positions(X: Any) -> np.ndarray:
+    """Positions of the columns of numbers; every column of an array or sparse matrix."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "iloc"):
+        return np.arange(X.shape[1])
+    return np.flatnonzero([getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes])
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """The rows at the positions `rows` of an array, sparse matrix or data frame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def resolve_columns(columns: Columns, X: Any) -> np.ndarray | None:
+    """Turn a column specification into integer positions in `X` (None: all columns).
+
+    Parameters
+    ----------
+    columns : int, str, slice, list of int or str, boolean mask, callable or None
+        A callable receives `X` and returns any of the others, so the result of
+        `sklearn.compose.make_column_selector` works as it is.
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+
+    Returns
+    -------
+    positions : ndarray of int, or None for every column
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> resolve_columns(slice(1, 3), np.zeros((2, 4)))
+    array([1, 2])
+    """
+    if columns is None:
+        return None
+    if callable(columns):
+        return resolve_columns(columns(X), X)
+    n_columns = X.shape[1]
+    if isinstance(columns, slice):
+        return _slice_positions(columns, X)
+    values: list[Any] = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+    if len(values) == 0:
+        raise ValueError("columns selects nothing: give at least one column.")
+    if all(isinstance(value, str) for value in values):
+        return _named_positions(values, X)
+    if all(isinstance(value, bool | np.bool_) for value in values):
+        return _mask_positions(values, n_columns)
+    positions = np.asarray(values)
+    if positions.ndim != 1 or not np.issubdtype(positions.dtype, np.integer):
+        raise ValueError(f"columns={columns!r}: expected positions, names, a slice or a mask.")
+    if positions.min() < -n_columns or positions.max() >= n_columns:
+        raise ValueError(f"columns={columns!r} is out of range: X has {n_columns} columns.")
+    return positions % n_columns
+
+
+def _slice_positions(columns: slice, X: Any) -> np.ndarray:
+    """Positions of a slice; with names as bounds both ends are included, as in pandas."""
+    start, stop = columns.start, columns.stop
+    if isinstance(start, str):
+        start = int(_named_positions([start], X)[0])
+    if isinstance(stop, str):
+        stop = int(_named_positions([stop], X)[0]) + 1
+    positions = np.arange(X.shape[1])[slice(start, stop, columns.step)]
+    if positions.size == 0:
+        raise ValueError(f"columns={columns!r} selects nothing: X has {X.shape[1]} columns.")
+    return positions
+
+
+def _named_positions(names: Sequence[str], X: Any) -> np.ndarray:
+    known = column_names(X)
+    if known is None:
+        raise ValueError(f"columns={list(names)!r} are names, but X has none: pass a DataFrame or positions.")
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ValueError(
+            f"unknown columns {missing!r}: X has {known[:10]!r}{'...' if len(known) > 10 else ''}."
+        )
+    where = {name: position for position, name in enumerate(known)}
+    return np.array([where[name] for name in names])
+
+
+def _mask_positions(mask: Sequence[bool], n_columns: int) -> np.ndarray:
+    if len(mask) != n_columns:
+        raise ValueError(f"columns: the mask has {len(mask)} entries, X has {n_columns} columns.")
+    return np.flatnonzero(np.asarray(mask))
+
+
+def take_columns(X: Any, positions: np.ndarray | None) -> Any:
+    """The columns at `positions` of an array, sparse matrix or data frame."""
+    if positions is None:
+        return X
+    if hasattr(X, "iloc"):
+        return X.iloc[:, positions]
+    if sparse.issparse(X):
+        return X.tocsc()[:, positions].tocsr()
+    return np.asarray(X)[:, positions]

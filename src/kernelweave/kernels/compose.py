@@ -1,0 +1,217 @@
+"""Kernels made of kernels: sums, products and multiples are again ONE kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add as plus
+from operator import mul as times
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from .base import Kernel, _short, positive
+from .columns import Columns
+from .constant import Constant
+from .convert import as_kernel
+
+
+class Composite(Kernel):
+    """A kernel that combines the values of other kernels on the same samples.
+
+    Each child is fitted on the whole data and selects its own columns, so children may take
+    different kinds of columns. Parameters of child i are reached as ``i__gamma``.
+
+    Parameters
+    ----------
+    kernels : list of kernels
+
+    Attributes
+    ----------
+    kernels_ : list of kernels
+        The fitted children.
+    """
+
+    #: the operation on the values of two kernels
+    _combine: ClassVar[staticmethod[[Any, Any], Any]]
+
+    def __init__(self, kernels: Sequence[Any]) -> None:
+        self.kernels = kernels
+
+    @property
+    def accepts(self) -> str:  # type: ignore[override]
+        return common_accepts([as_kernel(kernel) for kernel in self.kernels])
+
+    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
+        """Fit a copy of every child on `X`."""
+        if len(self.kernels) == 0:
+            raise ValueError(f"{type(self).__name__}: kernels is empty, give at least one kernel.")
+        children = [clone(as_kernel(kernel)) for kernel in self.kernels]
+        self.kernels_ = [child.fit(X, sample_weight=sample_weight) for child in children]
+        self.columns_ = None
+        return self
+
+    def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
+        return type(self)([as_kernel(kernel).with_columns(columns, override) for kernel in self.kernels])
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with `deep`, also child i as ``i`` and its parameters as ``i__...``."""
+        params: dict[str, Any] = {"kernels": self.kernels}
+        for position, kernel in enumerate(self.kernels if deep else []):
+            params[str(position)] = kernel
+            if hasattr(kernel, "get_params"):
+                params.update({f"{position}__{key}": value for key, value in kernel.get_params().items()})
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        if "kernels" in params:
+            self.kernels = params.pop("kernels")
+        for key in [key for key in params if key.isdigit() and int(key) < len(self.kernels)]:
+            kernels = list(self.kernels)
+            kernels[int(key)] = params.pop(key)
+            self.kernels = kernels
+        return super().set_params(**params)
+
+    def _view(self, X: Any) -> Any:
+        return X
+
+    def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        other = None if Z is X else Z
+        return reduce(self._combine, (kernel(X, other) for kernel in self.kernels_))
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return reduce(self._combine, (kernel.diag(X) for kernel in self.kernels_))
+
+
+class Sum(Composite):
+    """Sum of kernels, k(x, z) = sum_i k_i(x, z); ``a + b + c`` makes one.
+
+    Parameters
+    ----------
+    kernels : list of kernels
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import RBF, Linear
+    >>> RBF(gamma=1.0) + Linear(columns=[0]) + 1.0
+    Sum(kernels=[RBF(gamma=1.0), Linear(columns=[0]), Constant()])
+    """
+
+    name = "sum"
+    _combine = staticmethod(plus)
+
+    @property
+    def label(self) -> str:
+        return " + ".join(as_kernel(kernel).label for kernel in self.kernels)
+
+
+class Product(Composite):
+    """Product of kernels, k(x, z) = prod_i k_i(x, z); ``a * b * c`` makes one.
+
+    Parameters
+    ----------
+    kernels : list of kernels
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import RBF, Linear
+    >>> (RBF(gamma=1.0) * Linear()).label
+    'RBF(gamma=1) * Linear'
+    """
+
+    name = "product"
+    _combine = staticmethod(times)
+
+    @property
+    def label(self) -> str:
+        return " * ".join(_factor_label(as_kernel(kernel)) for kernel in self.kernels)
+
+
+class Scaled(Kernel):
+    """A multiple of a kernel, factor * k(x, z); ``2.0 * kernel`` makes one.
+
+    Parameters
+    ----------
+    kernel : kernel
+    factor : float, default=1.0
+        Must be non-negative.
+
+    Attributes
+    ----------
+    kernel_ : kernel
+        The fitted kernel.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear
+    >>> (2.0 * Linear())([[1.0], [3.0]])
+    array([[ 2.,  6.],
+           [ 6., 18.]])
+    """
+
+    name = "scaled"
+
+    def __init__(self, kernel: Any, factor: float = 1.0) -> None:
+        self.kernel = kernel
+        self.factor = factor
+
+    @property
+    def accepts(self) -> str:  # type: ignore[override]
+        return as_kernel(self.kernel).accepts
+
+    @property
+    def label(self) -> str:
+        return f"{_short(float(self.factor))} * {_factor_label(as_kernel(self.kernel))}"
+
+    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
+        """Fit a copy of the kernel on `X`."""
+        positive(self.factor, "factor", zero=True)
+        self.kernel_ = clone(as_kernel(self.kernel)).fit(X, sample_weight=sample_weight)
+        self.columns_ = None
+        return self
+
+    def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
+        return type(self)(as_kernel(self.kernel).with_columns(columns, override), self.factor)
+
+    def _view(self, X: Any) -> Any:
+        return X
+
+    def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        return self.kernel_(X, None if Z is X else Z) * float(self.factor)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return self.kernel_.diag(X) * float(self.factor)
+
+
+def add(a: Any, b: Any) -> Kernel:
+    """a + b as one kernel: sums flatten, a number c adds the constant kernel c (0 adds nothing)."""
+    if _is_number(b):
+        return a if b == 0 else add(a, Constant(positive(b, "the number added to a kernel", zero=True)))
+    return Sum([*_parts(a, Sum), *_parts(b, Sum)])
+
+
+def multiply(a: Any, b: Any) -> Kernel:
+    """a * b as one kernel: products flatten, a number multiplies the values."""
+    if not _is_number(b):
+        return Product([*_parts(a, Product), *_parts(b, Product)])
+    factor = positive(b, "the number multiplying a kernel", zero=True)
+    return Scaled(a.kernel, a.factor * factor) if isinstance(a, Scaled) else Scaled(a, factor)
+
+
+def common_accepts(kernels: Sequence[Kernel]) -> str:
+    """What all `kernels` accept, or "mixed"."""
+    kinds = {kernel.accepts for kernel in kernels} - {"any"}
+    return "any" if not kinds else kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def _parts(value: Any, kind: type[Composite]) -> list[Kernel]:
+    return list(value.kernels) if isinstance(value, kind) else [as_kernel(value, "operand")]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)
+
+
+def _factor_label(kernel: Kernel) -> str:
+    return f"({kernel.label})" if isinstance(kernel, Sum) else kernel.label

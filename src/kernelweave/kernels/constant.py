@@ -1,0 +1,49 @@
+"""Constant kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .base import Kernel, positive
+from .columns import Columns
+
+
+class Constant(Kernel):
+    """Constant kernel, k(x, z) = value >= 0; ``kernel + 1.0`` adds one.
+
+    It has no variance, so on its own it is an intercept; inside a product or a sum it lets
+    a kernel act at a lower order: (Linear() + 1.0) * Linear() is x'z + (x'z)^2.
+
+    Parameters
+    ----------
+    value : float, default=1.0
+    columns : int, str, slice, list, mask or callable, optional
+        Accepted for uniformity; the values are not read.
+
+    Examples
+    --------
+    >>> Constant(2.0)([[0.0], [1.0]])
+    array([[2., 2.],
+           [2., 2.]])
+    """
+
+    name = "constant"
+    accepts = "any"
+
+    def __init__(self, value: float = 1.0, columns: Columns = None) -> None:
+        self.value = value
+        self.columns = columns
+
+    def _view(self, X: Any) -> Any:
+        return X
+
+    def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        positive(self.value, "value", zero=True)
+
+    def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        return np.full((X.shape[0], Z.shape[0]), float(self.value))
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.full(X.shape[0], float(self.value))

@@ -1,0 +1,64 @@
+"""Everything that can stand for one kernel: kernels, names, Gaussian-process kernels, matrices, functions."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .base import Kernel
+from .function import FunctionKernel
+from .gp import GPKernel, is_gp_kernel
+from .precomputed import Precomputed
+from .registry import KERNELS
+
+EXPECTED = (
+    "a kernel such as RBF(), its name, a scikit-learn Gaussian-process kernel, a function of (X, Z) "
+    "or a square Gram matrix"
+)
+
+
+def as_kernel(value: Any, argument: str = "kernels") -> Kernel:
+    """The kernel that `value` stands for; `argument` is the parameter to name in errors.
+
+    Examples
+    --------
+    >>> as_kernel("linear")
+    Linear()
+    """
+    if isinstance(value, Kernel):
+        return value
+    if isinstance(value, str):
+        return _by_name(value, argument)
+    if inspect.isclass(value):
+        raise ValueError(f"{argument}: {value.__name__} is a class, pass an object: {value.__name__}(...).")
+    if is_gp_kernel(value):
+        return GPKernel(value)
+    if hasattr(value, "__array__"):
+        return _by_matrix(value, argument)
+    if callable(value):
+        return FunctionKernel(value)
+    raise ValueError(f"{argument}: {value!r} is not a kernel, expected {EXPECTED}.")
+
+
+def _by_name(name: str, argument: str) -> Kernel:
+    if name not in KERNELS:
+        known = ", ".join(repr(key) for key in ["auto", *sorted(KERNELS)])
+        raise ValueError(
+            f"{argument}: {name!r} is not a kernel, the names are {known}; or pass a Kernel object."
+        )
+    kernel_class = KERNELS[name]
+    needed = [p.name for p in inspect.signature(kernel_class).parameters.values() if p.default is p.empty]
+    if needed:
+        call = f"{kernel_class.__name__}({', '.join(needed)})"
+        raise ValueError(f"{argument}: {name!r} needs {' and '.join(needed)}, pass {call}.")
+    return kernel_class()
+
+
+def _by_matrix(value: Any, argument: str) -> Kernel:
+    shape = tuple(value.shape)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(
+            f"{argument}: an array of shape {shape} is not a Gram matrix, which is square; pass data to "
+            "`fit` and kernels here."
+        )
+    return Precomputed(value)

@@ -1,0 +1,229 @@
+"""Dictionaries of kernels over bandwidths, features, groups and bands, and the default one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .base import Kernel, positive, positive_integer
+from .columns import Columns, as_table, numeric_positions
+from .family import Family, Named, feature_name, members, on_columns, positions, require_columns
+from .linear import Linear
+from .rbf import RBF
+
+AUTO_FACTORS = (0.1, 1.0, 10.0)
+AUTO_MAX_COLUMNS = 20
+
+
+class Bandwidths(Family):
+    """One kernel at several widths; see `bandwidths`."""
+
+    def __init__(
+        self, values: Any = 7, kernel: Kernel | None = None, low: float = 0.01, high: float = 100.0
+    ) -> None:
+        self.values = values
+        self.kernel = kernel
+        self.low = low
+        self.high = high
+
+    def expand(self, X: Any) -> Named:
+        kernels = [scaled for _, kernel in members(self.kernel, X, RBF()) for scaled in self._widths(kernel)]
+        return [(kernel.label, kernel) for kernel in kernels]
+
+    def _widths(self, kernel: Kernel) -> list[Kernel]:
+        if kernel.bandwidth is None:
+            raise ValueError(f"kernel={kernel.label} has no bandwidth: use RBF, Laplacian, Matern or Chi2.")
+        key, values = self._grid(kernel.bandwidth)
+        return [type(kernel)(**{**kernel.get_params(deep=False), key: value}) for value in values]
+
+    def _grid(self, bandwidth: str) -> tuple[str, list[float]]:
+        """The parameter to vary, and its values."""
+        if np.ndim(self.values) == 1:
+            if len(self.values) == 0:
+                raise ValueError("values is empty: give at least one bandwidth, or their number.")
+            return bandwidth, [positive(value, "values") for value in self.values]
+        n = 7 if self.values is None else positive_integer(self.values, "values")
+        low, high = positive(self.low, "low"), positive(self.high, "high")
+        return "factor", np.geomspace(low, high, n).tolist() if n > 1 else [(low * high) ** 0.5]
+
+
+class PerFeature(Family):
+    """The same kernels on every column; see `per_feature`."""
+
+    def __init__(self, kernel: Any = None, columns: Columns = None) -> None:
+        self.kernel = kernel
+        self.columns = columns
+
+    def expand(self, X: Any) -> Named:
+        kernels = members(self.kernel, X, RBF())
+        columns = [int(position) for position in positions(self.columns, X, kernels)]
+        return [pair for c in columns for pair in on_columns(feature_name(X, c), kernels, [c])]
+
+
+class PerGroup(Family):
+    """The same kernels on every group of columns; see `per_group`."""
+
+    def __init__(self, groups: Mapping[str, Columns], kernel: Any = None) -> None:
+        self.groups = groups
+        self.kernel = kernel
+
+    def expand(self, X: Any) -> Named:
+        if not isinstance(self.groups, Mapping) or len(self.groups) == 0:
+            raise ValueError(f"groups={self.groups!r}: expected a non-empty dict of name -> columns.")
+        kernels = members(self.kernel, X, RBF())
+        groups = self.groups.items()
+        return [pair for name, columns in groups for pair in on_columns(str(name), kernels, columns)]
+
+
+class Bands(Family):
+    """The same kernels on contiguous bands of columns; see `bands`."""
+
+    def __init__(self, n_bands: int, kernel: Any = None, columns: Columns = None) -> None:
+        self.n_bands = n_bands
+        self.kernel = kernel
+        self.columns = columns
+
+    def expand(self, X: Any) -> Named:
+        kernels = members(self.kernel, X, RBF())
+        columns = positions(self.columns, X, kernels)
+        if positive_integer(self.n_bands, "n_bands") > columns.size:
+            raise ValueError(
+                f"n_bands={self.n_bands} is more than the {columns.size} columns: use fewer bands."
+            )
+        splits = np.array_split(columns, self.n_bands)
+        return [pair for band in splits for pair in on_columns(_band_name(X, band), kernels, band.tolist())]
+
+
+class Auto(Family):
+    """The default dictionary; see `auto`."""
+
+    def __init__(self, factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_COLUMNS) -> None:
+        self.factors = factors
+        self.max_columns = max_columns
+
+    def expand(self, X: Any) -> Named:
+        X = as_table(X)
+        columns = require_columns(numeric_positions(X)).tolist()
+        everywhere = None if len(columns) == X.shape[1] else columns
+        kernels = [Linear(columns=everywhere), *(RBF(factor=f, columns=everywhere) for f in self.factors)]
+        named = [("linear", kernels[0])]
+        named += [(f"rbf scale*{f:g}", kernel) for f, kernel in zip(self.factors, kernels[1:], strict=True)]
+        if 2 <= len(columns) <= self.max_columns:
+            named += [(f"rbf {feature_name(X, column)}", RBF(columns=[column])) for column in columns]
+        return named
+
+
+def bandwidths(
+    values: int | Sequence[float] | None = None,
+    kernel: Kernel | None = None,
+    low: float = 0.01,
+    high: float = 100.0,
+) -> Bandwidths:
+    """One kernel at several widths.
+
+    Parameters
+    ----------
+    values : int or sequence of float, optional
+        A number n (default 7): n factors from `low` to `high` in geometric steps, multiplying the
+        bandwidth that the kernel's own rule takes from the data. A sequence: the values themselves of
+        the kernel's bandwidth parameter (`gamma`, or `length_scale` of Matern).
+    kernel : kernel with a bandwidth, default=RBF()
+        RBF, Laplacian, Matern, Chi2, or a list of them.
+    low, high : float, default=0.01 and 100
+        The smallest and the largest factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [name for name, _ in bandwidths(3).expand(np.zeros((4, 2)))]
+    ['RBF(gamma=scale, factor=0.01)', 'RBF(gamma=scale)', 'RBF(gamma=scale, factor=100)']
+    """
+    return Bandwidths(values, kernel, low, high)
+
+
+def per_feature(kernel: Any = None, columns: Columns = None) -> PerFeature:
+    """One kernel, or several, on each column alone: the weights rank the features.
+
+    Parameters
+    ----------
+    kernel : kernel, list of kernels or family, default=RBF()
+    columns : int, str, slice, list, mask or callable, optional
+        The columns to use; by default all, or all numeric ones when the kernels take numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> per_feature().expand(np.zeros((4, 2)))
+    [('x0', RBF(columns=[0])), ('x1', RBF(columns=[1]))]
+    """
+    return PerFeature(kernel, columns)
+
+
+def per_group(groups: Mapping[str, Columns], kernel: Any = None) -> PerGroup:
+    """One kernel, or several, on each group of columns: views, sensors, pathways.
+
+    Parameters
+    ----------
+    groups : dict
+        Name of the group -> its columns.
+    kernel : kernel, list of kernels or family, default=RBF()
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> per_group({"colour": [0, 1], "shape": slice(2, 5)}, Linear()).expand(np.zeros((4, 5)))
+    [('colour', Linear(columns=[0, 1])), ('shape', Linear(columns=slice(2, 5, None)))]
+    """
+    return PerGroup(groups, kernel)
+
+
+def bands(n_bands: int, kernel: Any = None, columns: Columns = None) -> Bands:
+    """One kernel, or several, on each of `n_bands` contiguous bands of columns, as even as possible.
+
+    Parameters
+    ----------
+    n_bands : int
+    kernel : kernel, list of kernels or family, default=RBF()
+    columns : int, str, slice, list, mask or callable, optional
+        The columns to split, in this order; by default all, or all numeric ones when the kernels
+        take numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [name for name, _ in bands(2, [Linear(), RBF()]).expand(np.zeros((4, 5)))]
+    ['x0..x2: Linear', 'x0..x2: RBF(gamma=scale)', 'x3..x4: Linear', 'x3..x4: RBF(gamma=scale)']
+    """
+    return Bands(n_bands, kernel, columns)
+
+
+def auto(factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_COLUMNS) -> Auto:
+    """The default dictionary, also named by ``kernels="auto"``.
+
+    On all numeric columns: Linear, and Gaussian kernels at gamma = "scale" times `factors`. When there
+    are 2 to `max_columns` numeric columns, also a Gaussian kernel at gamma = "scale" on each alone.
+
+    The first group covers straight, smooth and local functions of all columns together. The second lets
+    the weights choose columns, and holds when columns have different units, where a joint "scale" follows
+    the largest one. Its limit keeps the dictionary at 24 kernels or fewer: with more columns single ones
+    say little, and `per_group` or `bands` should say what belongs together.
+
+    Parameters
+    ----------
+    factors : sequence of float, default=(0.1, 1.0, 10.0)
+    max_columns : int, default=20
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [name for name, _ in auto().expand(np.zeros((4, 2)))]
+    ['linear', 'rbf scale*0.1', 'rbf scale*1', 'rbf scale*10', 'rbf x0', 'rbf x1']
+    """
+    return Auto(factors, max_columns)
+
+
+def _band_name(X: Any, band: np.ndarray) -> str:
+    first, last = feature_name(X, band[0]), feature_name(X, band[-1])
+    return first if len(band) == 1 else f"{first}..{last}"

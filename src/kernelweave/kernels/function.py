@@ -1,0 +1,89 @@
+"""Any Python function of two sets of samples as a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .base import Kernel, _columns_label, as_numeric
+from .columns import Columns, take_columns
+from .strings import as_strings
+
+
+class FunctionKernel(Kernel):
+    """A kernel computed by a function, k(X, Z) = function(X, Z).
+
+    The function must be symmetric and positive semidefinite, which is not checked.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Z)`` returns an array of shape (n_x, n_z). The functions of
+        `sklearn.metrics.pairwise` that are kernels work as they are.
+    columns : int, str, slice, list, mask or callable, optional
+        The columns the kernel sees; all by default.
+    title : str, optional
+        The name in tables and plots; by default that of the function.
+    accepts : {"numeric", "string", "any"}, default="numeric"
+        What `function` receives: a float array or CSR matrix, a one-dimensional array of strings,
+        or the selected columns as the user gave them.
+
+    Examples
+    --------
+    >>> from sklearn.metrics.pairwise import cosine_similarity
+    >>> FunctionKernel(cosine_similarity)([[1.0, 0.0], [3.0, 4.0]])
+    array([[1. , 0.6],
+           [0.6, 1. ]])
+    """
+
+    name = "function"
+
+    def __init__(
+        self,
+        function: Callable[[Any, Any], Any],
+        columns: Columns = None,
+        title: str | None = None,
+        accepts: str = "numeric",
+    ) -> None:
+        self.function = function
+        self.columns = columns
+        self.title = title
+        self.accepts = accepts
+
+    @property
+    def label(self) -> str:
+        name = self.title or getattr(self.function, "__name__", type(self.function).__name__)
+        return str(name) + _columns_label(self.columns)
+
+    def _view(self, X: Any) -> Any:
+        views: dict[str, Callable[[Any], Any]] = {
+            "numeric": as_numeric,
+            "string": as_strings,
+            "any": lambda table: table,
+        }
+        if self.accepts not in views:
+            raise ValueError(f"accepts={self.accepts!r}: expected one of {sorted(views)}.")
+        return views[self.accepts](take_columns(X, self.columns_))
+
+    def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        if not callable(self.function):
+            raise ValueError(f"function={self.function!r} is not callable: pass a function of (X, Z).")
+
+    def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        K = np.asarray(self.function(X, Z))
+        expected = (X.shape[0], Z.shape[0])
+        if K.shape != expected:
+            raise ValueError(
+                f"the kernel function {self.label} returned shape {K.shape}, expected {expected}."
+            )
+        if K.dtype.kind != "f":
+            K = K.astype(np.float64)
+        if not np.isfinite(K).all():
+            raise ValueError(f"the kernel function {self.label} returned NaN or infinite values.")
+        return K
+
+    def _diag(self, X: Any) -> np.ndarray:
+        rows = (X.iloc[i : i + 1] if hasattr(X, "iloc") else X[i : i + 1] for i in range(X.shape[0]))
+        return np.array([self._compute(row, row)[0, 0] for row in rows])

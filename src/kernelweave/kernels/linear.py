@@ -1,0 +1,39 @@
+"""Linear kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from .base import Kernel
+from .columns import Columns
+
+
+class Linear(Kernel):
+    """Linear kernel, k(x, z) = x'z.
+
+    Parameters
+    ----------
+    columns : int, str, slice, list, mask or callable, optional
+        The columns the kernel sees; all by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linear()(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    array([[5., 6.],
+           [6., 9.]])
+    """
+
+    name = "linear"
+
+    def __init__(self, columns: Columns = None) -> None:
+        self.columns = columns
+
+    def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        return safe_sparse_dot(X, Z.T, dense_output=True)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return row_norms(X, squared=True)

@@ -1,0 +1,250 @@
+"""Kernel normalisations, so that the weights of different kernels can be compared.
+
+A normalisation is fitted on one training Gram matrix K and gives k'(x, z) = scale_ * (...): constants come
+from the training samples, weighted (a row of weight w is w equal rows), and are reused at prediction. The
+scale is kept apart, since it can join the kernel's weight, so that K is copied by no rule that only scales.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from .._registry import Registry
+
+
+class Normalization(BaseEstimator):
+    """Base class of normalisations, and of those that only scale: k' = scale_ * k.
+
+    Attributes
+    ----------
+    scale_ : float
+        0.0 when the kernel cannot be normalised: it is 0, or has no variance on the training samples.
+    """
+
+    name = ""
+
+    #: whether `row_scale`, `cross` and `diag` need the values k(x, x) of new samples
+    needs_diag = False
+
+    scale_: float
+
+    def fit(self, K: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
+        """Take the constants from the training Gram matrix, in one pass at most."""
+        K = K if K.dtype.kind == "f" else K.astype(np.float64)
+        self.scale_ = self._fit(K, _shares(K.shape[0], sample_weight))
+        return self
+
+    def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
+        """Keep what is needed and return the scale; `share` are the weights, of sum 1."""
+        raise NotImplementedError
+
+    def train(self, K: np.ndarray) -> np.ndarray:
+        """K' / scale_ on the training samples: K itself, not a copy, for rules that only scale."""
+        return K
+
+    def expand(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
+        """`coef` and `offset` that evaluate an expansion from raw kernel values.
+
+        sum_i alpha_i k'(x, x_i) = scale_ * row_scale(k(x, x)) * (sum_i coef_i k(x, x_i) + offset)
+
+        Under centring `coef` is non-zero outside the support of `alpha`, unless alpha sums to 0.
+
+        Parameters
+        ----------
+        alpha : ndarray of shape (n,) or (n, c)
+
+        Returns
+        -------
+        coef : ndarray of the shape of `alpha`
+        offset : float, or ndarray of shape (c,)
+        """
+        return alpha, 0.0
+
+    def row_scale(self, diag_x: np.ndarray | None = None) -> np.ndarray | float:
+        """The factor of each new sample in `expand`; 1.0 where `needs_diag` is False."""
+        return 1.0
+
+    def cross(self, K: np.ndarray, diag_x: np.ndarray | None = None) -> np.ndarray:
+        """k'(x, x_i) / scale_ from K = k(x, x_i), new samples in rows."""
+        return K
+
+    def diag(self, diag_x: np.ndarray, K: np.ndarray | None = None) -> np.ndarray:
+        """k'(x, x) / scale_ of new samples; centring also needs K = k(x, x_i)."""
+        return diag_x
+
+
+class NoNormalization(Normalization):
+    """k' = k, for ``normalize=None``.
+
+    Examples
+    --------
+    >>> NoNormalization().fit(2.0 * np.eye(3)).scale_
+    1.0
+    """
+
+    name = "none"
+
+    def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
+        return 1.0 if share @ np.diagonal(K) > 0 else 0.0
+
+
+class Trace(Normalization):
+    """k' = k / mean of k(x_i, x_i): the training Gram matrix has trace n.
+
+    Examples
+    --------
+    >>> Trace().fit(2.0 * np.eye(3)).scale_
+    0.5
+    """
+
+    name = "trace"
+
+    def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
+        return _inverse(share @ np.diagonal(K), 0.0)
+
+
+class Variance(Normalization):
+    """k' = k / (mean of the diagonal - mean of all entries): variance 1 in feature space.
+
+    Examples
+    --------
+    >>> Variance().fit(np.array([[2.0, 0.0], [0.0, 2.0]])).scale_
+    1.0
+    """
+
+    name = "variance"
+
+    def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
+        return _inverse_variance(share @ np.diagonal(K), share @ _product(K, share), K.dtype)
+
+
+class Spherical(Normalization):
+    """k'(x, z) = k(x, z) / sqrt(k(x, x) k(z, z)): every sample on the unit sphere; 0 where k(x, x) = 0.
+
+    Examples
+    --------
+    >>> Spherical().fit(np.diag([4.0, 9.0])).train(np.diag([4.0, 9.0]))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    name = "spherical"
+    needs_diag = True
+
+    def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
+        self.inverse_root_ = _inverse_root(np.diagonal(K))
+        weighted = share * self.inverse_root_
+        total = float(share @ (self.inverse_root_ > 0))
+        return 1.0 if _inverse_variance(total, weighted @ _product(K, weighted), K.dtype) > 0 else 0.0
+
+    def train(self, K: np.ndarray) -> np.ndarray:
+        scaled = np.multiply.outer(self.inverse_root_, self.inverse_root_)
+        scaled *= K
+        return scaled
+
+    def expand(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
+        return (alpha.T * self.inverse_root_).T, 0.0
+
+    def row_scale(self, diag_x: np.ndarray | None = None) -> np.ndarray | float:
+        return _inverse_root(_needed(diag_x, "diag_x"))
+
+    def cross(self, K: np.ndarray, diag_x: np.ndarray | None = None) -> np.ndarray:
+        return K * self.inverse_root_ * _inverse_root(_needed(diag_x, "diag_x"))[:, None]
+
+    def diag(self, diag_x: np.ndarray, K: np.ndarray | None = None) -> np.ndarray:
+        return (diag_x > 0).astype(diag_x.dtype)
+
+
+class Center(Normalization):
+    """Training samples centred in feature space, then scaled to variance 1.
+
+    k'(x, z) = scale_ * (k(x, z) - kbar(x) - kbar(z) + kbarbar), kbar(x) the mean of k(x, x_i) and
+    kbarbar the mean of all entries; scale_ is that of `Variance`.
+
+    Examples
+    --------
+    >>> K = np.array([[4.0, 0.0], [0.0, 0.0]])
+    >>> rule = Center().fit(K)
+    >>> rule.scale_ * rule.train(K)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    name = "center"
+
+    def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
+        self.share_ = share.astype(K.dtype)
+        self.mean_ = _product(K, share)
+        self.grand_mean_ = float(share @ self.mean_)
+        return _inverse_variance(share @ np.diagonal(K), self.grand_mean_, K.dtype)
+
+    def train(self, K: np.ndarray) -> np.ndarray:
+        # kbar_i + kbar_j first: the result is symmetric to the last bit
+        centred = np.add.outer(self.mean_, self.mean_)
+        np.subtract(K, centred, out=centred)
+        centred += self.grand_mean_
+        return centred
+
+    def expand(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
+        total = alpha.sum(axis=0)
+        # a sum that is zero but for rounding must not spread over all samples
+        total = np.where(np.abs(total) <= 1e-12 * np.abs(alpha).sum(axis=0), 0.0, total)
+        coef = alpha - np.multiply.outer(self.share_, total)
+        return coef, -(self.mean_ @ coef)
+
+    def cross(self, K: np.ndarray, diag_x: np.ndarray | None = None) -> np.ndarray:
+        return K - (K @ self.share_)[:, None] - self.mean_ + self.grand_mean_
+
+    def diag(self, diag_x: np.ndarray, K: np.ndarray | None = None) -> np.ndarray:
+        return diag_x - 2.0 * (_needed(K, "K") @ self.share_) + self.grand_mean_
+
+
+NORMALIZATIONS = Registry("normalization", (Variance, Spherical, Trace, Center, NoNormalization))
+
+
+def resolve_normalization(spec: Any) -> Normalization:
+    """An unfitted normalisation: `spec` is a name, None (no normalisation) or a `Normalization`.
+
+    Examples
+    --------
+    >>> resolve_normalization("trace")
+    Trace()
+    """
+    if spec is None:
+        return NoNormalization()
+    return clone(NORMALIZATIONS.resolve(spec, Normalization, "normalize"))
+
+
+def _shares(n: int, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Weights of sum 1."""
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return weight / weight.sum()
+
+
+def _product(K: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """K v in the precision of K: a float64 vector would turn a float32 matrix into a float64 copy."""
+    return K @ v.astype(K.dtype, copy=False)
+
+
+def _inverse_variance(mean_diag: float, mean_all: float, dtype: np.dtype) -> float:
+    """1 / (mean diagonal - mean of all entries), or 0.0 where the difference is only rounding."""
+    return _inverse(mean_diag - mean_all, 1e3 * float(np.finfo(dtype).eps) * abs(mean_diag))
+
+
+def _inverse(value: float, rounding: float) -> float:
+    return 1.0 / float(value) if value > rounding else 0.0
+
+
+def _inverse_root(diag: np.ndarray) -> np.ndarray:
+    """1 / sqrt(k(x, x)); k(x, x) = 0 means that x is 0 in feature space, and stays there."""
+    diag = diag if diag.dtype.kind == "f" else diag.astype(np.float64)
+    return np.divide(1.0, np.sqrt(np.maximum(diag, 0)), out=np.zeros_like(diag), where=diag > 0)
+
+
+def _needed(values: np.ndarray | None, argument: str) -> np.ndarray:
+    if values is None:
+        raise ValueError(f"this normalisation needs {argument} at prediction.")
+    return values

@@ -1,0 +1,60 @@
+"""Polynomial kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from .base import Kernel, positive, positive_integer
+from .columns import Columns
+
+
+class Polynomial(Kernel):
+    """Polynomial kernel, k(x, z) = (gamma x'z + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int, default=3
+    gamma : float, default=1.0
+        Must be positive.
+    coef0 : float, default=1.0
+        Must be non-negative, or the kernel would not be positive semidefinite; 0 keeps the
+        monomials of degree `degree` only.
+    columns : int, str, slice, list, mask or callable, optional
+        The columns the kernel sees; all by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Polynomial(degree=2)(np.array([[1.0], [2.0]]))
+    array([[ 4.,  9.],
+           [ 9., 25.]])
+    """
+
+    name = "polynomial"
+
+    def __init__(
+        self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0, columns: Columns = None
+    ) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.columns = columns
+
+    def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        positive_integer(self.degree, "degree")
+        positive(self.gamma, "gamma")
+        positive(self.coef0, "coef0", zero=True)
+
+    def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        return self._power(safe_sparse_dot(X, Z.T, dense_output=True))
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return self._power(row_norms(X, squared=True))
+
+    def _power(self, products: np.ndarray) -> np.ndarray:
+        products *= float(self.gamma)
+        products += float(self.coef0)
+        return np.power(products, int(self.degree), out=products)

@@ -1,0 +1,132 @@
+"""A kernel given by its matrix."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from .base import Kernel, _columns_label
+from .columns import Columns, as_table, resolve_columns, take_columns
+
+
+class Precomputed(Kernel):
+    """A kernel known by its values on all samples, k(i, j) = matrix[i, j].
+
+    The data are sample indices in one column, so that folds, pipelines and searches slice them as
+    they slice any data. Cloning returns the same object: the matrix is never copied.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric and positive semidefinite. Memory maps stay on disk.
+    columns : int, str, slice, list, mask or callable, optional
+        The column of sample indices; needed when the data have several columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = Precomputed(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    >>> kernel([[1], [0]])
+    array([[3., 1.],
+           [1., 2.]])
+    >>> kernel
+    Precomputed(2 x 2)
+    """
+
+    name = "precomputed"
+    accepts = "index"
+
+    def __init__(self, matrix: Any, columns: Columns = None) -> None:
+        self.matrix = matrix
+        self.columns = columns
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return self.label
+
+    @property
+    def label(self) -> str:
+        return f"Precomputed({' x '.join(map(str, np.shape(self.matrix)))})" + _columns_label(self.columns)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
+        """Check the matrix and the indices. Nothing is kept: clones of this kernel are this kernel."""
+        self._view(as_table(X))
+        return self
+
+    def _fitted_on(self, X: Any) -> Kernel:
+        return self
+
+    def _view(self, X: Any) -> np.ndarray:
+        n = self._checked().shape[0]
+        return as_indices(take_columns(X, resolve_columns(self.columns, X)), n)
+
+    def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        block = self._checked()[np.ix_(X, Z)]
+        return np.asarray(block if block.dtype.kind == "f" else block.astype(np.float64))
+
+    def _diag(self, X: Any) -> np.ndarray:
+        values = self._checked()[X, X]
+        return np.asarray(values if values.dtype.kind == "f" else values.astype(np.float64))
+
+    def _checked(self) -> np.ndarray:
+        """The matrix as an array, checked once for each matrix."""
+        if getattr(self, "_checked_matrix", None) is not self.matrix:
+            check_gram(self.matrix)
+            self._checked_matrix = self.matrix
+        return np.asanyarray(self.matrix)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if key != "_checked_matrix"}
+
+
+def check_gram(matrix: Any, argument: str = "matrix") -> None:
+    """Raise unless `matrix` is square, finite and symmetric.
+
+    K v and K'v are compared for one random v: both are finite if and only if K is, and they agree
+    for almost no v unless K is symmetric. It reads K twice and allocates nothing of its size.
+    """
+    if sparse.issparse(matrix):
+        raise ValueError(f"{argument} is sparse: pass a dense Gram matrix, `{argument}.toarray()`.")
+    K = np.asanyarray(matrix)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
+        raise ValueError(f"{argument} has shape {K.shape}: a Gram matrix is square, one row for each sample.")
+    if K.dtype.kind not in "biuf":
+        raise ValueError(f"{argument} holds {K.dtype} values: a Gram matrix holds real numbers.")
+    v = np.random.RandomState(0).standard_normal(K.shape[0])
+    v = v.astype(K.dtype) if K.dtype.kind == "f" else v
+    with np.errstate(invalid="ignore", over="ignore"):
+        right, left = K @ v, v @ K
+    if not (np.isfinite(right).all() and np.isfinite(left).all()):
+        raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
+    tolerance = np.sqrt(np.finfo(right.dtype).eps) * max(np.abs(right).max(), np.abs(left).max())
+    if np.abs(right - left).max() > tolerance:
+        raise ValueError(
+            f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
+            "between test and training samples is not a Gram matrix, give the matrix of all samples."
+        )
+
+
+def as_indices(X: Any, n: int) -> np.ndarray:
+    """Sample indices in the only column of `X`, as integers in 0..n-1."""
+    if X.shape[1] != 1:
+        raise ValueError(
+            f"Precomputed takes sample indices in one column, X has {X.shape[1]}: pass "
+            "`np.arange(n)[:, None]`, or name the column of indices with `columns=`."
+        )
+    values = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    try:
+        numbers = values.ravel().astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Precomputed takes sample indices, which are integers ({error}).") from error
+    if not np.all(numbers == np.floor(numbers)):
+        raise ValueError("Precomputed takes sample indices, which are integers: X holds other values.")
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= n):
+        raise ValueError(
+            f"sample indices run from {numbers.min():g} to {numbers.max():g}, the matrix has samples 0 to "
+            f"{n - 1}: give the matrix of all samples, those to predict among them."
+        )
+    return numbers.astype(np.intp)

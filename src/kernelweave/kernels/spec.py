@@ -1,0 +1,121 @@
+"""From what the user passes as ``kernels=`` to a list of named kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+
+from .base import Kernel
+from .columns import Columns
+from .convert import EXPECTED, as_kernel
+from .families import Auto
+from .family import Family
+
+
+class _Entry(NamedTuple):
+    name: str
+    kernel: Kernel
+    explicit: bool  # the user chose the name, so it may not be changed
+
+
+def resolve_kernels(spec: Any, X: Any) -> list[tuple[str, Kernel]]:
+    """Names and unfitted copies of the kernels that `spec` describes on the columns of `X`.
+
+    Parameters
+    ----------
+    spec : one of
+        a kernel, a registered name, a scikit-learn Gaussian-process kernel, a function of (X, Z) or a
+        square Gram matrix; a family, or "auto"; a list or tuple of any of these, of (name, kernel) pairs
+        and of (name, kernel, columns) triples, whose columns replace the kernel's own; a dict of
+        name -> kernel, list of kernels or family.
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+
+    Returns
+    -------
+    kernels : list of (str, Kernel)
+        Names are unique: a name that is not the user's own gets " (2)", " (3)", ... on a clash.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> resolve_kernels({"a": "linear", "b": "rbf"}, np.zeros((3, 2)))
+    [('a', Linear()), ('b', RBF())]
+    """
+    entries = list(_entries(spec, X))
+    if not entries:
+        raise ValueError(f"kernels={spec!r} is empty: give at least one kernel, for example 'auto'.")
+    return _unique(entries)
+
+
+def _entries(spec: Any, X: Any) -> Iterator[_Entry]:
+    if isinstance(spec, Mapping):
+        for name, value in spec.items():
+            yield from _named(name, value, X)
+    elif isinstance(spec, list | tuple):
+        for element in spec:
+            yield from _tuple(element, X) if isinstance(element, tuple) else _unnamed(element, X)
+    else:
+        yield from _unnamed(spec, X)
+
+
+def _unnamed(value: Any, X: Any) -> Iterator[_Entry]:
+    family = _as_family(value)
+    if family is not None:
+        for name, member in family.expand(X):
+            yield _Entry(name, member, False)
+    elif isinstance(value, list | Mapping):
+        raise ValueError(f"kernels: {value!r} is nested in a list; use one flat list, or a dict of lists.")
+    else:
+        kernel = as_kernel(value)
+        yield _Entry(kernel.label, kernel, False)
+
+
+def _tuple(value: tuple[Any, ...], X: Any) -> Iterator[_Entry]:
+    if len(value) not in (2, 3) or not isinstance(value[0], str):
+        raise ValueError(
+            f"kernels: {value!r} is not a (name, kernel) pair or a (name, kernel, columns) triple."
+        )
+    yield from _named(value[0], value[1], X, *value[2:])
+
+
+def _named(name: Any, value: Any, X: Any, columns: Columns = None) -> Iterator[_Entry]:
+    """Entries under a name of the user's: that name for one kernel, "name: label" for several."""
+    if isinstance(value, list | tuple) or _as_family(value) is not None:
+        inner = list(_entries(value, X))
+        if not inner:
+            raise ValueError(f"kernels[{name!r}] is empty: give at least one kernel, {EXPECTED}.")
+        entries = [_Entry(f"{name}: {entry.name}", entry.kernel, False) for entry in inner]
+    else:
+        entries = [_Entry(str(name), as_kernel(value, f"kernels[{name!r}]"), True)]
+    for entry in entries:
+        moved = entry.kernel if columns is None else entry.kernel.with_columns(columns)
+        yield entry._replace(kernel=moved)
+
+
+def _as_family(value: Any) -> Family | None:
+    if isinstance(value, Family):
+        return value
+    return Auto() if isinstance(value, str) and value == "auto" else None
+
+
+def _unique(entries: list[_Entry]) -> list[tuple[str, Kernel]]:
+    chosen = [entry.name for entry in entries if entry.explicit]
+    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+    if repeated:
+        raise ValueError(f"kernels: the names {repeated} are used twice, give every kernel its own name.")
+    taken = set(chosen)
+    named = []
+    for entry in entries:
+        name = entry.name if entry.explicit else _free(entry.name, taken)
+        taken.add(name)
+        named.append((name, clone(entry.kernel)))
+    return named
+
+
+def _free(name: str, taken: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate in taken:
+        candidate, number = f"{name} ({number})", number + 1
+    return candidate

@@ -1,0 +1,25 @@
+"""Losses V(y, f) with their conjugates, one a file (Kloft et al. 2011, section 3)."""
+
+from .._registry import Registry
+from .base import Loss
+from .eps_insensitive import EpsInsensitive
+from .hinge import Hinge
+from .huber import Huber
+from .logistic import Logistic
+from .one_class import OneClass
+from .squared import Squared
+from .squared_hinge import SquaredHinge
+
+LOSSES = Registry("loss", (Hinge, SquaredHinge, Logistic, Squared, EpsInsensitive, Huber, OneClass))
+
+__all__ = [
+    "LOSSES",
+    "EpsInsensitive",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "OneClass",
+    "Squared",
+    "SquaredHinge",
+]

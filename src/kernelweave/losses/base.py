@@ -1,0 +1,71 @@
+"""What every loss is: value, gradient and conjugate, and what more it can do."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import BoolArray, FloatArray
+
+Task = Literal["classification", "regression", "one_class"]
+
+#: how far outside its domain a conjugate's argument may lie by rounding alone
+ROUNDING = 1e-9
+
+
+class Loss(BaseEstimator):
+    """A convex loss V(y, f), sample by sample, with its conjugate.
+
+    The primal problem is  C sum_i V(y_i, f_i) + Omega,  its dual variables are signed,
+    f = sum_m d_m K_m alpha + b,  and at the optimum  alpha_i = -C V'(y_i, f_i).
+
+    Methods work elementwise on arrays of equal shape. Optional abilities, which solvers ask
+    for by name:
+
+    * ``hessian(y, f)``: second derivative in f, for Newton's method;
+    * ``quadratic = True``: V is (y - f)^2 / 2, one linear system solves the machine;
+    * ``linear_dual(y)``: (linear, kink) such that -V*(y, -a) = linear * a - kink * |a| on the
+      box, for decomposition solvers (SMO); such a loss is piecewise linear, and ``kinks(y)``
+      lists the f at which its slope jumps;
+    * ``probability(f)``: P(y = +1 | f), for losses that are likelihoods.
+    """
+
+    name: str
+    task: Task
+
+    #: the intercept's optimality condition is sum_i alpha_i = alpha_sum
+    alpha_sum: float = 0.0
+
+    @abstractmethod
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """V(y, f)."""
+
+    @abstractmethod
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """A subgradient of V in f."""
+
+    @abstractmethod
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        """V*(y, v) = sup_f v f - V(y, f); +inf outside its domain."""
+
+    @abstractmethod
+    def dual_box(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds of a = alpha / C, the closure of {a : V*(y, -a) < inf}; may be infinite."""
+
+    @abstractmethod
+    def dual_curvature(self, y: FloatArray, a: FloatArray) -> FloatArray:
+        """Second derivative of V*(y, -a) in a; +inf where a is held fast (bound or kink)."""
+
+
+def restrict(values: FloatArray, outside: FloatArray, margin: float = ROUNDING) -> FloatArray:
+    """`values` where `outside` (the distance to the domain) is rounding, +inf elsewhere."""
+    return np.where(outside > margin, np.inf, values)
+
+
+def inside_box(a: FloatArray, lower: FloatArray, upper: FloatArray) -> BoolArray:
+    """Mask of the entries strictly between their bounds, up to rounding."""
+    margin = 1e-10
+    return (a > lower + margin) & (a < upper - margin)

@@ -1,0 +1,231 @@
+"""The outer loop, once: iterate, certify, remember, report, stop."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+
+from .._typing import FloatArray
+from ..gram import Gram
+from ..regularizers import Regularizer
+from .certificate import Certificate, certificate
+from .problem import Problem
+from .single import SingleSolver, choose_single
+
+#: first accuracy of the inner machines; later ones follow the outer gap
+FIRST_MACHINE_TOL = 0.02
+
+#: a first look at a problem: one sample in so many, no fewer than that, to this accuracy
+PILOT_SHARE, PILOT_SAMPLES, PILOT_TOL = 8, 200, 0.02
+
+
+@dataclass(frozen=True)
+class State:
+    """An iterate: weights, the machine trained at them, and its certificate.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (M,)
+    alpha : ndarray of shape (n, c)
+    fitted : ndarray of shape (n, c)
+        sum_m d_m K_m alpha.
+    squares : ndarray of shape (M,)
+        s_m = alpha' K_m alpha.
+    certificate : Certificate
+    machine_tol : float
+        Relative gap to which the machine was asked to be solved.
+    """
+
+    weights: FloatArray
+    alpha: FloatArray
+    fitted: FloatArray
+    squares: FloatArray
+    certificate: Certificate
+    machine_tol: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver returns: the best certified iterate and how it got there.
+
+    Attributes
+    ----------
+    state : State
+    n_iter : int
+        Single-kernel machines trained.
+    converged : bool
+        Whether the relative gap is within `tol`.
+    matrix : ndarray of shape (n, n) or None
+        sum_m d_m K_m at the weights of `state`; None once dropped to save memory.
+    history : dict of list
+        "primal", "dual", "gap" and "n_passes" (over the kernel matrices) of every iteration.
+    """
+
+    state: State
+    n_iter: int
+    converged: bool
+    matrix: FloatArray | None = field(repr=False)
+    history: dict[str, list[float]] = field(repr=False)
+
+
+#: called after every machine; a true answer stops the run
+Callback = Callable[[int, State], bool | None]
+
+
+class MKLSolver(BaseEstimator):
+    """Learns weights and machine together: `init` gives the first weights, `step` the next.
+
+    A subclass writes ``next_weights(state)``, and may override ``init``; the loop here trains
+    the machine at the proposed weights, certifies it, keeps the best, calls back and stops at
+    the wanted gap.
+
+    Parameters
+    ----------
+    single : str or SingleSolver, default="auto"
+        The machine for fixed weights.
+    """
+
+    name: str
+
+    #: whether a first solve on a few samples shortens the run
+    uses_pilot = False
+
+    def __init__(self, single: str | SingleSolver = "auto") -> None:
+        self.single = single
+
+    @abstractmethod
+    def can_handle(self, regularizer: Regularizer) -> bool:
+        """Whether this solver is meant for that regulariser; "auto" takes the first that is."""
+
+    @abstractmethod
+    def next_weights(self, state: State) -> FloatArray:
+        """Weights to try after `state`."""
+
+    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+        """Forget earlier fits; return the weights to start from, those of the component `norms`."""
+        self._problem, self._gram, self._regularizer = problem, gram, regularizer
+        self._machine = choose_single(self.single, problem.loss)
+        return regularizer.weights(norms)
+
+    def step(self, weights: FloatArray, previous: State | None, tol: float) -> State:
+        """Train the machine at `weights`, from the previous alpha, and certify it."""
+        machine_tol = _machine_tol(previous, tol)
+        K = self._K = self._gram.combine(weights)
+        start = None if previous is None else previous.alpha
+        machine = self._machine.solve(K, self._problem, machine_tol, start)
+        squares = self._gram.quad(machine.alpha)
+        proof = certificate(
+            self._problem, self._gram, self._regularizer, machine.alpha, weights, machine.fitted, squares
+        )
+        return State(weights, machine.alpha, machine.fitted, squares, proof, machine_tol)
+
+    def solve(
+        self,
+        problem: Problem,
+        gram: Gram,
+        regularizer: Regularizer,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        callback: Callback | None = None,
+        norms: FloatArray | None = None,
+    ) -> Solution:
+        """Solve to a relative duality gap of `tol`.
+
+        Parameters
+        ----------
+        problem, gram, regularizer
+            What to solve.
+        tol : float, default=1e-3
+        max_iter : int, default=200
+            Most machines to train.
+        callback : callable, optional
+            Called as callback(iteration, state) after every machine; a true answer stops
+            the run. So does Ctrl-C: the best iterate is kept.
+        norms : ndarray of shape (M,), optional
+            Component norms to start from, such as those of a similar problem; by default those
+            of the same problem on a part of the samples, or equal ones when there are few.
+        """
+        norms = self._pilot(problem, gram, regularizer) if norms is None else norms
+        weights = self.init(problem, gram, regularizer, norms)
+        run = _Run(gram, tol)
+        try:
+            self._iterate(run, weights, max_iter, callback)
+        except KeyboardInterrupt:
+            if run.last is None:
+                raise
+            warnings.warn(f"interrupted; {run.describe()}", ConvergenceWarning, stacklevel=3)
+            return run.solution()
+        if not run.converged:
+            advice = "Increase max_iter, or scale the data."
+            warnings.warn(f"{run.describe()} {advice}", ConvergenceWarning, stacklevel=3)
+        return run.solution()
+
+    def _iterate(self, run: _Run, weights: FloatArray, max_iter: int, callback: Callback | None) -> None:
+        for iteration in range(max_iter):
+            run.record(self.step(weights, run.last, run.tol), self._K)
+            if (callback is not None and callback(iteration, run.last)) or run.converged:
+                break
+            weights = self.next_weights(run.last)
+
+    def _pilot(self, problem: Problem, gram: Gram, regularizer: Regularizer) -> FloatArray:
+        """Norms of the problem on a few of the samples: a good start, found at little cost."""
+        count = max(PILOT_SAMPLES, gram.n_samples // PILOT_SHARE)
+        equal = np.ones(gram.n_kernels)
+        if not self.uses_pilot or gram.n_samples < 3 * count:
+            return equal
+        rows = problem.spread(count)
+        part = gram.subset(rows)
+        solver, run = clone(self), _Run(part, PILOT_TOL)
+        solver._iterate(run, solver.init(problem.subset(rows), part, regularizer, equal), 30, None)
+        return run.best.certificate.norms
+
+
+class _Run:
+    """Best and last iterate of a run, and its history."""
+
+    last: State
+    best: State
+    matrix: FloatArray
+
+    def __init__(self, gram: Gram, tol: float) -> None:
+        self.gram, self.tol = gram, tol
+        self.last = self.best = None  # type: ignore[assignment]
+        self.history: dict[str, list[float]] = {"primal": [], "dual": [], "gap": [], "n_passes": []}
+
+    @property
+    def converged(self) -> bool:
+        return self.best.certificate.gap <= self.tol
+
+    def record(self, state: State, matrix: FloatArray) -> None:
+        self.last = state
+        if self.best is None or state.certificate.gap < self.best.certificate.gap:
+            self.best, self.matrix = state, matrix
+        proof = state.certificate
+        values = (proof.primal, proof.dual, proof.gap, self.gram.n_passes)
+        for key, value in zip(self.history, values, strict=True):
+            self.history[key].append(value)
+
+    def describe(self) -> str:
+        count, gap = len(self.history["gap"]), self.best.certificate.gap
+        return f"the relative duality gap is {gap:.2g} after {count} machines (tol={self.tol:g})."
+
+    def solution(self) -> Solution:
+        return Solution(self.best, len(self.history["gap"]), self.converged, self.matrix, self.history)
+
+
+def _machine_tol(previous: State | None, tol: float) -> float:
+    """Accuracy of the next machine: a fraction of the gap still to close, never coarser than before."""
+    if previous is None:
+        return FIRST_MACHINE_TOL
+    proof = previous.certificate
+    wanted = max(0.3 * proof.gap, 0.3 * tol)
+    if proof.machine_gap > 0.5 * proof.gap:
+        # the machine's own gap is most of what is left
+        wanted = min(wanted, 0.1 * proof.machine_gap)
+    return min(previous.machine_tol, wanted)

@@ -1,0 +1,110 @@
+"""THE primal value, dual value and duality gap, for every convex pair of loss and regulariser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..gram import Gram
+from ..regularizers import Regularizer
+from .problem import Problem, best_intercept
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A primal and a dual value around the optimum.
+
+    Attributes
+    ----------
+    primal, dual : float
+        P >= optimum >= D.
+    gap : float
+        (P - D) / |P|.
+    intercept : ndarray of shape (c,)
+    norms, dual_norms : ndarray of shape (M,)
+        n_m = d_m r_m and r_m = sqrt(alpha' K_m alpha).
+    machine_primal, machine_dual : float
+        The same two values for the machine at these weights, around its value J(d).
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    intercept: FloatArray
+    norms: FloatArray
+    dual_norms: FloatArray
+    machine_primal: float
+    machine_dual: float
+
+    @property
+    def machine_gap(self) -> float:
+        """The part of the gap that the machine at these weights has left."""
+        return relative(self.machine_primal - self.machine_dual, self.primal)
+
+
+def certificate(
+    problem: Problem,
+    gram: Gram,
+    regularizer: Regularizer,
+    alpha: FloatArray,
+    weights: FloatArray,
+    fitted: FloatArray | None = None,
+    squares: FloatArray | None = None,
+) -> Certificate:
+    """Primal and dual values at (alpha, weights), from their definitions.
+
+        f = sum_m d_m K_m alpha + b,  n_m = d_m r_m,  r_m^2 = s_m = alpha' K_m alpha
+        P = sum_i C_i V(y_i, f_i) + Omega(n)        D = -sum_i C_i V*(y_i, -alpha_i / C_i) - Omega*(r)
+
+    Weak duality, P >= D for every feasible alpha, makes P - D a bound on the distance of both
+    to the optimum.
+
+    Parameters
+    ----------
+    problem, gram, regularizer
+        What is being solved.
+    alpha : ndarray of shape (n, c)
+        Feasible dual variables.
+    weights : ndarray of shape (M,)
+    fitted, squares : ndarray, optional
+        sum_m d_m K_m alpha and s, when the caller has them already.
+    """
+    fitted = gram.dot(weights, alpha) if fitted is None else fitted
+    squares = check_squares(gram.quad(alpha) if squares is None else squares)
+    dual_norms = np.sqrt(squares)
+    norms = weights * dual_norms
+    intercept = best_intercept(problem, fitted)
+    primal_loss, dual_loss = problem.primal_loss(fitted, intercept), problem.dual_loss(alpha)
+    primal = primal_loss + regularizer.penalty(norms)
+    dual = dual_loss - regularizer.conjugate(dual_norms)
+    energy = 0.5 * float(weights @ squares)
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=relative(primal - dual, primal),
+        intercept=intercept,
+        norms=norms,
+        dual_norms=dual_norms,
+        machine_primal=primal_loss + energy,
+        machine_dual=dual_loss - energy,
+    )
+
+
+def relative(difference: float, value: float) -> float:
+    """`difference` relative to |value|."""
+    return float(difference / max(abs(value), 1e-12))
+
+
+def check_squares(squares: FloatArray) -> FloatArray:
+    """s with rounding below zero removed; a truly negative entry means a kernel that is none."""
+    if not np.isfinite(squares).all():
+        raise FloatingPointError("alpha' K alpha is not finite: check the kernels for overflow.")
+    worst = int(squares.argmin())
+    if squares[worst] < -1e-6 * max(float(squares.max()), 1e-12):
+        raise ValueError(
+            f"kernel {worst} is not positive semidefinite: alpha' K alpha = {squares[worst]:.3g} for the "
+            "current alpha. Repair the matrix (for example by clipping its negative eigenvalues) or drop it."
+        )
+    return np.maximum(squares, 0.0)

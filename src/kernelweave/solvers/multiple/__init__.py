@@ -1,0 +1,30 @@
+"""Solvers over machine and kernel weights, one a file."""
+
+from ..._registry import Registry
+from ...regularizers import Regularizer
+from ..base import MKLSolver
+from .alternating import Alternating
+from .simplex_newton import SimplexNewton
+
+# "auto" takes the first that is meant for the regulariser
+MKL_SOLVERS = Registry("solver", (Alternating, SimplexNewton))
+
+
+def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
+    """The solver of that name, or with "auto" the first registered one meant for `regularizer`.
+
+    Examples
+    --------
+    >>> from kernelweave.regularizers import LpNorm
+    >>> choose_solver("auto", LpNorm(p=1))
+    SimplexNewton()
+    """
+    if spec != "auto":
+        return MKL_SOLVERS.resolve(spec, MKLSolver, "solver")
+    for cls in MKL_SOLVERS.values():
+        if cls().can_handle(regularizer):
+            return cls()
+    raise ValueError(f"no solver is meant for {regularizer!r}: name one of {sorted(MKL_SOLVERS)}.")
+
+
+__all__ = ["MKL_SOLVERS", "Alternating", "SimplexNewton", "choose_solver"]

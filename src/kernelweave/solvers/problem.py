@@ -1,0 +1,142 @@
+"""The learning problem apart from the kernels: targets, loss, costs, intercept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..losses import Loss
+
+
+@dataclass(frozen=True)
+class Problem:
+    """C sum_i V(y_i, f_i), for one or several outputs that share the kernel weights.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n, c)
+        Targets, one column an output (a column of +-1 for a class).
+    loss : Loss
+    C : ndarray of shape (n, 1)
+        Cost of each sample, C times its weight; positive.
+    fit_intercept : bool
+        Whether f has an intercept; then sum_i alpha_i = loss.alpha_sum in every column.
+    """
+
+    y: FloatArray
+    loss: Loss
+    C: FloatArray
+    fit_intercept: bool = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, c), the shape of alpha."""
+        return self.y.shape[0], self.y.shape[1]
+
+    def column(self, k: int) -> Problem:
+        """The problem of output k alone."""
+        return Problem(self.y[:, k : k + 1], self.loss, self.C, self.fit_intercept)
+
+    def subset(self, rows: IntArray) -> Problem:
+        """The problem on some samples, each costing more so that the sum of costs stays."""
+        C = self.C[rows]
+        return Problem(self.y[rows], self.loss, C * (self.C.sum() / C.sum()), self.fit_intercept)
+
+    def spread(self, count: int) -> IntArray:
+        """`count` samples whose targets are spread like all targets."""
+        order = np.lexsort(self.y.T)
+        return np.sort(order[np.linspace(0, len(order) - 1, count).astype(int)])
+
+    def box(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds of alpha."""
+        lower, upper = self.loss.dual_box(self.y)
+        return self.C * lower, self.C * upper
+
+    def primal_loss(self, f: FloatArray, intercept: FloatArray) -> float:
+        """sum_i C_i V(y_i, f_i + b) + alpha_sum b, over all outputs."""
+        total = float((self.C * self.loss.value(self.y, f + intercept)).sum())
+        return total + self.loss.alpha_sum * float(intercept.sum())
+
+    def dual_loss(self, alpha: FloatArray) -> float:
+        """-sum_i C_i V*(y_i, -alpha_i / C_i), over all outputs."""
+        return -float((self.C * self.loss.conjugate(self.y, -alpha / self.C)).sum())
+
+    def alpha_of(self, f: FloatArray) -> FloatArray:
+        """The dual variables -C V'(y, f) that belong to the predictions f."""
+        return -self.C * self.loss.gradient(self.y, f)
+
+    def feasible(self, alpha: FloatArray) -> FloatArray:
+        """`alpha` moved into the box and onto sum_i alpha_i = alpha_sum (if there is an intercept)."""
+        lower, upper = self.box()
+        moved = np.clip(alpha, lower, upper)
+        if not self.fit_intercept:
+            return moved
+        return np.clip(_with_sum(moved, lower, upper, self.loss.alpha_sum), lower, upper)
+
+    def start(self) -> FloatArray:
+        """A feasible alpha to start from: zero, or in proportion to C when the sum is not zero."""
+        share = self.C / self.C.sum() if self.fit_intercept else np.zeros_like(self.C)
+        return np.broadcast_to(self.loss.alpha_sum * share, self.shape).copy()
+
+
+def _with_sum(alpha: FloatArray, lower: FloatArray, upper: FloatArray, total: float) -> FloatArray:
+    """Correct the column sums, each entry in proportion to the room it has in that direction."""
+    missing = total - alpha.sum(axis=0)
+    room = np.where(missing > 0, upper - alpha, alpha - lower)
+    unbounded = np.isinf(room)
+    share = np.where(unbounded.any(axis=0), unbounded, room).astype(float)
+    size = share.sum(axis=0)
+    return np.asarray(alpha + missing * share / np.where(size > 0, size, 1.0))
+
+
+def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
+    """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one an output.
+
+    The derivative in b is non-decreasing: its sign change is found by bisection, among the
+    kinks of a piecewise linear loss, to rounding for the others.
+
+    Parameters
+    ----------
+    problem : Problem
+    f : ndarray of shape (n, c)
+        Predictions without intercept.
+    """
+    if not problem.fit_intercept:
+        return np.zeros(problem.shape[1])
+    search = _among_kinks if hasattr(problem.loss, "kinks") else _by_bisection
+    columns = range(problem.shape[1])
+    return np.array([search(problem.column(k), f[:, k : k + 1]) for k in columns])
+
+
+def _slope(problem: Problem, f: FloatArray, b: float) -> float:
+    return problem.loss.alpha_sum - float(problem.alpha_of(f + b).sum())
+
+
+def _among_kinks(problem: Problem, f: FloatArray) -> float:
+    """The first kink after which the slope is positive."""
+    kinks = np.sort(np.concatenate(problem.loss.kinks(problem.y) - f, axis=None))
+    low, high = 0, len(kinks) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _slope(problem, f, 0.5 * (kinks[middle] + kinks[middle + 1])) > 0:
+            high = middle
+        else:
+            low = middle + 1
+    return float(kinks[low])
+
+
+def _by_bisection(problem: Problem, f: FloatArray) -> float:
+    width = 1.0 + float(np.abs(f).max())
+    while _slope(problem, f, -width) > 0 or _slope(problem, f, width) < 0:
+        width *= 2.0
+        if width > 1e100:
+            return 0.0  # no finite minimiser
+    low, high = -width, width
+    while high - low > 1e-15 * max(1.0, abs(low)):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (low, middle) if _slope(problem, f, middle) > 0 else (middle, high)
+    return 0.5 * (low + high)

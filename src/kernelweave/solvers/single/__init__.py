@@ -1,0 +1,45 @@
+"""Machines for one Gram matrix, one solver a file."""
+
+from ..._registry import Registry
+from ...losses import Loss
+from .base import Machine, SingleSolver, machine_gap
+from .least_squares import LeastSquares
+from .libsvm import LIBSVM
+from .newton import Newton
+from .smo import SMO
+
+# "auto" takes the first that can handle the loss
+SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton, LIBSVM))
+
+
+def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
+    """The solver of that name, or with "auto" the first registered one that can handle `loss`.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import Logistic
+    >>> choose_single("auto", Logistic())
+    Newton()
+    """
+    if spec != "auto":
+        return SINGLE_SOLVERS.resolve(spec, SingleSolver, "single")
+    for cls in SINGLE_SOLVERS.values():
+        if not cls().missing(loss):
+            return cls()
+    raise ValueError(
+        f"no single-kernel solver can handle {type(loss).__name__}: give it `hessian` (Newton) or "
+        "`linear_dual` (SMO)."
+    )
+
+
+__all__ = [
+    "LIBSVM",
+    "SINGLE_SOLVERS",
+    "SMO",
+    "LeastSquares",
+    "Machine",
+    "Newton",
+    "SingleSolver",
+    "choose_single",
+    "machine_gap",
+]

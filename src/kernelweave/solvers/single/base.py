@@ -1,0 +1,96 @@
+"""What every single-kernel solver is: a machine for a fixed Gram matrix."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..._typing import FloatArray
+from ...losses import Loss
+from ..certificate import relative
+from ..problem import Problem, best_intercept
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A solution for one Gram matrix K.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n, c)
+        Feasible dual variables.
+    fitted : ndarray of shape (n, c)
+        K alpha.
+    n_iter : int
+    """
+
+    alpha: FloatArray
+    fitted: FloatArray
+    n_iter: int
+
+
+class SingleSolver(BaseEstimator):
+    """Solves  min_alpha 1/2 alpha' K alpha + sum_i C_i V*(y_i, -alpha_i / C_i)  for one matrix K.
+
+    A subclass names in `requires` the optional abilities of the loss it relies on, and writes
+    ``solve_column``; outputs are independent once K is fixed.
+    """
+
+    name: str
+    requires: tuple[str, ...] = ()
+    needs_intercept = False
+
+    def solve(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
+        """Solve to a relative duality gap of `tol`, starting from `alpha` if given.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n, n)
+        problem : Problem
+        tol : float
+        alpha : ndarray of shape (n, c), optional
+            Warm start; need not be feasible.
+        """
+        self.check(problem.loss, problem.fit_intercept)
+        start = problem.start() if alpha is None else problem.feasible(alpha)
+        parts = [
+            self.solve_column(K, problem.column(k), tol, start[:, k : k + 1]) for k in range(problem.shape[1])
+        ]
+        return Machine(
+            np.hstack([part.alpha for part in parts]),
+            np.hstack([part.fitted for part in parts]),
+            sum(part.n_iter for part in parts),
+        )
+
+    @abstractmethod
+    def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        """Solve a problem of one output, from the feasible `alpha` of shape (n, 1)."""
+
+    def missing(self, loss: Loss) -> list[str]:
+        """The abilities this solver requires and `loss` lacks."""
+        return [ability for ability in self.requires if not getattr(loss, ability, False)]
+
+    def check(self, loss: Loss, fit_intercept: bool) -> None:
+        """Refuse a pair that cannot work, naming the missing piece."""
+        for ability in self.missing(loss):
+            raise ValueError(
+                f"{type(loss).__name__} has no `{ability}`, required by {type(self).__name__}; "
+                "use another single-kernel solver, or 'auto'."
+            )
+        if self.needs_intercept and not fit_intercept:
+            raise ValueError(
+                f"{type(self).__name__} always fits an intercept; use another solver, or 'auto'."
+            )
+
+
+def machine_gap(problem: Problem, alpha: FloatArray, fitted: FloatArray) -> float:
+    """Relative duality gap of the single-kernel machine at a feasible alpha.
+
+    P = sum_i C_i V(y_i, f_i) + 1/2 alpha' K alpha,  D = -sum_i C_i V*(y_i, -alpha_i/C_i) - 1/2 alpha' K alpha
+    """
+    energy = float(np.einsum("ic,ic->", alpha, fitted))
+    loss = problem.primal_loss(fitted, best_intercept(problem, fitted))
+    return relative(loss + energy - problem.dual_loss(alpha), loss + 0.5 * energy)

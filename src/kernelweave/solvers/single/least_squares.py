@@ -1,0 +1,49 @@
+"""Squared loss: one linear system."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
+
+from ..._typing import FloatArray
+from ..problem import Problem
+from .base import Machine, SingleSolver
+
+
+class LeastSquares(SingleSolver):
+    """Solves (K + diag(1/C)) alpha + b = y, sum(alpha) = 0, by one Cholesky factor for all outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.losses import Squared
+    >>> from kernelweave.solvers import Problem
+    >>> y = np.array([[2.0], [-2.0]])
+    >>> LeastSquares().solve(np.eye(2), Problem(y, Squared(), np.ones((2, 1))), tol=1e-6).alpha.ravel()
+    array([ 1., -1.])
+    """
+
+    name = "least_squares"
+    requires = ("quadratic",)
+
+    def solve(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
+        self.check(problem.loss, problem.fit_intercept)
+        A = K + np.diag(1.0 / problem.C[:, 0])
+        solution = solve_symmetric(A, np.hstack([problem.y, np.ones_like(problem.C)]))
+        alpha = solution[:, :-1]
+        if problem.fit_intercept:
+            ones = solution[:, -1:]
+            alpha = alpha - ones * (alpha.sum(axis=0) / ones.sum())
+        alpha = problem.feasible(alpha)
+        return Machine(alpha, K @ alpha, 1)
+
+    def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        return self.solve(K, problem, tol, alpha)
+
+
+def solve_symmetric(A: FloatArray, B: FloatArray) -> FloatArray:
+    """A^-1 B by Cholesky; by a symmetric indefinite factor when rounding makes A not positive."""
+    try:
+        return cho_solve(cho_factor(A, lower=True, check_finite=False), B, check_finite=False)
+    except LinAlgError:
+        return solve(A, B, assume_a="sym", check_finite=False)

@@ -1,0 +1,52 @@
+"""scikit-learn's LIBSVM as an interchangeable reference."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+from ..._typing import FloatArray
+from ..problem import Problem
+from .base import Machine, SingleSolver, machine_gap
+
+
+class LIBSVM(SingleSolver):
+    """Solves with LIBSVM (Chang & Lin 2011) through scikit-learn; no warm start.
+
+    Same losses and same answers as `SMO`; kept as the reference the compiled solver is tested
+    against.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.losses import Hinge
+    >>> from kernelweave.solvers import Problem
+    >>> y = np.array([[1.0], [-1.0]])
+    >>> LIBSVM().solve(np.eye(2), Problem(y, Hinge(), np.ones((2, 1))), tol=1e-6).alpha.ravel()
+    array([ 1., -1.])
+    """
+
+    name = "libsvm"
+    requires = ("linear_dual",)
+    needs_intercept = True
+
+    def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        eps = min(1e-2, tol)
+        while True:
+            model = self._model(problem, eps).fit(K, problem.y[:, 0], sample_weight=problem.C[:, 0])
+            alpha = np.zeros(problem.shape)
+            alpha[model.support_, 0] = model.dual_coef_.ravel()
+            alpha = problem.feasible(alpha)
+            machine = Machine(alpha, K @ alpha, int(np.max(model.n_iter_)))
+            if eps <= 1e-12 or machine_gap(problem, alpha, machine.fitted) <= tol:
+                return machine
+            eps *= 0.1
+
+    def _model(self, problem: Problem, eps: float) -> SVC | SVR | OneClassSVM:
+        """The scikit-learn machine of this loss, with C_i passed as sample weights."""
+        if problem.loss.task == "one_class":
+            return OneClassSVM(kernel="precomputed", nu=min(1.0, 1.0 / problem.C.sum()), tol=eps)
+        if problem.loss.task == "regression":
+            _, kink = problem.loss.linear_dual(problem.y)
+            return SVR(kernel="precomputed", C=1.0, epsilon=kink, tol=eps)
+        return SVC(kernel="precomputed", C=1.0, tol=eps)

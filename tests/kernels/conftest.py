@@ -1,0 +1,78 @@
+"""One example of every registered kernel with data it accepts, shared by the kernel tests."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RationalQuadratic
+from sklearn.metrics.pairwise import cosine_similarity
+
+from kernelweave.kernels import KERNELS, FunctionKernel, GPKernel, Kernel, Precomputed
+
+N_TRAIN, N_NEW = 12, 5
+
+
+class Case(NamedTuple):
+    """A kernel, the data it is fitted on, and new data."""
+
+    kernel: Kernel
+    X: Any
+    Z: Any
+
+
+def gram_matrix(n: int, seed: int = 0, rank: int | None = None) -> np.ndarray:
+    root = np.random.RandomState(seed).standard_normal((n, rank or n + 2))
+    return root @ root.T
+
+
+def random_strings(n: int, seed: int, low: int = 6, high: int = 15) -> np.ndarray:
+    rng = np.random.RandomState(seed)
+    strings = ["".join(rng.choice(list("ACGT"), rng.randint(low, high))) for _ in range(n)]
+    return np.array(strings, dtype=object)[:, None]
+
+
+def numbers(n: int, seed: int) -> np.ndarray:
+    """Non-negative, so that every numeric kernel takes them."""
+    return np.random.RandomState(seed).gamma(2.0, size=(n, 4))
+
+
+def example(name: str) -> Kernel:
+    needed = {
+        "precomputed": lambda: Precomputed(gram_matrix(N_TRAIN + N_NEW)),
+        "function": lambda: FunctionKernel(cosine_similarity),
+        "gp": lambda: GPKernel(RationalQuadratic(alpha=0.7)),
+    }
+    return needed[name]() if name in needed else KERNELS[name]()
+
+
+def make_case(name: str) -> Case:
+    kernel = example(name)
+    if kernel.accepts == "string":
+        return Case(kernel, random_strings(N_TRAIN, 0), random_strings(N_NEW, 1))
+    if kernel.accepts == "index":
+        indices = np.arange(N_TRAIN + N_NEW)[:, None]
+        return Case(kernel, indices[:N_TRAIN], indices[N_TRAIN:])
+    return Case(kernel, numbers(N_TRAIN, 0), numbers(N_NEW, 1))
+
+
+@pytest.fixture(params=sorted(KERNELS))
+def case(request: pytest.FixtureRequest) -> Case:
+    return make_case(request.param)
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """Three numeric columns, one of strings, one of task labels."""
+    values = numbers(9, 2)
+    return pd.DataFrame(
+        {
+            "a": values[:, 0],
+            "seq": random_strings(9, 3).ravel(),
+            "b": values[:, 1],
+            "task": ["u", "v", "u", "w", "v", "u", "w", "w", "u"],
+            "c": values[:, 2],
+        }
+    )
