@@ -40,6 +40,10 @@ class Gram(ABC):
         """alpha' K_m alpha for every m (summed over the columns of `alpha`), shape (M,)."""
 
     @abstractmethod
+    def inner(self, A: FloatArray) -> FloatArray:
+        """tr(A K_m) for every m, with A symmetric of shape (n, n); shape (M,)."""
+
+    @abstractmethod
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
         """Rows `indices` of sum_m d_m K_m, shape (len(indices), n)."""
 

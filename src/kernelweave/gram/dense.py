@@ -79,6 +79,11 @@ class DenseGram(Gram):
         values = self._quad_columns(columns) if columns.shape[1] > 1 else self._quad_vector(columns[:, 0])
         return self.scales * values
 
+    def inner(self, A: FloatArray) -> FloatArray:
+        flat = np.ascontiguousarray(A).ravel()
+        self._count(self.n_kernels)
+        return self.scales * np.array([float(flat @ K.ravel()) for K in self.matrices])
+
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
         out = np.zeros((len(indices), self.n_samples))
         for factor, K in zip(*self._live(weights), strict=True):

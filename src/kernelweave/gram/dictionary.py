@@ -17,7 +17,7 @@ from .dense import DenseGram
 from .stack import KernelStack
 
 #: work spent on testing whether given matrices are positive semidefinite, for all kernels together
-PSD_FLOPS = 3e8
+PSD_FLOPS = 1e8
 
 
 class KernelSource(ABC):

@@ -87,7 +87,7 @@ def check_gram(matrix: Any, argument: str = "matrix") -> None:
     """Raise unless `matrix` is square, finite and symmetric.
 
     K v and K'v are compared for one random v: both are finite if and only if K is, and they agree
-    for almost no v unless K is symmetric. It reads K twice and allocates nothing of its size.
+    for almost no v unless K is symmetric. It reads K once and allocates nothing of its size.
     """
     if sparse.issparse(matrix):
         raise ValueError(f"{argument} is sparse: pass a dense Gram matrix, `{argument}.toarray()`.")
@@ -96,18 +96,26 @@ def check_gram(matrix: Any, argument: str = "matrix") -> None:
         raise ValueError(f"{argument} has shape {K.shape}: a Gram matrix is square, one row for each sample.")
     if K.dtype.kind not in "biuf":
         raise ValueError(f"{argument} holds {K.dtype} values: a Gram matrix holds real numbers.")
-    v = np.random.RandomState(0).standard_normal(K.shape[0])
-    v = v.astype(K.dtype) if K.dtype.kind == "f" else v
-    with np.errstate(invalid="ignore", over="ignore"):
-        right, left = K @ v, v @ K
+    right, left = _both_products(K, np.random.RandomState(0).standard_normal(K.shape[0]))
     if not (np.isfinite(right).all() and np.isfinite(left).all()):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
-    tolerance = np.sqrt(np.finfo(right.dtype).eps) * max(np.abs(right).max(), np.abs(left).max())
+    precision = np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps
+    tolerance = np.sqrt(precision) * max(np.abs(right).max(), np.abs(left).max())
     if np.abs(right - left).max() > tolerance:
         raise ValueError(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
         )
+
+
+def _both_products(K: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """K v and K' v; matrices that are not plain rows of floats go through NumPy."""
+    if K.dtype in (np.float64, np.float32) and K.flags.c_contiguous:
+        from ._gram_loops import both_products
+
+        return both_products(K, v)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return K @ v, v @ K
 
 
 def as_indices(X: Any, n: int) -> np.ndarray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import lapack
 
 from .._typing import FloatArray, IntArray
 from .problem import Problem
 
-MAX_FREE = 2000  # samples allowed to adapt; the cost is the cube of their number
+MAX_FREE = 1000  # samples allowed to adapt; the cost is the cube of their number
 
 
 def leave_one_out(K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray) -> FloatArray:
@@ -77,11 +77,17 @@ def _leave_one_out(K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatA
     return out
 
 
+def _inverse(A: FloatArray) -> FloatArray:
+    """Inverse of a positive definite matrix."""
+    lower = lapack.dpotri(lapack.dpotrf(A, lower=True)[0], lower=True)[0]
+    return np.tril(lower) + np.tril(lower, -1).T
+
+
 def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> FloatArray:
     """Inverse of K + diag(curvature), or of the same matrix bordered by ones."""
     A = K.copy()
     A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().mean())
-    inverse = cho_solve(cho_factor(A, lower=True, check_finite=False), np.eye(len(A)))
+    inverse = _inverse(A)
     if not tied:
         return inverse
     ones = inverse.sum(axis=1)

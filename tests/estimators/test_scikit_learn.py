@@ -1,0 +1,35 @@
+"""scikit-learn's own checks, for the defaults and for configurations that take other paths."""
+
+from __future__ import annotations
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import kernelweave as kw
+from kernelweave.kernels import RBF, Linear
+
+PAIR = [Linear(), RBF()]
+
+DEFAULTS = [kw.MKLClassifier(), kw.MKLRegressor(), kw.MKLOneClass()]
+
+CLASSIFIERS = [
+    kw.MKLClassifier(PAIR, loss="logistic", regularizer=kw.LpNorm(p=1), multiclass="ovo"),
+    kw.MKLClassifier(PAIR, loss="squared_hinge", regularizer="uniform", normalize="spherical"),
+    kw.MKLClassifier(PAIR, loss="squared", multiclass="shared", normalize="center"),
+    kw.MKLClassifier(PAIR, regularizer=kw.LpNorm(p=4), normalize=None, class_weight="balanced"),
+]
+
+REGRESSORS = [
+    kw.MKLRegressor(PAIR, loss="eps_insensitive", regularizer=kw.LpNorm(p=1), normalize="trace"),
+    kw.MKLRegressor(PAIR, loss="huber", regularizer="uniform", multioutput="independent"),
+    kw.MKLRegressor(PAIR, normalize="center", fit_intercept=False),
+]
+
+DETECTORS = [
+    kw.MKLOneClass(PAIR, regularizer=kw.LpNorm(p=1), normalize="spherical"),
+    kw.MKLOneClass(PAIR, regularizer="uniform", normalize=None, nu=0.2),
+]
+
+
+@parametrize_with_checks(DEFAULTS + CLASSIFIERS + REGRESSORS + DETECTORS)
+def test_check_estimator(estimator, check):
+    check(estimator)
