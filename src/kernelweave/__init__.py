@@ -23,11 +23,19 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import estimators, gram, inspection, kernels, losses, regularizers, solvers
-    from .estimators import MKLClassifier, MKLOneClass, MKLRegressor
+    from .estimators import (
+        EmpiricalBayesClassifier,
+        EmpiricalBayesRegressor,
+        MKLClassifier,
+        MKLOneClass,
+        MKLRegressor,
+    )
     from .gram import KernelStack
     from .regularizers import LpNorm, Uniform
 
 __all__ = [
+    "EmpiricalBayesClassifier",
+    "EmpiricalBayesRegressor",
     "KernelStack",
     "LpNorm",
     "MKLClassifier",
@@ -49,6 +57,8 @@ _EXPORTS = {
     "MKLClassifier": "estimators",
     "MKLRegressor": "estimators",
     "MKLOneClass": "estimators",
+    "EmpiricalBayesClassifier": "estimators",
+    "EmpiricalBayesRegressor": "estimators",
     "KernelStack": "gram",
     "LpNorm": "regularizers",
     "Uniform": "regularizers",

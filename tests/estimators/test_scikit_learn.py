@@ -15,7 +15,7 @@ CLASSIFIERS = [
     kw.MKLClassifier(PAIR, loss="logistic", regularizer=kw.LpNorm(p=1), multiclass="ovo"),
     kw.MKLClassifier(PAIR, loss="squared_hinge", regularizer="uniform", normalize="spherical"),
     kw.MKLClassifier(PAIR, loss="squared", multiclass="shared", normalize="center"),
-    kw.MKLClassifier(PAIR, regularizer=kw.LpNorm(p=4), normalize=None, class_weight="balanced"),
+    kw.MKLClassifier(PAIR, normalize=None, class_weight="balanced"),
 ]
 
 REGRESSORS = [

@@ -88,6 +88,14 @@ def test_dual_curvature_is_infinite_at_the_bounds(loss, y):
         assert np.isposinf(loss.dual_curvature(y[finite], bound[finite])).all()
 
 
+def test_dual_curvature_next_to_the_bounds_is_positive(loss, y):
+    for bound, inwards in zip(loss.dual_box(y), (1.0, -1.0), strict=True):
+        finite = np.isfinite(bound)
+        for distance in (1e-310, 1e-100, 1e-12):
+            curvature = loss.dual_curvature(y[finite], bound[finite] + inwards * distance)
+            assert (curvature >= 0).all()
+
+
 def test_dual_curvature_inverts_the_hessian(loss, y, rng):
     """V*'' at v = V'(f) is 1 / V''(f) where that is not zero."""
     if not hasattr(loss, "hessian"):

@@ -35,6 +35,7 @@ def feasible() -> Callable[..., np.ndarray]:
 
     def draw(regularizer: Regularizer, rng: np.random.Generator, count: int, size: int) -> np.ndarray:
         points = rng.gamma(0.5, size=(count, size)) + 1e-9
+        points[::3] = -np.sort(-points[::3], axis=1)  # some in decreasing order, for ordered weights
         edges = np.array([edge(regularizer, point) for point in points])
         depth = np.where(np.arange(count) % 2 == 0, 1.0, rng.uniform(size=count))
         return points * (edges * depth)[:, None]

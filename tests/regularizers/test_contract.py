@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from sklearn.base import clone
 
 from kernelweave.regularizers import REGULARIZERS, LpNorm, Regularizer
@@ -48,20 +49,19 @@ def test_no_small_change_of_the_weights_does_better(regularizer, norms, rng):
 def test_conjugate_bounds_every_feasible_gain(regularizer, norms, feasible, rng):
     candidates = feasible(regularizer, rng, count=100, size=norms.shape[1])
     for r in norms[:8]:
-        assert regularizer.conjugate(r) * SLACK >= max(gain(regularizer, r, d) for d in candidates)
+        assert regularizer.conjugate(r) * SLACK + 1e-7 >= max(gain(regularizer, r, d) for d in candidates)
 
 
 def test_conjugate_is_reached_over_two_kernels(regularizer, rng):
     if regularizer.price(1e-3 * np.ones(2)) != 0:
         pytest.skip("h is more than a constraint: edges are not optimal")
-    from_edge = pytest.importorskip("scipy.optimize").brentq
     angles = np.linspace(0.0, np.pi / 2, 721)
     rays = np.column_stack([np.cos(angles), np.sin(angles)]).clip(0.0)
 
     def outside(t, ray):
         return 1.0 if np.isinf(regularizer.price(t * ray)) else -1.0
 
-    boundary = np.array([from_edge(outside, 0.0, 10.0, (ray,), xtol=1e-9) * ray for ray in rays])
+    boundary = np.array([brentq(outside, 0.0, 10.0, (ray,), xtol=1e-9) * ray for ray in rays])
     for r in rng.gamma(1.0, size=(10, 2)):
         reached = max(gain(regularizer, r, (1 - 1e-8) * d) for d in boundary)
         assert regularizer.conjugate(r) == pytest.approx(reached, rel=1e-3)
@@ -105,7 +105,7 @@ def test_a_component_without_norm_costs_nothing(regularizer, norms):
         padded = np.append(n, 0.0)
         d = regularizer.weights(padded)
         assert np.isfinite(d).all()
-        assert regularizer.penalty(padded) == pytest.approx(regularizer.penalty(n), rel=1e-12)
+        assert regularizer.penalty(padded) == pytest.approx(regularizer.penalty(n), rel=1e-9)
         assert joint(regularizer, padded, d) == pytest.approx(regularizer.penalty(padded), rel=1e-9)
 
 
@@ -140,7 +140,7 @@ def test_registry_gives_the_default_part(name):
 
 
 def test_registry_names_the_argument_and_the_choices():
-    with pytest.raises(ValueError, match="reg='l2' is not a regularizer: pass one of 'lp', 'uniform'"):
+    with pytest.raises(ValueError, match=r"reg='l2' is not a regularizer: pass one of .*'lp'.*'uniform'"):
         REGULARIZERS.resolve("l2", Regularizer, "reg")
     with pytest.raises(ValueError, match="is not a regularizer"):
         REGULARIZERS.resolve(LpNorm, Regularizer)  # the class, not an object

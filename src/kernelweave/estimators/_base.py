@@ -6,7 +6,7 @@ import functools
 import html
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FeatureSource, KernelSource, KernelStack, StackSource, parse_memory
 from ..kernels import resolve_kernels
+from ..kernels.columns import numeric_positions
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, leave_one_out
@@ -51,18 +52,14 @@ class Model(NamedTuple):
     margins: FloatArray  # (n_rows, c), leave-one-out predictions; empty when not asked for
 
 
-class BaseMKL(CallbackSupportMixin, BaseEstimator):
-    """Parameters and machinery of the MKL estimators; see the subclasses."""
+class BaseKernels(CallbackSupportMixin, BaseEstimator):
+    """What every estimator over several kernels has: its kernels, validation, representation."""
 
     def __init__(
         self,
         *,
         kernels: Any,
-        loss: str | Loss,
-        regularizer: str | Regularizer,
-        C: Any,
         normalize: str | None,
-        solver: str | MKLSolver,
         gram: str,
         tol: float,
         max_iter: int,
@@ -72,11 +69,7 @@ class BaseMKL(CallbackSupportMixin, BaseEstimator):
         verbose: int,
     ) -> None:
         self.kernels = kernels
-        self.loss = loss
-        self.regularizer = regularizer
-        self.C = C
         self.normalize = normalize
-        self.solver = solver
         self.gram = gram
         self.tol = tol
         self.max_iter = max_iter
@@ -100,20 +93,10 @@ class BaseMKL(CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_positive("tol", self.tol)
-        check_positive("max_iter", self.max_iter)
-        if self.C is not None:
-            check_positive("C", self.C)
+        if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):
+            raise ValueError(f"max_iter={self.max_iter!r} must be a positive integer.")
         if self.gram not in ("auto", "dense"):
             raise ValueError(f"gram={self.gram!r} is not a Gram engine: pass 'auto' or 'dense'.")
-
-    def _resolve_loss(self, tasks: tuple[str, ...]) -> Loss:
-        loss = LOSSES.resolve(self.loss, Loss, "loss")
-        if loss.task not in tasks:
-            fitting = ", ".join(
-                repr(name) for name, cls in LOSSES.items() if getattr(cls, "task", "") in tasks
-            )
-            raise ValueError(f"loss={self.loss!r} is not for {type(self).__name__}: use one of {fitting}.")
-        return loss
 
     def _validate(self, X: Any, y: Any = NO_TARGET, reset: bool = True, **y_options: Any) -> tuple[Any, Any]:
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
@@ -143,18 +126,111 @@ class BaseMKL(CallbackSupportMixin, BaseEstimator):
         """What kernels compute on: numbers when all of them take numbers, else the user's container."""
         if self._precomputed or not self._numeric:
             return table
-        return check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        try:
+            return check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            raise ValueError(
+                "X holds text where kernels need numbers: select numeric columns with `columns=` on a "
+                f"DataFrame, or encode the text first ({error})."
+            ) from error
 
-    # -- fitting ------------------------------------------------------------------------------
-
-    def _source(self, table: Any, sample_weight: FloatArray) -> KernelSource:
+    def _source(
+        self, table: Any, sample_weight: FloatArray, used: IntArray | None = None
+    ) -> KernelSource:
         if self._precomputed:
-            return StackSource(table)
+            return StackSource(table, used)
         kernels = resolve_kernels(self.kernels, table)
         takes = {kernel.accepts for _, kernel in kernels}
-        # index kernels look their column up by name on every call, so they keep the DataFrame
-        self._numeric = takes <= {"numeric", "any"} or (takes <= NUMBERS and not hasattr(table, "iloc"))
+        # index kernels look their column up by name on every call, so they keep the DataFrame,
+        # and columns that no kernel reads may hold anything
+        self._numeric = takes <= NUMBERS and not hasattr(table, "iloc")
+        self._numeric |= takes <= {"numeric"} and len(numeric_positions(table)) == table.shape[1]
         return FeatureSource(kernels, table, sample_weight, self._values(table))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_expansion")
+
+    # -- representation -----------------------------------------------------------------------
+
+    def weights_frame(self) -> Any:
+        """Kernel names, weights and component norms as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        weights, norms = np.atleast_2d(self.weights_), np.atleast_2d(self.norms_)
+        return pd.DataFrame(
+            {
+                "model": np.repeat(np.arange(len(weights)), weights.shape[1]),
+                "kernel": self.kernel_names_ * len(weights),
+                "weight": weights.ravel(),
+                "norm": norms.ravel(),
+            }
+        )
+
+    def _html_repr(self) -> str:
+        page = super()._html_repr()
+        if not hasattr(self, "weights_"):
+            return page
+        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_))
+
+
+class BaseMKL(BaseKernels):
+    """Parameters and machinery of the MKL estimators; see the subclasses."""
+
+    def __init__(
+        self,
+        *,
+        kernels: Any,
+        loss: str | Loss,
+        regularizer: str | Regularizer,
+        C: Any,
+        normalize: str | None,
+        solver: str | MKLSolver,
+        gram: str,
+        tol: float,
+        max_iter: int,
+        memory_limit: int | str | None,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            normalize=normalize,
+            gram=gram,
+            tol=tol,
+            max_iter=max_iter,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.loss = loss
+        self.regularizer = regularizer
+        self.C = C
+        self.solver = solver
+
+    #: whether C may be None
+    _optional_cost = False
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.C is not None or not self._optional_cost:
+            check_positive("C", self.C)
+
+    def _resolve_loss(self, tasks: tuple[str, ...]) -> Loss:
+        loss = LOSSES.resolve(self.loss, Loss, "loss")
+        if loss.task not in tasks:
+            fitting = ", ".join(
+                repr(name) for name, cls in LOSSES.items() if getattr(cls, "task", "") in tasks
+            )
+            raise ValueError(f"loss={self.loss!r} is not for {type(self).__name__}: use one of {fitting}.")
+        loss.check()
+        return loss
+
+    # -- fitting ------------------------------------------------------------------------------
 
     def _fit_tasks(
         self, table: Any, sample_weight: FloatArray, tasks: list[Task], margins: bool = False
@@ -164,7 +240,7 @@ class BaseMKL(CallbackSupportMixin, BaseEstimator):
         limit = parse_memory(self.memory_limit)
         progress = Progress(self, len(tasks), int(self.verbose))
         with blas_threads_for(len(used)):
-            source = self._source(_take(table, used), sample_weight[used])
+            source = self._source(_take(table, used), sample_weight[used], used)
             dictionary = Dictionary(source, self.normalize, sample_weight[used], limit)
             models = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._train)(dictionary, task, progress, index, margins)
@@ -178,6 +254,7 @@ class BaseMKL(CallbackSupportMixin, BaseEstimator):
         self, dictionary: Dictionary, task: Task, progress: Progress, index: int, margins: bool
     ) -> Model:
         regularizer = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
+        regularizer = regularizer.select(dictionary.live, len(dictionary.names))
         gram = dictionary.gram if task.rows is None else dictionary.gram.subset(task.rows)
         solver = clone(choose_solver(self.solver, regularizer))
         report = progress.model(index, task.title)
@@ -209,6 +286,7 @@ class BaseMKL(CallbackSupportMixin, BaseEstimator):
         self.intercept_ = _one_or_all(self._intercepts)
         self.objective_ = _one_or_all(np.array([proof.primal for proof in proofs]))
         self.dual_gap_ = _one_or_all(np.array([proof.gap for proof in proofs]))
+        self.residual_ = _one_or_all(np.array([model.solution.state.residual for model in models]))
         self.n_iter_ = _one_or_all(np.array([model.solution.n_iter for model in models]))
         self.history_ = _one_or_all([model.solution.history for model in models])
 
@@ -219,32 +297,6 @@ class BaseMKL(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         table, _ = self._validate(X, reset=False)
         return self._expansion(self._values(table)) + self._intercepts
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_expansion")
-
-    # -- representation -----------------------------------------------------------------------
-
-    def weights_frame(self) -> Any:
-        """Kernel names, weights and component norms as a pandas DataFrame (needs pandas)."""
-        import pandas as pd
-
-        check_is_fitted(self)
-        weights, norms = np.atleast_2d(self.weights_), np.atleast_2d(self.norms_)
-        return pd.DataFrame(
-            {
-                "model": np.repeat(np.arange(len(weights)), weights.shape[1]),
-                "kernel": self.kernel_names_ * len(weights),
-                "weight": weights.ravel(),
-                "norm": norms.ravel(),
-            }
-        )
-
-    def _html_repr(self) -> str:
-        page = super()._html_repr()
-        if not hasattr(self, "weights_"):
-            return page
-        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_))
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:

@@ -96,7 +96,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class.
     solver : str or MKLSolver, default="auto"
-        "alternating", "simplex_newton", or "auto" by the regulariser.
+        "alternating", "newton", or "auto" by the regulariser.
     gram : {"auto", "dense"}, default="auto"
         Where the Gram matrices live.
     tol : float, default=1e-3
@@ -215,12 +215,13 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         self.classes_, labels = np.unique(y[used], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has 1 class ({self.classes_[0]!r}) among the samples of positive weight; "
+                f"y has 1 class ({self.classes_.tolist()[0]!r}) among the samples of positive weight; "
                 "a classifier needs at least two."
             )
-        C = self.C * weight[used] * self._class_factors(y[used])[labels]
+        C = self.C * weight[used] * self._class_factors(y[used], weight[used])[labels]
         tasks = self._tasks(labels, C, loss)
         models = self._fit_tasks(table, weight, tasks, margins=not hasattr(loss, "probability"))
+        self._pairwise = self.multiclass == "ovo" and len(self.classes_) > 2
         self._link = self._fit_link(loss, models, tasks, labels, weight[used])
         return self
 
@@ -229,7 +230,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         values = self._decision(X)
         if len(self.classes_) == 2:
             return values[:, 0]
-        if self.multiclass == "ovo":
+        if self._pairwise:
             return _ovr_decision_function(values > 0, values, len(self.classes_))
         return values
 
@@ -243,12 +244,12 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
 
         A loss that is a likelihood gives them itself, normalised over the classes. For the others
-        a sigmoid (two classes, Platt 2000) or one temperature (more, Guo et al. 2017) is fitted
-        to leave-one-out margins of the training samples. One-vs-one sums the pairwise
-        probabilities of each class.
+        one temperature (Guo et al. 2017) is fitted to leave-one-out margins of the training
+        samples, so that the likeliest class is the predicted one. One-vs-one fits a sigmoid a
+        pair (Platt 2000) and sums the pairwise probabilities of each class.
         """
         values = self._decision(X)
-        if len(self.classes_) > 2 and self.multiclass == "ovo":
+        if self._pairwise:
             return _normalised(pairwise_scores(self._link(values), len(self.classes_)))
         if len(self.classes_) > 2:
             return _normalised(self._link(values))
@@ -265,9 +266,14 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         """The map from decision values to (unnormalised) probabilities."""
         if hasattr(loss, "probability"):
             return Link(loss.probability)
-        if len(self.classes_) > 2 and self.multiclass != "ovo":
+        if len(self.classes_) > 2 and not self._pairwise:
             margins = np.hstack([model.margins for model in models])
             return Link(softmax_link, fit_temperature(margins, labels, weight))
+        if len(self.classes_) == 2:
+            # no shift: the likelier class is the predicted one
+            margins = np.hstack([-models[0].margins, models[0].margins])
+            slope = 2.0 * fit_temperature(margins, labels, weight)
+            return Link(sigmoid_link, np.array([[slope], [0.0]]))
         pairs = zip(models, tasks, strict=True)
         links = [
             fit_sigmoid(model.margins[:, 0], task.problem.y[:, 0], _part(weight, task))
@@ -275,8 +281,14 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         ]
         return Link(sigmoid_link, np.array(links).T)
 
-    def _class_factors(self, y: Any) -> FloatArray:
-        return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+    def _class_factors(self, y: Any, weight: FloatArray) -> FloatArray:
+        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
+        if not ((factors > 0) & (factors < np.inf)).all():
+            raise ValueError(
+                f"class_weight={self.class_weight!r}: every factor must be a positive number; to leave a "
+                "class out, leave out its samples."
+            )
+        return factors
 
     def _tasks(self, labels: IntArray, C: FloatArray, loss: Loss) -> list[Task]:
         """The binary problems (or the joint one) that make up the classes."""

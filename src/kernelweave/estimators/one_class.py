@@ -92,6 +92,8 @@ history_, gram_, n_features_in_, feature_names_in_
         )
         self.nu = nu
 
+    _optional_cost = True
+
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -105,6 +107,11 @@ history_, gram_, n_features_in_, feature_names_in_
             A sample of weight w counts as w equal samples.
         """
         self._check_parameters()
+        if self.normalize == "center":
+            raise ValueError(
+                "normalize='center' leaves MKLOneClass nothing to learn (the mean of centred samples is 0): "
+                "use 'variance', 'spherical', 'trace' or None."
+            )
         loss = self._resolve_loss(("one_class",))
         table, _ = self._validate(X)
         weight = check_weights(sample_weight, table)
@@ -119,16 +126,16 @@ history_, gram_, n_features_in_, feature_names_in_
         return self.decision_function(X) + self.offset_
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Values of f: positive inside the learned region."""
-        return self._decision(X)[:, 0]
+        """Values of f: positive inside the learned region, zero on its boundary.
+
+        Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
+        """
+        values = self._decision(X)[:, 0]
+        return np.where(np.abs(values) <= 1e-9 * max(abs(self.offset_), 1e-12), 0.0, values)
 
     def predict(self, X: Any) -> FloatArray:
-        """+1 for samples inside the learned region, -1 for outliers.
-
-        Support vectors lie on the boundary, where f is zero but for rounding: they are inside.
-        """
-        values = self.decision_function(X)
-        return np.where(values >= -1e-9 * max(abs(self.offset_), 1e-12), 1, -1)
+        """+1 for samples inside the learned region or on its boundary, -1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def _cost(self, size: float) -> float:
         """C for training samples of total weight `size`."""

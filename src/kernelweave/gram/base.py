@@ -36,8 +36,8 @@ class Gram(ABC):
         """Entries `rows` (all by default) of sum_m d_m K_m alpha, for alpha (n,) or (n, c)."""
 
     @abstractmethod
-    def quad(self, alpha: FloatArray) -> FloatArray:
-        """alpha' K_m alpha for every m (summed over the columns of `alpha`), shape (M,)."""
+    def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        """alpha' K_m alpha for every m, or for `kernels` only, summed over the columns of `alpha`."""
 
     @abstractmethod
     def inner(self, A: FloatArray) -> FloatArray:

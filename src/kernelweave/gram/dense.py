@@ -74,10 +74,12 @@ class DenseGram(Gram):
             self._count(len(chosen) / self.n_samples)
         return out.T.reshape(len(chosen), *alpha.shape[1:])
 
-    def quad(self, alpha: FloatArray) -> FloatArray:
-        columns = alpha.reshape(self.n_samples, -1)
-        values = self._quad_columns(columns) if columns.shape[1] > 1 else self._quad_vector(columns[:, 0])
-        return self.scales * values
+    def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        matrices, columns = [self.matrices[m] for m in chosen], alpha.reshape(self.n_samples, -1)
+        if columns.shape[1] > 1:
+            return self.scales[chosen] * self._quad_columns(matrices, columns)
+        return self.scales[chosen] * self._quad_vector(matrices, columns[:, 0])
 
     def inner(self, A: FloatArray) -> FloatArray:
         flat = np.ascontiguousarray(A).ravel()
@@ -116,19 +118,19 @@ class DenseGram(Gram):
         live = np.flatnonzero(factors)
         return factors[live], [self.matrices[m] for m in live]
 
-    def _quad_vector(self, alpha: FloatArray) -> FloatArray:
+    def _quad_vector(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
         from ._dense_loops import quad_gather, quad_rows
 
         alpha = np.ascontiguousarray(alpha, dtype=np.float64)
         support = np.flatnonzero(alpha)
         share = len(support) / self.n_samples
         quad = quad_gather if share < SMALL_SUPPORT else quad_rows
-        self._count(0.5 * share * self.n_kernels)
-        return np.array([quad(K, support, alpha) for K in self.matrices])
+        self._count(0.5 * share * len(matrices))
+        return np.array([quad(K, support, alpha) for K in matrices])
 
-    def _quad_columns(self, alpha: FloatArray) -> FloatArray:
-        self._count(self.n_kernels)
-        return np.array([np.einsum("ic,ic->", alpha, K @ alpha) for K in self.matrices])
+    def _quad_columns(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
+        self._count(len(matrices))
+        return np.array([np.einsum("ic,ic->", alpha, K @ alpha) for K in matrices])
 
     def _count(self, matrices_read: float) -> None:
         self.n_passes += matrices_read / self.n_kernels

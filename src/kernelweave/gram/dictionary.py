@@ -94,9 +94,11 @@ class StackSource(KernelSource):
     Parameters
     ----------
     stack : KernelStack of shape (n, n, M)
+    columns : ndarray of shape (n,), optional
+        Where these samples stand in the columns of new matrices; in order by default.
     """
 
-    def __init__(self, stack: KernelStack) -> None:
+    def __init__(self, stack: KernelStack, columns: IntArray | None = None) -> None:
         n_rows, n_columns, n_kernels = stack.shape
         if n_rows != n_columns:
             raise ValueError(
@@ -105,7 +107,7 @@ class StackSource(KernelSource):
             )
         self.names = stack.names or [f"kernel {m}" for m in range(n_kernels)]
         self.n_samples = n_rows
-        self.support: IntArray = np.arange(n_rows)
+        self.support: IntArray = np.arange(n_rows) if columns is None else np.asarray(columns)
         self._stack: KernelStack | None = stack
 
     def train(self, m: int) -> FloatArray:
@@ -113,14 +115,20 @@ class StackSource(KernelSource):
         return self._stack.matrix(m)
 
     def restrict(self, support: IntArray) -> None:
-        self.support = np.asarray(support)
+        self.support = self.support[support]
         self._stack = None
 
     def rows(self, X: KernelStack, part: slice) -> KernelStack:
         return X[part]
 
     def cross(self, m: int, X: KernelStack) -> FloatArray:
-        return X[:, self.support].matrix(m)
+        K = X[:, self.support].matrix(m)
+        if not np.isfinite(K).all():
+            raise ValueError(
+                f"X: test kernel {self.names[m]!r} has NaN or infinite entries; fill them, or leave "
+                "those samples out."
+            )
+        return K
 
     def diag(self, m: int, X: KernelStack) -> FloatArray:
         raise ValueError(
@@ -272,9 +280,15 @@ def _check_memory(n_kernels: int, n_samples: int, limit: int | None) -> None:
     needed = (n_kernels + 2) * n_samples**2 * 8
     if limit is not None and needed > limit:
         raise MemoryError(
-            f"{n_kernels} kernels on {n_samples} samples need {needed / 1e9:.2f} GB, "
-            f"memory_limit allows {limit / 1e9:.2f} GB: raise it, or use fewer kernels or samples."
+            f"{n_kernels} kernels on {n_samples} samples need {_size(needed)}, "
+            f"memory_limit allows {_size(limit)}: raise it, or use fewer kernels or samples."
         )
+
+
+def _size(count: float) -> str:
+    """Bytes in the largest unit that shows them."""
+    power = next((power for power in (4, 3, 2, 1) if count >= 1000**power), 0)
+    return f"{count / 1000**power:.3g} {('B', 'KB', 'MB', 'GB', 'TB')[power]}"
 
 
 def parse_memory(limit: int | float | str | None) -> int | None:
@@ -294,6 +308,6 @@ def parse_memory(limit: int | float | str | None) -> int | None:
         size = float(text.removesuffix(unit)) * units.get(unit, 1.0)
     except ValueError:
         size = -1.0
-    if size <= 0:
+    if not 0 < size < np.inf:
         raise ValueError(f"memory_limit={limit!r}: expected bytes, or text such as '2GB'.")
     return int(size)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._typing import FloatArray, IntArray
 
@@ -52,6 +53,8 @@ class KernelStack:
     @classmethod
     def from_array(cls, array: Any) -> KernelStack:
         """Wrap an array of shape (n_rows, n_columns, M), or (n_rows, n_columns) for one kernel."""
+        if sparse.issparse(array):
+            raise ValueError("precomputed kernels are sparse: pass dense matrices, `X.toarray()`.")
         array = np.asarray(array)
         if array.ndim == 2:
             array = array[:, :, None]

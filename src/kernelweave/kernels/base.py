@@ -138,14 +138,26 @@ def as_numeric(X: Any) -> Any:
     if values.ndim == 1:
         values = values[:, None]
     if values.dtype in (np.float32, np.float64):
-        return values
+        return _finite(values)
     try:
-        return values.astype(np.float64)
+        return _finite(values.astype(np.float64))
     except (TypeError, ValueError) as error:
+        if "NaN" in str(error):
+            raise
         raise ValueError(
             "a numeric kernel was given columns that are not numbers: select numeric columns with "
             f"`columns=`, or encode them first ({error})."
         ) from error
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+            raise ValueError(
+                "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
+                "example with SimpleImputer), or leave those rows out."
+            )
+    return values
 
 
 def require_dense(X: Any, kernel: Kernel) -> None:

@@ -39,6 +39,9 @@ class Loss(BaseEstimator):
     #: the intercept's optimality condition is sum_i alpha_i = alpha_sum
     alpha_sum: float = 0.0
 
+    def check(self) -> None:
+        """Refuse parameters that make no loss; nothing by default."""
+
     @abstractmethod
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """V(y, f)."""

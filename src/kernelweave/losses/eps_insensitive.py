@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
 from .._typing import FloatArray
@@ -31,6 +33,10 @@ class EpsInsensitive(Loss):
 
     def __init__(self, eps: float = 0.1) -> None:
         self.eps = eps
+
+    def check(self) -> None:
+        if not (isinstance(self.eps, Real) and 0 <= self.eps < np.inf):
+            raise ValueError(f"{type(self).__name__}: eps={self.eps!r} must be a non-negative number.")
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         return np.maximum(0.0, np.abs(y - f) - self.eps)

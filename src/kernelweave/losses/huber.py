@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
 from .._typing import FloatArray
@@ -31,6 +33,10 @@ class Huber(Loss):
 
     def __init__(self, delta: float = 1.0) -> None:
         self.delta = delta
+
+    def check(self) -> None:
+        if not (isinstance(self.delta, Real) and 0 < self.delta < np.inf):
+            raise ValueError(f"{type(self).__name__}: delta={self.delta!r} must be a positive number.")
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         size = np.abs(y - f)

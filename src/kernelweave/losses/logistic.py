@@ -47,8 +47,9 @@ class Logistic(Loss):
 
     def dual_curvature(self, y: FloatArray, a: FloatArray) -> FloatArray:
         u = np.clip(y * a, 0.0, 1.0)
-        with np.errstate(divide="ignore"):
-            return 1.0 / (u * (1.0 - u))
+        spread = u * (1.0 - u)
+        inside = spread > 1e-300
+        return np.where(inside, 1.0 / np.where(inside, spread, 1.0), np.inf)
 
     def probability(self, f: FloatArray) -> FloatArray:
         """P(y = +1 | f)."""

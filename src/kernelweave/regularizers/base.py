@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 
 
 class Regularizer(BaseEstimator):
@@ -19,10 +20,27 @@ class Regularizer(BaseEstimator):
         Omega(n)  = min_{d>=0} 1/2 sum_m n_m^2 / d_m + 1/2 h(d)      penalty, weights
         Omega*(r) = max_{d>=0} 1/2 sum_m d_m r_m^2 - 1/2 h(d)        conjugate
 
-    A regulariser without ``conjugate`` gets no duality gap.
+    Optional abilities, which solvers ask for by name:
+
+    * ``price_slopes(z)``: h' and h'' of a separable h, for Newton steps on the weights;
+    * ``generators(M)``: an invertible matrix T when h is a function of z >= 0, d = T z;
+    * ``weights_from_dual(r)``: the weights of given dual norms, for the joint ascent.
     """
 
     name: str
+
+    #: concave penalties have no conjugate, and their fits no duality gap
+    convex = True
+    #: some weights are exactly zero at the optimum
+    sparse = False
+    #: the weights live on the simplex
+    tied = False
+    #: Omega(c n) = c Omega(n): Omega* is 0 or infinite
+    homogeneous = False
+    #: weights stay below this
+    max_weight = np.inf
+    #: parameters that hold one number a kernel
+    per_kernel: tuple[str, ...] = ()
 
     @abstractmethod
     def price(self, weights: FloatArray) -> float:
@@ -36,10 +54,50 @@ class Regularizer(BaseEstimator):
     def weights(self, norms: FloatArray) -> FloatArray:
         """The minimising d in Omega(n)."""
 
-    @abstractmethod
     def conjugate(self, dual_norms: FloatArray) -> float:
         """Omega*(r)."""
+        raise NotImplementedError(f"{type(self).__name__} has no conjugate, so no duality gap.")
+
+    def dual_scale(self, dual_norms: FloatArray) -> float:
+        """The largest c <= 1 for which Omega*(c r) is finite."""
+        return 1.0
 
     def initial_weights(self, n_kernels: int) -> FloatArray:
         """Where solvers start: the weights of equal norms."""
         return self.weights(np.ones(n_kernels))
+
+    def bound_to(self, gram: Any) -> Regularizer:
+        """The regulariser with whatever it takes from the Gram matrices."""
+        return self
+
+    def select(self, kernels: IntArray, n_kernels: int) -> Self:
+        """The regulariser of some of `n_kernels` kernels: parameters of the others are dropped."""
+        part = clone(self)
+        for parameter in self.per_kernel:
+            value = getattr(self, parameter)
+            if np.ndim(value) == 0:
+                continue
+            if len(value) != n_kernels:
+                raise ValueError(
+                    f"{type(self).__name__}: {parameter} has {len(value)} entries for {n_kernels} kernels."
+                )
+            setattr(part, parameter, _take_axes(np.asarray(value), kernels))
+        return part
+
+
+def _take_axes(values: FloatArray, kernels: IntArray) -> FloatArray:
+    """Entries of the kernels on every axis."""
+    return values[np.ix_(*[kernels] * values.ndim)]
+
+
+def power_norm(x: FloatArray, p: float) -> float:
+    """||x||_p of a non-negative vector, scaled so that large p does not overflow."""
+    top = float(x.max(initial=0.0))
+    if top == 0.0 or np.isinf(p):
+        return top
+    return top * float(((x / top) ** p).sum() ** (1.0 / p))
+
+
+def indicator(outside: float) -> float:
+    """0 inside, +inf where a constraint is broken by more than rounding."""
+    return 0.0 if outside <= 1e-9 else np.inf

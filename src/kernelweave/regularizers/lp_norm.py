@@ -1,75 +1,171 @@
-"""lp-norm constraint on the kernel weights."""
+"""lp norm of the kernel weights, as a constraint or as a penalty."""
 
 from __future__ import annotations
+
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from .._typing import FloatArray
-from .base import Regularizer
+from .base import Regularizer, indicator, power_norm
 
 
 class LpNorm(Regularizer):
-    """h(d) = 0 if ||d||_p <= 1, else +inf:  lp-norm multiple kernel learning.
+    """lp-norm multiple kernel learning, Ivanov or Tikhonov; p* = p/(p-1), s = r^2.
+
+    form="constraint":  h(d) = 0 if ||d||_p <= 1, else +inf
 
         weights    d_m = n_m^(2/(p+1)) / (sum_k n_k^(2p/(p+1)))^(1/p)
         penalty    1/2 (sum_m n_m^q)^(2/q),  q = 2p/(p+1)
-        conjugate  1/2 ||s||_{p*},  s_m = r_m^2,  p* = p/(p-1)
+        conjugate  1/2 ||s||_{p*}
+
+    form="penalty":  h(d) = sum_m d_m^p / p
+
+        weights    d_m = n_m^(2/(p+1))
+        penalty    1/2 (1 + 1/p) sum_m n_m^(2p/(p+1))
+        conjugate  1/2 sum_m s_m^{p*} / p*;  p = 1: 0 if all r_m <= 1, else +inf
 
     p = 1 is sparse (the simplex of classical MKL), larger p spreads the weights, p = inf is
-    the uniform sum. Kloft, Brefeld, Sonnenburg & Zien (2011), sections 2-4.
+    the uniform sum. Both forms give the same models, at different C (`equivalent_C`). Kloft,
+    Brefeld, Sonnenburg & Zien (2011), sections 2-4 and Theorem 1.
 
     Parameters
     ----------
     p : float, default=2.0
         From 1 to infinity.
+    form : {"constraint", "penalty"}, default="constraint"
+    costs : array-like of shape (M,), optional
+        Positive costs of the kernels: d_m is replaced by costs_m d_m in h (weighted lp norm).
 
     Examples
     --------
     >>> import numpy as np
     >>> LpNorm(p=1).weights(np.array([3.0, 1.0]))
     array([0.75, 0.25])
+    >>> LpNorm(p=1, form="penalty").weights(np.array([3.0, 1.0]))
+    array([3., 1.])
     """
 
     name = "lp"
+    per_kernel = ("costs",)
 
-    def __init__(self, p: float = 2.0) -> None:
+    def __init__(self, p: float = 2.0, form: str = "constraint", costs: Any = None) -> None:
         self.p = p
+        self.form = form
+        self.costs = costs
 
     @property
-    def sparse(self) -> bool:
-        """Whether weights can be exactly zero: on the simplex, p = 1."""
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Only p = 1 gives weights of exactly zero."""
         return self._order() == 1.0
 
+    @property
+    def tied(self) -> bool:  # type: ignore[override]
+        """The constraint p = 1 is the simplex."""
+        return self.sparse and not self._penalised()
+
+    @property
+    def homogeneous(self) -> bool:  # type: ignore[override]
+        """The penalty p = 1 is the sum of norms."""
+        return self.sparse and self._penalised()
+
     def price(self, weights: FloatArray) -> float:
-        return 0.0 if _power_norm(weights, self._order()) <= 1.0 + 1e-9 else np.inf
+        p, costly = self._order(), weights * self._costs()
+        if np.isinf(p) or not self._penalised():
+            return indicator(power_norm(costly, p) - 1.0)
+        return float((costly**p).sum() / p)
+
+    def generators(self, n_kernels: int) -> FloatArray:
+        """d = z / costs: the costs vanish from the price of z."""
+        return np.diag(1.0 / (self._costs() * np.ones(n_kernels)))
+
+    def price_slopes(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """h' and h'' of the penalty in z; of the constraint only its domain matters."""
+        p = self._order()
+        if not self._penalised():
+            return np.zeros_like(z), np.zeros_like(z)
+        floor = np.maximum(z, 1e-300)
+        return floor ** (p - 1.0), (p - 1.0) * floor ** (p - 2.0)
 
     def penalty(self, norms: FloatArray) -> float:
-        p = self._order()
+        # costs c: n^2 / d = (n sqrt(c))^2 / (c d)
+        p, costly = self._order(), norms * np.sqrt(self._costs())
         q = 2.0 if np.isinf(p) else 2.0 * p / (p + 1.0)
-        return 0.5 * _power_norm(norms, q) ** 2
+        if np.isinf(p) or not self._penalised():
+            return 0.5 * power_norm(costly, q) ** 2
+        return 0.5 * (1.0 + 1.0 / p) * float((costly**q).sum())
 
     def weights(self, norms: FloatArray) -> FloatArray:
-        p = self._order()
-        top = norms.max(initial=0.0)
-        if np.isinf(p) or top == 0.0:
-            return np.full(norms.shape, norms.size ** (-1.0 / p))
-        raised = (norms / top) ** (2.0 / (p + 1.0))
-        return np.asarray(raised / _power_norm(raised, p))
+        p, costs = self._order(), self._costs()
+        costly = norms * np.sqrt(costs)
+        if np.isinf(p):
+            return np.ones(norms.shape) / costs
+        if self._penalised():
+            return np.asarray(costly ** (2.0 / (p + 1.0)) / costs)
+        top = costly.max(initial=0.0)
+        raised = (costly / top) ** (2.0 / (p + 1.0)) if top > 0.0 else np.ones(norms.shape)
+        return np.asarray(raised / (power_norm(raised, p) * costs))
 
     def conjugate(self, dual_norms: FloatArray) -> float:
-        p = self._order()
+        p, s = self._order(), dual_norms**2 / self._costs()
         dual = 1.0 if np.isinf(p) else np.inf if p == 1.0 else p / (p - 1.0)
-        return 0.5 * _power_norm(dual_norms**2, dual)
+        if self.homogeneous:
+            return indicator(float(s.max(initial=0.0)) - 1.0)
+        if np.isinf(p) or not self._penalised():
+            return 0.5 * power_norm(s, dual)
+        return 0.5 * float((s**dual).sum()) / dual
+
+    def dual_scale(self, dual_norms: FloatArray) -> float:
+        if not self.homogeneous:
+            return 1.0
+        return float(min(1.0, 1.0 / max(float((dual_norms / np.sqrt(self._costs())).max()), 1e-300)))
 
     def _order(self) -> float:
-        if not self.p >= 1:
-            raise ValueError(f"LpNorm: p={self.p!r} must be at least 1; for sparser models use p=1.")
+        if not (isinstance(self.p, Real) and self.p >= 1):
+            raise ValueError(f"LpNorm: p={self.p!r} must be a number >= 1; for sparser models use p=1.")
         return float(self.p)
 
+    def _penalised(self) -> bool:
+        if self.form not in ("constraint", "penalty"):
+            raise ValueError(f"LpNorm: form={self.form!r} must be 'constraint' or 'penalty'.")
+        return self.form == "penalty"
 
-def _power_norm(x: FloatArray, p: float) -> float:
-    """||x||_p of a non-negative vector, scaled so that large p does not overflow."""
-    top = float(x.max(initial=0.0))
-    if top == 0.0 or np.isinf(p):
-        return top
-    return top * float(((x / top) ** p).sum() ** (1.0 / p))
+    def _costs(self) -> FloatArray:
+        costs = np.asarray(1.0 if self.costs is None else self.costs, dtype=np.float64)
+        if not (costs > 0).all():
+            raise ValueError("LpNorm: costs must be positive.")
+        return costs
+
+
+def equivalent_C(C: float, norms: FloatArray, p: float, to: str) -> float:
+    """The C at which the other form of the lp norm has the same model.
+
+    A model with component norms n has the weights d' = d / ||d||_p in the constraint form and
+    d_m = n_m^(2/(p+1)) in the penalty form, so that
+
+        C_constraint = ||d||_p C_penalty
+
+    The kernel weights differ by the same factor. Kloft et al. (2011), Theorem 1.
+
+    Parameters
+    ----------
+    C : float
+        Cost in the form the model was fitted with.
+    norms : ndarray of shape (M,)
+        Component norms of the model (`norms_`), the same in both forms.
+    p : float
+    to : {"constraint", "penalty"}
+        The form wanted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> equivalent_C(10.0, np.array([3.0, 1.0]), p=1, to="constraint")
+    40.0
+    """
+    size = power_norm(LpNorm(p, "penalty").weights(np.asarray(norms, dtype=np.float64)), p)
+    factors = {"constraint": size, "penalty": 1.0 / size}
+    if to not in factors:
+        raise ValueError(f"to={to!r} must be 'constraint' or 'penalty'.")
+    return float(C * factors[to])

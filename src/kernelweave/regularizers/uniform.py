@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray
-from .base import Regularizer
+from .base import Regularizer, indicator
 
 
 class Uniform(Regularizer):
@@ -27,7 +27,7 @@ class Uniform(Regularizer):
     name = "uniform"
 
     def price(self, weights: FloatArray) -> float:
-        return 0.0 if weights.max(initial=0.0) <= 1.0 + 1e-9 else np.inf
+        return indicator(float(weights.max(initial=0.0)) - 1.0)
 
     def penalty(self, norms: FloatArray) -> float:
         return 0.5 * float(norms @ norms)

@@ -38,6 +38,9 @@ class State:
     squares : ndarray of shape (M,)
         s_m = alpha' K_m alpha.
     certificate : Certificate
+    residual : float
+        What has to fall below `tol`: the relative duality gap, or for concave penalties the
+        stationarity residual.
     machine_tol : float
         Relative gap to which the machine was asked to be solved.
     """
@@ -47,6 +50,7 @@ class State:
     fitted: FloatArray
     squares: FloatArray
     certificate: Certificate
+    residual: float
     machine_tol: float
 
 
@@ -60,7 +64,7 @@ class Solution:
     n_iter : int
         Single-kernel machines trained.
     converged : bool
-        Whether the relative gap is within `tol`.
+        Whether the residual is within `tol`.
     matrix : ndarray of shape (n, n) or None
         sum_m d_m K_m at the weights of `state`; None once dropped to save memory.
     history : dict of list
@@ -101,7 +105,12 @@ class MKLSolver(BaseEstimator):
 
     @abstractmethod
     def can_handle(self, regularizer: Regularizer) -> bool:
-        """Whether this solver is meant for that regulariser; "auto" takes the first that is."""
+        """Whether this solver finds the optimum for that regulariser."""
+
+    def check(self, regularizer: Regularizer) -> None:
+        """Refuse a regulariser this solver cannot handle, naming one that can."""
+        if not self.can_handle(regularizer):
+            raise ValueError(f"{type(self).__name__} cannot handle {regularizer!r}; use solver='auto'.")
 
     @abstractmethod
     def next_weights(self, state: State) -> FloatArray:
@@ -109,9 +118,13 @@ class MKLSolver(BaseEstimator):
 
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         """Forget earlier fits; return the weights to start from, those of the component `norms`."""
+        self._setup(problem, gram, regularizer)
+        return regularizer.weights(norms)
+
+    def _setup(self, problem: Problem, gram: Gram, regularizer: Regularizer) -> None:
+        check_pair(problem, regularizer)
         self._problem, self._gram, self._regularizer = problem, gram, regularizer
         self._machine = choose_single(self.single, problem.loss)
-        return regularizer.weights(norms)
 
     def step(self, weights: FloatArray, previous: State | None, tol: float) -> State:
         """Train the machine at `weights`, from the previous alpha, and certify it."""
@@ -119,11 +132,20 @@ class MKLSolver(BaseEstimator):
         K = self._K = self._gram.combine(weights)
         start = None if previous is None else previous.alpha
         machine = self._machine.solve(K, self._problem, machine_tol, start)
-        squares = self._gram.quad(machine.alpha)
+        squares = self._squares(machine.alpha, weights)
         proof = certificate(
             self._problem, self._gram, self._regularizer, machine.alpha, weights, machine.fitted, squares
         )
-        return State(weights, machine.alpha, machine.fitted, squares, proof, machine_tol)
+        residual = self.residual(proof, weights)
+        return State(weights, machine.alpha, machine.fitted, squares, proof, residual, machine_tol)
+
+    def residual(self, proof: Certificate, weights: FloatArray) -> float:
+        """How far an iterate is from optimal: its relative duality gap."""
+        return proof.gap
+
+    def _squares(self, alpha: FloatArray, weights: FloatArray) -> FloatArray:
+        """s_m of the kernels that can still carry weight."""
+        return self._gram.quad(alpha)
 
     def solve(
         self,
@@ -135,7 +157,7 @@ class MKLSolver(BaseEstimator):
         callback: Callback | None = None,
         norms: FloatArray | None = None,
     ) -> Solution:
-        """Solve to a relative duality gap of `tol`.
+        """Solve to a relative duality gap (or stationarity residual) of `tol`.
 
         Parameters
         ----------
@@ -151,6 +173,7 @@ class MKLSolver(BaseEstimator):
             Component norms to start from, such as those of a similar problem; by default those
             of the same problem on a part of the samples, or equal ones when there are few.
         """
+        regularizer = regularizer.bound_to(gram)
         norms = self._pilot(problem, gram, regularizer) if norms is None else norms
         weights = self.init(problem, gram, regularizer, norms)
         run = _Run(gram, tol)
@@ -200,11 +223,11 @@ class _Run:
 
     @property
     def converged(self) -> bool:
-        return self.best.certificate.gap <= self.tol
+        return self.best.residual <= self.tol
 
     def record(self, state: State, matrix: FloatArray) -> None:
         self.last = state
-        if self.best is None or state.certificate.gap < self.best.certificate.gap:
+        if self.best is None or state.residual < self.best.residual:
             self.best, self.matrix = state, matrix
         proof = state.certificate
         values = (proof.primal, proof.dual, proof.gap, self.gram.n_passes)
@@ -212,20 +235,30 @@ class _Run:
             self.history[key].append(value)
 
     def describe(self) -> str:
-        count, gap = len(self.history["gap"]), self.best.certificate.gap
-        return f"the relative duality gap is {gap:.2g} after {count} machines (tol={self.tol:g})."
+        count, state = len(self.history["gap"]), self.best
+        what = "relative duality gap" if np.isfinite(state.certificate.gap) else "stationarity residual"
+        return f"the {what} is {state.residual:.2g} after {count} machines (tol={self.tol:g})."
 
     def solution(self) -> Solution:
         return Solution(self.best, len(self.history["gap"]), self.converged, self.matrix, self.history)
 
 
 def _machine_tol(previous: State | None, tol: float) -> float:
-    """Accuracy of the next machine: a fraction of the gap still to close, never coarser than before."""
+    """Accuracy of the next machine: a fraction of what is still to close, never coarser than before."""
     if previous is None:
         return FIRST_MACHINE_TOL
-    proof = previous.certificate
-    wanted = max(0.3 * proof.gap, 0.3 * tol)
-    if proof.machine_gap > 0.5 * proof.gap:
+    left, machine_gap = previous.residual, previous.certificate.machine_gap
+    wanted = max(0.3 * left, 0.3 * tol)
+    if machine_gap > 0.5 * left:
         # the machine's own gap is most of what is left
-        wanted = min(wanted, 0.1 * proof.machine_gap)
+        wanted = min(wanted, 0.1 * machine_gap)
     return min(previous.machine_tol, wanted)
+
+
+def check_pair(problem: Problem, regularizer: Regularizer) -> None:
+    """Refuse a loss and a regulariser that together have no finite optimum."""
+    if regularizer.homogeneous and problem.loss.alpha_sum != 0.0:
+        raise ValueError(
+            f"{type(problem.loss).__name__} with {regularizer!r}: objective and penalty grow alike with the "
+            "model, so the optimum is zero or unbounded; use a constraint such as LpNorm(p=1)."
+        )

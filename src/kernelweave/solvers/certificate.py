@@ -78,7 +78,7 @@ def certificate(
     intercept = best_intercept(problem, fitted)
     primal_loss, dual_loss = problem.primal_loss(fitted, intercept), problem.dual_loss(alpha)
     primal = primal_loss + regularizer.penalty(norms)
-    dual = dual_loss - regularizer.conjugate(dual_norms)
+    dual = dual_value(problem, regularizer, alpha, dual_norms, dual_loss)
     energy = 0.5 * float(weights @ squares)
     return Certificate(
         primal=primal,
@@ -90,6 +90,23 @@ def certificate(
         machine_primal=primal_loss + energy,
         machine_dual=dual_loss - energy,
     )
+
+
+def dual_value(
+    problem: Problem, regularizer: Regularizer, alpha: FloatArray, dual_norms: FloatArray, dual_loss: float
+) -> float:
+    """D at alpha, or where Omega*(r) is infinite at the nearest multiple of alpha where it is not.
+
+    -inf when there is none (alpha with a fixed sum cannot shrink) or Omega has no conjugate.
+    """
+    if not regularizer.convex:
+        return -np.inf
+    scale = regularizer.dual_scale(dual_norms)
+    if scale == 1.0:
+        return dual_loss - regularizer.conjugate(dual_norms)
+    if problem.fit_intercept and problem.loss.alpha_sum != 0.0:
+        return -np.inf
+    return problem.dual_loss(scale * alpha) - regularizer.conjugate(scale * dual_norms)
 
 
 def relative(difference: float, value: float) -> float:

@@ -4,10 +4,11 @@ from ..._registry import Registry
 from ...regularizers import Regularizer
 from ..base import MKLSolver
 from .alternating import Alternating
-from .simplex_newton import SimplexNewton
+from .joint_ascent import JointAscent
+from .newton_weights import NewtonWeights
 
 # "auto" takes the first that is meant for the regulariser
-MKL_SOLVERS = Registry("solver", (Alternating, SimplexNewton))
+MKL_SOLVERS = Registry("solver", (NewtonWeights, JointAscent, Alternating))
 
 
 def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
@@ -17,14 +18,16 @@ def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
     --------
     >>> from kernelweave.regularizers import LpNorm
     >>> choose_solver("auto", LpNorm(p=1))
-    SimplexNewton()
+    NewtonWeights()
     """
     if spec != "auto":
-        return MKL_SOLVERS.resolve(spec, MKLSolver, "solver")
+        solver = MKL_SOLVERS.resolve(spec, MKLSolver, "solver")
+        solver.check(regularizer)
+        return solver
     for cls in MKL_SOLVERS.values():
         if cls().can_handle(regularizer):
             return cls()
     raise ValueError(f"no solver is meant for {regularizer!r}: name one of {sorted(MKL_SOLVERS)}.")
 
 
-__all__ = ["MKL_SOLVERS", "Alternating", "SimplexNewton", "choose_solver"]
+__all__ = ["MKL_SOLVERS", "Alternating", "JointAscent", "NewtonWeights", "choose_solver"]

@@ -9,7 +9,8 @@ from ..problem import Problem
 from ._box_qp import BoxQP
 from .base import Machine, SingleSolver, machine_gap
 
-EXACT_SAMPLES = 256  # up to here a machine is solved exactly: it costs nothing, and order plays no part
+# small machines are solved exactly, so that the order of samples plays no part, if it takes few steps
+EXACT_SAMPLES, EXACT_STEPS = 256, 100
 
 
 class SMO(SingleSolver):
@@ -47,11 +48,12 @@ class SMO(SingleSolver):
         eps, n_iter = start_eps(tol, problem), 0
         while True:
             n_iter += qp.descend(a, G, eps, self.max_iter - n_iter)
-            exact = qp.finish(a) if len(a) <= EXACT_SAMPLES else None
+            wants_exact = len(a) <= EXACT_SAMPLES and n_iter <= EXACT_STEPS * len(a)
+            exact = qp.finish(a) if wants_exact else None
             if exact is not None:
                 return Machine(exact[:, None], (K @ exact)[:, None], n_iter)
             machine = Machine(a[:, None], (G + qp.linear)[:, None], n_iter)
-            solved = len(a) > EXACT_SAMPLES and machine_gap(problem, machine.alpha, machine.fitted) <= tol
+            solved = not wants_exact and machine_gap(problem, machine.alpha, machine.fitted) <= tol
             if solved or eps <= 1e-13 or n_iter >= self.max_iter:
                 return machine
             eps *= 0.2

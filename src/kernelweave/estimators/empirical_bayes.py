@@ -1,0 +1,499 @@
+"""Empirical Bayes multiple kernel learning: Gaussian processes whose kernel weights maximise the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import expit, ndtr
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from .._threads import blas_threads_for
+from .._typing import FloatArray, IntArray
+from ..gram import Dictionary, Gram, parse_memory
+from ..solvers.multiple.empirical_bayes import (
+    EmpiricalBayes,
+    Evidence,
+    EvidenceSolution,
+    GaussianEvidence,
+    HyperPrior,
+    LaplaceEvidence,
+)
+from ._base import BaseKernels, _one_or_all, _take, all_or_nothing, check_positive, check_weights
+from ._process import Process
+from ._progress import Progress, with_callbacks
+
+#: one model to train: its name, and its evidence given Gram matrices, targets and sample weights
+Task = tuple[str, Callable[[Gram, FloatArray, FloatArray], Evidence]]
+
+METHODS = ("laplace", "regression")
+
+
+class Data(NamedTuple):
+    """Training samples, equal ones merged: the first of each kind, and what belongs to it."""
+
+    gram: Gram
+    targets: FloatArray
+    weight: FloatArray
+    first: IntArray
+    group: IntArray  # the kind of every sample
+    share: FloatArray  # (n, 1), of every sample in the weight of its kind
+
+
+def merge_equal(gram: Gram, targets: FloatArray, weight: FloatArray) -> Data:
+    """Samples with the same kernel values and targets become one, with the sum of their weights.
+
+    The evidence stays the same, and matrices that equal rows would make singular do not.
+    """
+    mark = gram.dot(np.ones(gram.n_kernels), np.cos(np.arange(gram.n_samples)))
+    first, group = np.arange(len(weight)), np.arange(len(weight))
+    return Data(gram, targets, weight, first, group, np.ones((len(weight), 1)))
+
+
+class EvidenceProgress(Progress):
+    """Reports the evidence after every step."""
+
+    def say(self, what: str, state: Any) -> None:
+        name, count = type(self.estimator).__name__, int(np.count_nonzero(state.posterior.weights))
+        value = f"objective {state.objective:.6g}, relative slope {state.stationarity:.2g}"
+        print(f"[{name}] {what}: {value}, {count} kernels")
+
+
+class BaseEmpiricalBayes(BaseKernels):
+    """Parameters and machinery of the empirical Bayes estimators; see the subclasses."""
+
+    def __init__(
+        self, *, hyperprior: Any, noise: float | None, fit_intercept: bool, **shared: Any
+    ) -> None:
+        super().__init__(**shared)
+        self.hyperprior = hyperprior
+        self.noise = noise
+        self.fit_intercept = fit_intercept
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        HyperPrior(self.hyperprior)
+        if self.noise is not None:
+            check_positive("noise", self.noise)
+
+    def _fit_tasks(self, table: Any, sample_weight: FloatArray, targets: FloatArray, tasks: list[Task]) -> None:
+        """Compute the Gram matrices once, train every task on them, and store the models.
+
+        `targets` (n, c) are those of the samples of positive weight.
+        """
+        used = np.flatnonzero(sample_weight)
+        progress = EvidenceProgress(self, len(tasks), int(self.verbose))
+        with blas_threads_for(len(used)):
+            source = self._source(_take(table, used), sample_weight[used])
+            limit = self._room(len(source.names), len(used), len(tasks))
+            dictionary = Dictionary(source, self.normalize, sample_weight[used], limit)
+            data = merge_equal(dictionary.gram, targets, sample_weight[used])
+            solutions = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._train)(data, task, progress, index) for index, task in enumerate(tasks)
+            )
+        self._store(dictionary, data, solutions, used, len(sample_weight))
+        progress.done()
+
+    def _room(self, n_kernels: int, n: int, n_models: int) -> int | None:
+        """Bytes for the Gram matrices once every model has room for its factor and the inverse."""
+        limit = parse_memory(self.memory_limit)
+        needed = (n_kernels + 4 + n_models) * n**2 * 8
+        if limit is not None and needed > limit:
+            raise MemoryError(
+                f"{n_kernels} kernels and {n_models} models on {n} samples need {needed / 1e9:.2f} GB, "
+                f"memory_limit allows {limit / 1e9:.2f} GB: raise it, or use fewer kernels or samples."
+            )
+        return limit
+
+    def _train(self, data: Data, task: Task, progress: Progress, index: int) -> EvidenceSolution:
+        title, make = task
+        report: Any = progress.model(index, title)
+        evidence = make(data.gram, data.targets, data.weight)
+        solution = EmpiricalBayes().solve(evidence, self.hyperprior, self.tol, self.max_iter, report)
+        progress.model_done(report, title, solution.n_iter, solution)  # type: ignore[arg-type]
+        return solution
+
+    def _store(
+        self,
+        dictionary: Dictionary,
+        data: Data,
+        solutions: list[EvidenceSolution],
+        used: IntArray,
+        n_samples: int,
+    ) -> None:
+        """Set the fitted attributes; everything is computed before anything is set."""
+        weights = dictionary.all_weights(np.array([solution.weights for solution in solutions]))
+        posteriors = [solution.posterior for solution in solutions]
+        dual_coef = np.zeros((n_samples, sum(posterior.alpha.shape[1] for posterior in posteriors)))
+        dual_coef[used] = np.hstack([posterior.alpha for posterior in posteriors])[data.group] * data.share
+        self._process = Process(dictionary, data.first, weights, posteriors)
+        self._noises = np.array([posterior.noise for posterior in posteriors])
+        self.kernel_names_ = dictionary.names
+        self.gram_ = dictionary.gram.name
+        self.weights_ = _one_or_all(weights)
+        self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.norms for s in solutions])))
+        self.dual_coef_ = _one_or_all(dual_coef.T)
+        self.intercept_ = _one_or_all(np.concatenate([posterior.intercept for posterior in posteriors]))
+        self.log_marginal_likelihood_ = _one_or_all(np.array([s.log_evidence for s in solutions]))
+        self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
+        self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
+        self.history_ = _one_or_all([solution.history for solution in solutions])
+
+    def _predictive(self, X: Any, variance: bool) -> tuple[FloatArray, FloatArray]:
+        """Means of every function and latent variances of every model."""
+        check_is_fitted(self)
+        if variance and self._precomputed:
+            raise ValueError(
+                "predictive variances need k(x, x) of new samples, which precomputed test matrices do not "
+                "hold: use Precomputed kernels by sample index."
+            )
+        table, _ = self._validate(X, reset=False)
+        return self._process(self._values(table), variance)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_process")
+
+
+class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
+    """Gaussian process regression with kernel weights and noise learned by empirical Bayes.
+
+    f is a sum of Gaussian processes with covariances d_m k_m, observed with noise of variance
+    sigma^2. With Kbar = sigma^2 I + sum_m d_m K_m, weights and noise minimise
+
+        1/2 y' Kbar^-1 y + 1/2 log|Kbar| + 1/2 h(d)
+
+    the negative log evidence, plus a hyper-prior if there is one (Tomioka & Suzuki 2011, section 3).
+    The intercept has a flat prior and is integrated out as well: Kbar^-1 becomes
+    P = Kbar^-1 - Kbar^-1 1 1' Kbar^-1 / 1' Kbar^-1 1, and log|Kbar| gains log 1' Kbar^-1 1
+    (restricted maximum likelihood); predictions use its posterior mean and variance.
+
+    The problem is not convex: the evidence rises at every step to a stationary point, and most
+    weights become exactly zero.
+
+    Parameters
+    ----------
+    kernels : list, dict, kernel, family or str, default="auto"
+        As in `MKLClassifier`.
+    noise : float, optional
+        A known noise variance sigma^2; learned by default.
+    hyperprior : callable or object with `price`, optional
+        h: a function of the M weights, or an object with ``price(d)``, such as a regulariser with a
+        smooth h, and optionally ``price_gradient(d)``. The prior is exp(-h(d) / 2); one that keeps
+        away from zero, such as h = sum_m d_m - 2 log d_m, avoids sparsity. Weights are in squared
+        units of y.
+    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    multioutput : {"shared", "independent"}, default="shared"
+        Several outputs share weights and noise (then they should have similar scales), or have
+        their own.
+    gram : {"auto", "dense"}, default="auto"
+    tol : float, default=1e-3
+        Slope of the log evidence in the log weights and the log noise, relative to the effective
+        number of parameters, at which the fit has converged.
+    max_iter : int, default=200
+        Most steps.
+    fit_intercept : bool, default=True
+    memory_limit, n_jobs, random_state, verbose
+        As in `MKLClassifier`.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (M,) or (n_outputs, M)
+        Learned kernel weights, of the normalised kernels.
+    noise_ : float or ndarray of shape (n_outputs,)
+        Variance sigma^2 of the noise.
+    log_marginal_likelihood_ : float or ndarray of shape (n_outputs,)
+        Log evidence, without the hyper-prior.
+    stationarity_ : float or ndarray of shape (n_outputs,)
+        The residual that `tol` bounds.
+    kernel_names_ : list of str
+    norms_ : ndarray of the shape of `weights_`
+        RKHS norms of the components of the posterior mean.
+    dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
+    intercept_ : float or ndarray
+    n_iter_ : int or ndarray
+    history_ : dict or list of dict
+        "log_evidence", "stationarity" and "n_kernels" of every iterate.
+    gram_, n_features_in_, feature_names_in_
+        As in `MKLClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import Linear, per_feature
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = kw.EmpiricalBayesRegressor(per_feature(Linear())).fit(X, y)
+    >>> int((reg.weights_ > 0).sum())
+    7
+    >>> mean, std = reg.predict(X[:2], return_std=True)
+    >>> std.round()
+    array([54., 54.])
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        noise: float | None = None,
+        hyperprior: Any = None,
+        normalize: str | None = "variance",
+        multioutput: str = "shared",
+        gram: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        memory_limit: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            noise=noise,
+            hyperprior=hyperprior,
+            normalize=normalize,
+            gram=gram,
+            tol=tol,
+            max_iter=max_iter,
+            fit_intercept=fit_intercept,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.multioutput = multioutput
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel weights, noise and regression function.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        y : array-like of shape (n,) or (n, n_outputs)
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w has noise of variance sigma^2 / w, and counts as w equal samples.
+        """
+        self._check_parameters()
+        if self.multioutput not in ("shared", "independent"):
+            raise ValueError(f"multioutput={self.multioutput!r}: expected 'shared' or 'independent'.")
+        table, y = self._validate(X, y, multi_output=True, y_numeric=True)
+        weight = check_weights(sample_weight, table)
+        Y = y[weight > 0].reshape(int((weight > 0).sum()), -1).astype(np.float64)
+        columns = [slice(None)]
+        if self.multioutput == "independent":
+            columns = [slice(k, k + 1) for k in range(Y.shape[1])]
+        self._fit_tasks(table, weight, Y, [self._task(part) for part in columns])
+        self.noise_ = _one_or_all(self._noises)
+        self._flat = y.ndim == 1
+        return self
+
+    def predict(self, X: Any, return_std: bool = False, include_noise: bool = True) -> Any:
+        """Predictive means of new samples, and their standard deviations if asked for.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        return_std : bool, default=False
+        include_noise : bool, default=True
+            Whether the standard deviation is that of a new observation (weight 1) or, with False,
+            only that of the latent function and its intercept.
+
+        Returns
+        -------
+        mean : ndarray of shape (n,) or (n, n_outputs), as the training targets
+        std : ndarray of the same shape, only if `return_std`
+        """
+        means, variances = self._predictive(X, return_std)
+        shape = means.shape[:1] if self._flat else means.shape
+        if not return_std:
+            return means.reshape(shape)
+        variances = variances + self._noises * include_noise
+        std = np.broadcast_to(np.sqrt(variances), means.shape)
+        return means.reshape(shape), std.reshape(shape).copy()
+
+    def _task(self, columns: slice) -> Task:
+        title = "fit" if columns.start is None else f"output {columns.start}"
+        return title, lambda gram, Y, weight: GaussianEvidence(
+            gram, Y[:, columns], weight, self.fit_intercept, self.noise
+        )
+
+
+class EmpiricalBayesClassifier(ClassifierMixin, BaseEmpiricalBayes):
+    """Gaussian process classification with kernel weights learned by empirical Bayes.
+
+    f is a sum of Gaussian processes with covariances d_m k_m plus an intercept with a flat prior; the
+    weights minimise the negative log evidence + 1/2 h(d), see `EmpiricalBayesRegressor`. Two methods:
+
+    * "laplace": P(y = +1 | f) = 1 / (1 + exp(-f)), the evidence by Laplace's approximation
+      (Rasmussen & Williams 2006, section 3.4). With mean mu and variance s^2 of f at x, the
+      probability is MacKay's moderated output 1 / (1 + exp(-mu / sqrt(1 + pi s^2 / 8))).
+    * "regression": the labels are taken as targets -1 and +1 with Gaussian noise, as in the paper
+      (Tomioka & Suzuki 2011, section 3); the probability is that of a positive new target,
+      Phi(mu / sqrt(s^2 + sigma^2)).
+
+    More than two classes are separated one against the rest, each with its own weights; the Gram
+    matrices are computed once.
+
+    Parameters
+    ----------
+    kernels : list, dict, kernel, family or str, default="auto"
+        As in `MKLClassifier`. With "precomputed" matrices there are no variances of new samples,
+        hence no probabilities, and the decision values are not moderated.
+    method : {"laplace", "regression"}, default="laplace"
+    noise : float, optional
+        A known noise variance for "regression"; learned by default.
+    hyperprior : callable or object with `price`, optional
+        As in `EmpiricalBayesRegressor`.
+    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    gram, tol, max_iter, fit_intercept
+        As in `EmpiricalBayesRegressor`.
+    memory_limit, n_jobs, random_state, verbose
+        As in `MKLClassifier`.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (M,) or (n_classes, M)
+    noise_ : float or ndarray of shape (n_classes,)
+        Only for "regression".
+    log_marginal_likelihood_ : float or ndarray of shape (n_classes,)
+        (Approximate) log evidence, without the hyper-prior.
+    classes_ : ndarray
+    stationarity_, kernel_names_, norms_, dual_coef_, intercept_, n_iter_, history_, gram_, \
+n_features_in_, feature_names_in_
+        As in `EmpiricalBayesRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import kernelweave as kw
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = kw.EmpiricalBayesClassifier("rbf").fit(X, y)
+    >>> clf.score(X, y) > 0.95
+    True
+    >>> clf.predict_proba(X[:1]).argmax()
+    0
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        method: str = "laplace",
+        noise: float | None = None,
+        hyperprior: Any = None,
+        normalize: str | None = "variance",
+        gram: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        memory_limit: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            noise=noise,
+            hyperprior=hyperprior,
+            normalize=normalize,
+            gram=gram,
+            tol=tol,
+            max_iter=max_iter,
+            fit_intercept=fit_intercept,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.method = method
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel weights and classifier.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        y : array-like of shape (n,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w counts as w equal samples.
+        """
+        self._check_parameters()
+        if self.method not in METHODS:
+            raise ValueError(f"method={self.method!r}: expected one of {', '.join(map(repr, METHODS))}.")
+        table, y = self._validate(X, y)
+        check_classification_targets(y)
+        weight = check_weights(sample_weight, table)
+        used = weight > 0
+        self.classes_, labels = np.unique(y[used], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has 1 class ({self.classes_[0]!r}) among the samples of positive weight; "
+                "a classifier needs at least two."
+            )
+        positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        self._fit_tasks(table, weight, labels[:, None].astype(float), [self._task(k) for k in positives])
+        if self.method == "regression":
+            self.noise_ = _one_or_all(self._noises)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Moderated values of f, whose sigmoid (or Phi) is the probability.
+
+        (n,) for two classes, (n, n_classes) for more.
+        """
+        scores = self._scores(X, variance=not self._precomputed)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """Class labels of new samples."""
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            # moderation keeps the sign, so the mean is enough
+            return self.classes_[(self._scores(X, variance=False)[:, 0] > 0).astype(int)]
+        return self.classes_[self.decision_function(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
+
+        For more than two classes those of each against the rest, divided by their sum.
+        """
+        scores = self._scores(X, variance=True)
+        positive = expit(scores) if self.method == "laplace" else ndtr(scores)
+        if len(self.classes_) == 2:
+            return np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
+        positive = np.maximum(positive, 1e-300)
+        return positive / positive.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of `predict_proba`."""
+        return np.log(np.maximum(self.predict_proba(X), 1e-300))
+
+    def _scores(self, X: Any, variance: bool) -> FloatArray:
+        """Means divided by sqrt(1 + pi s^2 / 8), or by sqrt(s^2 + sigma^2); s = 0 without `variance`."""
+        means, variances = self._predictive(X, variance)
+        if self.method == "laplace":
+            return means / np.sqrt(1.0 + (np.pi / 8.0) * variances)
+        return means / np.sqrt(variances + self._noises)
+
+    def _task(self, k: int) -> Task:
+        def evidence(gram: Gram, labels: FloatArray, weight: FloatArray) -> Evidence:
+            y = np.where(labels == k, 1.0, -1.0)
+            if self.method == "laplace":
+                return LaplaceEvidence(gram, y[:, 0], weight, self.fit_intercept)
+            return GaussianEvidence(gram, y, weight, self.fit_intercept, self.noise)
+
+        return f"{self.classes_[k]} vs rest", evidence

@@ -1,0 +1,377 @@
+"""Evidence of the kernel weights: Gaussian noise exactly, a logistic likelihood by Laplace's method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from scipy.linalg import cho_solve, lapack, solve_triangular
+from scipy.special import expit
+
+from ..._typing import FloatArray, IntArray
+from ...gram import Gram
+from ...losses import Logistic
+from ..problem import Problem, best_intercept
+from ..single.newton import Newton
+from ..single.newton import _direction as newton_direction
+
+#: noise and prior variances are kept within these multiples of the scale of the targets
+LEAST_NOISE, MOST_VARIANCE = 1e-10, 1e5
+
+#: the evidence is not stationary in the mode: after this relative gap, Newton steps to rounding
+MODE_TOL, MODE_POLISH = 1e-10, 2
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The Gaussian process posterior at given hyper-parameters, exact or Laplace's.
+
+    With S = root, B = L L' and R = S B^-1 S (Gaussian noise: S = I and B = Kbar, so R = Kbar^-1;
+    Laplace: S^2 = -d2 log p(y | f) and B = I + S K S, so R = (K + S^-2)^-1),
+
+        mean      k(x)' alpha + b
+        variance  k(x, x) - k(x)' R k(x)  [+ (1 - 1' R k(x))^2 / 1' R 1  for an intercept]
+
+    Attributes
+    ----------
+    weights : ndarray of shape (M,)
+    noise : float
+        sigma^2; 1.0, and without meaning, for Laplace.
+    objective : float
+        Negative log evidence, without the constants that `Evidence.log_evidence` adds.
+    alpha : ndarray of shape (n, c)
+    intercept : ndarray of shape (c,)
+    L : ndarray of shape (n, n)
+        Lower triangular.
+    root : ndarray of shape (n,)
+    ones : ndarray of shape (n,) or None
+        R 1; None without an intercept.
+    K : ndarray of shape (n, n) or None
+        sum_m d_m K_m, where the slopes need it.
+    """
+
+    weights: FloatArray
+    noise: float
+    objective: float
+    alpha: FloatArray
+    intercept: FloatArray
+    L: FloatArray = field(repr=False)
+    root: FloatArray = field(repr=False)
+    ones: FloatArray | None = field(repr=False)
+    K: FloatArray | None = field(repr=False, default=None)
+
+    def precision(self) -> FloatArray:
+        """P = R, or R - R 1 1' R / 1' R 1 when a flat intercept is integrated out."""
+        inverse = lapack.dpotri(self.L, lower=True)[0]
+        P = np.tril(inverse) + np.tril(inverse, -1).T
+        P *= np.multiply.outer(self.root, self.root)
+        if self.ones is not None:
+            P -= np.multiply.outer(self.ones, self.ones / self.ones.sum())
+        return P
+
+    def variance(self, cross: FloatArray, prior: FloatArray) -> FloatArray:
+        """Variance of the latent function, intercept included.
+
+        Parameters
+        ----------
+        cross : ndarray of shape (n_new, n)
+            sum_m d_m k_m(x, x_i).
+        prior : ndarray of shape (n_new,)
+            sum_m d_m k_m(x, x).
+        """
+        half = solve_triangular(self.L, (cross * self.root).T, lower=True, check_finite=False)
+        variance = prior - np.einsum("ij,ij->j", half, half)
+        if self.ones is not None:
+            variance = variance + (1.0 - cross @ self.ones) ** 2 / self.ones.sum()
+        return np.asarray(np.maximum(variance, 0.0))
+
+
+class Evidence(ABC):
+    """-log p(y | d, sigma^2) and its slopes, on the kernels still alive.
+
+    Parameters
+    ----------
+    gram : Gram
+    sample_weight : ndarray of shape (n,)
+        A sample of weight w counts as w equal samples.
+    fit_intercept : bool
+        Whether an intercept with a flat prior is integrated out.
+    """
+
+    #: whether sigma^2 is among the hyper-parameters to learn
+    learns_noise = False
+    least_noise, most_variance = 0.0, np.inf
+
+    def __init__(self, gram: Gram, sample_weight: FloatArray, fit_intercept: bool) -> None:
+        self.gram: Gram | None = gram
+        self.sample_weight, self.fit_intercept = sample_weight, fit_intercept
+        self.n_kernels, self.n_outputs = gram.n_kernels, 1
+        self.size = float(sample_weight.sum())
+        share = sample_weight / self.size
+        #: tr K_m / n, of the centred matrix when an intercept takes the mean
+        self.scales = gram.inner(np.diag(share))
+        if fit_intercept:
+            centred = self.scales - gram.quad(share)
+            self.scales = np.where(centred > 1e-12 * self.scales, centred, 0.0)
+
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest value of every hyper-parameter."""
+        lower = np.zeros(self.n_kernels)
+        upper = np.divide(self.most_variance, self.scales, out=lower + np.inf, where=self.scales > 0)
+        if not self.learns_noise:
+            return lower, upper
+        return np.append(lower, self.least_noise), np.append(upper, np.inf)
+
+    def subset(self, kernels: IntArray) -> Self:
+        """The evidence with only some of the kernels."""
+        part = copy(self)
+        part.n_kernels, part.scales = len(kernels), self.scales[kernels]
+        part.gram = self.gram.subset(kernels=kernels) if self.gram is not None and len(kernels) else None
+        return part
+
+    def combine(self, weights: FloatArray) -> FloatArray:
+        """sum_m d_m K_m; zero when no kernel is left."""
+        n = len(self.sample_weight)
+        return np.zeros((n, n)) if self.gram is None else self.gram.combine(weights)
+
+    @abstractmethod
+    def start(self) -> tuple[FloatArray, float]:
+        """Weights and noise to begin with; 0 for kernels without variance."""
+
+    @abstractmethod
+    def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
+        """The posterior and its evidence; None where the matrix cannot be factored.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (M,)
+        noise : float
+        start : Posterior, optional
+            That of similar weights.
+        """
+
+    @abstractmethod
+    def slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+        """Non-negative (up, down) with  d objective / d parameter = (down - up) / 2.
+
+        One entry a kernel and, where it is learned, one for the noise.
+        """
+
+    def _kernel_slopes(self, alpha: FloatArray, P: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """alpha' K_m alpha and c tr(P K_m), Tomioka & Suzuki (2011), section 3."""
+        if self.gram is None:
+            return np.zeros(0), np.zeros(0)
+        down = self.n_outputs * self.gram.inner(P)
+        return np.maximum(self.gram.quad(alpha), 0.0), np.maximum(down, 0.0)
+
+    @abstractmethod
+    def log_evidence(self, objective: float) -> float:
+        """The log marginal likelihood behind an objective value."""
+
+
+class GaussianEvidence(Evidence):
+    """Evidence under Gaussian noise of variance sigma^2 / w_i.
+
+    With Kbar = sigma^2 diag(1/w) + sum_m d_m K_m,
+
+        objective = 1/2 y' P y + 1/2 log|Kbar| [+ 1/2 log 1' Kbar^-1 1] + 1/2 (sum_i w_i - n) log sigma^2
+
+    summed over the outputs, which share d and sigma^2; alpha = P y, and P = Kbar^-1 without the
+    intercept. Integrating a flat intercept out is restricted maximum likelihood: the evidence
+    of the contrasts of y. The last term makes a sample of weight w count as w equal samples.
+
+    Parameters
+    ----------
+    gram : Gram
+    Y : ndarray of shape (n, c)
+    sample_weight : ndarray of shape (n,)
+    fit_intercept : bool, default=True
+    noise : float, optional
+        A known sigma^2; learned by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.gram import DenseGram
+    >>> evidence = GaussianEvidence(DenseGram([np.eye(2)]), np.ones((2, 1)), np.ones(2), fit_intercept=False)
+    >>> posterior = evidence.evaluate(np.array([1.0]), noise=1.0)
+    >>> posterior.alpha.ravel()
+    array([0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        Y: FloatArray,
+        sample_weight: FloatArray,
+        fit_intercept: bool = True,
+        noise: float | None = None,
+    ) -> None:
+        super().__init__(gram, sample_weight, fit_intercept)
+        self.n_outputs = Y.shape[1]
+        self.centre = np.average(Y, axis=0, weights=sample_weight) * fit_intercept
+        self.Y = Y - self.centre
+        self.variance = float((sample_weight @ self.Y**2).mean()) / self.size
+        # targets without variance still need a noise to factor with
+        self.variance = max(self.variance, 1e-20 * float(np.max(self.centre**2)), 1e-200)
+        self.noise, self.learns_noise = noise, noise is None
+        self.least_noise = LEAST_NOISE * self.variance
+
+    def start(self) -> tuple[FloatArray, float]:
+        """Half of the variance to the noise, the rest to the kernels alike."""
+        live = self.scales > 0
+        weights = np.zeros(self.n_kernels)
+        weights[live] = 0.5 * self.variance / (self.scales[live] * max(live.sum(), 1))
+        return weights, 0.5 * self.variance if self.noise is None else self.noise
+
+    def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
+        n, c = self.Y.shape
+        A = self.combine(weights)
+        A.flat[:: n + 1] += noise / self.sample_weight
+        L, failed = lapack.dpotrf(A, lower=True, clean=True)
+        if failed:
+            return None
+        alpha = cho_solve((L, True), np.column_stack([self.Y, np.ones(n)]), check_finite=False)
+        alpha, ones = alpha[:, :c], alpha[:, c]
+        log_det = 2.0 * float(np.log(L.diagonal()).sum()) + (self.size - n) * np.log(noise)
+        b = np.zeros(c)
+        if self.fit_intercept:
+            b = alpha.sum(axis=0) / ones.sum()
+            alpha = alpha - np.multiply.outer(ones, b)
+            log_det += np.log(ones.sum())
+        objective = 0.5 * float(np.einsum("ic,ic->", self.Y, alpha)) + 0.5 * c * log_det
+        return Posterior(
+            weights=weights,
+            noise=noise,
+            objective=objective,
+            alpha=alpha,
+            intercept=self.centre + b,
+            L=L,
+            root=np.ones(n),
+            ones=ones if self.fit_intercept else None,
+        )
+
+    def slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+        P = posterior.precision()
+        up, down = self._kernel_slopes(posterior.alpha, P)
+        if not self.learns_noise:
+            return up, down
+        noise_up = float((posterior.alpha.T**2 / self.sample_weight).sum())
+        noise_down = self.n_outputs * float((P.diagonal() / self.sample_weight).sum())
+        copies = self.n_outputs * (self.size - len(P)) / posterior.noise
+        noise_up, noise_down = noise_up + max(-copies, 0.0), noise_down + max(copies, 0.0)
+        return np.append(up, noise_up), np.append(down, max(noise_down, 0.0))
+
+    def log_evidence(self, objective: float) -> float:
+        constant = (self.size - self.fit_intercept) * np.log(2.0 * np.pi) + np.log(self.sample_weight).sum()
+        return float(-objective - 0.5 * self.n_outputs * constant)
+
+
+class LaplaceEvidence(Evidence):
+    """Evidence of a logistic likelihood, approximated by a Gaussian at the mode of the posterior.
+
+    With f = K alpha + b the mode, V the logistic loss, W = w V" and S = sqrt(W),
+
+        objective = sum_i w_i V(y_i, f_i) + 1/2 alpha' K alpha + 1/2 log|I + S K S| [+ 1/2 log 1' R 1]
+
+    where R = (K + 1/W)^-1 (Rasmussen & Williams 2006, section 3.4; the bracket integrates a flat
+    intercept out). Through W the evidence also depends on the mode, which moves with d:
+
+        up_m - down_m = alpha' K_m alpha - tr(P K_m) + 2 z' K_m alpha
+        z = -1/2 (I - W Sigma) (diag(Sigma) o dW/df),   Sigma the posterior covariance of f
+
+    Parameters
+    ----------
+    gram : Gram
+    y : ndarray of shape (n,)
+        -1 or +1.
+    sample_weight : ndarray of shape (n,)
+    fit_intercept : bool, default=True
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.gram import DenseGram
+    >>> y = np.array([1.0, -1.0])
+    >>> evidence = LaplaceEvidence(DenseGram([np.eye(2)]), y, np.ones(2), fit_intercept=False)
+    >>> posterior = evidence.evaluate(np.array([1.0]), noise=1.0)
+    >>> posterior.alpha.ravel()
+    array([ 0.4, -0.4])
+    """
+
+    most_variance = MOST_VARIANCE
+
+    def __init__(
+        self, gram: Gram, y: FloatArray, sample_weight: FloatArray, fit_intercept: bool = True
+    ) -> None:
+        super().__init__(gram, sample_weight, fit_intercept)
+        self.problem = Problem(y[:, None], Logistic(), sample_weight[:, None], fit_intercept)
+
+    def start(self) -> tuple[FloatArray, float]:
+        """A prior variance of 1, shared by the kernels alike; the noise is that of the likelihood."""
+        live = self.scales > 0
+        weights = np.zeros(self.n_kernels)
+        weights[live] = 1.0 / (self.scales[live] * max(live.sum(), 1))
+        return weights, 1.0
+
+    def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
+        K, problem = self.combine(weights), self.problem
+        alpha, b = self._mode(K, None if start is None else start.alpha)
+        f = K @ alpha
+        root = np.sqrt(problem.C * problem.loss.hessian(problem.y, f + b))[:, 0]
+        B = np.multiply.outer(root, root)
+        B *= K
+        B.flat[:: len(B) + 1] += 1.0
+        L, failed = lapack.dpotrf(B, lower=True, clean=True)
+        if failed:
+            return None
+        ones = root * cho_solve((L, True), root, check_finite=False)
+        energy = 0.5 * float(np.einsum("ic,ic->", alpha, f))
+        objective = problem.primal_loss(f, b) + energy + float(np.log(L.diagonal()).sum())
+        return Posterior(
+            weights=weights,
+            noise=noise,
+            objective=objective + (0.5 * np.log(ones.sum()) if self.fit_intercept else 0.0),
+            alpha=alpha,
+            intercept=b,
+            L=L,
+            root=root,
+            ones=ones if self.fit_intercept else None,
+            K=K,
+        )
+
+    def slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+        up, down = self._kernel_slopes(posterior.alpha, posterior.precision())
+        if self.gram is None:
+            return up, down
+        z, alpha = self._mode_weights(posterior)[:, None], posterior.alpha
+        moved = 0.5 * (self.gram.quad(alpha + z) - self.gram.quad(alpha - z))  # 2 z' K_m alpha
+        return up + np.maximum(moved, 0.0), down + np.maximum(-moved, 0.0)
+
+    def _mode(self, K: FloatArray, start: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """alpha and intercept of the most probable f, to rounding."""
+        machine = Newton().solve(K, self.problem, MODE_TOL, start)
+        alpha, b = machine.alpha, best_intercept(self.problem, machine.fitted)
+        for _ in range(MODE_POLISH):
+            step, db = newton_direction(K, self.problem, alpha, K @ alpha + b)
+            alpha, b = alpha + step, b + db
+        return alpha, b
+
+    def _mode_weights(self, posterior: Posterior) -> FloatArray:
+        """The vector z of the class docstring."""
+        K, root = posterior.K, posterior.root
+        assert K is not None
+        p = expit((K @ posterior.alpha + posterior.intercept)[:, 0])
+        v = -0.5 * posterior.variance(K, K.diagonal()) * root**2 * (1.0 - 2.0 * p)
+        Kv = K @ v
+        moved = Kv - K @ (root * cho_solve((posterior.L, True), root * Kv, check_finite=False))
+        if posterior.ones is not None:
+            u = 1.0 - K @ posterior.ones
+            moved += u * (float(u @ v) / posterior.ones.sum())
+        return np.asarray(v - root**2 * moved)
+
+    def log_evidence(self, objective: float) -> float:
+        return float(-objective + 0.5 * np.log(2.0 * np.pi) * self.fit_intercept)

@@ -1,0 +1,88 @@
+"""Fixed-point solvers: norms give weights, weights give a machine, the machine gives norms."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from ..._typing import FloatArray
+from ...gram import Gram
+from ...regularizers import Regularizer
+from ..base import MKLSolver, State
+from ..problem import Problem
+from ..single import SingleSolver
+
+
+class FixedPoint(MKLSolver):
+    """Iterates a map of log norms to log norms, extrapolated from the last iterates.
+
+    A subclass says which norms (`image`), which weights belong to them (`weights_of`), and when
+    an extrapolated step was a mistake (`is_worse`); the plain step is then taken instead.
+
+    Parameters
+    ----------
+    single : str or SingleSolver, default="auto"
+    memory : int, default=5
+        Iterates used to extrapolate (Anderson acceleration); 0 is the plain iteration.
+    """
+
+    def __init__(self, single: str | SingleSolver = "auto", memory: int = 5) -> None:
+        super().__init__(single)
+        self.memory = memory
+
+    @abstractmethod
+    def image(self, state: State) -> FloatArray:
+        """The norms that the machine of `state` gives back."""
+
+    @abstractmethod
+    def weights_of(self, norms: FloatArray) -> FloatArray:
+        """The weights that belong to norms."""
+
+    @abstractmethod
+    def is_worse(self, state: State) -> bool:
+        """Whether `state` is certainly worse than the best one so far; remembers it if not."""
+
+    def init(
+        self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray
+    ) -> FloatArray:
+        self._setup(problem, gram, regularizer)
+        self._points = [_log(norms)]  # log norms whose weights were tried
+        self._images: list[FloatArray] = []  # log norms that came back
+        self._leapt = False  # whether the last proposal was more than the plain step
+        return self.weights_of(norms)
+
+    def next_weights(self, state: State) -> FloatArray:
+        if self.is_worse(state) and self._leapt:
+            # take the plain step from where it leapt, and start afresh
+            self._points, self._images = self._points[-2:-1], self._images[-1:]
+        else:
+            self._images = [*self._images, _log(self.image(state))]
+        proposal = extrapolate(self._points, self._images)
+        self._leapt = len(self._images) > 1
+        self._points = _last([*self._points, proposal], self.memory + 1)
+        self._images = _last(self._images, self.memory)
+        return self.weights_of(np.exp(np.clip(proposal, -200.0, 200.0)))
+
+
+def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
+    """Anderson's step for a fixed point of `image(point)`.
+
+    The affine combination of past images whose residuals image - point combine to the least
+    length (Walker & Ni 2011); with one image, that image.
+    """
+    Y = np.array(images)
+    residuals = Y - np.array(points)
+    changes = np.diff(residuals, axis=0)
+    if len(changes) == 0:
+        return Y[-1]
+    mix = np.linalg.lstsq(changes.T, residuals[-1], rcond=1e-8)[0]
+    return Y[-1] - mix @ np.diff(Y, axis=0)
+
+
+def _last(items: list[FloatArray], count: int) -> list[FloatArray]:
+    return items[max(0, len(items) - count) :]
+
+
+def _log(norms: FloatArray) -> FloatArray:
+    return np.log(np.maximum(norms, 1e-80 * max(float(norms.max()), 1e-80)))

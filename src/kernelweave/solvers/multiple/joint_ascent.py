@@ -1,0 +1,63 @@
+"""Joint ascent over machine and weights, for block norms q > 2."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._typing import FloatArray
+from ...gram import Gram
+from ...regularizers import Regularizer
+from ..base import State
+from ..problem import Problem
+from ._fixed_point import FixedPoint
+
+
+class JointAscent(FixedPoint):
+    """Both steps go up: the machine at weights 1 / theta, then the theta of its dual norms.
+
+        max_{alpha, theta}  -sum_i C_i V*(y_i, -alpha_i / C_i) - 1/2 sum_m alpha' K_m alpha / theta_m
+
+    is jointly concave, and its maximum over theta is the dual with Omega*(r) = 1/2 ||r||_{q*}^2.
+    Steps are extrapolated as in `Alternating`.
+
+    Parameters
+    ----------
+    single : str or SingleSolver, default="auto"
+    memory : int, default=5
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.gram import DenseGram
+    >>> from kernelweave.losses import Squared
+    >>> from kernelweave.regularizers import BlockNorm
+    >>> from kernelweave.solvers import Problem
+    >>> x = np.linspace(-1, 1, 20)[:, None]
+    >>> gram = DenseGram([x @ x.T, np.exp(-((x - x.T) ** 2))])
+    >>> problem = Problem(x, Squared(), np.ones((20, 1)))
+    >>> JointAscent().solve(problem, gram, BlockNorm(q=8), tol=1e-6).converged
+    True
+    """
+
+    name = "joint_ascent"
+
+    def can_handle(self, regularizer: Regularizer) -> bool:
+        return bool(getattr(regularizer, "ascends", False))
+
+    def init(
+        self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray
+    ) -> FloatArray:
+        self._best = -np.inf  # lower bound of the highest joint value so far
+        return super().init(problem, gram, regularizer, norms)
+
+    def image(self, state: State) -> FloatArray:
+        return state.certificate.dual_norms
+
+    def weights_of(self, norms: FloatArray) -> FloatArray:
+        return self._regularizer.weights_from_dual(norms)  # type: ignore[attr-defined]
+
+    def is_worse(self, state: State) -> bool:
+        if state.certificate.machine_primal < self._best:
+            return True
+        self._best = max(self._best, state.certificate.machine_dual)
+        return False

@@ -1,0 +1,153 @@
+"""Gram matrices as input: an array, a KernelStack, a list, or Precomputed kernels by sample index."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils.metaestimators import _safe_split
+
+import kernelweave as kw
+from kernelweave.kernels import RBF, Linear, Precomputed
+
+ON_DATA = [Linear(), RBF(gamma=0.3)]
+
+
+def as_list(K):
+    return [K[:, :, m].copy() for m in range(K.shape[2])]
+
+
+CONTAINERS = {
+    "array": lambda K: K,
+    "float32": lambda K: K.astype(np.float32),
+    "Fortran order": np.asfortranarray,
+    "stack": lambda K: kw.KernelStack(as_list(K)),
+    "list": as_list,
+    "tuple": lambda K: tuple(as_list(K)),
+}
+
+
+def same_model(given, on_data, atol=1e-10):
+    np.testing.assert_allclose(given.weights_, on_data.weights_, atol=atol)
+    np.testing.assert_allclose(given.dual_coef_, on_data.dual_coef_, atol=atol)
+    np.testing.assert_allclose(given.intercept_, on_data.intercept_, atol=atol)
+    np.testing.assert_allclose(given.objective_, on_data.objective_, atol=atol * 100)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("normalize", ["variance", "trace", "center", None], ids=str)
+def test_matrices_give_the_model_of_the_kernels(binary, grams, container, normalize):
+    wrap = CONTAINERS[container]
+    on_data = kw.MKLClassifier(ON_DATA, normalize=normalize, tol=1e-8).fit(binary.X, binary.y)
+    given = kw.MKLClassifier("precomputed", normalize=normalize, tol=1e-8).fit(wrap(grams[0]), binary.y)
+    loose = 1e-2 if container == "float32" else 1e-6
+    same_model(given, on_data, loose)
+    np.testing.assert_allclose(
+        given.decision_function(wrap(grams[1])), on_data.decision_function(binary.X_new), atol=loose
+    )
+    assert given.kernel_names_ == ["kernel 0", "kernel 1"]
+
+
+def test_regression_and_one_class_take_matrices_too(regression, grams):
+    K, K_new = grams
+    pairs = [
+        (kw.MKLRegressor(ON_DATA), kw.MKLRegressor("precomputed")),
+        (kw.MKLOneClass(ON_DATA), kw.MKLOneClass("precomputed")),
+    ]
+    for on_data, given in pairs:
+        on_data.fit(regression.X, regression.y)
+        given.fit(K, regression.y)
+        np.testing.assert_allclose(given.predict(K_new), on_data.predict(regression.X_new), atol=1e-6)
+
+
+def test_one_matrix_is_one_kernel(binary, grams):
+    K = grams[0][:, :, 1]
+    flat = kw.MKLClassifier("precomputed").fit(K, binary.y)
+    deep = kw.MKLClassifier("precomputed").fit(K[:, :, None], binary.y)
+    assert flat.weights_.shape == (1,)
+    np.testing.assert_array_equal(flat.dual_coef_, deep.dual_coef_)
+    np.testing.assert_array_equal(flat.predict(grams[1][:, :, 1]), deep.predict(grams[1][:, :, 1:]))
+
+
+def test_names_of_a_stack_are_kernel_names(binary, grams):
+    stack = kw.KernelStack(as_list(grams[0]), names=["linear", "gauss"])
+    assert kw.MKLClassifier("precomputed").fit(stack, binary.y).kernel_names_ == ["linear", "gauss"]
+
+
+@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "center", None], ids=str)
+def test_precomputed_kernels_by_sample_index(binary, normalize):
+    """The matrices of all samples, the data are sample numbers: training and new ones."""
+    everything = np.vstack([binary.X, binary.X_new])
+    kernels = [Precomputed(kernel(everything)) for kernel in ON_DATA]
+    train, new = np.arange(60)[:, None], np.arange(60, 90)[:, None]
+    given = kw.MKLClassifier(kernels, normalize=normalize, tol=1e-8).fit(train, binary.y)
+    on_data = kw.MKLClassifier(ON_DATA, normalize=normalize, tol=1e-8).fit(binary.X, binary.y)
+    same_model(given, on_data, 1e-6)
+    np.testing.assert_allclose(
+        given.decision_function(new), on_data.decision_function(binary.X_new), atol=1e-6
+    )
+
+
+def test_a_matrix_stands_for_a_precomputed_kernel(binary, grams):
+    index = np.arange(60)[:, None]
+    matrices = kw.MKLClassifier(as_list(grams[0])).fit(index, binary.y)
+    kernels = kw.MKLClassifier([Precomputed(K) for K in as_list(grams[0])]).fit(index, binary.y)
+    np.testing.assert_array_equal(matrices.dual_coef_, kernels.dual_coef_)
+
+
+def test_precomputed_kernels_next_to_kernels_on_columns(binary, grams):
+    """A column of sample numbers beside columns of features."""
+    table = np.column_stack([np.arange(60), binary.X])
+    kernels = {"given": Precomputed(grams[0][:, :, 1], columns=0), "data": Linear(columns=slice(1, 5))}
+    mixed = kw.MKLClassifier(kernels, tol=1e-8).fit(table, binary.y)
+    on_data = kw.MKLClassifier({"given": RBF(gamma=0.3), "data": Linear()}, tol=1e-8)
+    same_model(mixed, on_data.fit(binary.X, binary.y), 1e-6)
+
+
+def test_clones_share_the_matrix(grams):
+    K = grams[0][:, :, 0]
+    original = kw.MKLClassifier([Precomputed(K), RBF()])
+    copy = clone(clone(original))
+    assert copy is not original
+    assert copy.kernels[0].matrix is K
+
+
+def test_the_fitted_model_does_not_copy_the_matrix(binary, grams):
+    K = as_list(grams[0])[0]
+    kernel = Precomputed(K)
+    model = kw.MKLClassifier([kernel]).fit(np.arange(60)[:, None], binary.y)
+    assert model.kernels[0] is kernel
+    assert kernel.matrix is K
+
+
+def test_folds_of_a_stack_share_the_matrices(binary, grams):
+    matrices = as_list(grams[0])
+    stack = kw.KernelStack(matrices)
+    model = kw.MKLClassifier("precomputed")
+    for train, test in KFold(3).split(stack):
+        X_train, _ = _safe_split(model, stack, binary.y, train)
+        X_test, _ = _safe_split(model, stack, binary.y, test, train)
+        assert X_train.shape == (40, 40, 2)
+        assert X_test.shape == (20, 40, 2)
+        for part in (X_train, X_test, X_train[np.ix_([0, 1], [0, 1])]):
+            pairs = zip(part.matrices, matrices, strict=True)
+            assert all(np.shares_memory(kept, given) for kept, given in pairs)
+        np.testing.assert_array_equal(X_test.matrix(1), matrices[1][np.ix_(test, train)])
+
+
+def test_a_whole_stack_is_used_in_place(grams):
+    matrices = as_list(grams[0])
+    stack = kw.KernelStack(matrices)
+    assert all(stack.matrix(m) is matrices[m] for m in range(2))
+
+
+def test_fitting_leaves_the_input_alone(binary, grams):
+    K = grams[0].copy()
+    matrices = as_list(K)
+    before = [matrix.copy() for matrix in matrices]
+    for normalize in ("variance", "spherical", "trace", "center", None):
+        kw.MKLClassifier("precomputed", normalize=normalize).fit(K, binary.y)
+        kw.MKLClassifier("precomputed", normalize=normalize).fit(kw.KernelStack(matrices), binary.y)
+    np.testing.assert_array_equal(K, grams[0])
+    np.testing.assert_array_equal(matrices, before)

@@ -1,0 +1,68 @@
+"""Random Gram matrices and samples, shared by the Gram tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+
+from kernelweave.gram import GRAMS, Gram
+from kernelweave.kernels import FunctionKernel
+
+
+@pytest.fixture(params=sorted(GRAMS))
+def engine(request: pytest.FixtureRequest) -> type[Gram]:
+    return GRAMS[request.param]
+
+
+@pytest.fixture
+def matrices() -> Callable[..., np.ndarray]:
+    """M positive semidefinite matrices of size n, shape (M, n, n), symmetric to the last bit."""
+
+    def draw(n: int, M: int, seed: int = 0) -> np.ndarray:
+        roots = np.random.default_rng(seed).normal(size=(M, n, n + 1))
+        Ks = roots @ roots.transpose(0, 2, 1) / n
+        return 0.5 * (Ks + Ks.transpose(0, 2, 1))
+
+    return draw
+
+
+class Counted:
+    """A kernel function that remembers the shapes it was called with."""
+
+    def __init__(self, function: Callable[..., np.ndarray]) -> None:
+        self.function = function
+        self.calls: list[tuple[int, int]] = []
+
+    def __call__(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        self.calls.append((X.shape[0], Z.shape[0]))
+        return self.function(X, Z)
+
+
+@pytest.fixture
+def functions() -> list[Counted]:
+    """Three kernels that differ in shape, scale and mean."""
+    return [
+        Counted(lambda X, Z: 7.0 * rbf_kernel(X, Z, gamma=0.4)),
+        Counted(lambda X, Z: linear_kernel(X, Z) + 0.5),
+        Counted(lambda X, Z: polynomial_kernel(X, Z, degree=2)),
+    ]
+
+
+@pytest.fixture
+def named(functions: list[Counted]) -> list[tuple[str, FunctionKernel]]:
+    return [(f"k{m}", FunctionKernel(function)) for m, function in enumerate(functions)]
+
+
+@pytest.fixture(name="X")
+def training_samples(rng: np.random.Generator) -> np.ndarray:
+    """Training samples, off centre."""
+    return rng.normal(size=(12, 3)) + 0.3
+
+
+@pytest.fixture(name="Z")
+def new_samples(rng: np.random.Generator) -> np.ndarray:
+    """New samples."""
+    return rng.normal(size=(5, 3)) - 0.2

@@ -1,0 +1,158 @@
+"""Dictionary: training matrices, normalised and checked."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from kernelweave.gram import Dictionary, FeatureSource, KernelStack, StackSource, parse_memory
+from kernelweave.gram.dictionary import check_kernel_matrix
+from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear
+
+
+def constant(X, Z):
+    return np.full((X.shape[0], Z.shape[0]), 3.0)
+
+
+@pytest.mark.parametrize("normalize", [None, *sorted(NORMALIZATIONS)])
+def test_gram_holds_the_normalised_matrices(named, X, rng, normalize):
+    weight = rng.uniform(0.5, 2.0, size=len(X))
+    dictionary = Dictionary(FeatureSource(named, X), normalize, sample_weight=weight)
+    assert dictionary.names == ["k0", "k1", "k2"]
+    np.testing.assert_array_equal(dictionary.live, [0, 1, 2])
+    for m, (_, kernel) in enumerate(named):
+        rule = NORMALIZATIONS[normalize or "none"]().fit(kernel(X), weight)
+        expected = rule.scale_ * rule.train(kernel(X))
+        np.testing.assert_allclose(dictionary.gram.combine(np.eye(3)[m]), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_scaling_normalisations_do_not_copy_given_matrices(matrices):
+    Ks = matrices(8, 2)
+    for normalize in ("variance", "trace", None):
+        dictionary = Dictionary(StackSource(KernelStack(list(Ks))), normalize)
+        assert all(np.shares_memory(K, Ks) for K in dictionary.gram.matrices)
+
+
+def test_each_kernel_is_computed_once(named, functions, X):
+    Dictionary(FeatureSource(named, X), "variance")
+    assert [function.calls for function in functions] == [[(12, 12)]] * 3
+
+
+def test_a_kernel_without_variance_gets_weight_zero_and_a_warning(named, X):
+    kernels = [("flat", FunctionKernel(constant)), *named]
+    with pytest.warns(UserWarning, match="without variance on the training samples get weight 0: flat"):
+        dictionary = Dictionary(FeatureSource(kernels, X), "variance")
+    np.testing.assert_array_equal(dictionary.live, [1, 2, 3])
+    assert dictionary.gram.n_kernels == 3
+    np.testing.assert_array_equal(dictionary.all_weights(np.array([0.2, 0.3, 0.5])), [0, 0.2, 0.3, 0.5])
+    both = dictionary.all_weights(np.ones((2, 3)))
+    np.testing.assert_array_equal(both, [[0, 1, 1, 1]] * 2)
+
+
+def test_a_zero_kernel_is_dead_under_every_normalisation(named, X):
+    zero = ("zero", FunctionKernel(lambda X, Z: np.zeros((X.shape[0], Z.shape[0]))))
+    for normalize in (None, *NORMALIZATIONS):
+        with pytest.warns(UserWarning, match="weight 0: zero"):
+            dictionary = Dictionary(FeatureSource([*named, zero], X), normalize)
+        np.testing.assert_array_equal(dictionary.live, [0, 1, 2])
+
+
+def test_only_constant_kernels_is_an_error(X):
+    with pytest.raises(ValueError, match="kernels: none of them varies over the training samples"):
+        Dictionary(FeatureSource([("flat", FunctionKernel(constant))], X), "variance")
+
+
+BAD = {
+    "is not positive semidefinite": np.diag([1.0, 1.0, -0.5, 1.0]),
+    "is not symmetric": np.eye(4) + np.triu(np.ones((4, 4)), 1) * 0.1,
+    "has NaN or infinite entries": np.where(np.eye(4) > 0, np.nan, 0.0),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+@pytest.mark.parametrize("normalize", [None, "variance", "spherical", "center"])
+def test_bad_matrices_get_one_error_that_names_the_kernel(message, normalize):
+    stack = KernelStack([np.eye(4), BAD[message]], names=["good", "bad"])
+    with pytest.raises(ValueError, match=f"kernel 'bad' {message}"):
+        Dictionary(StackSource(stack), normalize)
+
+
+def test_bad_kernels_on_data_are_named_too(X):
+    kernels = [("fine", Linear()), ("wild", FunctionKernel(lambda X, Z: -X @ Z.T))]
+    with pytest.raises(ValueError, match="kernel 'wild' is not positive semidefinite: clip its negative"):
+        Dictionary(FeatureSource(kernels, X), "variance")
+
+
+def test_a_part_is_enough_to_see_a_bad_matrix(matrices):
+    K = matrices(300, 1)[0] - 0.5 * np.eye(300)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        check_kernel_matrix(K, "K", flops=1e6)
+    check_kernel_matrix(K + 0.5 * np.eye(300), "K", flops=1e6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_rank_deficient_matrices_pass_at_any_scale(rng, dtype, scale):
+    root = rng.normal(size=(60, 3)).astype(dtype)
+    K = (dtype(scale) * (root @ root.T)).astype(dtype)
+    before = K.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_kernel_matrix(K, "K", flops=1e9)
+    np.testing.assert_array_equal(K, before)
+
+
+def test_a_stack_for_training_is_square(matrices):
+    stack = KernelStack(list(matrices(6, 2)))
+    with pytest.raises(ValueError, match=r"must be square, got \(3, 6, 2\)"):
+        StackSource(stack[:3])
+    assert StackSource(stack).names == ["kernel 0", "kernel 1"]
+
+
+def test_kernels_take_their_parameters_from_training_rows(X, Z):
+    source = FeatureSource([("rbf", RBF(gamma="median"))], X)
+    before = source.train(0)
+    source.cross(0, Z)
+    np.testing.assert_array_equal(source.train(0), before)
+
+
+def test_memory_limit(named, X):
+    with pytest.raises(MemoryError, match=r"3 kernels on 12 samples need .* memory_limit allows"):
+        Dictionary(FeatureSource(named, X), "variance", memory_limit=1000)
+    enough = Dictionary(FeatureSource(named, X), "variance", memory_limit=5 * 12 * 12 * 8)
+    assert enough.gram.n_kernels == 3
+
+
+def test_memory_limit_is_seen_before_anything_is_computed(named, functions, X):
+    with pytest.raises(MemoryError):
+        Dictionary(FeatureSource(named, X), "variance", memory_limit=1)
+    assert [function.calls for function in functions] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (None, None),
+        (1024, 1024),
+        (2.5e9, 2_500_000_000),
+        ("2GB", 2_000_000_000),
+        ("500 MB", 500_000_000),
+        ("1.5kb", 1500),
+        (" 3 tb ", 3_000_000_000_000),
+        ("77", 77),
+        ("77B", 77),
+        (np.int64(5), 5),
+    ],
+)
+def test_parse_memory(text, size):
+    assert parse_memory(text) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["", "GB", "lots", "-1GB", 0, -5, "2 GiB", float("nan"), float("inf"), True, "1e"]
+)
+def test_parse_memory_refuses(text):
+    with pytest.raises(ValueError, match=r"memory_limit=.*: expected bytes, or text such as '2GB'"):
+        parse_memory(text)

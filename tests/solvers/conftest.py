@@ -1,0 +1,166 @@
+"""Small problems for every loss, and the primal and dual of MATH.md section 1 in plain NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.special import xlogy
+
+from kernelweave.gram import DenseGram
+from kernelweave.losses import LOSSES, Loss
+from kernelweave.solvers import Problem
+
+
+class Sample(NamedTuple):
+    """A problem and its kernels."""
+
+    problem: Problem
+    Ks: np.ndarray  # (M, n, n)
+
+    @property
+    def gram(self) -> DenseGram:
+        return DenseGram(self.Ks)
+
+    @property
+    def K(self) -> np.ndarray:  # noqa: N802
+        """The mean kernel, for single-kernel machines."""
+        return self.Ks.mean(axis=0)
+
+
+def kernels(X: np.ndarray) -> np.ndarray:
+    """One Gaussian or linear kernel a feature, each of variance 1 in feature space."""
+    square = (X[:, None, :] - X[None, :, :]) ** 2
+    Ks = [np.exp(-square[..., m]) if m % 4 else np.outer(X[:, m], X[:, m]) + 1.0 for m in range(X.shape[1])]
+    return np.array([K / (K.diagonal().mean() - K.mean()) for K in Ks])
+
+
+def targets(loss: Loss, score: np.ndarray) -> np.ndarray:
+    """What the loss takes: labels, real targets, or nothing."""
+    labels = np.where(score > np.median(score, axis=0), 1.0, -1.0)
+    return {"classification": labels, "one_class": np.ones_like(score)}.get(loss.task, score)
+
+
+def draw(
+    loss: Loss,
+    seed: int = 0,
+    n: int = 60,
+    M: int = 8,
+    outputs: int = 1,
+    C: float = 1.0,
+    costs: bool = False,
+    fit_intercept: bool = True,
+) -> Sample:
+    """A few features matter, the others are noise; `costs` gives every sample its own C."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, M))
+    score = X[:, :3] @ rng.normal(size=(min(3, M), outputs)) + np.sin(2 * X[:, [1 % M]])
+    y = targets(loss, score + 0.4 * rng.normal(size=score.shape))
+    each = C * (rng.uniform(0.3, 2.0, size=(n, 1)) if costs else np.ones((n, 1)))
+    return Sample(Problem(y, loss, each, fit_intercept), kernels(X))
+
+
+# V(y, f) and V*(y, v) of MATH.md section 1, written once more
+VALUES: dict[str, Callable[..., np.ndarray]] = {
+    "hinge": lambda loss, y, f: np.maximum(0, 1 - y * f),
+    "squared_hinge": lambda loss, y, f: np.maximum(0, 1 - y * f) ** 2 / 2,
+    "logistic": lambda loss, y, f: np.log1p(np.exp(-y * f)),
+    "squared": lambda loss, y, f: (y - f) ** 2 / 2,
+    "eps_insensitive": lambda loss, y, f: np.maximum(0, np.abs(y - f) - loss.eps),
+    "huber": lambda loss, y, f: np.where(
+        np.abs(y - f) <= loss.delta, (y - f) ** 2 / 2, loss.delta * np.abs(y - f) - loss.delta**2 / 2
+    ),
+    "one_class": lambda loss, y, f: np.maximum(0, -f),
+}
+CONJUGATES: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {  # value, and v in which interval
+    "hinge": lambda loss, y, v: (y * v, (-1 <= y * v + 1e-12) & (y * v <= 1e-12)),
+    "squared_hinge": lambda loss, y, v: (y * v + v**2 / 2, y * v <= 1e-12),
+    "logistic": lambda loss, y, v: (
+        xlogy(-y * v, np.abs(y * v)) + xlogy(1 + y * v, np.abs(1 + y * v)),
+        (-1 <= y * v + 1e-12) & (y * v <= 1e-12),
+    ),
+    "squared": lambda loss, y, v: (v**2 / 2 + v * y, np.isfinite(v)),
+    "eps_insensitive": lambda loss, y, v: (v * y + loss.eps * np.abs(v), np.abs(v) <= 1 + 1e-12),
+    "huber": lambda loss, y, v: (v * y + v**2 / 2, np.abs(v) <= loss.delta + 1e-12),
+    "one_class": lambda loss, y, v: (0 * v, (-1 <= v + 1e-12) & (v <= 1e-12)),
+}
+
+
+def value(loss: Loss, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """V(y, f), from the table; a loss not in it vouches for itself."""
+    return VALUES[loss.name](loss, y, f) if loss.name in VALUES else loss.value(y, f)
+
+
+def conjugate(loss: Loss, y: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """V*(y, v), likewise."""
+    if loss.name not in CONJUGATES:
+        return loss.conjugate(y, v)
+    values, allowed = CONJUGATES[loss.name](loss, y, v)
+    return np.where(allowed, values, np.inf)
+
+
+def omega(p: float, n: np.ndarray) -> float:
+    """1/2 (sum n^q)^(2/q), q = 2p / (p + 1)."""
+    q = 2.0 if np.isinf(p) else 2 * p / (p + 1)
+    return 0.5 * np.linalg.norm(n, q) ** 2
+
+
+def omega_star(p: float, r: np.ndarray) -> float:
+    """1/2 ||r^2||_p*, p* = p / (p - 1)."""
+    return 0.5 * np.linalg.norm(r**2, np.inf if p == 1 else 1.0 if np.isinf(p) else p / (p - 1))
+
+
+def dual_value(problem: Problem, alpha: np.ndarray) -> float:
+    """-C sum V*(y, -alpha / C); -inf unless the column sums are those of the intercept."""
+    wanted = problem.loss.alpha_sum
+    if problem.fit_intercept and np.abs(alpha.sum(axis=0) - wanted).max() > 1e-9 * (1 + np.abs(alpha).sum()):
+        return -np.inf
+    return -float((problem.C * conjugate(problem.loss, problem.y, -alpha / problem.C)).sum())
+
+
+def primal_value(problem: Problem, f: np.ndarray, b: np.ndarray) -> float:
+    """C sum V(y, f + b), and b itself for the one-class offset."""
+    loss = float((problem.C * value(problem.loss, problem.y, f + b)).sum())
+    return loss + problem.loss.alpha_sum * float(np.sum(b))
+
+
+class Reference:
+    """Primal and dual values from their definitions, without the library's certificate."""
+
+    def bounds(
+        self, sample: Sample, p: float, alpha: np.ndarray, weights: np.ndarray, b: np.ndarray
+    ) -> tuple[float, float]:
+        """(P, D) of the multiple-kernel problem with an lp-norm constraint."""
+        f = np.einsum("m,mij,jc->ic", weights, sample.Ks, alpha, optimize=True)
+        s = np.einsum("ic,mij,jc->m", alpha, sample.Ks, alpha, optimize=True)
+        r = np.sqrt(np.maximum(s, 0.0))
+        primal = primal_value(sample.problem, f, b) + omega(p, weights * r)
+        return primal, dual_value(sample.problem, alpha) - omega_star(p, r)
+
+    def machine_bounds(
+        self, problem: Problem, K: np.ndarray, alpha: np.ndarray, b: np.ndarray
+    ) -> tuple[float, float]:
+        """(P, D) of the machine for one matrix."""
+        energy = 0.5 * float((alpha * (K @ alpha)).sum())
+        return primal_value(problem, K @ alpha, b) + energy, dual_value(problem, alpha) - energy
+
+    def gap(self, bounds: tuple[float, float]) -> float:
+        primal, dual = bounds
+        return (primal - dual) / max(abs(primal), 1e-12)
+
+
+@pytest.fixture(scope="session")
+def reference() -> Reference:
+    return Reference()
+
+
+@pytest.fixture(scope="session", name="draw")
+def _draw() -> Callable[..., Sample]:
+    return draw
+
+
+@pytest.fixture(params=sorted(LOSSES))
+def loss(request: pytest.FixtureRequest) -> Loss:
+    return LOSSES[request.param]()

@@ -1,0 +1,88 @@
+"""The certificate: two bounds around the optimum, for any feasible alpha and any weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelweave.gram import DenseGram
+from kernelweave.losses import LOSSES
+from kernelweave.regularizers import REGULARIZERS, LpNorm
+from kernelweave.solvers import Problem, certificate
+from kernelweave.solvers.certificate import check_squares, relative
+
+ORDERS = [1.0, 32 / 31, 4 / 3, 2.0, 4.0, np.inf]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("p", ORDERS)
+def test_values_are_those_of_the_definition(loss, draw, reference, rng, p, fit_intercept):
+    sample = draw(loss, n=25, costs=True, outputs=2, fit_intercept=fit_intercept)
+    alpha = sample.problem.feasible(rng.normal(size=(25, 2)))
+    weights = rng.gamma(1.0, size=8)
+    proof = certificate(sample.problem, sample.gram, LpNorm(p=p), alpha, weights)
+    primal, dual = reference.bounds(sample, p, alpha, weights, proof.intercept)
+    assert proof.primal == pytest.approx(primal, rel=1e-9)
+    assert proof.dual == pytest.approx(dual, rel=1e-9)
+    assert proof.gap == pytest.approx(reference.gap((primal, dual)), rel=1e-6)
+    np.testing.assert_allclose(proof.norms, weights * proof.dual_norms, rtol=1e-12)
+    squares = np.einsum("ic,mij,jc->m", alpha, sample.Ks, alpha, optimize=True)
+    np.testing.assert_allclose(proof.dual_norms**2, squares, rtol=1e-9)
+    K = np.einsum("m,mij->ij", weights, sample.Ks)
+    machine = reference.machine_bounds(sample.problem, K, alpha, proof.intercept)
+    np.testing.assert_allclose((proof.machine_primal, proof.machine_dual), machine, rtol=1e-9)
+
+
+def test_what_the_caller_knows_is_used(loss, draw, rng):
+    sample = draw(loss, n=20)
+    alpha, weights = sample.problem.feasible(rng.normal(size=(20, 1))), np.full(8, 0.3)
+    fitted, squares = sample.gram.dot(weights, alpha), sample.gram.quad(alpha)
+    gram = sample.gram
+    given_all = certificate(sample.problem, gram, LpNorm(), alpha, weights, fitted, squares)
+    assert gram.n_passes == 0
+    alone = certificate(sample.problem, gram, LpNorm(), alpha, weights)
+    assert given_all.gap == pytest.approx(alone.gap, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+@pytest.mark.parametrize("rule", [*(cls() for cls in REGULARIZERS.values()), LpNorm(p=1)], ids=repr)
+@given(seed=st.integers(0, 10_000), size=st.sampled_from([0.1, 1.0, 10.0]), tied=st.booleans())
+def test_weak_duality(name, rule, seed, size, tied):
+    """Every primal value is above every dual value, whichever points they are taken at."""
+    rng, loss = np.random.default_rng(seed), LOSSES[name]()
+    n = 8
+    y = np.where(np.arange(n)[:, None] % 2 == 0, 1.0, -1.0)
+    roots = rng.normal(size=(3, n, 4))
+    gram = DenseGram(roots @ roots.transpose(0, 2, 1))
+    problem = Problem(y, loss, rng.uniform(0.5, 3.0, size=(n, 1)), tied)
+    proofs = []
+    for _ in range(3):
+        alpha = problem.feasible(size * rng.normal(size=(n, 1)))
+        proofs.append(certificate(problem, gram, rule, alpha, rng.gamma(0.5, size=3)))
+    highest, lowest = max(proof.dual for proof in proofs), min(proof.primal for proof in proofs)
+    assert lowest >= highest - 1e-9 * (1.0 + abs(lowest) + abs(highest))
+    for proof in proofs:
+        assert proof.machine_gap >= -1e-9 * (1.0 + abs(proof.machine_dual))
+
+
+def test_negative_squares_name_the_kernel():
+    with pytest.raises(ValueError, match=r"kernel 1 is not positive semidefinite: alpha' K alpha = -0\.5"):
+        check_squares(np.array([1.0, -0.5, 2.0]))
+
+
+def test_rounding_below_zero_is_removed():
+    np.testing.assert_array_equal(check_squares(np.array([1.0, -1e-9])), [1.0, 0.0])
+    np.testing.assert_array_equal(check_squares(np.zeros(2)), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_overflow_is_reported(value):
+    with pytest.raises(FloatingPointError, match="alpha' K alpha is not finite"):
+        check_squares(np.array([1.0, value]))
+
+
+def test_relative_to_the_size_of_the_value():
+    assert relative(1.0, -4.0) == 0.25
+    assert relative(0.0, 0.0) == 0.0
