@@ -72,7 +72,9 @@ def main() -> None:
     for p in (1, 2):
         compare(warm_up, labels, p)
     print("seconds (machines); ratios are loop / ours")
-    print("     n      p    user's loop              ours (solver)        estimator  ratio    ratio(estimator)")
+    print(
+        "     n      p    user's loop              ours (solver)        estimator  ratio    ratio(estimator)"
+    )
     for n in sizes:
         Ks, y = mnist_odd_even(n)
         for p in (1, 4 / 3, 2, 4):

@@ -1,14 +1,20 @@
 """scikit-learn estimators for multiple kernel learning."""
 
 from .classifier import MKLClassifier
+from .cross_validation import MKLClassifierCV, MKLRegressorCV
 from .empirical_bayes import EmpiricalBayesClassifier, EmpiricalBayesRegressor
 from .one_class import MKLOneClass
+from .path import Path, mkl_path
 from .regressor import MKLRegressor
 
 __all__ = [
     "EmpiricalBayesClassifier",
     "EmpiricalBayesRegressor",
     "MKLClassifier",
+    "MKLClassifierCV",
     "MKLOneClass",
     "MKLRegressor",
+    "MKLRegressorCV",
+    "Path",
+    "mkl_path",
 ]

@@ -44,6 +44,15 @@ class Task:
     rows: IntArray | None = None
 
 
+class Setup(NamedTuple):
+    """Checked data and the models to train on them."""
+
+    table: Any
+    weight: FloatArray  # (n,), zero for samples left out
+    tasks: list[Task]
+    labels: Any  # targets of the samples of positive weight
+
+
 class Model(NamedTuple):
     """A trained model, on all training rows."""
 
@@ -136,9 +145,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
                 f"DataFrame, or encode the text first ({error})."
             ) from error
 
-    def _source(
-        self, table: Any, sample_weight: FloatArray, used: IntArray | None = None
-    ) -> KernelSource:
+    def _source(self, table: Any, sample_weight: FloatArray, used: IntArray | None = None) -> KernelSource:
         if self._precomputed:
             return StackSource(table, used)
         kernels = resolve_kernels(self.kernels, table)
@@ -232,29 +239,34 @@ class BaseMKL(BaseKernels):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _fit_tasks(
-        self, table: Any, sample_weight: FloatArray, tasks: list[Task], margins: bool = False
-    ) -> list[Model]:
+    def _dictionary(self, setup: Setup) -> Dictionary:
+        """The kernels on the samples of positive weight."""
+        used = np.flatnonzero(setup.weight)
+        source = self._source(_take(setup.table, used), setup.weight[used], used)
+        return Dictionary(source, self.normalize, setup.weight[used], parse_memory(self.memory_limit))
+
+    def _fit_tasks(self, setup: Setup, margins: bool = False) -> list[Model]:
         """Compute the Gram matrices once, train every task on them, and store what is common."""
-        used = np.flatnonzero(sample_weight)
-        limit = parse_memory(self.memory_limit)
-        progress = Progress(self, len(tasks), int(self.verbose))
+        used = np.flatnonzero(setup.weight)
+        progress = Progress(self, len(setup.tasks), int(self.verbose))
         with blas_threads_for(len(used)):
-            source = self._source(_take(table, used), sample_weight[used], used)
-            dictionary = Dictionary(source, self.normalize, sample_weight[used], limit)
+            dictionary = self._dictionary(setup)
             models = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._train)(dictionary, task, progress, index, margins)
-                for index, task in enumerate(tasks)
+                for index, task in enumerate(setup.tasks)
             )
-        self._store(dictionary, models, used, len(sample_weight))
+        self._store(dictionary, models, used, len(setup.weight))
         progress.done()
         return models
+
+    def _live_regularizer(self, dictionary: Dictionary) -> Regularizer:
+        regularizer = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
+        return regularizer.select(dictionary.live, len(dictionary.names))
 
     def _train(
         self, dictionary: Dictionary, task: Task, progress: Progress, index: int, margins: bool
     ) -> Model:
-        regularizer = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
-        regularizer = regularizer.select(dictionary.live, len(dictionary.names))
+        regularizer = self._live_regularizer(dictionary)
         gram = dictionary.gram if task.rows is None else dictionary.gram.subset(task.rows)
         solver = clone(choose_solver(self.solver, regularizer))
         report = progress.model(index, task.title)

@@ -58,11 +58,11 @@ class Process:
         crosses = np.zeros((len(self.posteriors), X.shape[0], len(self.columns)))
         priors = np.zeros(crosses.shape[:2])
         for m, rule, factors in zip(self.live, self.rules, self.factors.T, strict=True):
-            K = self.source.cross(m, X)
-            diag = self.source.diag(m, X) if variance or rule.needs_diag else None
+            K = self.source.cross(int(m), X)
+            diag = self.source.diag(int(m), X) if variance or rule.needs_diag else None
             cross = rule.cross(K, diag)[:, self.columns]
             for j in np.flatnonzero(factors):
                 crosses[j] += factors[j] * cross
-            if variance:
+            if variance and diag is not None:
                 priors += np.multiply.outer(factors, rule.diag(diag, K))
         return crosses, priors

@@ -18,7 +18,7 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Model, Task, all_or_nothing, check_weights
+from ._base import BaseMKL, Model, Setup, Task, all_or_nothing, check_weights
 from ._calibration import fit_sigmoid, fit_temperature
 from ._progress import with_callbacks
 
@@ -202,6 +202,14 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
+        setup = self._setup(X, y, sample_weight)
+        loss = setup.tasks[0].problem.loss
+        models = self._fit_tasks(setup, margins=not hasattr(loss, "probability"))
+        self._link = self._fit_link(loss, models, setup)
+        return self
+
+    def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:
+        """Check parameters and data; the problems to solve."""
         self._check_parameters()
         if self.multiclass not in SCHEMES:
             raise ValueError(
@@ -218,16 +226,16 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
                 f"y has 1 class ({self.classes_.tolist()[0]!r}) among the samples of positive weight; "
                 "a classifier needs at least two."
             )
-        C = self.C * weight[used] * self._class_factors(y[used], weight[used])[labels]
-        tasks = self._tasks(labels, C, loss)
-        models = self._fit_tasks(table, weight, tasks, margins=not hasattr(loss, "probability"))
         self._pairwise = self.multiclass == "ovo" and len(self.classes_) > 2
-        self._link = self._fit_link(loss, models, tasks, labels, weight[used])
-        return self
+        C = self.C * weight[used] * self._class_factors(y[used], weight[used])[labels]
+        return Setup(table, weight, self._tasks(labels, C, loss), labels)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more."""
-        values = self._decision(X)
+        return self._class_values(self._decision(X))
+
+    def _class_values(self, values: FloatArray) -> FloatArray:
+        """Decision values of the classes from those of the functions learned."""
         if len(self.classes_) == 2:
             return values[:, 0]
         if self._pairwise:
@@ -260,10 +268,9 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         """Logarithm of `predict_proba`."""
         return np.log(np.maximum(self.predict_proba(X), 1e-300))
 
-    def _fit_link(
-        self, loss: Loss, models: list[Model], tasks: list[Task], labels: IntArray, weight: FloatArray
-    ) -> Link:
+    def _fit_link(self, loss: Loss, models: list[Model], setup: Setup) -> Link:
         """The map from decision values to (unnormalised) probabilities."""
+        tasks, labels, weight = setup.tasks, setup.labels, setup.weight[setup.weight > 0]
         if hasattr(loss, "probability"):
             return Link(loss.probability)
         if len(self.classes_) > 2 and not self._pairwise:

@@ -12,7 +12,7 @@ from .._typing import FloatArray
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Task, all_or_nothing, check_weights
+from ._base import BaseMKL, Setup, Task, all_or_nothing, check_weights
 from ._progress import with_callbacks
 
 
@@ -117,7 +117,8 @@ history_, gram_, n_features_in_, feature_names_in_
         weight = check_weights(sample_weight, table)
         used = weight[weight > 0]
         costs = self._cost(float(used.sum())) * used[:, None]
-        self._fit_tasks(table, weight, [Task("fit", Problem(np.zeros((len(used), 1)), loss, costs))])
+        problem = Problem(np.zeros((len(used), 1)), loss, costs)
+        self._fit_tasks(Setup(table, weight, [Task("fit", problem)], problem.y))
         self.offset_ = -self.intercept_
         return self
 

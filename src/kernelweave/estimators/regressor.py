@@ -12,7 +12,7 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Task, all_or_nothing, check_weights
+from ._base import BaseMKL, Setup, Task, all_or_nothing, check_weights
 from ._progress import with_callbacks
 
 
@@ -111,20 +111,25 @@ history_, gram_, n_features_in_, feature_names_in_
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
+        self._fit_tasks(self._setup(X, y, sample_weight))
+        return self
+
+    def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:
+        """Check parameters and data; the problems to solve."""
         self._check_parameters()
         if self.multioutput not in ("shared", "independent"):
             raise ValueError(f"multioutput={self.multioutput!r}: expected 'shared' or 'independent'.")
         loss = self._resolve_loss(("regression",))
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
-        Y = y[weight > 0].reshape(int((weight > 0).sum()), -1).astype(np.float64)
-        joint = Problem(Y, loss, self.C * weight[weight > 0][:, None], self.fit_intercept)
+        used = weight > 0
+        Y = y[used].reshape(int(used.sum()), -1).astype(np.float64)
+        joint = Problem(Y, loss, self.C * weight[used][:, None], self.fit_intercept)
         tasks = [Task("fit", joint)]
         if self.multioutput == "independent":
             tasks = [Task(f"output {k}", joint.column(k)) for k in range(Y.shape[1])]
-        self._fit_tasks(table, weight, tasks)
         self._flat = y.ndim == 1
-        return self
+        return Setup(table, weight, tasks, Y)
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""

@@ -3,7 +3,15 @@
 from .._registry import Registry
 from .base import Gram
 from .dense import DenseGram
-from .dictionary import Dictionary, Expansion, FeatureSource, KernelSource, StackSource, parse_memory
+from .dictionary import (
+    Dictionary,
+    Expansion,
+    FeatureSource,
+    FoldSource,
+    KernelSource,
+    StackSource,
+    parse_memory,
+)
 from .stack import KernelStack
 
 GRAMS = Registry("gram", (DenseGram,))
@@ -14,6 +22,7 @@ __all__ = [
     "Dictionary",
     "Expansion",
     "FeatureSource",
+    "FoldSource",
     "Gram",
     "KernelSource",
     "KernelStack",

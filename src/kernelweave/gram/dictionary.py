@@ -138,6 +138,46 @@ class StackSource(KernelSource):
         )
 
 
+class FoldSource(KernelSource):
+    """Matrices on all samples of a cross-validation, of which a fold trains on some.
+
+    New data are row numbers of the matrices.
+
+    Parameters
+    ----------
+    matrices : sequence of ndarray of shape (n, n)
+    names : list of str
+    rows : ndarray of int
+        The training samples.
+    """
+
+    def __init__(self, matrices: Sequence[FloatArray], names: list[str], rows: IntArray) -> None:
+        self.matrices, self.names = list(matrices), names
+        self.support, self.n_samples = np.asarray(rows), len(rows)
+
+    def train(self, m: int) -> FloatArray:
+        return take_square(self.matrices[m], self.support)
+
+    def restrict(self, support: IntArray) -> None:
+        self.support = self.support[support]
+
+    def rows(self, X: IntArray, part: slice) -> IntArray:
+        return X[part]
+
+    def cross(self, m: int, X: IntArray) -> FloatArray:
+        return self.matrices[m][np.ix_(X, self.support)]
+
+    def diag(self, m: int, X: IntArray) -> FloatArray:
+        return self.matrices[m][X, X]
+
+
+def take_square(K: FloatArray, rows: IntArray) -> FloatArray:
+    """K on some samples, both axes."""
+    from ._dense_loops import take_square as compiled
+
+    return compiled(K, rows) if K.flags.c_contiguous else K[np.ix_(rows, rows)]
+
+
 class Dictionary:
     """M kernels normalised on the training samples.
 
@@ -149,6 +189,8 @@ class Dictionary:
     sample_weight : ndarray of shape (n,), optional
     memory_limit : int, optional
         Bytes that the matrices may take.
+    check : bool, default=True
+        Whether to check the matrices; parts of matrices checked before need not be.
 
     Attributes
     ----------
@@ -164,6 +206,7 @@ class Dictionary:
         normalize: str | None,
         sample_weight: FloatArray | None = None,
         memory_limit: int | None = None,
+        check: bool = True,
     ) -> None:
         self.source = source
         self.names = source.names
@@ -172,7 +215,8 @@ class Dictionary:
         matrices = []
         for m in range(len(self.names)):
             K = source.train(m)
-            check_kernel_matrix(K, f"kernel {self.names[m]!r}", PSD_FLOPS / len(self.names))
+            if check:
+                check_kernel_matrix(K, f"kernel {self.names[m]!r}", PSD_FLOPS / len(self.names))
             self.normalizations.append(resolve_normalization(normalize).fit(K, sample_weight))
             matrices.append(self.normalizations[-1].train(K))
         scales = np.array([rule.scale_ for rule in self.normalizations])

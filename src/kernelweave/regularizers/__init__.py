@@ -3,21 +3,49 @@
 from .._registry import Registry
 from .base import Regularizer
 from .block_norm import BlockNorm
+from .concave import ConcaveTerm, TermSum
 from .elastic_net import ElasticNet
+from .group_lasso_term import GroupLassoTerm
+from .log_term import LogTerm
 from .lp_norm import LpNorm, equivalent_C
 from .mahalanobis import Mahalanobis
+from .mfocuss_term import MFocussTerm
+from .mkl_term import MKLTerm
+from .smkl import SMKL
 from .uniform import Uniform
 from .wedge import Wedge
 
-REGULARIZERS = Registry("regularizer", (LpNorm, Uniform, ElasticNet, BlockNorm, Mahalanobis, Wedge))
+REGULARIZERS = Registry(
+    "regularizer",
+    (
+        LpNorm,
+        Uniform,
+        ElasticNet,
+        BlockNorm,
+        Mahalanobis,
+        Wedge,
+        SMKL,
+        LogTerm,
+        GroupLassoTerm,
+        MFocussTerm,
+        MKLTerm,
+    ),
+)
 
 __all__ = [
     "REGULARIZERS",
+    "SMKL",
     "BlockNorm",
+    "ConcaveTerm",
     "ElasticNet",
+    "GroupLassoTerm",
+    "LogTerm",
     "LpNorm",
+    "MFocussTerm",
+    "MKLTerm",
     "Mahalanobis",
     "Regularizer",
+    "TermSum",
     "Uniform",
     "Wedge",
     "equivalent_C",

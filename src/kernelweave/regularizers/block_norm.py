@@ -74,7 +74,7 @@ class BlockNorm(Regularizer):
         """1 / theta with theta_m ~ r_m^(2/(rho+1)), kept away from zero."""
         top = dual_norms.max(initial=0.0)
         share = dual_norms / top if top > 0.0 else np.ones(dual_norms.shape)
-        raised = np.maximum(share, 1e-8) ** (2.0 / (self._rho() + 1.0))
+        raised = np.maximum(share, 1e-6) ** (2.0 / (self._rho() + 1.0))
         return np.asarray(power_norm(raised, self._rho()) / raised)
 
     def initial_weights(self, n_kernels: int) -> FloatArray:

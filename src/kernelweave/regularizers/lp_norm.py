@@ -123,7 +123,7 @@ class LpNorm(Regularizer):
 
     def _order(self) -> float:
         if not (isinstance(self.p, Real) and self.p >= 1):
-            raise ValueError(f"LpNorm: p={self.p!r} must be a number >= 1; for sparser models use p=1.")
+            raise ValueError(f"LpNorm: p={self.p!r} must be at least 1; for sparser models use p=1.")
         return float(self.p)
 
     def _penalised(self) -> bool:

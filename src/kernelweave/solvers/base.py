@@ -105,12 +105,16 @@ class MKLSolver(BaseEstimator):
 
     @abstractmethod
     def can_handle(self, regularizer: Regularizer) -> bool:
-        """Whether this solver finds the optimum for that regulariser."""
+        """Whether this solver is meant for that regulariser; "auto" takes the first that is."""
+
+    def supports(self, regularizer: Regularizer) -> bool:
+        """Whether this solver finds the optimum for that regulariser, if slowly."""
+        return self.can_handle(regularizer)
 
     def check(self, regularizer: Regularizer) -> None:
         """Refuse a regulariser this solver cannot handle, naming one that can."""
-        if not self.can_handle(regularizer):
-            raise ValueError(f"{type(self).__name__} cannot handle {regularizer!r}; use solver='auto'.")
+        if not self.supports(regularizer):
+            raise ValueError(f"solver={self.name!r} cannot handle {regularizer!r}; use solver='auto'.")
 
     @abstractmethod
     def next_weights(self, state: State) -> FloatArray:
@@ -126,11 +130,13 @@ class MKLSolver(BaseEstimator):
         self._problem, self._gram, self._regularizer = problem, gram, regularizer
         self._machine = choose_single(self.single, problem.loss)
 
-    def step(self, weights: FloatArray, previous: State | None, tol: float) -> State:
-        """Train the machine at `weights`, from the previous alpha, and certify it."""
-        machine_tol = _machine_tol(previous, tol)
+    def step(
+        self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
+    ) -> State:
+        """Train the machine at `weights`, from `alpha` or the previous one, and certify it."""
+        machine_tol = self.machine_tol(previous, tol)
         K = self._K = self._gram.combine(weights)
-        start = None if previous is None else previous.alpha
+        start = alpha if previous is None else previous.alpha
         machine = self._machine.solve(K, self._problem, machine_tol, start)
         squares = self._squares(machine.alpha, weights)
         proof = certificate(
@@ -142,6 +148,17 @@ class MKLSolver(BaseEstimator):
     def residual(self, proof: Certificate, weights: FloatArray) -> float:
         """How far an iterate is from optimal: its relative duality gap."""
         return proof.gap
+
+    def machine_tol(self, previous: State | None, tol: float) -> float:
+        """Accuracy of the next machine: a fraction of what is still to close, never coarser than before."""
+        if previous is None:
+            return FIRST_MACHINE_TOL
+        left, machine_gap = previous.residual, previous.certificate.machine_gap
+        wanted = max(0.3 * left, 0.3 * tol)
+        if machine_gap > 0.5 * left:
+            # the machine's own gap is most of what is left
+            wanted = min(wanted, 0.1 * machine_gap)
+        return min(previous.machine_tol, wanted)
 
     def _squares(self, alpha: FloatArray, weights: FloatArray) -> FloatArray:
         """s_m of the kernels that can still carry weight."""
@@ -156,6 +173,7 @@ class MKLSolver(BaseEstimator):
         max_iter: int = 200,
         callback: Callback | None = None,
         norms: FloatArray | None = None,
+        alpha: FloatArray | None = None,
     ) -> Solution:
         """Solve to a relative duality gap (or stationarity residual) of `tol`.
 
@@ -172,13 +190,15 @@ class MKLSolver(BaseEstimator):
         norms : ndarray of shape (M,), optional
             Component norms to start from, such as those of a similar problem; by default those
             of the same problem on a part of the samples, or equal ones when there are few.
+        alpha : ndarray of shape (n, c), optional
+            Dual variables to start from; need not be feasible.
         """
         regularizer = regularizer.bound_to(gram)
         norms = self._pilot(problem, gram, regularizer) if norms is None else norms
         weights = self.init(problem, gram, regularizer, norms)
         run = _Run(gram, tol)
         try:
-            self._iterate(run, weights, max_iter, callback)
+            self._iterate(run, weights, max_iter, callback, alpha)
         except KeyboardInterrupt:
             if run.last is None:
                 raise
@@ -189,9 +209,16 @@ class MKLSolver(BaseEstimator):
             warnings.warn(f"{run.describe()} {advice}", ConvergenceWarning, stacklevel=3)
         return run.solution()
 
-    def _iterate(self, run: _Run, weights: FloatArray, max_iter: int, callback: Callback | None) -> None:
+    def _iterate(
+        self,
+        run: _Run,
+        weights: FloatArray,
+        max_iter: int,
+        callback: Callback | None = None,
+        alpha: FloatArray | None = None,
+    ) -> None:
         for iteration in range(max_iter):
-            run.record(self.step(weights, run.last, run.tol), self._K)
+            run.record(self.step(weights, run.last, run.tol, alpha), self._K)
             if (callback is not None and callback(iteration, run.last)) or run.converged:
                 break
             weights = self.next_weights(run.last)
@@ -205,7 +232,7 @@ class MKLSolver(BaseEstimator):
         rows = problem.spread(count)
         part = gram.subset(rows)
         solver, run = clone(self), _Run(part, PILOT_TOL)
-        solver._iterate(run, solver.init(problem.subset(rows), part, regularizer, equal), 30, None)
+        solver._iterate(run, solver.init(problem.subset(rows), part, regularizer, equal), 30)
         return run.best.certificate.norms
 
 
@@ -241,18 +268,6 @@ class _Run:
 
     def solution(self) -> Solution:
         return Solution(self.best, len(self.history["gap"]), self.converged, self.matrix, self.history)
-
-
-def _machine_tol(previous: State | None, tol: float) -> float:
-    """Accuracy of the next machine: a fraction of what is still to close, never coarser than before."""
-    if previous is None:
-        return FIRST_MACHINE_TOL
-    left, machine_gap = previous.residual, previous.certificate.machine_gap
-    wanted = max(0.3 * left, 0.3 * tol)
-    if machine_gap > 0.5 * left:
-        # the machine's own gap is most of what is left
-        wanted = min(wanted, 0.1 * machine_gap)
-    return min(previous.machine_tol, wanted)
 
 
 def check_pair(problem: Problem, regularizer: Regularizer) -> None:

@@ -61,7 +61,7 @@ def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
 def _leave_one_out(K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray) -> FloatArray:
     y, C = problem.y[:, 0], problem.C[:, 0]
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
-    free = np.flatnonzero(np.isfinite(curvature))
+    free = np.flatnonzero(np.isfinite(curvature)) if K.diagonal().any() else np.empty(0, dtype=int)
     free = free[np.linspace(0, len(free) - 1, min(len(free), MAX_FREE)).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
     out = f.copy()
@@ -86,7 +86,7 @@ def _inverse(A: FloatArray) -> FloatArray:
 def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> FloatArray:
     """Inverse of K + diag(curvature), or of the same matrix bordered by ones."""
     A = K.copy()
-    A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().mean())
+    A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().max())
     inverse = _inverse(A)
     if not tied:
         return inverse

@@ -60,7 +60,10 @@ class Problem:
         return total + self.loss.alpha_sum * float(intercept.sum())
 
     def dual_loss(self, alpha: FloatArray) -> float:
-        """-sum_i C_i V*(y_i, -alpha_i / C_i), over all outputs."""
+        """-sum_i C_i V*(y_i, -alpha_i / C_i), over all outputs; -inf when the sums of alpha are wrong."""
+        off = np.abs(alpha.sum(axis=0) - self.loss.alpha_sum)
+        if self.fit_intercept and (off > 1e-9 * (1.0 + np.abs(alpha).sum(axis=0))).any():
+            return -np.inf
         return -float((self.C * self.loss.conjugate(self.y, -alpha / self.C)).sum())
 
     def alpha_of(self, f: FloatArray) -> FloatArray:
@@ -115,12 +118,18 @@ def _slope(problem: Problem, f: FloatArray, b: float) -> float:
 
 
 def _among_kinks(problem: Problem, f: FloatArray) -> float:
-    """The first kink after which the slope is positive."""
+    """The kink where the slope changes sign, or the middle of the interval where it is zero."""
     kinks = np.sort(np.concatenate(problem.loss.kinks(problem.y) - f, axis=None))
+    rounding = 1e-12 * float(problem.C.sum())
+    return 0.5 * (_first(problem, f, kinks, -rounding) + _first(problem, f, kinks, rounding))
+
+
+def _first(problem: Problem, f: FloatArray, kinks: FloatArray, level: float) -> float:
+    """The first kink after which the slope exceeds `level`."""
     low, high = 0, len(kinks) - 1
     while low < high:
         middle = (low + high) // 2
-        if _slope(problem, f, 0.5 * (kinks[middle] + kinks[middle + 1])) > 0:
+        if _slope(problem, f, 0.5 * (kinks[middle] + kinks[middle + 1])) > level:
             high = middle
         else:
             low = middle + 1

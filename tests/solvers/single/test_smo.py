@@ -67,6 +67,14 @@ def test_zero_kernel(draw, reference, box_loss, tied):
     assert_solved(reference, problem, np.zeros((31, 31)))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_samples_at_the_origin(draw, reference, box_loss, tied, seed):
+    """Rows of zeros, as a linear kernel gives: such a sample may be the only one that is free."""
+    problem = draw(box_loss, seed=seed, n=30, costs=True, fit_intercept=tied).problem
+    x = np.random.default_rng(seed).normal(size=30) * (np.arange(30) % 3 == 0)
+    assert_solved(reference, problem, np.outer(x, x))
+
+
 def test_constant_kernel(draw, reference, box_loss, tied):
     problem = draw(box_loss, n=30, fit_intercept=tied).problem
     assert_solved(reference, problem, np.ones((30, 30)))

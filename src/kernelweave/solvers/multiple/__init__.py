@@ -5,10 +5,11 @@ from ...regularizers import Regularizer
 from ..base import MKLSolver
 from .alternating import Alternating
 from .joint_ascent import JointAscent
+from .majorize_minimize import MajorizeMinimize
 from .newton_weights import NewtonWeights
 
 # "auto" takes the first that is meant for the regulariser
-MKL_SOLVERS = Registry("solver", (NewtonWeights, JointAscent, Alternating))
+MKL_SOLVERS = Registry("solver", (NewtonWeights, JointAscent, MajorizeMinimize, Alternating))
 
 
 def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
@@ -30,4 +31,4 @@ def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
     raise ValueError(f"no solver is meant for {regularizer!r}: name one of {sorted(MKL_SOLVERS)}.")
 
 
-__all__ = ["MKL_SOLVERS", "Alternating", "JointAscent", "NewtonWeights", "choose_solver"]
+__all__ = ["MKL_SOLVERS", "Alternating", "JointAscent", "MajorizeMinimize", "NewtonWeights", "choose_solver"]

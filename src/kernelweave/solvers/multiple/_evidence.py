@@ -14,15 +14,15 @@ from scipy.special import expit
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
 from ...losses import Logistic
-from ..problem import Problem, best_intercept
-from ..single.newton import Newton
+from ..problem import Problem
 from ..single.newton import _direction as newton_direction
 
 #: noise and prior variances are kept within these multiples of the scale of the targets
-LEAST_NOISE, MOST_VARIANCE = 1e-10, 1e5
+LEAST_NOISE, MOST_VARIANCE = 1e-8, 1e3
 
-#: the evidence is not stationary in the mode: after this relative gap, Newton steps to rounding
-MODE_TOL, MODE_POLISH = 1e-10, 2
+#: last Newton step of the mode, relative to f: the evidence is not stationary in f, which has to be
+#: exact to rounding, and the error is the square of the step
+MODE_TOL, MODE_STEPS = 1e-8, 100
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ class LaplaceEvidence(Evidence):
 
     def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
         K, problem = self.combine(weights), self.problem
-        alpha, b = self._mode(K, None if start is None else start.alpha)
+        alpha, b = self._mode(K, start)
         f = K @ alpha
         root = np.sqrt(problem.C * problem.loss.hessian(problem.y, f + b))[:, 0]
         B = np.multiply.outer(root, root)
@@ -329,8 +329,9 @@ class LaplaceEvidence(Evidence):
         if failed:
             return None
         ones = root * cho_solve((L, True), root, check_finite=False)
-        energy = 0.5 * float(np.einsum("ic,ic->", alpha, f))
-        objective = problem.primal_loss(f, b) + energy + float(np.log(L.diagonal()).sum())
+        if self.fit_intercept and not ones.sum() > 0:
+            return None  # every probability is 0 or 1 to rounding
+        objective = self._energy(alpha, f, b) + float(np.log(L.diagonal()).sum())
         return Posterior(
             weights=weights,
             noise=noise,
@@ -351,14 +352,29 @@ class LaplaceEvidence(Evidence):
         moved = 0.5 * (self.gram.quad(alpha + z) - self.gram.quad(alpha - z))  # 2 z' K_m alpha
         return up + np.maximum(moved, 0.0), down + np.maximum(-moved, 0.0)
 
-    def _mode(self, K: FloatArray, start: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def _mode(self, K: FloatArray, start: Posterior | None) -> tuple[FloatArray, FloatArray]:
         """alpha and intercept of the most probable f, to rounding."""
-        machine = Newton().solve(K, self.problem, MODE_TOL, start)
-        alpha, b = machine.alpha, best_intercept(self.problem, machine.fitted)
-        for _ in range(MODE_POLISH):
-            step, db = newton_direction(K, self.problem, alpha, K @ alpha + b)
-            alpha, b = alpha + step, b + db
+        alpha: FloatArray = np.zeros_like(self.problem.y)
+        b: FloatArray = np.zeros(1)
+        f, value = alpha, self._energy(alpha, alpha, b)
+        if start is not None:
+            warm = self._energy(start.alpha, K @ start.alpha, start.intercept)
+            if warm < value:
+                alpha, b, f, value = start.alpha, start.intercept, K @ start.alpha, warm
+        for _ in range(MODE_STEPS):
+            step, db = newton_direction(K, self.problem, alpha, f + b)
+            df, t = K @ step, 1.0
+            while t > 1e-10 and self._energy(alpha + t * step, f + t * df, b + t * db) > value:
+                t *= 0.5
+            alpha, b, f = alpha + t * step, b + t * db, f + t * df
+            value = self._energy(alpha, f, b) * (1.0 + 1e-14)
+            if float(np.abs(t * (df + db)).max()) <= MODE_TOL * (1.0 + float(np.abs(f).max())):
+                break
         return alpha, b
+
+    def _energy(self, alpha: FloatArray, f: FloatArray, b: FloatArray) -> float:
+        """sum_i w_i V(y_i, f_i + b) + 1/2 alpha' K alpha, with f = K alpha."""
+        return self.problem.primal_loss(f, b) + 0.5 * float(np.einsum("ic,ic->", alpha, f))
 
     def _mode_weights(self, posterior: Posterior) -> FloatArray:
         """The vector z of the class docstring."""

@@ -43,9 +43,7 @@ class FixedPoint(MKLSolver):
     def is_worse(self, state: State) -> bool:
         """Whether `state` is certainly worse than the best one so far; remembers it if not."""
 
-    def init(
-        self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray
-    ) -> FloatArray:
+    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._setup(problem, gram, regularizer)
         self._points = [_log(norms)]  # log norms whose weights were tried
         self._images: list[FloatArray] = []  # log norms that came back

@@ -44,11 +44,12 @@ class Alternating(FixedPoint):
     name = "alternating"
 
     def can_handle(self, regularizer: Regularizer) -> bool:
+        return self.supports(regularizer) and not regularizer.sparse
+
+    def supports(self, regularizer: Regularizer) -> bool:
         return regularizer.convex and not getattr(regularizer, "ascends", False)
 
-    def init(
-        self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray
-    ) -> FloatArray:
+    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._best = np.inf  # upper bound of the lowest objective so far
         return super().init(problem, gram, regularizer, norms)
 

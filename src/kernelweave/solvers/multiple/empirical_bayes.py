@@ -11,13 +11,29 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._typing import FloatArray, IntArray
+from ..._typing import BoolArray, FloatArray, IntArray
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
 from ._fixed_point import extrapolate
 
-#: a kernel this small against the largest is tried without: always, and near a stationary point; the
-#: evidence decides
-DEAD, NEGLIGIBLE, NEAR = 1e-8, 1e-2, 1e-2
+__all__ = [
+    "EmpiricalBayes",
+    "Evidence",
+    "EvidenceSolution",
+    "GaussianEvidence",
+    "HyperPrior",
+    "LaplaceEvidence",
+    "Point",
+    "Posterior",
+]
+
+#: kernels below these shares of the largest are tried without: far from and near a stationary point
+DEAD, NEGLIGIBLE = 1e-8, 1e-2
+
+#: the residual that is near
+NEAR = 1e-2
+
+#: so few effective parameters that their ratio means nothing
+FEW = 1e-3
 
 #: largest change of log d in one step, and shortest fraction of a step tried
 MAX_LEAP, MAX_HALVINGS = 12.0, 20
@@ -29,10 +45,10 @@ class HyperPrior:
     Parameters
     ----------
     h : callable, object with `price`, or None
-        A function h(d) -> float of all M weights, or an object with the method ``price(d)``, such as
-        a regulariser with a smooth h, and if it has them ``price_gradient(d)`` or
-        ``price_slopes(d)`` (whose first part is the gradient). Without those h is differentiated
-        numerically. None is a flat prior. h may be infinite at d_m = 0: no kernel is then pruned.
+        A function h(d) -> float of the weights of all kernels with variance, or an object with the
+        method ``price(d)``, such as a regulariser with a smooth h, and if it has one
+        ``price_gradient(d)``; without it h is differentiated numerically. None is a flat prior.
+        h may be infinite at d_m = 0: no kernel is then pruned.
 
     Examples
     --------
@@ -63,11 +79,8 @@ class HyperPrior:
         """d_m dh/dd_m of some kernels."""
         if self.h is None:
             return np.zeros(len(kernels))
-        for ability in ("price_gradient", "price_slopes"):
-            if hasattr(self.h, ability):
-                slopes = getattr(self.h, ability)(weights)
-                gradient = np.asarray(slopes[0] if ability == "price_slopes" else slopes)
-                return weights[kernels] * gradient[kernels]
+        if hasattr(self.h, "price_gradient"):
+            return np.asarray(weights[kernels] * np.asarray(self.h.price_gradient(weights))[kernels])
         return np.array([self._difference(weights, m) for m in kernels])
 
     def _difference(self, weights: FloatArray, m: int) -> float:
@@ -159,17 +172,19 @@ class EmpiricalBayes(BaseEstimator):
 
     and likewise for the noise. t = 1 is fast but may overshoot; t = 1/2 never does for Gaussian
     noise and concave or logarithmic h. Every log step has the sign of the ascent, so some t
-    works in every case: 1, 1/2, 1/4, ... are tried until the evidence does not fall, after an
-    extrapolation of the fixed point from the last iterates (Anderson acceleration) under the same test.
+    works in every case: 1, 1/2, 1/4, ... are tried until the evidence does not fall. Two things
+    make it faster, under the same test: the fixed point is extrapolated from the last iterates
+    (Anderson acceleration), and t doubles while its steps succeed.
+
     Kernels that shrink and are small already are set to exactly zero when the evidence does
-    not fall by it and would not rise again with them; they are then dropped for good.
+    not fall by it and would not rise with d_m from there; they are then dropped for good.
 
     Parameters
     ----------
     update : {"mackay", "mm"}, default="mackay"
         Whether t starts at 1 or at 1/2.
     memory : int, default=5
-        Iterates used to extrapolate; 0 is the plain iteration.
+        Iterates used to extrapolate; 0 is the plain iteration, with a fixed first t.
 
     References
     ----------
@@ -181,7 +196,7 @@ class EmpiricalBayes(BaseEstimator):
     >>> from kernelweave.gram import DenseGram
     >>> x = np.linspace(-1, 1, 40)
     >>> gram = DenseGram([np.outer(x, x), np.outer(x**2, x**2)])
-    >>> noise = 0.1 * np.random.default_rng(0).normal(size=(40, 1))
+    >>> noise = 0.1 * np.random.default_rng(1).normal(size=(40, 1))
     >>> evidence = GaussianEvidence(gram, x[:, None] + noise, np.ones(40))
     >>> solution = EmpiricalBayes().solve(evidence, tol=1e-6)
     >>> solution.weights > 0
@@ -216,7 +231,8 @@ class EmpiricalBayes(BaseEstimator):
         """
         if self.update not in ("mackay", "mm"):
             raise ValueError(f"update={self.update!r}: expected 'mackay' or 'mm'.")
-        search = _Search(evidence, HyperPrior(hyperprior), self.memory, 1.0 if self.update == "mackay" else 0.5)
+        exponent = 1.0 if self.update == "mackay" else 0.5
+        search = _Search(evidence, HyperPrior(hyperprior), self.memory, exponent)
         try:
             self._iterate(search, tol, max_iter, callback)
         except KeyboardInterrupt:
@@ -245,61 +261,81 @@ class _Search:
 
     def __init__(self, evidence: Evidence, prior: HyperPrior, memory: int, exponent: float) -> None:
         self.whole, self.prior, self.memory, self.exponent = evidence, prior, memory, exponent
-        weights, noise = evidence.start()
+        weights, self.noise = evidence.start()
         live = np.flatnonzero(weights)
         self.evidence = evidence.subset(live)
-        theta = np.log(np.append(weights[live], [noise] * evidence.learns_noise))
-        self.noise = noise
-        tried = self._value(theta)
-        if tried is None:
-            raise ValueError(
-                f"the matrix noise I + sum_m d_m K_m with noise = {noise:.3g} is not positive definite: "
-                "raise `noise`, or check that the kernels are positive semidefinite."
-            )
-        self.point = self._point(live, theta, *tried)
+        theta = np.log(np.append(weights[live], [self.noise] * evidence.learns_noise))
+        self.point = self._first_point(live, theta)
+        self.points: list[FloatArray] = []  # the last iterates
+        self.images: list[FloatArray] = []  # where MacKay's update takes them
+        self.stretch = 1.0  # t, relative to `exponent`
+        self.patience = self.waited = 0  # steps to the next attempt at pruning
         self.history: dict[str, list[float]] = {"log_evidence": [], "stationarity": [], "n_kernels": []}
         self.record()
-        self.patience = self.waited = 0
-        self.stretch = 1.0
-        self.points: list[FloatArray] = []
-        self.images: list[FloatArray] = []
+
+    def _first_point(self, live: IntArray, theta: FloatArray) -> Point:
+        posterior = self.evidence.evaluate(np.exp(theta[: len(live)]), self._noise_of(theta))
+        if posterior is None:
+            raise ValueError(
+                f"noise I + sum_m d_m K_m is not positive definite with noise = {self.noise:.3g}: "
+                "raise `noise`, or check that the kernels are positive semidefinite."
+            )
+        objective = self._objective(posterior, live)
+        if not np.isfinite(objective):
+            raise ValueError("hyperprior: h has to be finite for all weights d > 0.")
+        return self._point(live, theta, posterior, objective)
 
     # -- one step -----------------------------------------------------------------------------
 
     def step(self) -> bool:
         """Move to a point of no lower evidence; False when there is none but for rounding."""
         point = self.point
-        log_ratio = np.log(np.maximum(point.up, 1e-300)) - np.log(np.maximum(point.down, 1e-300))
-        leap = np.clip(log_ratio, -MAX_LEAP, MAX_LEAP)
+        leap = np.clip(np.log((point.up + FEW) / (point.down + FEW)), -MAX_LEAP, MAX_LEAP)
+        leap = self._inside(point.theta + leap) - point.theta
         self._remember(point.theta, point.theta + leap)
-        if len(self.points) > 1:
-            far = extrapolate(self.points, self.images) - point.theta
-            if self._accept(point.theta + np.clip(far, -MAX_LEAP, MAX_LEAP)):
-                return True
-            self.points, self.images = self.points[-1:], self.images[-1:]
+        return self._extrapolated(point.theta) or self._plain(point.theta, leap)
+
+    def _extrapolated(self, theta: FloatArray) -> bool:
+        if len(self.points) < 2:
+            return False
+        far = extrapolate(self.points, self.images)
+        # farther away, the residuals are too much alike to extrapolate from
+        if np.abs(far - theta).max() <= MAX_LEAP and self._accept(far):
+            return True
+        self.points, self.images = self.points[-1:], self.images[-1:]
+        return False
+
+    def _plain(self, theta: FloatArray, leap: FloatArray) -> bool:
         for k in range(MAX_HALVINGS):
             t = self.stretch * self.exponent * 0.5**k
-            if self._accept(point.theta + np.clip(t * leap, -MAX_LEAP, MAX_LEAP)):
+            if self._accept(theta + np.clip(t * leap, -MAX_LEAP, MAX_LEAP)):
                 if self.memory:
                     self.stretch = max(1.0, self.stretch * (2.0 if k == 0 else 0.5**k))
                 return True
         return False
 
     def _accept(self, theta: FloatArray) -> bool:
-        lower, upper = self.evidence.bounds()
-        with np.errstate(divide="ignore"):
-            theta = np.clip(theta, np.maximum(np.log(lower), -600.0), np.minimum(np.log(upper), 600.0))
-        tried = self._value(theta)
-        if tried is None or not tried[1] <= self.point.objective or np.array_equal(theta, self.point.theta):
+        """Move to `theta`, within the bounds, if the evidence does not fall."""
+        theta, point = self._inside(theta), self.point
+        if np.array_equal(theta, point.theta):
             return False
-        self.point = self._point(self.point.live, theta, *tried)
+        weights = np.exp(theta[: len(point.live)])
+        posterior = self.evidence.evaluate(weights, self._noise_of(theta), point.posterior)
+        objective = self._objective(posterior, point.live)
+        if posterior is None or not objective <= point.objective:
+            return False
+        self.point = self._point(point.live, theta, posterior, objective)
         return True
 
+    def _inside(self, theta: FloatArray) -> FloatArray:
+        lower, upper = self.evidence.bounds()
+        with np.errstate(divide="ignore"):
+            return np.clip(theta, np.maximum(np.log(lower), -600.0), np.minimum(np.log(upper), 600.0))
+
     def _remember(self, theta: FloatArray, image: FloatArray) -> None:
-        """Keep the last points and their images for the extrapolation."""
-        first = len(self.points) + 1 - self.memory
-        self.points = [*self.points, theta][max(first, 0) :]
-        self.images = [*self.images, image][max(first, 0) :]
+        surplus = max(0, len(self.points) + 1 - self.memory)
+        self.points = [*self.points, theta][surplus:]
+        self.images = [*self.images, image][surplus:]
 
     # -- pruning ------------------------------------------------------------------------------
 
@@ -312,51 +348,42 @@ class _Search:
         candidates = self._dying()
         if len(candidates) == 0 or (self.waited <= self.patience and not insist):
             return False
-        self.waited = 0
-        for _ in range(4):
+        self.waited, before = 0, self.point
+        while len(candidates) and self.point is before:
             candidates = self._without(candidates)
-            if self.pruned:
-                self.patience = 0
-                return True
-            if len(candidates) == 0:
-                break
-        self.patience = 2 * self.patience + 1
-        return False
+        pruned = self.point is not before
+        self.patience = 0 if pruned else 2 * self.patience + 1
+        return pruned
 
     def _dying(self) -> IntArray:
         """Positions of small kernels that the evidence shrinks, the smallest first."""
         point, M = self.point, len(self.point.live)
         size = np.exp(point.theta[:M]) * self.evidence.scales
-        small = max(size.max(initial=0.0), self._noise_of(point.theta)) * (
-            NEGLIGIBLE if point.stationarity <= NEAR else DEAD
-        )
-        dying = np.flatnonzero((size <= small) & (point.up[:M] < point.down[:M]))
+        share = NEGLIGIBLE if point.stationarity <= NEAR else DEAD
+        small = size <= share * max(size.max(initial=0.0), self._noise_of(point.theta))
+        dying = np.flatnonzero(small & (point.up[:M] < point.down[:M]))
         return dying[np.argsort(size[dying])]
 
     def _without(self, candidates: IntArray) -> IntArray:
-        """Try to drop the candidates (then `pruned` is set); those to try next if it fails."""
-        self.pruned = False
+        """Drop the candidates if the evidence allows it; otherwise those worth another attempt."""
         point, M = self.point, len(self.point.live)
-        weights, noise = np.exp(point.theta[:M]), self._noise_of(point.theta)
+        weights = np.exp(point.theta[:M])
         weights[candidates] = 0.0
-        posterior = self.evidence.evaluate(weights, noise, point.posterior)
-        keep = np.delete(np.arange(M), candidates)
+        posterior = self.evidence.evaluate(weights, self._noise_of(point.theta), point.posterior)
         objective = self._objective(posterior, point.live)
         if posterior is None or not objective <= point.objective:
             return candidates[: len(candidates) // 2]
         up, down = self.evidence.slopes(posterior)
-        # at d_m = 0 the evidence must not rise with d_m
         returning = up[candidates] > down[candidates]
         if returning.any():
             return candidates[~returning]
-        self.pruned = True
-        self.evidence = self.evidence.subset(keep)
-        theta = np.append(point.theta[:M][keep], point.theta[M:])
-        posterior = replace(posterior, weights=weights[keep])
-        rest = np.append(keep, np.arange(M, len(point.theta)))
-        self.point = self._point(point.live[keep], theta, posterior, objective, (up[rest], down[rest]))
-        self.points = [old[rest] for old in self.points]
-        self.images = [old[rest] for old in self.images]
+        keep = np.delete(np.arange(len(point.theta)), candidates)  # the noise, if learned, is the last
+        kernels = keep[keep < M]
+        self.evidence = self.evidence.subset(kernels)
+        posterior = replace(posterior, weights=weights[kernels])
+        self.points, self.images = [x[keep] for x in self.points], [x[keep] for x in self.images]
+        slopes = up[keep], down[keep]
+        self.point = self._point(point.live[kernels], point.theta[keep], posterior, objective, slopes)
         return candidates
 
     # -- values -------------------------------------------------------------------------------
@@ -374,14 +401,6 @@ class _Search:
             return np.inf
         return posterior.objective + 0.5 * self.prior.price(self._weights(posterior, live))
 
-    def _value(self, theta: FloatArray) -> tuple[Posterior, float] | None:
-        """Posterior and objective; None where the matrix cannot be factored."""
-        live = self.point.live if hasattr(self, "point") else np.flatnonzero(self.whole.start()[0])
-        weights = np.exp(theta[: len(live)])
-        start = self.point.posterior if hasattr(self, "point") else None
-        posterior = self.evidence.evaluate(weights, self._noise_of(theta), start)
-        return None if posterior is None else (posterior, self._objective(posterior, live))
-
     def _point(
         self,
         live: IntArray,
@@ -391,15 +410,18 @@ class _Search:
         slopes: tuple[FloatArray, FloatArray] | None = None,
     ) -> Point:
         up, down = self.evidence.slopes(posterior) if slopes is None else slopes
-        up, down = np.exp(theta) * up, np.exp(theta) * down
         price = np.zeros_like(theta)
         price[: len(live)] = self.prior.log_gradient(self._weights(posterior, live), live)
-        up, down = up + np.maximum(-price, 0.0), down + np.maximum(price, 0.0)
-        lower, upper = self.evidence.bounds()
-        values = np.exp(theta)
-        held = ((values <= lower * (1 + 1e-9)) & (up < down)) | ((values >= upper * (1 - 1e-9)) & (up > down))
-        stationarity = float(np.abs(down - up)[~held].sum() / max(down.sum(), 1.0))
+        up = np.exp(theta) * up + np.maximum(-price, 0.0)
+        down = np.exp(theta) * down + np.maximum(price, 0.0)
+        free = ~self._held(np.exp(theta), up, down)
+        stationarity = float(np.abs(down - up)[free].sum() / max(down.sum(), 1.0))
         return Point(live, theta, posterior, objective, up, down, stationarity)
+
+    def _held(self, values: FloatArray, up: FloatArray, down: FloatArray) -> BoolArray:
+        """Parameters at a bound that the evidence pushes against it."""
+        lower, upper = self.evidence.bounds()
+        return ((values <= lower * (1 + 1e-9)) & (up < down)) | ((values >= upper * (1 - 1e-9)) & (up > down))
 
     # -- results ------------------------------------------------------------------------------
 

@@ -44,9 +44,7 @@ class JointAscent(FixedPoint):
     def can_handle(self, regularizer: Regularizer) -> bool:
         return bool(getattr(regularizer, "ascends", False))
 
-    def init(
-        self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray
-    ) -> FloatArray:
+    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._best = -np.inf  # lower bound of the highest joint value so far
         return super().init(problem, gram, regularizer, norms)
 

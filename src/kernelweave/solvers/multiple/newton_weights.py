@@ -56,9 +56,7 @@ class NewtonWeights(MKLSolver):
     def can_handle(self, regularizer: Regularizer) -> bool:
         return regularizer.convex and regularizer.sparse
 
-    def init(
-        self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray
-    ) -> FloatArray:
+    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
         generators = getattr(regularizer, "generators", np.eye)
         self._T: FloatArray = generators(gram.n_kernels)
@@ -84,8 +82,10 @@ class NewtonWeights(MKLSolver):
         chosen = self._candidates(z, descent)
         hessian = self._hessian(state, chosen) + np.diag(0.5 * curvatures[chosen])
         room = self._regularizer.max_weight - z[chosen]
-        upper = z[chosen] + np.where(np.isfinite(room), 0.9 * room, np.inf)
+        # within the domain, and no further than the model can be trusted
+        upper = np.minimum(z[chosen] + 0.9 * room, 10.0 * float(z.max()))
         moved = np.zeros_like(z)
+        upper = np.ones(len(chosen)) if self._regularizer.tied else upper
         moved[chosen] = minimise_model(hessian, descent[chosen], z[chosen], upper, self._regularizer.tied)
         return self._T @ moved
 
@@ -126,9 +126,7 @@ class NewtonWeights(MKLSolver):
         return float(slopes @ (to_z @ step))
 
 
-def projected_inverse_form(
-    K: FloatArray, curvature: FloatArray, G: FloatArray, tied: bool
-) -> FloatArray:
+def projected_inverse_form(K: FloatArray, curvature: FloatArray, G: FloatArray, tied: bool) -> FloatArray:
     """G' P G with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`."""
     A = K.copy()
     A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().mean())

@@ -52,13 +52,22 @@ class BoxQP:
             exact[free] = self._solve(free, right, float(a[free].sum()))
         stays = (exact >= self.lower) & (exact <= self.upper) & ((self.kink == 0.0) | (exact * a >= 0.0))
         slack = 1e-9 * max(1.0, float(np.abs(self.linear).max()))
-        return exact if stays.all() and self.violation(exact) <= slack else None
+        summed = not self.tied or abs(float((exact - a).sum())) <= 1e-12 * (1.0 + float(np.abs(a).sum()))
+        return exact if stays.all() and summed and self.violation(exact) <= slack else None
 
     def _solve(self, free: IntArray, right: FloatArray, total: float) -> FloatArray:
-        A = self.K[np.ix_(free, free)].copy()
-        A.flat[:: len(A) + 1] += 1e-13 * max(float(A.diagonal().mean()), 1e-300)
-        x, ones = solve_symmetric(A, np.column_stack([right, np.ones(len(free))])).T
-        return x - ones * ((x.sum() - total) / ones.sum()) if self.tied else x
+        """(K + a little) x + b = right, sum(x) = total when tied; refined against K itself."""
+        A = self.K[np.ix_(free, free)]
+        padded = A + 1e-13 * max(float(self.K.diagonal().max()), 1e-100) * np.eye(len(A))
+
+        def solve(right: FloatArray, total: float) -> FloatArray:
+            x, ones = solve_symmetric(padded, np.column_stack([right, np.ones(len(free))])).T
+            return x - ones * ((x.sum() - total) / ones.sum()) if self.tied else x
+
+        x = solve(right, total)
+        for _ in range(3):
+            x = x + solve(right - A @ x, total - float(x.sum()))
+        return x
 
     def violation(self, a: FloatArray) -> float:
         """How much a pair of entries (or one, if not tied) gains to first order by moving."""

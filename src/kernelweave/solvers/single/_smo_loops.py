@@ -13,7 +13,13 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-TINY = 1e-12  # curvature of pairs along which the objective is flat
+FLAT = 1e-12  # relative curvature below which the objective is taken as flat
+
+
+@numba.njit(cache=True, nogil=True)
+def _curvature(value, scale):
+    """A curvature kept away from zero, where rounding would decide."""
+    return max(value, FLAT * scale, 1e-100)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -52,9 +58,10 @@ def _best_partner(i, rise, K, diagonal, G, down):
     row = K[i]
     for j in range(G.shape[0]):
         slope = rise + G[j] + down[j]
-        if slope > 0.0:
+        if slope > 0.0 and j != i:
             violation = max(violation, slope)
-            gain = slope * slope / max(diagonal[i] + diagonal[j] - 2.0 * row[j], TINY)
+            scale = diagonal[i] + diagonal[j]
+            gain = slope * slope / _curvature(scale - 2.0 * row[j], scale)
             if gain > value:
                 best, value = j, gain
     return best, violation
@@ -74,7 +81,8 @@ def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):
         j, violation = _best_partner(i, rise, K, diagonal, G, down)
         if j < 0 or violation <= eps:
             return iteration
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], TINY)
+        scale = diagonal[i] + diagonal[j]
+        curvature = _curvature(scale - 2.0 * K[i, j], scale)
         room_i, room_j = _room_up(a[i], upper[i], kink), _room_down(a[j], lower[j], kink)
         step = min((rise + G[j] + down[j]) / curvature, room_i, room_j)
         a[i] = _moved(a[i], step, room_i, upper[i], kink)
@@ -103,7 +111,7 @@ def solve_free(K, diagonal, lower, upper, kink, a, G, eps, max_iter):
         for i in range(n):
             up, down = _slopes(a[i], lower[i], upper[i], kink)
             slope = max(-(G[i] + up), G[i] + down)
-            gain = slope * slope / max(diagonal[i], TINY)
+            gain = slope * slope / _curvature(diagonal[i], diagonal[i])
             if slope > 0.0 and gain > value:
                 best, value, direction = i, gain, 1.0 if -(G[i] + up) >= G[i] + down else -1.0
             violation = max(violation, slope)
@@ -113,7 +121,7 @@ def solve_free(K, diagonal, lower, upper, kink, a, G, eps, max_iter):
         room = _room_up(direction * a[best], bound, kink)
         up, down = _slopes(a[best], lower[best], upper[best], kink)
         slope = -(G[best] + up) if direction > 0 else G[best] + down
-        step = min(slope / max(diagonal[best], TINY), room)
+        step = min(slope / _curvature(diagonal[best], diagonal[best]), room)
         a[best] = direction * _moved(direction * a[best], step, room, bound, kink)
         for k in range(n):
             G[k] += direction * step * K[best, k]

@@ -46,17 +46,21 @@ class SMO(SingleSolver):
         a = alpha[:, 0].copy()
         G = _product(K, a) - qp.linear
         eps, n_iter = start_eps(tol, problem), 0
+        small = len(a) <= EXACT_SAMPLES
+        budget = EXACT_STEPS * len(a) if small else self.max_iter
         while True:
-            n_iter += qp.descend(a, G, eps, self.max_iter - n_iter)
-            wants_exact = len(a) <= EXACT_SAMPLES and n_iter <= EXACT_STEPS * len(a)
-            exact = qp.finish(a) if wants_exact else None
-            if exact is not None:
-                return Machine(exact[:, None], (K @ exact)[:, None], n_iter)
+            steps = qp.descend(a, G, eps, min(budget, self.max_iter - n_iter))
+            n_iter += steps
+            exact = qp.finish(a) if small else None
             machine = Machine(a[:, None], (G + qp.linear)[:, None], n_iter)
-            solved = not wants_exact and machine_gap(problem, machine.alpha, machine.fitted) <= tol
+            if exact is not None:
+                machine = Machine(exact[:, None], (K @ exact)[:, None], n_iter)
+            finished = exact is not None or not small or n_iter >= budget
+            solved = finished and machine_gap(problem, machine.alpha, machine.fitted) <= tol
             if solved or eps <= 1e-13 or n_iter >= self.max_iter:
                 return machine
-            eps *= 0.2
+            if steps < budget:
+                eps *= 0.2
 
 
 def start_eps(tol: float, problem: Problem) -> float:

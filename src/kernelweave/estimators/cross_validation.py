@@ -1,0 +1,456 @@
+"""Model selection over regulariser and cost that computes each Gram matrix once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._threads import blas_threads_for
+from .._typing import FloatArray, IntArray
+from ..gram import Dictionary, FoldSource
+from ..losses import Loss
+from ..regularizers import Regularizer
+from ._base import BaseMKL, Setup, Task, all_or_nothing
+from .classifier import MKLClassifier
+from .path import solve_chain
+from .regressor import MKLRegressor
+
+
+class BaseMKLCV(BaseEstimator):
+    """What the two cross-validated estimators share; see them."""
+
+    def __init__(
+        self,
+        *,
+        kernels: Any,
+        loss: str | Loss,
+        regularizers: Any,
+        Cs: int | Sequence[float],
+        cv: Any,
+        scoring: Any,
+        normalize: str | None,
+        tol: float,
+        max_iter: int,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizers = regularizers
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _template(self) -> BaseMKL:
+        """The estimator whose parameters are searched."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self._template().__sklearn_tags__()
+        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
+        return tags
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Search by cross-validation, then fit the best pair on all samples.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in the estimator without CV. Kernel parameters taken from data ("scale",
+            "median") are taken once, from all rows; normalisation constants from the training
+            rows of each fold.
+        """
+        chains = self._chains()
+        template = chains[0][0]
+        setup = template._setup(X, y, sample_weight)
+        with blas_threads_for(len(setup.weight)):
+            scores = self._scores(template, setup, chains, X, y)
+        points = [point for chain in chains for point in chain]
+        self._record(points, scores)
+        self.best_estimator_ = clone(points[self.best_index_]).fit(X, y, sample_weight)
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
+    def _chains(self) -> list[list[BaseMKL]]:
+        """The grid: one chain of costs a regulariser, from small to large."""
+        listed = isinstance(self.regularizers, list | tuple)
+        regularizers = list(self.regularizers) if listed else [self.regularizers]
+        Cs = np.geomspace(1e-2, 1e2, self.Cs) if np.isscalar(self.Cs) else np.sort(np.asarray(self.Cs))
+        if len(regularizers) == 0 or len(Cs) == 0:
+            raise ValueError("regularizers and Cs must each hold at least one value.")
+        chains = [
+            [clone(self._template()).set_params(regularizer=clone(r, safe=False), C=float(C)) for C in Cs]
+            for r in regularizers
+        ]
+        for point in (point for chain in chains for point in chain):
+            point._check_parameters()
+        return chains
+
+    def _scores(
+        self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], X: Any, y: Any
+    ) -> FloatArray:
+        """Held-out scores, one row a fold and one column a point of the grid."""
+        used = np.flatnonzero(setup.weight)
+        targets = np.asarray(y)[used]
+        whole = template._dictionary(setup)
+        matrices = [whole.source.train(m) for m in range(len(whole.names))]
+        folds = check_cv(self.cv, targets, classifier=is_classifier(self)).split(np.zeros((len(used), 1)), targets)
+        scorer = check_scoring(self, self.scoring)
+        rows = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._fold)(template, setup, chains, matrices, whole.names, scorer, targets, train, test)
+            for train, test in folds
+        )
+        return np.array(rows)
+
+    def _fold(
+        self,
+        template: BaseMKL,
+        setup: Setup,
+        chains: list[list[BaseMKL]],
+        matrices: list[FloatArray],
+        names: list[str],
+        scorer: Any,
+        targets: Any,
+        train: IntArray,
+        test: IntArray,
+    ) -> list[float]:
+        """Scores of every point of the grid on one fold."""
+        weight = setup.weight[setup.weight > 0]
+        dictionary = Dictionary(FoldSource(matrices, names, train), self.normalize, weight[train], check=False)
+        tasks = [part for task in setup.tasks if (part := _task_on(task, train)) is not None]
+        chosen = [_solutions(dictionary, tasks, chain, template.C) for chain in chains]
+        models = [point for chain in chosen for point in chain]
+        values = _held_out(dictionary, tasks, models, test)
+        return [
+            float(scorer(self._frozen(template, part), test, targets[test], sample_weight=weight[test]))
+            if _weighted(setup)
+            else float(scorer(self._frozen(template, part), test, targets[test]))
+            for part in values
+        ]
+
+    def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
+        """An estimator that answers with decision values computed already."""
+        raise NotImplementedError
+
+    def _record(self, points: list[BaseMKL], scores: FloatArray) -> None:
+        mean = scores.mean(axis=0)
+        self.best_index_ = int(np.argmax(mean))
+        self.best_score_ = float(mean[self.best_index_])
+        best = points[self.best_index_]
+        self.best_params_ = {"regularizer": best.regularizer, "C": best.C}
+        self.cv_results_ = {
+            "params": [{"regularizer": point.regularizer, "C": point.C} for point in points],
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "split_test_scores": scores,
+        }
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @property
+    def weights_(self) -> FloatArray:
+        """Kernel weights of the best estimator."""
+        return self.best_estimator_.weights_
+
+    @property
+    def kernel_names_(self) -> list[str]:
+        """Names of the kernels."""
+        return self.best_estimator_.kernel_names_
+
+    @property
+    def dual_gap_(self) -> float:
+        """Relative duality gap of the best estimator."""
+        return self.best_estimator_.dual_gap_
+
+
+def _weighted(setup: Setup) -> bool:
+    return bool(np.ptp(setup.weight[setup.weight > 0]) > 0)
+
+
+def _task_on(task: Task, train: IntArray) -> Task | None:
+    """A task restricted to the training rows of a fold."""
+    if task.rows is None:
+        problem = task.problem
+        part = type(problem)(problem.y[train], problem.loss, problem.C[train], problem.fit_intercept)
+        return Task(task.title, part)
+    where = np.full(int(max(task.rows.max(), train.max())) + 1, -1)
+    where[task.rows] = np.arange(len(task.rows))
+    inside = np.flatnonzero(where[train] >= 0)
+    rows, problem = where[train][inside], task.problem
+    part = type(problem)(problem.y[rows], problem.loss, problem.C[rows], problem.fit_intercept)
+    return Task(task.title, part, inside)
+
+
+def _solutions(
+    dictionary: Dictionary, tasks: list[Task], chain: list[BaseMKL], C: float
+) -> list[list[tuple[FloatArray, FloatArray, FloatArray]]]:
+    """(weights, alpha, intercept) of every task at every point of a chain."""
+    solved = [solve_chain(dictionary, task, chain, C) for task in tasks]
+    points = []
+    for j in range(len(chain)):
+        point = []
+        for task, solutions in zip(tasks, solved, strict=True):
+            state = solutions[j].state
+            alpha = np.zeros((dictionary.gram.n_samples, state.alpha.shape[1]))
+            alpha[slice(None) if task.rows is None else task.rows] = state.alpha
+            point.append((dictionary.all_weights(state.weights), alpha, state.certificate.intercept))
+        points.append(point)
+    return points
+
+
+def _held_out(
+    dictionary: Dictionary, tasks: list[Task], points: list[Any], test: IntArray
+) -> list[FloatArray]:
+    """Decision values on the test rows, one array (n_test, n_functions) a point."""
+    models = [model for point in points for model in point]
+    columns = [alpha.shape[1] for _, alpha, _ in models]
+    weights = np.repeat(np.array([weights for weights, _, _ in models]), columns, axis=0)
+    values = dictionary.expansion(weights, np.hstack([alpha for _, alpha, _ in models]))(test)
+    values = values + np.concatenate([intercept for _, _, intercept in models])
+    return np.split(values, len(points), axis=1)
+
+
+class _FrozenClassifier(ClassifierMixin, BaseEstimator):
+    """Answers with decision values of a fold, for scorers."""
+
+    def __init__(self, classes_: Any, values: Any) -> None:
+        self.classes_ = classes_
+        self.values = values
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Any) -> FloatArray:
+        return self.values
+
+    def predict(self, X: Any) -> Any:
+        best = (self.values > 0).astype(int) if self.values.ndim == 1 else self.values.argmax(axis=1)
+        return self.classes_[best]
+
+
+class _FrozenRegressor(RegressorMixin, BaseEstimator):
+    """Answers with predictions of a fold, for scorers."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> FloatArray:
+        return self.values
+
+
+def _has_probability(search: Any) -> bool:
+    return hasattr(getattr(search, "best_estimator_", MKLClassifier()), "predict_proba")
+
+
+class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
+    """`MKLClassifier` with regulariser and cost chosen by cross-validation.
+
+    Each Gram matrix is computed once for all folds and all points of the grid, and every fit
+    starts from its neighbour on the path of C.
+
+    Parameters
+    ----------
+    kernels : list, dict, kernel, family or str, default="auto"
+        As in `MKLClassifier`.
+    regularizers : regulariser, str, or list of them, default="lp"
+        The regularisers to choose from, such as ``[LpNorm(1), LpNorm(4/3), LpNorm(2), "uniform"]``.
+    Cs : int or sequence of float, default=10
+        The costs to choose from; a number n means n values from 0.01 to 100.
+    cv : int, splitter or iterable, default=None
+        As in scikit-learn; 5 stratified folds by default.
+    scoring : str or callable, optional
+        Accuracy by default. Scorers that use labels or decision values.
+    loss, normalize, multiclass, class_weight, tol, max_iter, fit_intercept
+        As in `MKLClassifier`.
+    n_jobs : int, optional
+        Threads over the folds.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    best_estimator_ : MKLClassifier
+        The best pair, fitted on all samples.
+    best_params_, best_score_, best_index_
+    cv_results_ : dict
+        "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
+    weights_, kernel_names_, dual_gap_, classes_, n_features_in_
+        Those of `best_estimator_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, per_feature
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = kw.MKLClassifierCV(per_feature(RBF()), regularizers=[kw.LpNorm(1), kw.LpNorm(2)], Cs=3)
+    >>> search.fit(X, y).best_score_ > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: str | Loss = "hinge",
+        regularizers: str | Regularizer | Sequence[str | Regularizer] = "lp",
+        Cs: int | Sequence[float] = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        normalize: str | None = "variance",
+        multiclass: str = "ovr",
+        class_weight: dict[Any, float] | str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            loss=loss,
+            regularizers=regularizers,
+            Cs=Cs,
+            cv=cv,
+            scoring=scoring,
+            normalize=normalize,
+            tol=tol,
+            max_iter=max_iter,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.multiclass = multiclass
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+
+    def _template(self) -> BaseMKL:
+        return MKLClassifier(
+            self.kernels,
+            loss=self.loss,
+            normalize=self.normalize,
+            multiclass=self.multiclass,
+            class_weight=self.class_weight,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            fit_intercept=self.fit_intercept,
+            verbose=self.verbose,
+        )
+
+    def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
+        assert isinstance(template, MKLClassifier)
+        return _FrozenClassifier(template.classes_, template._class_values(values))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+
+class MKLRegressorCV(RegressorMixin, BaseMKLCV):
+    """`MKLRegressor` with regulariser and cost chosen by cross-validation.
+
+    Each Gram matrix is computed once for all folds and all points of the grid, and every fit
+    starts from its neighbour on the path of C.
+
+    Parameters
+    ----------
+    kernels, regularizers, Cs, cv, n_jobs, verbose
+        As in `MKLClassifierCV`.
+    scoring : str or callable, optional
+        R^2 by default.
+    loss, normalize, multioutput, tol, max_iter, fit_intercept
+        As in `MKLRegressor`.
+
+    Attributes
+    ----------
+    best_estimator_, best_params_, best_score_, best_index_, cv_results_, weights_, kernel_names_, \
+dual_gap_, n_features_in_
+        As in `MKLClassifierCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import Linear, per_feature
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = kw.MKLRegressorCV(per_feature(Linear()), regularizers=[kw.LpNorm(1), "uniform"], Cs=3)
+    >>> search.fit(X, y).best_score_ > 0.4
+    True
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: str | Loss = "squared",
+        regularizers: str | Regularizer | Sequence[str | Regularizer] = "lp",
+        Cs: int | Sequence[float] = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        normalize: str | None = "variance",
+        multioutput: str = "shared",
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            loss=loss,
+            regularizers=regularizers,
+            Cs=Cs,
+            cv=cv,
+            scoring=scoring,
+            normalize=normalize,
+            tol=tol,
+            max_iter=max_iter,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.multioutput = multioutput
+        self.fit_intercept = fit_intercept
+
+    def _template(self) -> BaseMKL:
+        return MKLRegressor(
+            self.kernels,
+            loss=self.loss,
+            normalize=self.normalize,
+            multioutput=self.multioutput,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            fit_intercept=self.fit_intercept,
+            verbose=self.verbose,
+        )
+
+    def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
+        assert isinstance(template, MKLRegressor)
+        return _FrozenRegressor(values[:, 0] if template._flat else values)
