@@ -36,7 +36,7 @@ format: $(VENV)/.stamp-lint  ## fix what ruff can fix, and format
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(VENV)/.stamp-bench  ## run every benchmarks/bench_*.py
+bench: $(VENV)/.stamp-test  ## run every benchmarks/bench_*.py
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 clean:  ## remove the environment, the caches and what the demo wrote

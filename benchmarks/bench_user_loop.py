@@ -9,15 +9,11 @@ matrices and probabilities included; "solver" is the optimisation alone, as the 
 
 from __future__ import annotations
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import sys
 import time
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 from user_loops import closed_form, cutting_planes
 from workloads import data_folder, mnist_odd_even
 
@@ -82,4 +78,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(1):
+        main()

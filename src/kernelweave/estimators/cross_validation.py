@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,6 +19,7 @@ from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FoldSource
 from ..losses import Loss
 from ..regularizers import Regularizer
+from ..solvers.base import Solution
 from ._base import BaseMKL, Setup, Task, all_or_nothing
 from .classifier import MKLClassifier
 from .path import solve_chain
@@ -79,7 +81,7 @@ class BaseMKLCV(BaseEstimator):
         template = chains[0][0]
         setup = template._setup(X, y, sample_weight)
         with blas_threads_for(len(setup.weight)):
-            scores = self._scores(template, setup, chains, X, y)
+            scores = self._scores(template, setup, chains, y)
         points = [point for chain in chains for point in chain]
         self._record(points, scores)
         self.best_estimator_ = clone(points[self.best_index_]).fit(X, y, sample_weight)
@@ -92,7 +94,7 @@ class BaseMKLCV(BaseEstimator):
         """The grid: one chain of costs a regulariser, from small to large."""
         listed = isinstance(self.regularizers, list | tuple)
         regularizers = list(self.regularizers) if listed else [self.regularizers]
-        Cs = np.geomspace(1e-2, 1e2, self.Cs) if np.isscalar(self.Cs) else np.sort(np.asarray(self.Cs))
+        Cs = np.geomspace(1e-2, 1e2, self.Cs) if isinstance(self.Cs, int) else np.sort(np.asarray(self.Cs))
         if len(regularizers) == 0 or len(Cs) == 0:
             raise ValueError("regularizers and Cs must each hold at least one value.")
         chains = [
@@ -103,47 +105,35 @@ class BaseMKLCV(BaseEstimator):
             point._check_parameters()
         return chains
 
-    def _scores(
-        self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], X: Any, y: Any
-    ) -> FloatArray:
+    def _scores(self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], y: Any) -> FloatArray:
         """Held-out scores, one row a fold and one column a point of the grid."""
-        used = np.flatnonzero(setup.weight)
-        targets = np.asarray(y)[used]
+        targets, used = np.asarray(y), np.flatnonzero(setup.weight)
         whole = template._dictionary(setup)
         matrices = [whole.source.train(m) for m in range(len(whole.names))]
-        folds = check_cv(self.cv, targets, classifier=is_classifier(self)).split(np.zeros((len(used), 1)), targets)
-        scorer = check_scoring(self, self.scoring)
-        rows = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold)(template, setup, chains, matrices, whole.names, scorer, targets, train, test)
-            for train, test in folds
+        folds = check_cv(self.cv, targets, classifier=is_classifier(self))
+        splits = folds.split(np.zeros((len(targets), 1)), targets)
+        # samples without weight are in no matrix
+        where = np.full(len(targets), -1)
+        where[used] = np.arange(len(used))
+        kept = [[where[part][where[part] >= 0] for part in split] for split in splits]
+        scorer, targets = check_scoring(self, self.scoring), targets[used]
+        search = _Search(template, setup, chains, matrices, whole.names, self.normalize)
+        # the first fold guides the others: their solutions are near its own
+        first = search.fold(kept[0][0], kept[0][1], None)
+        rest = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(search.fold)(train, test, first.norms) for train, test in kept[1:]
         )
-        return np.array(rows)
+        weight = setup.weight[used]
+        return np.array(
+            [
+                [self._score(scorer, template, part, targets[test], weight[test]) for part in fold.values]
+                for fold, (_, test) in zip([first, *rest], kept, strict=True)
+            ]
+        )
 
-    def _fold(
-        self,
-        template: BaseMKL,
-        setup: Setup,
-        chains: list[list[BaseMKL]],
-        matrices: list[FloatArray],
-        names: list[str],
-        scorer: Any,
-        targets: Any,
-        train: IntArray,
-        test: IntArray,
-    ) -> list[float]:
-        """Scores of every point of the grid on one fold."""
-        weight = setup.weight[setup.weight > 0]
-        dictionary = Dictionary(FoldSource(matrices, names, train), self.normalize, weight[train], check=False)
-        tasks = [part for task in setup.tasks if (part := _task_on(task, train)) is not None]
-        chosen = [_solutions(dictionary, tasks, chain, template.C) for chain in chains]
-        models = [point for chain in chosen for point in chain]
-        values = _held_out(dictionary, tasks, models, test)
-        return [
-            float(scorer(self._frozen(template, part), test, targets[test], sample_weight=weight[test]))
-            if _weighted(setup)
-            else float(scorer(self._frozen(template, part), test, targets[test]))
-            for part in values
-        ]
+    def _score(self, scorer: Any, template: BaseMKL, values: FloatArray, y: Any, weight: FloatArray) -> float:
+        options = {"sample_weight": weight} if np.ptp(weight) > 0 else {}
+        return float(scorer(self._frozen(template, values), np.zeros((len(y), 1)), y, **options))
 
     def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
         """An estimator that answers with decision values computed already."""
@@ -178,55 +168,80 @@ class BaseMKLCV(BaseEstimator):
         return self.best_estimator_.kernel_names_
 
     @property
+    def n_iter_(self) -> int:
+        """Machines trained by the best estimator."""
+        return self.best_estimator_.n_iter_
+
+    @property
     def dual_gap_(self) -> float:
         """Relative duality gap of the best estimator."""
         return self.best_estimator_.dual_gap_
 
 
-def _weighted(setup: Setup) -> bool:
-    return bool(np.ptp(setup.weight[setup.weight > 0]) > 0)
+class _Fold(NamedTuple):
+    """Held-out decision values (n_test, n_functions) of every point, and norms to guide other folds."""
+
+    values: list[FloatArray]
+    norms: list[list[list[FloatArray]]]  # chain, task, point
 
 
-def _task_on(task: Task, train: IntArray) -> Task | None:
+@dataclass(frozen=True)
+class _Search:
+    """Everything a fold needs: the problems, the grid, and the matrices of all samples."""
+
+    template: BaseMKL
+    setup: Setup
+    chains: list[list[BaseMKL]]
+    matrices: list[FloatArray]
+    names: list[str]
+    normalize: str | None
+
+    def fold(self, train: IntArray, test: IntArray, guides: Any) -> _Fold:
+        """Solve the grid on `train` and evaluate it on `test`."""
+        weight = self.setup.weight[self.setup.weight > 0]
+        source = FoldSource(self.matrices, self.names, train)
+        dictionary = Dictionary(source, self.normalize, weight[train], check=False)
+        tasks = [_task_on(task, train) for task in self.setup.tasks]
+        solved = [
+            [
+                solve_chain(dictionary, task, chain, self.template.C, guides and guides[c][t])
+                for t, task in enumerate(tasks)
+            ]
+            for c, chain in enumerate(self.chains)
+        ]
+        norms = [
+            [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
+            for lines in solved
+        ]
+        points = [point for lines in solved for point in zip(*lines, strict=True)]
+        return _Fold(_held_out(dictionary, tasks, points, test), norms)
+
+
+def _task_on(task: Task, train: IntArray) -> Task:
     """A task restricted to the training rows of a fold."""
     if task.rows is None:
-        problem = task.problem
-        part = type(problem)(problem.y[train], problem.loss, problem.C[train], problem.fit_intercept)
-        return Task(task.title, part)
+        return Task(task.title, task.problem.part(train))
     where = np.full(int(max(task.rows.max(), train.max())) + 1, -1)
     where[task.rows] = np.arange(len(task.rows))
     inside = np.flatnonzero(where[train] >= 0)
-    rows, problem = where[train][inside], task.problem
-    part = type(problem)(problem.y[rows], problem.loss, problem.C[rows], problem.fit_intercept)
-    return Task(task.title, part, inside)
-
-
-def _solutions(
-    dictionary: Dictionary, tasks: list[Task], chain: list[BaseMKL], C: float
-) -> list[list[tuple[FloatArray, FloatArray, FloatArray]]]:
-    """(weights, alpha, intercept) of every task at every point of a chain."""
-    solved = [solve_chain(dictionary, task, chain, C) for task in tasks]
-    points = []
-    for j in range(len(chain)):
-        point = []
-        for task, solutions in zip(tasks, solved, strict=True):
-            state = solutions[j].state
-            alpha = np.zeros((dictionary.gram.n_samples, state.alpha.shape[1]))
-            alpha[slice(None) if task.rows is None else task.rows] = state.alpha
-            point.append((dictionary.all_weights(state.weights), alpha, state.certificate.intercept))
-        points.append(point)
-    return points
+    return Task(task.title, task.problem.part(where[train][inside]), inside)
 
 
 def _held_out(
-    dictionary: Dictionary, tasks: list[Task], points: list[Any], test: IntArray
+    dictionary: Dictionary, tasks: list[Task], points: list[tuple[Solution, ...]], test: IntArray
 ) -> list[FloatArray]:
     """Decision values on the test rows, one array (n_test, n_functions) a point."""
-    models = [model for point in points for model in point]
-    columns = [alpha.shape[1] for _, alpha, _ in models]
-    weights = np.repeat(np.array([weights for weights, _, _ in models]), columns, axis=0)
-    values = dictionary.expansion(weights, np.hstack([alpha for _, alpha, _ in models]))(test)
-    values = values + np.concatenate([intercept for _, _, intercept in models])
+    states = [found.state for point in points for found in point]
+    rows = [slice(None) if task.rows is None else task.rows for task in tasks] * len(points)
+    alphas = []
+    for state, part in zip(states, rows, strict=True):
+        alpha = np.zeros((dictionary.gram.n_samples, state.alpha.shape[1]))
+        alpha[part] = state.alpha
+        alphas.append(alpha)
+    weights = dictionary.all_weights(np.array([state.weights for state in states]))
+    weights = np.repeat(weights, [alpha.shape[1] for alpha in alphas], axis=0)
+    values = dictionary.expansion(weights, np.hstack(alphas))(test)
+    values = values + np.concatenate([state.certificate.intercept for state in states])
     return np.split(values, len(points), axis=1)
 
 

@@ -49,7 +49,8 @@ class Path:
 
         rows = self.weights.reshape(len(self.values), -1)
         index = pd.Index(self.values, name=self.param)
-        return pd.DataFrame(rows, index=index, columns=self.kernel_names * (rows.shape[1] // len(self.kernel_names)))
+        names = self.kernel_names * (rows.shape[1] // len(self.kernel_names))
+        return pd.DataFrame(rows, index=index, columns=names)
 
 
 def mkl_path(
@@ -107,26 +108,45 @@ def mkl_path(
     return _assemble(name, values, dictionary, chains)
 
 
-def solve_chain(dictionary: Dictionary, task: Task, points: Sequence[BaseMKL], C: float) -> list[Solution]:
+def solve_chain(
+    dictionary: Dictionary,
+    task: Task,
+    points: Sequence[BaseMKL],
+    C: float,
+    guides: Sequence[FloatArray] | None = None,
+) -> list[Solution]:
     """Solutions of one task at every point, each started from the one before.
 
-    `C` is the cost the task was set up with; the points' own costs replace it.
+    `C` is the cost the task was set up with; the points' own costs replace it. `guides` are the
+    norms (of all kernels) of a similar task at the same points, to start from instead.
     """
     gram = dictionary.gram if task.rows is None else dictionary.gram.subset(task.rows)
     solutions: list[Solution] = []
-    start: dict[str, Any] = {}
-    for point in points:
+    for index, point in enumerate(points):
         regularizer = point._live_regularizer(dictionary)
         problem = replace(task.problem, C=task.problem.C * (point.C / C))
         solver = clone(choose_solver(point.solver, regularizer))
+        start = _warm_start(solutions)
+        if guides is not None:
+            start["norms"] = _positive(guides[index][dictionary.live])
         found = solver.solve(problem, gram, regularizer, point.tol, point.max_iter, **start)
         solutions.append(replace(found, matrix=None))
-        start = {"norms": _positive(found.state.certificate.norms), "alpha": found.state.alpha}
     return solutions
 
 
+def _warm_start(solutions: list[Solution]) -> dict[str, Any]:
+    """Norms and dual variables to start from: the last ones, norms as they were changing."""
+    if not solutions:
+        return {}
+    norms = solutions[-1].state.certificate.norms
+    if len(solutions) > 1:
+        before = solutions[-2].state.certificate.norms
+        norms = norms * np.clip(norms / np.maximum(before, 1e-300), 0.2, 5.0)
+    return {"norms": _positive(norms), "alpha": solutions[-1].state.alpha}
+
+
 def _positive(norms: FloatArray) -> FloatArray:
-    """Norms to start from: zero ones a little above zero, so that every kernel can return."""
+    """Zero norms a little above zero, so that every kernel can return."""
     return np.maximum(norms, 1e-3 * float(norms.max(initial=0.0)) + 1e-12)
 
 

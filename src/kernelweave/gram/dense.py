@@ -84,7 +84,7 @@ class DenseGram(Gram):
     def inner(self, A: FloatArray) -> FloatArray:
         flat = np.ascontiguousarray(A).ravel()
         self._count(self.n_kernels)
-        return self.scales * np.array([float(flat @ K.ravel()) for K in self.matrices])
+        return np.asarray(self.scales * np.array([float(flat @ K.ravel()) for K in self.matrices]))
 
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
         out = np.zeros((len(indices), self.n_samples))

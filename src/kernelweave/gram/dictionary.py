@@ -165,17 +165,17 @@ class FoldSource(KernelSource):
         return X[part]
 
     def cross(self, m: int, X: IntArray) -> FloatArray:
-        return self.matrices[m][np.ix_(X, self.support)]
+        return np.asarray(self.matrices[m][np.ix_(X, self.support)])
 
     def diag(self, m: int, X: IntArray) -> FloatArray:
-        return self.matrices[m][X, X]
+        return np.asarray(self.matrices[m][X, X])
 
 
 def take_square(K: FloatArray, rows: IntArray) -> FloatArray:
     """K on some samples, both axes."""
     from ._dense_loops import take_square as compiled
 
-    return compiled(K, rows) if K.flags.c_contiguous else K[np.ix_(rows, rows)]
+    return np.asarray(compiled(K, rows) if K.flags.c_contiguous else K[np.ix_(rows, rows)])
 
 
 class Dictionary:

@@ -29,7 +29,7 @@ class Loss(BaseEstimator):
     * ``quadratic = True``: V is (y - f)^2 / 2, one linear system solves the machine;
     * ``linear_dual(y)``: (linear, kink) such that -V*(y, -a) = linear * a - kink * |a| on the
       box, for decomposition solvers (SMO); such a loss is piecewise linear, and ``kinks(y)``
-      lists the f at which its slope jumps;
+      lists the f at which its slope rises by 1;
     * ``probability(f)``: P(y = +1 | f), for losses that are likelihoods.
     """
 

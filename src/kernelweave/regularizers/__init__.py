@@ -7,7 +7,7 @@ from .concave import ConcaveTerm, TermSum
 from .elastic_net import ElasticNet
 from .group_lasso_term import GroupLassoTerm
 from .log_term import LogTerm
-from .lp_norm import LpNorm, equivalent_C
+from .lp_norm import LpNorm, equivalent_cost
 from .mahalanobis import Mahalanobis
 from .mfocuss_term import MFocussTerm
 from .mkl_term import MKLTerm
@@ -48,5 +48,5 @@ __all__ = [
     "TermSum",
     "Uniform",
     "Wedge",
-    "equivalent_C",
+    "equivalent_cost",
 ]

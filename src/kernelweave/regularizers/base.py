@@ -35,7 +35,7 @@ class Regularizer(BaseEstimator):
     sparse = False
     #: the weights live on the simplex
     tied = False
-    #: Omega(c n) = c Omega(n): Omega* is 0 or infinite
+    #: Omega(n) grows no faster than n; when convex, Omega(c n) = c Omega(n) and Omega* is 0 or infinite
     homogeneous = False
     #: weights stay below this
     max_weight = np.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ class ConcaveTerm(Regularizer):
 
     convex = False
     sparse = True
+    homogeneous = True
 
     @abstractmethod
     def value(self, x: FloatArray) -> float:
@@ -43,6 +45,13 @@ class ConcaveTerm(Regularizer):
     def weights(self, norms: FloatArray) -> FloatArray:
         return np.asarray(1.0 / self.slopes(norms**2))
 
+    def _strength(self) -> FloatArray:
+        """eta, checked."""
+        eta = np.asarray(self.eta, dtype=np.float64)  # type: ignore[attr-defined]
+        if not ((eta > 0) & (eta < np.inf)).all():
+            raise ValueError(f"{type(self).__name__}: eta must be positive.")
+        return eta
+
     def __add__(self, other: ConcaveTerm) -> ConcaveTerm:
         if not isinstance(other, ConcaveTerm):
             return NotImplemented
@@ -50,9 +59,8 @@ class ConcaveTerm(Regularizer):
 
     def __mul__(self, factor: float) -> ConcaveTerm:
         scaled = clone(self)
-        scaled.eta = factor * np.asarray(self.eta)  # type: ignore[attr-defined]
-        if np.ndim(scaled.eta) == 0:
-            scaled.eta = float(scaled.eta)
+        eta = check_factor(factor) * self._strength()
+        scaled.eta = float(eta) if eta.ndim == 0 else eta  # type: ignore[attr-defined]
         return scaled
 
     __rmul__ = __mul__
@@ -77,6 +85,11 @@ class TermSum(ConcaveTerm):
     def __init__(self, terms: Any) -> None:
         self.terms = terms
 
+    @property
+    def homogeneous(self) -> bool:  # type: ignore[override]
+        """Unless one of the terms grows faster than the norms."""
+        return all(term.homogeneous for term in self.terms)
+
     def value(self, x: FloatArray) -> float:
         return sum(term.value(x) for term in self.terms)
 
@@ -87,13 +100,20 @@ class TermSum(ConcaveTerm):
         return type(self)([term.select(kernels, n_kernels) for term in self.terms])
 
     def __mul__(self, factor: float) -> ConcaveTerm:
-        return TermSum([factor * term for term in self.terms])
+        return TermSum([check_factor(factor) * term for term in self.terms])
 
     __rmul__ = __mul__
 
 
 def _terms(term: ConcaveTerm) -> list[ConcaveTerm]:
     return list(term.terms) if isinstance(term, TermSum) else [term]
+
+
+def check_factor(factor: float) -> float:
+    """A positive factor: a term times a negative one would not be concave."""
+    if not (isinstance(factor, Real) and 0 < factor < np.inf):
+        raise ValueError(f"a term can be scaled by a positive number, not by {factor!r}.")
+    return float(factor)
 
 
 def inverse_power(x: FloatArray, power: float) -> FloatArray:

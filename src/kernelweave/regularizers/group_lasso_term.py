@@ -34,7 +34,7 @@ class GroupLassoTerm(ConcaveTerm):
         self.eta = eta
 
     def value(self, x: FloatArray) -> float:
-        return float((np.asarray(self.eta) * np.sqrt(x)).sum())
+        return float((self._strength() * np.sqrt(x)).sum())
 
     def slopes(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self.eta * inverse_power(x, 0.5))
+        return np.asarray(self._strength() * inverse_power(x, 0.5))

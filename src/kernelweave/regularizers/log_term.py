@@ -20,8 +20,9 @@ class LogTerm(ConcaveTerm):
     ----------
     eta : float or array-like of shape (M,), default=1.0
         Strength, one for all kernels or one each.
-    eps : float, default=1e-6
-        Keeps the logarithm bounded below.
+    eps : float, default=1e-12
+        Keeps the logarithm bounded below. A component that vanishes ends at a weight of
+        eps / eta, so it is dropped if that is under 1e-6 of the largest weight.
 
     Examples
     --------
@@ -33,12 +34,17 @@ class LogTerm(ConcaveTerm):
     name = "log"
     per_kernel = ("eta",)
 
-    def __init__(self, eta: Any = 1.0, eps: float = 1e-6) -> None:
+    def __init__(self, eta: Any = 1.0, eps: float = 1e-12) -> None:
         self.eta = eta
         self.eps = eps
 
     def value(self, x: FloatArray) -> float:
-        return 0.5 * float((np.asarray(self.eta) * np.log(self.eps + x)).sum())
+        return 0.5 * float((self._strength() * np.log(self._floor() + x)).sum())
 
     def slopes(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self.eta / (self.eps + x))
+        return np.asarray(self._strength() / (self._floor() + x))
+
+    def _floor(self) -> float:
+        if not 0 < self.eps < np.inf:
+            raise ValueError(f"{type(self).__name__}: eps={self.eps!r} must be positive.")
+        return float(self.eps)

@@ -27,7 +27,7 @@ class LpNorm(Regularizer):
         conjugate  1/2 sum_m s_m^{p*} / p*;  p = 1: 0 if all r_m <= 1, else +inf
 
     p = 1 is sparse (the simplex of classical MKL), larger p spreads the weights, p = inf is
-    the uniform sum. Both forms give the same models, at different C (`equivalent_C`). Kloft,
+    the uniform sum. Both forms give the same models, at different C (`equivalent_cost`). Kloft,
     Brefeld, Sonnenburg & Zien (2011), sections 2-4 and Theorem 1.
 
     Parameters
@@ -138,15 +138,17 @@ class LpNorm(Regularizer):
         return costs
 
 
-def equivalent_C(C: float, norms: FloatArray, p: float, to: str) -> float:
+def equivalent_cost(
+    C: float, norms: FloatArray, p: float, to: str, mu: float = 1.0, costs: Any = None
+) -> float:
     """The C at which the other form of the lp norm has the same model.
 
-    A model with component norms n has the weights d' = d / ||d||_p in the constraint form and
-    d_m = n_m^(2/(p+1)) in the penalty form, so that
+    The penalty mu sum_m d_m^p / p has at component norms n the weights d_m = (n_m^2 / mu)^(1/(p+1)),
+    the constraint has d / ||d||_p. Dividing the objective by the scale of the weights gives
 
         C_constraint = ||d||_p C_penalty
 
-    The kernel weights differ by the same factor. Kloft et al. (2011), Theorem 1.
+    and the kernel weights differ by the same factor. Kloft et al. (2011), Theorem 1.
 
     Parameters
     ----------
@@ -157,14 +159,24 @@ def equivalent_C(C: float, norms: FloatArray, p: float, to: str) -> float:
     p : float
     to : {"constraint", "penalty"}
         The form wanted.
+    mu : float, default=1.0
+        Strength of the penalty; ``LpNorm(form="penalty")`` has 1.
+    costs : array-like of shape (M,), optional
+        Those of the `LpNorm`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> equivalent_C(10.0, np.array([3.0, 1.0]), p=1, to="constraint")
+    >>> equivalent_cost(10.0, np.array([3.0, 1.0]), p=1, to="constraint")
     40.0
+    >>> equivalent_cost(10.0, np.array([3.0, 1.0]), p=1, to="constraint", mu=4.0)
+    20.0
     """
-    size = power_norm(LpNorm(p, "penalty").weights(np.asarray(norms, dtype=np.float64)), p)
+    if not mu > 0:
+        raise ValueError(f"mu={mu!r} must be positive.")
+    rule = LpNorm(p, "penalty", costs)
+    d = rule.weights(np.asarray(norms, dtype=np.float64)) * mu ** (-1.0 / (p + 1.0))
+    size = power_norm(d * rule._costs(), p)
     factors = {"constraint": size, "penalty": 1.0 / size}
     if to not in factors:
         raise ValueError(f"to={to!r} must be 'constraint' or 'penalty'.")

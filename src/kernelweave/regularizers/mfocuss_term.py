@@ -36,11 +36,11 @@ class MFocussTerm(ConcaveTerm):
         self.eta = eta
 
     def value(self, x: FloatArray) -> float:
-        return float((np.asarray(self.eta) * x ** (0.5 * self._order())).sum())
+        return float((self._strength() * x ** (0.5 * self._order())).sum())
 
     def slopes(self, x: FloatArray) -> FloatArray:
         p = self._order()
-        return np.asarray(np.asarray(self.eta) * p * inverse_power(x, 1.0 - 0.5 * p))
+        return np.asarray(self._strength() * p * inverse_power(x, 1.0 - 0.5 * p))
 
     def _order(self) -> float:
         if not 0 < self.p <= 1:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
-from .concave import ConcaveTerm, inverse_power
+from .concave import ConcaveTerm, check_factor, inverse_power
 
 
 class MKLTerm(ConcaveTerm):
@@ -29,19 +29,20 @@ class MKLTerm(ConcaveTerm):
 
     name = "mkl"
     per_kernel = ("eta",)
+    homogeneous = False
 
     def __init__(self, eta: Any = 1.0) -> None:
         self.eta = eta
 
     def value(self, x: FloatArray) -> float:
-        return 0.5 * float((np.asarray(self.eta) * np.sqrt(x)).sum()) ** 2
+        return 0.5 * float((self._strength() * np.sqrt(x)).sum()) ** 2
 
     def slopes(self, x: FloatArray) -> FloatArray:
-        eta = np.asarray(self.eta)
-        return np.asarray(eta * float((eta * np.sqrt(x)).sum()) * inverse_power(x, 0.5))
+        eta, total = self._strength(), float((self._strength() * np.sqrt(x)).sum())
+        return np.asarray(eta * (total if total > 0.0 else 1.0) * inverse_power(x, 0.5))
 
     def __mul__(self, factor: float) -> ConcaveTerm:
         # g is quadratic in eta
-        return super().__mul__(float(np.sqrt(factor)))
+        return super().__mul__(check_factor(factor) ** 0.5)
 
     __rmul__ = __mul__

@@ -20,8 +20,8 @@ class SMKL(ConcaveTerm):
     ----------
     eta : float or array-like of shape (M,), default=1.0
         Strength, one for all kernels or one each.
-    eps : float, default=1e-6
-        Keeps the logarithm bounded below.
+    eps : float, default=1e-12
+        Keeps the logarithm bounded below; see `LogTerm`.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class SMKL(ConcaveTerm):
     name = "smkl"
     per_kernel = ("eta",)
 
-    def __init__(self, eta: Any = 1.0, eps: float = 1e-6) -> None:
+    def __init__(self, eta: Any = 1.0, eps: float = 1e-12) -> None:
         self.eta = eta
         self.eps = eps
 

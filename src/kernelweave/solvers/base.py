@@ -21,6 +21,9 @@ from .single import SingleSolver, choose_single
 #: first accuracy of the inner machines; later ones follow the outer gap
 FIRST_MACHINE_TOL = 0.02
 
+#: relative gap of a machine that was not solved at all
+FAILED = 0.1
+
 #: a first look at a problem: one sample in so many, no fewer than that, to this accuracy
 PILOT_SHARE, PILOT_SAMPLES, PILOT_TOL = 8, 200, 0.02
 
@@ -129,15 +132,23 @@ class MKLSolver(BaseEstimator):
         check_pair(problem, regularizer)
         self._problem, self._gram, self._regularizer = problem, gram, regularizer
         self._machine = choose_single(self.single, problem.loss)
+        self._first_tol = FIRST_MACHINE_TOL
 
     def step(
         self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
     ) -> State:
         """Train the machine at `weights`, from `alpha` or the previous one, and certify it."""
         machine_tol = self.machine_tol(previous, tol)
-        K = self._K = self._gram.combine(weights)
+        self._K = self._gram.combine(weights)
         start = alpha if previous is None else previous.alpha
-        machine = self._machine.solve(K, self._problem, machine_tol, start)
+        state = self._trained(weights, machine_tol, start)
+        if state.certificate.machine_gap > FAILED and start is not None:
+            # Newton steps from the solution at much smaller weights can stall
+            state = min(state, self._trained(weights, machine_tol, None), key=_machine_gap)
+        return state
+
+    def _trained(self, weights: FloatArray, machine_tol: float, start: FloatArray | None) -> State:
+        machine = self._machine.solve(self._K, self._problem, machine_tol, start)
         squares = self._squares(machine.alpha, weights)
         proof = certificate(
             self._problem, self._gram, self._regularizer, machine.alpha, weights, machine.fitted, squares
@@ -152,7 +163,7 @@ class MKLSolver(BaseEstimator):
     def machine_tol(self, previous: State | None, tol: float) -> float:
         """Accuracy of the next machine: a fraction of what is still to close, never coarser than before."""
         if previous is None:
-            return FIRST_MACHINE_TOL
+            return self._first_tol
         left, machine_gap = previous.residual, previous.certificate.machine_gap
         wanted = max(0.3 * left, 0.3 * tol)
         if machine_gap > 0.5 * left:
@@ -197,6 +208,8 @@ class MKLSolver(BaseEstimator):
         norms = self._pilot(problem, gram, regularizer) if norms is None else norms
         weights = self.init(problem, gram, regularizer, norms)
         run = _Run(gram, tol)
+        # a given start is near the optimum: a coarse machine would only blur it
+        self._first_tol = FIRST_MACHINE_TOL if alpha is None else 0.3 * tol
         try:
             self._iterate(run, weights, max_iter, callback, alpha)
         except KeyboardInterrupt:
@@ -268,6 +281,10 @@ class _Run:
 
     def solution(self) -> Solution:
         return Solution(self.best, len(self.history["gap"]), self.converged, self.matrix, self.history)
+
+
+def _machine_gap(state: State) -> float:
+    return state.certificate.machine_gap
 
 
 def check_pair(problem: Problem, regularizer: Regularizer) -> None:

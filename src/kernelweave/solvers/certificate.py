@@ -97,9 +97,10 @@ def dual_value(
 ) -> float:
     """D at alpha, or where Omega*(r) is infinite at the nearest multiple of alpha where it is not.
 
-    -inf when there is none (alpha with a fixed sum cannot shrink) or Omega has no conjugate.
+    -inf when there is none (alpha with a fixed sum cannot shrink), when alpha is not feasible, or
+    when Omega has no conjugate.
     """
-    if not regularizer.convex:
+    if not regularizer.convex or not problem.has_right_sum(alpha):
         return -np.inf
     scale = regularizer.dual_scale(dual_norms)
     if scale == 1.0:

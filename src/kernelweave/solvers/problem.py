@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,10 +39,14 @@ class Problem:
         """The problem of output k alone."""
         return Problem(self.y[:, k : k + 1], self.loss, self.C, self.fit_intercept)
 
+    def part(self, rows: IntArray) -> Problem:
+        """The problem on some samples, at their own costs."""
+        return Problem(self.y[rows], self.loss, self.C[rows], self.fit_intercept)
+
     def subset(self, rows: IntArray) -> Problem:
         """The problem on some samples, each costing more so that the sum of costs stays."""
-        C = self.C[rows]
-        return Problem(self.y[rows], self.loss, C * (self.C.sum() / C.sum()), self.fit_intercept)
+        part = self.part(rows)
+        return replace(part, C=part.C * (self.C.sum() / part.C.sum()))
 
     def spread(self, count: int) -> IntArray:
         """`count` samples whose targets are spread like all targets."""
@@ -60,11 +64,13 @@ class Problem:
         return total + self.loss.alpha_sum * float(intercept.sum())
 
     def dual_loss(self, alpha: FloatArray) -> float:
-        """-sum_i C_i V*(y_i, -alpha_i / C_i), over all outputs; -inf when the sums of alpha are wrong."""
-        off = np.abs(alpha.sum(axis=0) - self.loss.alpha_sum)
-        if self.fit_intercept and (off > 1e-9 * (1.0 + np.abs(alpha).sum(axis=0))).any():
-            return -np.inf
+        """-sum_i C_i V*(y_i, -alpha_i / C_i), over all outputs."""
         return -float((self.C * self.loss.conjugate(self.y, -alpha / self.C)).sum())
+
+    def has_right_sum(self, alpha: FloatArray) -> bool:
+        """Whether sum_i alpha_i = alpha_sum in every column, if there is an intercept."""
+        off = np.abs(alpha.sum(axis=0) - self.loss.alpha_sum)
+        return not self.fit_intercept or bool((off <= 1e-9 * (1.0 + np.abs(alpha).sum(axis=0))).all())
 
     def alpha_of(self, f: FloatArray) -> FloatArray:
         """The dual variables -C V'(y, f) that belong to the predictions f."""
@@ -118,22 +124,18 @@ def _slope(problem: Problem, f: FloatArray, b: float) -> float:
 
 
 def _among_kinks(problem: Problem, f: FloatArray) -> float:
-    """The kink where the slope changes sign, or the middle of the interval where it is zero."""
-    kinks = np.sort(np.concatenate(problem.loss.kinks(problem.y) - f, axis=None))
+    """The kink where the slope changes sign, or the middle of the interval where it is zero.
+
+    At each kink of sample i the slope rises by C_i.
+    """
+    kinks = problem.loss.kinks(problem.y)
+    places = np.concatenate([kink - f for kink in kinks], axis=None)
+    order = np.argsort(places)
+    places, rises = places[order], np.tile(problem.C[:, 0], len(kinks))[order]
+    after = _slope(problem, f, float(places[0]) - 1.0) + np.cumsum(rises)
     rounding = 1e-12 * float(problem.C.sum())
-    return 0.5 * (_first(problem, f, kinks, -rounding) + _first(problem, f, kinks, rounding))
-
-
-def _first(problem: Problem, f: FloatArray, kinks: FloatArray, level: float) -> float:
-    """The first kink after which the slope exceeds `level`."""
-    low, high = 0, len(kinks) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if _slope(problem, f, 0.5 * (kinks[middle] + kinks[middle + 1])) > level:
-            high = middle
-        else:
-            low = middle + 1
-    return float(kinks[low])
+    first, last = np.searchsorted(after, [-rounding, rounding], side="right").clip(max=len(places) - 1)
+    return 0.5 * float(places[first] + places[last])
 
 
 def _by_bisection(problem: Problem, f: FloatArray) -> float:
