@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,14 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
-from .._typing import FloatArray, IntArray
-from ..gram import Dictionary, FoldSource
+from .._typing import FloatArray
 from ..losses import Loss
 from ..regularizers import Regularizer
-from ..solvers.base import Solution
-from ._base import BaseMKL, Setup, Task, all_or_nothing
+from ._base import BaseMKL, Setup, all_or_nothing
+from ._search import FrozenClassifier, FrozenRegressor, Search
 from .classifier import MKLClassifier
-from .path import solve_chain
 from .regressor import MKLRegressor
 
 
@@ -117,7 +114,7 @@ class BaseMKLCV(BaseEstimator):
         where[used] = np.arange(len(used))
         kept = [[where[part][where[part] >= 0] for part in split] for split in splits]
         scorer, targets = check_scoring(self, self.scoring), targets[used]
-        search = _Search(template, setup, chains, matrices, whole.names, self.normalize)
+        search = Search(template, setup, chains, matrices, whole.names, self.normalize)
         # the first fold guides the others: their solutions are near its own
         first = search.fold(kept[0][0], kept[0][1], None)
         rest = Parallel(n_jobs=self.n_jobs, prefer="threads")(
@@ -176,104 +173,6 @@ class BaseMKLCV(BaseEstimator):
     def dual_gap_(self) -> float:
         """Relative duality gap of the best estimator."""
         return self.best_estimator_.dual_gap_
-
-
-class _Fold(NamedTuple):
-    """Held-out decision values (n_test, n_functions) of every point, and norms to guide other folds."""
-
-    values: list[FloatArray]
-    norms: list[list[list[FloatArray]]]  # chain, task, point
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Everything a fold needs: the problems, the grid, and the matrices of all samples."""
-
-    template: BaseMKL
-    setup: Setup
-    chains: list[list[BaseMKL]]
-    matrices: list[FloatArray]
-    names: list[str]
-    normalize: str | None
-
-    def fold(self, train: IntArray, test: IntArray, guides: Any) -> _Fold:
-        """Solve the grid on `train` and evaluate it on `test`."""
-        weight = self.setup.weight[self.setup.weight > 0]
-        source = FoldSource(self.matrices, self.names, train)
-        dictionary = Dictionary(source, self.normalize, weight[train], check=False)
-        tasks = [_task_on(task, train) for task in self.setup.tasks]
-        solved = [
-            [
-                solve_chain(dictionary, task, chain, self.template.C, guides and guides[c][t])
-                for t, task in enumerate(tasks)
-            ]
-            for c, chain in enumerate(self.chains)
-        ]
-        norms = [
-            [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
-            for lines in solved
-        ]
-        points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return _Fold(_held_out(dictionary, tasks, points, test), norms)
-
-
-def _task_on(task: Task, train: IntArray) -> Task:
-    """A task restricted to the training rows of a fold."""
-    if task.rows is None:
-        return Task(task.title, task.problem.part(train))
-    where = np.full(int(max(task.rows.max(), train.max())) + 1, -1)
-    where[task.rows] = np.arange(len(task.rows))
-    inside = np.flatnonzero(where[train] >= 0)
-    return Task(task.title, task.problem.part(where[train][inside]), inside)
-
-
-def _held_out(
-    dictionary: Dictionary, tasks: list[Task], points: list[tuple[Solution, ...]], test: IntArray
-) -> list[FloatArray]:
-    """Decision values on the test rows, one array (n_test, n_functions) a point."""
-    states = [found.state for point in points for found in point]
-    rows = [slice(None) if task.rows is None else task.rows for task in tasks] * len(points)
-    alphas = []
-    for state, part in zip(states, rows, strict=True):
-        alpha = np.zeros((dictionary.gram.n_samples, state.alpha.shape[1]))
-        alpha[part] = state.alpha
-        alphas.append(alpha)
-    weights = dictionary.all_weights(np.array([state.weights for state in states]))
-    weights = np.repeat(weights, [alpha.shape[1] for alpha in alphas], axis=0)
-    values = dictionary.expansion(weights, np.hstack(alphas))(test)
-    values = values + np.concatenate([state.certificate.intercept for state in states])
-    return np.split(values, len(points), axis=1)
-
-
-class _FrozenClassifier(ClassifierMixin, BaseEstimator):
-    """Answers with decision values of a fold, for scorers."""
-
-    def __init__(self, classes_: Any, values: Any) -> None:
-        self.classes_ = classes_
-        self.values = values
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def decision_function(self, X: Any) -> FloatArray:
-        return self.values
-
-    def predict(self, X: Any) -> Any:
-        best = (self.values > 0).astype(int) if self.values.ndim == 1 else self.values.argmax(axis=1)
-        return self.classes_[best]
-
-
-class _FrozenRegressor(RegressorMixin, BaseEstimator):
-    """Answers with predictions of a fold, for scorers."""
-
-    def __init__(self, values: Any) -> None:
-        self.values = values
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: Any) -> FloatArray:
-        return self.values
 
 
 def _has_probability(search: Any) -> bool:
@@ -375,7 +274,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
 
     def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
         assert isinstance(template, MKLClassifier)
-        return _FrozenClassifier(template.classes_, template._class_values(values))
+        return FrozenClassifier(template.classes_, template._class_values(values))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the best estimator."""
@@ -468,4 +367,4 @@ dual_gap_, n_features_in_
 
     def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
         assert isinstance(template, MKLRegressor)
-        return _FrozenRegressor(values[:, 0] if template._flat else values)
+        return FrozenRegressor(values[:, 0] if template._flat else values)

@@ -3,15 +3,8 @@
 from .._registry import Registry
 from .base import Gram
 from .dense import DenseGram
-from .dictionary import (
-    Dictionary,
-    Expansion,
-    FeatureSource,
-    FoldSource,
-    KernelSource,
-    StackSource,
-    parse_memory,
-)
+from .dictionary import Dictionary, Expansion, parse_memory
+from .sources import FeatureSource, FoldSource, KernelSource, StackSource
 from .stack import KernelStack
 
 GRAMS = Registry("gram", (DenseGram,))

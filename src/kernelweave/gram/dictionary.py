@@ -3,179 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
-from sklearn.utils import _safe_indexing
 
 from .._typing import FloatArray, IntArray
-from ..kernels import Kernel, Normalization, check_gram, resolve_normalization
+from ..kernels import Normalization, check_gram, resolve_normalization
 from .dense import DenseGram
-from .stack import KernelStack
+from .sources import KernelSource
 
 #: work spent on testing whether given matrices are positive semidefinite, for all kernels together
 PSD_FLOPS = 1e8
-
-
-class KernelSource(ABC):
-    """Where kernel values come from: kernels applied to data, or matrices given by the user."""
-
-    names: list[str]
-    n_samples: int
-
-    @abstractmethod
-    def train(self, m: int) -> FloatArray:
-        """Gram matrix of kernel m on the training samples."""
-
-    @abstractmethod
-    def restrict(self, support: IntArray) -> None:
-        """Forget the training samples outside `support`: prediction needs no others."""
-
-    @abstractmethod
-    def rows(self, X: Any, part: slice) -> Any:
-        """Some rows of new data."""
-
-    @abstractmethod
-    def cross(self, m: int, X: Any) -> FloatArray:
-        """Values of kernel m between new samples and the remaining training samples."""
-
-    @abstractmethod
-    def diag(self, m: int, X: Any) -> FloatArray:
-        """Values k(x, x) of kernel m on new samples."""
-
-
-class FeatureSource(KernelSource):
-    """Kernels evaluated on data.
-
-    Parameters
-    ----------
-    kernels : sequence of (name, Kernel)
-        Unfitted; they are fitted on `X` here.
-    X : array-like, sparse matrix or DataFrame of shape (n, n_features)
-    sample_weight : ndarray of shape (n,), optional
-    values : ndarray or sparse matrix, optional
-        The content of a DataFrame `X`, taken once for all kernels.
-    """
-
-    def __init__(
-        self,
-        kernels: Sequence[tuple[str, Kernel]],
-        X: Any,
-        sample_weight: FloatArray | None = None,
-        values: Any = None,
-    ) -> None:
-        self.names = [name for name, _ in kernels]
-        self.kernels = [kernel.fit(X, sample_weight=sample_weight) for _, kernel in kernels]
-        self.n_samples = X.shape[0]
-        self.X = X if values is None else values
-
-    def train(self, m: int) -> FloatArray:
-        return self.kernels[m](self.X)
-
-    def restrict(self, support: IntArray) -> None:
-        self.X = _safe_indexing(self.X, support)
-
-    def rows(self, X: Any, part: slice) -> Any:
-        return _safe_indexing(X, part)
-
-    def cross(self, m: int, X: Any) -> FloatArray:
-        return self.kernels[m](X, self.X)
-
-    def diag(self, m: int, X: Any) -> FloatArray:
-        return self.kernels[m].diag(X)
-
-
-class StackSource(KernelSource):
-    """Matrices given by the user, new ones at prediction.
-
-    Parameters
-    ----------
-    stack : KernelStack of shape (n, n, M)
-    columns : ndarray of shape (n,), optional
-        Where these samples stand in the columns of new matrices; in order by default.
-    """
-
-    def __init__(self, stack: KernelStack, columns: IntArray | None = None) -> None:
-        n_rows, n_columns, n_kernels = stack.shape
-        if n_rows != n_columns:
-            raise ValueError(
-                f"precomputed training kernels must be square, got {stack.shape}; "
-                "the shape is (n_samples, n_samples, n_kernels)."
-            )
-        self.names = stack.names or [f"kernel {m}" for m in range(n_kernels)]
-        self.n_samples = n_rows
-        self.support: IntArray = np.arange(n_rows) if columns is None else np.asarray(columns)
-        self._stack: KernelStack | None = stack
-
-    def train(self, m: int) -> FloatArray:
-        assert self._stack is not None
-        return self._stack.matrix(m)
-
-    def restrict(self, support: IntArray) -> None:
-        self.support = self.support[support]
-        self._stack = None
-
-    def rows(self, X: KernelStack, part: slice) -> KernelStack:
-        return X[part]
-
-    def cross(self, m: int, X: KernelStack) -> FloatArray:
-        K = X[:, self.support].matrix(m)
-        if not np.isfinite(K).all():
-            raise ValueError(
-                f"X: test kernel {self.names[m]!r} has NaN or infinite entries; fill them, or leave "
-                "those samples out."
-            )
-        return K
-
-    def diag(self, m: int, X: KernelStack) -> FloatArray:
-        raise ValueError(
-            "normalize='spherical' needs k(x, x) of new samples, which precomputed test matrices do not "
-            "hold: normalise the matrices beforehand and pass normalize=None, or use Precomputed kernels "
-            "by sample index."
-        )
-
-
-class FoldSource(KernelSource):
-    """Matrices on all samples of a cross-validation, of which a fold trains on some.
-
-    New data are row numbers of the matrices.
-
-    Parameters
-    ----------
-    matrices : sequence of ndarray of shape (n, n)
-    names : list of str
-    rows : ndarray of int
-        The training samples.
-    """
-
-    def __init__(self, matrices: Sequence[FloatArray], names: list[str], rows: IntArray) -> None:
-        self.matrices, self.names = list(matrices), names
-        self.support, self.n_samples = np.asarray(rows), len(rows)
-
-    def train(self, m: int) -> FloatArray:
-        return take_square(self.matrices[m], self.support)
-
-    def restrict(self, support: IntArray) -> None:
-        self.support = self.support[support]
-
-    def rows(self, X: IntArray, part: slice) -> IntArray:
-        return X[part]
-
-    def cross(self, m: int, X: IntArray) -> FloatArray:
-        return np.asarray(self.matrices[m][np.ix_(X, self.support)])
-
-    def diag(self, m: int, X: IntArray) -> FloatArray:
-        return np.asarray(self.matrices[m][X, X])
-
-
-def take_square(K: FloatArray, rows: IntArray) -> FloatArray:
-    """K on some samples, both axes."""
-    from ._dense_loops import take_square as compiled
-
-    return np.asarray(compiled(K, rows) if K.flags.c_contiguous else K[np.ix_(rows, rows)])
 
 
 class Dictionary:

@@ -73,12 +73,11 @@ def peak(F: Concave, start: FloatArray) -> Peak:
     u = np.log(start)
     scales = float(logsumexp(u)) + np.array([LOW, HIGH])
     u, value, _ = _psi(F, u, scales)
-    for _ in range(10):
-        u, value = climb(F, u, scales)
+    for attempt in range(10):
         swept, gained = sweep(F, u, value)
-        if not gained > 1e-11 * abs(value):
+        if attempt > 0 and not gained > 1e-11 * abs(value):
             break
-        u = swept
+        u, value = climb(F, swept, scales)
     return Peak(value, np.exp(u))
 
 

@@ -1,0 +1,113 @@
+"""The work of a cross-validated search: solve a grid on one fold, and score what it predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from .._typing import FloatArray, IntArray
+from ..gram import Dictionary, FoldSource
+from ..solvers.base import Solution
+from ._base import BaseMKL, Setup, Task
+from .path import solve_chain
+
+
+class Fold(NamedTuple):
+    """Held-out decision values (n_test, n_functions) of every point, and norms to guide other folds."""
+
+    values: list[FloatArray]
+    norms: list[list[list[FloatArray]]]  # chain, task, point
+
+
+@dataclass(frozen=True)
+class Search:
+    """Everything a fold needs: the problems, the grid, and the matrices of all samples."""
+
+    template: BaseMKL
+    setup: Setup
+    chains: list[list[BaseMKL]]
+    matrices: list[FloatArray]
+    names: list[str]
+    normalize: str | None
+
+    def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
+        """Solve the grid on `train` and evaluate it on `test`."""
+        weight = self.setup.weight[self.setup.weight > 0]
+        source = FoldSource(self.matrices, self.names, train)
+        dictionary = Dictionary(source, self.normalize, weight[train], check=False)
+        tasks = [_task_on(task, train) for task in self.setup.tasks]
+        solved = [
+            [
+                solve_chain(dictionary, task, chain, self.template.C, guides and guides[c][t])
+                for t, task in enumerate(tasks)
+            ]
+            for c, chain in enumerate(self.chains)
+        ]
+        norms = [
+            [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
+            for lines in solved
+        ]
+        points = [point for lines in solved for point in zip(*lines, strict=True)]
+        return Fold(_held_out(dictionary, tasks, points, test), norms)
+
+
+def _task_on(task: Task, train: IntArray) -> Task:
+    """A task restricted to the training rows of a fold."""
+    if task.rows is None:
+        return Task(task.title, task.problem.part(train))
+    where = np.full(int(max(task.rows.max(), train.max())) + 1, -1)
+    where[task.rows] = np.arange(len(task.rows))
+    inside = np.flatnonzero(where[train] >= 0)
+    return Task(task.title, task.problem.part(where[train][inside]), inside)
+
+
+def _held_out(
+    dictionary: Dictionary, tasks: list[Task], points: list[tuple[Solution, ...]], test: IntArray
+) -> list[FloatArray]:
+    """Decision values on the test rows, one array (n_test, n_functions) a point."""
+    states = [found.state for point in points for found in point]
+    rows = [slice(None) if task.rows is None else task.rows for task in tasks] * len(points)
+    alphas = []
+    for state, part in zip(states, rows, strict=True):
+        alpha = np.zeros((dictionary.gram.n_samples, state.alpha.shape[1]))
+        alpha[part] = state.alpha
+        alphas.append(alpha)
+    weights = dictionary.all_weights(np.array([state.weights for state in states]))
+    weights = np.repeat(weights, [alpha.shape[1] for alpha in alphas], axis=0)
+    values = dictionary.expansion(weights, np.hstack(alphas))(test)
+    values = values + np.concatenate([state.certificate.intercept for state in states])
+    return np.split(values, len(points), axis=1)
+
+
+class FrozenClassifier(ClassifierMixin, BaseEstimator):
+    """Answers with decision values of a fold, for scorers."""
+
+    def __init__(self, classes_: Any, values: Any) -> None:
+        self.classes_ = classes_
+        self.values = values
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Any) -> FloatArray:
+        return self.values
+
+    def predict(self, X: Any) -> Any:
+        best = (self.values > 0).astype(int) if self.values.ndim == 1 else self.values.argmax(axis=1)
+        return self.classes_[best]
+
+
+class FrozenRegressor(RegressorMixin, BaseEstimator):
+    """Answers with predictions of a fold, for scorers."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> FloatArray:
+        return self.values

@@ -1,0 +1,325 @@
+"""The correspondence of weight regularisers h(d) and block norms g(x), and regularisers of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from .._typing import FloatArray
+from ._ascent import Concave, Function, Gradient, Peak, differences, peak
+from .base import Regularizer
+
+SMALLEST = 1e-8  # norms below this share of the largest get its weight, so that a kernel can return
+FAR = 1e12  # where functions are looked at for their growth
+SLACK = 1e-9  # excess over a bound that counts as rounding
+
+
+class BlockNormOf:
+    """g(x) = 1/2 inf_{d>0} (sum_m x_m / d_m + h(d)), found numerically; see `block_norm_of`."""
+
+    def __init__(self, h: Function, gradient: Gradient | None = None, basis: Any = None) -> None:
+        self.h = h
+        self.h_gradient = gradient if gradient is not None else getattr(h, "gradient", None)
+        self.basis = None if basis is None else np.asarray(basis, dtype=np.float64)
+
+    def __call__(self, x: FloatArray) -> float:
+        """g(x)."""
+        d, live = self.weights(x), np.asarray(x) > 0
+        value = 0.5 * float((np.asarray(x)[live] / d[live]).sum()) + 0.5 * float(self.h(d))
+        return value if live.any() else 0.5 * float(self.h(np.zeros(len(d))))
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        """dg/dx_m = 1 / (2 d_m)."""
+        return np.asarray(0.5 / self.weights(x))
+
+    def weights(self, x: FloatArray) -> FloatArray:
+        """The minimising d; x_m = 0 is taken as the smallest that still counts."""
+        x = np.asarray(x, dtype=np.float64)
+        top = float(x.max(initial=0.0))
+        x = np.maximum(x, SMALLEST**2 * top) if top > 0.0 else np.ones_like(x)
+        T = np.eye(len(x)) if self.basis is None else self.basis
+
+        def value(z: FloatArray) -> float:
+            d = T @ z
+            return -float((x / d).sum()) - float(self.h(d))
+
+        def slope(z: FloatArray) -> FloatArray:
+            d = T @ z
+            assert self.h_gradient is not None
+            return np.asarray(T.T @ (x / d**2 - self.h_gradient(d)))
+
+        edge = getattr(self.h, "edge", None) if self.basis is None else None
+        start = np.sqrt(x) if self.basis is None else np.ones(T.shape[1])
+        found = peak(Concave(value, slope if self.h_gradient is not None else None, edge), start)
+        return np.asarray(T @ found.point)
+
+
+class PriceOf:
+    """h(d) = sup_{x>=0} (2 g(x) - sum_m x_m / d_m), found numerically; see `price_of`."""
+
+    def __init__(self, g: Function, gradient: Gradient | None = None) -> None:
+        self.g = g
+        self.g_gradient = gradient if gradient is not None else getattr(g, "gradient", None)
+
+    def __call__(self, d: FloatArray) -> float:
+        """h(d)."""
+        d = np.asarray(d, dtype=np.float64)
+        live = d > 0
+        if not live.any():
+            return 0.0
+        d = np.where(live, d, SMALLEST * d[live].min())
+        if self.edge(d)[0] < -SLACK:
+            return np.inf
+        return max(self._peak(d).value, 0.0)
+
+    def gradient(self, d: FloatArray) -> FloatArray:
+        """dh/dd_m = x_m / d_m^2 at the maximising x."""
+        found = self._peak(np.asarray(d, dtype=np.float64))
+        return np.asarray(found.point / d**2 if found.value > 0 else np.zeros(len(d)))
+
+    def edge(self, d: FloatArray) -> tuple[float, FloatArray]:
+        """log of the largest t at which h(t d) is finite, and its derivative in log d.
+
+        The smallest of  sum_m x_m / d_m / (2 g(x))  over directions x, at infinity.
+        """
+        far = FAR * float(d.max())
+
+        def value(x: FloatArray) -> float:
+            g = self.g(far / x.sum() * x)
+            return float(np.log(2.0 * g) - np.log((far / x.sum() * x / d).sum())) if g > 0 else -np.inf
+
+        best = rays(value, d)
+        share = best.point / d
+        return -best.value, share / share.sum()
+
+    def _peak(self, d: FloatArray) -> Peak:
+        def slope(x: FloatArray) -> FloatArray:
+            assert self.g_gradient is not None
+            return 2.0 * self.g_gradient(x) - 1.0 / d
+
+        gradient = slope if self.g_gradient is not None else None
+        return peak(Concave(lambda x: 2.0 * self.g(x) - float((x / d).sum()), gradient), d**2)
+
+
+def rays(value: Function, start: FloatArray) -> Peak:
+    """The largest value of a function of directions: the same at x and t x."""
+    corners = start * (np.eye(len(start)) + 1e-12)
+    first = max([start, *corners], key=value)
+    # a cost on the length keeps the search from drifting
+    found = peak(Concave(lambda x: value(x) - float((logsumexp(np.log(x))) ** 2)), first / first.sum())
+    return Peak(value(found.point), found.point)
+
+
+def block_norm_of(
+    h: Regularizer | Function, gradient: Gradient | None = None, basis: Any = None
+) -> Callable[[FloatArray], float]:
+    """The block norm g(x), x_m = ||f_m||^2, that belongs to the price h(d) of kernel weights.
+
+        g(x) = 1/2 inf_{d>0} (sum_m x_m / d_m + h(d))
+
+    so that learning with g is learning with h, the weights eliminated: d_m = 1 / (2 dg/dx_m).
+    Tomioka & Suzuki (2010), Theorem 1. Closed form for a `Regularizer`; for a function of one's
+    own by quasi-Newton steps on log d.
+
+    Parameters
+    ----------
+    h : Regularizer or callable
+        Convex, zero at zero, not decreasing. It may be +inf outside a convex domain (a constraint)
+        that holds a part of every ray d > 0. Kinks that belong to single weights (d_m <= 1) are
+        found exactly; others cost accuracy.
+    gradient : callable, optional
+        dh/dd; by default `h.gradient`, else differences.
+    basis : array-like of shape (M, K), optional
+        For weights confined to a cone, d = basis @ z with z > 0 (ordered weights: a triangle of
+        ones); h then has to be finite on the cone.
+
+    Returns
+    -------
+    callable
+        g; when it is numerical, with the methods ``gradient(x)`` and ``weights(x)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> g = block_norm_of(lambda d: d.sum())
+    >>> round(g(np.array([9.0, 4.0])), 6)  # the block 1-norm
+    5.0
+    """
+    if isinstance(h, Regularizer):
+        rule = h
+        return lambda x: rule.penalty(np.sqrt(x))
+    return BlockNormOf(h, gradient, basis)
+
+
+def price_of(g: Regularizer | Function, gradient: Gradient | None = None) -> Callable[[FloatArray], float]:
+    """The price h(d) of kernel weights that belongs to the block norm g(x), x_m = ||f_m||^2.
+
+        h(d) = sup_{x>=0} (2 g(x) - sum_m x_m / d_m)
+
+    that is -2 g*(1 / (2 d)) with the concave conjugate g*. Tomioka & Suzuki (2010), Theorem 7.
+    Closed form for a `Regularizer`, else numerical.
+
+    Parameters
+    ----------
+    g : Regularizer or callable
+        Concave, zero at zero, not decreasing, finite.
+    gradient : callable, optional
+        dg/dx; by default `g.gradient`, else differences.
+
+    Returns
+    -------
+    callable
+        h; +inf where the supremum is, as far as g at 1e12 shows. When it is numerical, with the
+        method ``gradient(d)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> h = price_of(lambda x: np.sqrt(x).sum())
+    >>> round(h(np.array([0.5, 2.0])), 6)
+    2.5
+    """
+    return g.price if isinstance(g, Regularizer) else PriceOf(g, gradient)
+
+
+class FromPrice(Regularizer):
+    """A regulariser from one's own price of the weights, h(d).
+
+        penalty    min_d 1/2 sum_m n_m^2 / d_m + 1/2 h(d)
+        weights    the minimising d
+        conjugate  max_d 1/2 sum_m d_m r_m^2 - 1/2 h(d)
+
+    all found numerically: for tens of kernels, and fits slower than with the regularisers of the
+    library. Tomioka & Suzuki (2010), Theorem 1.
+
+    Parameters
+    ----------
+    price : callable
+        h, as `block_norm_of` takes it: convex, zero at zero, not decreasing, +inf outside a
+        convex domain. A plain function (not a lambda) can be pickled.
+    gradient : callable, optional
+        dh/dd, where h is finite.
+    basis : array-like of shape (M, K), optional
+        For weights confined to a cone, d = basis @ z, z > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rule = FromPrice(lambda d: (d**2).sum() / 2)  # LpNorm(p=2, form="penalty")
+    >>> rule.weights(np.array([8.0, 1.0])).round(4)
+    array([4., 1.])
+    """
+
+    name = "from_price"
+
+    def __init__(self, price: Function, gradient: Gradient | None = None, basis: Any = None) -> None:
+        self.price = price  # type: ignore[method-assign, assignment]
+        self.gradient = gradient
+        self.basis = basis
+
+    def penalty(self, norms: FloatArray) -> float:
+        return self._block_norm()(norms**2)
+
+    def weights(self, norms: FloatArray) -> FloatArray:
+        return self._block_norm().weights(norms**2)
+
+    def conjugate(self, dual_norms: FloatArray) -> float:
+        T = np.eye(len(dual_norms)) if self.basis is None else np.asarray(self.basis, dtype=np.float64)
+        s = T.T @ dual_norms**2
+        F = Concave(lambda z: float(s @ z) - float(self.price(T @ z)), self._slope(s, T))
+        return 0.5 * max(peak(F, np.ones(len(s))).value, 0.0)
+
+    def dual_scale(self, dual_norms: FloatArray) -> float:
+        T = np.eye(len(dual_norms)) if self.basis is None else np.asarray(self.basis, dtype=np.float64)
+        return growth(lambda z: self.price(T @ z), T.T @ dual_norms**2) ** -0.5
+
+    def _slope(self, s: FloatArray, T: FloatArray) -> Gradient | None:
+        gradient = self.gradient
+        return None if gradient is None else lambda z: s - T.T @ gradient(T @ z)
+
+    def _block_norm(self) -> BlockNormOf:
+        return BlockNormOf(self.price, self.gradient, self.basis)
+
+
+class FromBlockNorm(Regularizer):
+    """A regulariser from one's own block norm, g(x) with x_m = ||f_m||^2.
+
+        penalty    g(n^2)
+        weights    d_m = 1 / (2 dg/dx_m)
+        conjugate  max_n sum_m n_m r_m - g(n^2)
+        price      h(d) = sup_x 2 g(x) - sum_m x_m / d_m
+
+    the last two found numerically, and the weights too without a `gradient`. Tomioka & Suzuki
+    (2010), Theorems 1 and 7.
+
+    Parameters
+    ----------
+    block_norm : callable
+        g: concave, zero at zero, not decreasing.
+    gradient : callable, optional
+        dg/dx; +inf is allowed where x_m = 0.
+    convex : bool, default=True
+        Whether g(n^2) is convex in n; then fits are certified. If not, as for logarithms, they
+        are those of the concave terms (`SMKL`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rule = FromBlockNorm(lambda x: np.sqrt(x).sum())  # the block 1-norm
+    >>> rule.weights(np.array([3.0, 1.0])).round(6)
+    array([3., 1.])
+    """
+
+    name = "from_block_norm"
+
+    def __init__(self, block_norm: Function, gradient: Gradient | None = None, convex: bool = True) -> None:
+        self.block_norm = block_norm
+        self.gradient = gradient
+        self.convex = convex
+
+    def price(self, weights: FloatArray) -> float:
+        return PriceOf(self.block_norm, self.gradient)(weights)
+
+    def penalty(self, norms: FloatArray) -> float:
+        return float(self.block_norm(norms**2))
+
+    def weights(self, norms: FloatArray) -> FloatArray:
+        top = float(norms.max(initial=0.0))
+        floor = SMALLEST * top if self.convex else 0.0
+        x = np.maximum(norms, max(floor, 1e-100)) ** 2 if top > 0.0 else np.ones_like(norms)
+        return np.asarray(0.5 / np.maximum(self._slopes(x), 1e-300))
+
+    def _slopes(self, x: FloatArray) -> FloatArray:
+        if self.gradient is not None:
+            return np.asarray(self.gradient(x), dtype=np.float64)
+        return differences(lambda u: float(self.block_norm(np.exp(u))), np.log(x)) / x
+
+    def conjugate(self, dual_norms: FloatArray) -> float:
+        gradient = self.gradient
+
+        def slope(n: FloatArray) -> FloatArray:
+            assert gradient is not None
+            return np.asarray(dual_norms - 2.0 * n * gradient(n**2))
+
+        F = Concave(
+            lambda n: float(dual_norms @ n) - self.penalty(n), slope if gradient is not None else None
+        )
+        return max(peak(F, np.ones(len(dual_norms))).value, 0.0)
+
+    def dual_scale(self, dual_norms: FloatArray) -> float:
+        return 1.0 / growth(self.penalty, dual_norms)
+
+
+def growth(f: Function, slopes: FloatArray) -> float:
+    """max(1, sup of slopes'z / f(z) at infinity): more than 1 where slopes'z - f(z) is unbounded."""
+
+    def ratio(z: FloatArray) -> float:
+        far = FAR / z.sum() * z
+        return float(np.log(max(slopes @ far, 1e-300)) - np.log(max(f(far), 1e-300)))
+
+    if not slopes.any() or not np.isfinite(f(np.full(len(slopes), FAR))):
+        return 1.0
+    return float(max(1.0, np.exp(rays(ratio, np.ones(len(slopes))).value)))
