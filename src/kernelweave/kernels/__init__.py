@@ -14,6 +14,16 @@ from .laplacian import Laplacian
 from .linear import Linear
 from .matern import Matern
 from .normalize import NORMALIZATIONS, Normalization, resolve_normalization
+from .parametric import (
+    AutogradKernel,
+    ExpSum,
+    GroupProductRBF,
+    ParametricKernel,
+    PowerSum,
+    ProductOf,
+    ProductRBF,
+    WeightedSum,
+)
 from .polynomial import Polynomial
 from .precomputed import Precomputed, check_gram
 from .rbf import RBF
@@ -28,26 +38,34 @@ __all__ = [
     "KERNELS",
     "NORMALIZATIONS",
     "RBF",
+    "AutogradKernel",
     "Chi2",
     "Constant",
+    "ExpSum",
     "Family",
     "FunctionKernel",
     "GPKernel",
+    "GroupProductRBF",
     "HistogramIntersection",
     "Kernel",
     "Laplacian",
     "Linear",
     "Matern",
     "Normalization",
+    "ParametricKernel",
     "Polynomial",
+    "PowerSum",
     "Precomputed",
     "Product",
+    "ProductOf",
+    "ProductRBF",
     "Scaled",
     "Spectrum",
     "Sum",
     "Tanimoto",
     "TaskKernel",
     "WeightedDegree",
+    "WeightedSum",
     "as_kernel",
     "auto",
     "bands",

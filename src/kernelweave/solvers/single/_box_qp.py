@@ -39,21 +39,20 @@ class BoxQP:
         diagonal = self.K.diagonal().copy()
         return int(run(self.K, diagonal, self.lower, self.upper, self.kink, a, G, eps, max_iter))
 
-    def finish(self, a: FloatArray) -> FloatArray | None:
-        """The exact solution if it has the same free entries as `a`, else None.
+    def minimum_over(self, free: IntArray, a: FloatArray) -> FloatArray:
+        """Values of the free entries at the minimum with the others held.
 
-        With the others held, the free entries solve K a + b = linear - kink sign(a).
+        They solve K a + b = linear - kink sign(a); an entry at zero takes the side it gains on.
         """
-        free = np.flatnonzero((a > self.lower) & (a < self.upper) & ((a != 0.0) | (self.kink == 0.0)))
-        exact = a.copy()
-        if len(free):
-            exact[free] = 0.0
-            right = (self.linear - self.kink * np.sign(a) - self.K @ exact)[free]
-            exact[free] = self._solve(free, right, float(a[free].sum()))
-        stays = (exact >= self.lower) & (exact <= self.upper) & ((self.kink == 0.0) | (exact * a >= 0.0))
-        slack = 1e-9 * max(1.0, float(np.abs(self.linear).max()))
-        summed = not self.tied or abs(float((exact - a).sum())) <= 1e-12 * (1.0 + float(np.abs(a).sum()))
-        return exact if stays.all() and summed and self.violation(exact) <= slack else None
+        held = a.copy()
+        held[free] = 0.0
+        slope = self.kink * np.where(a[free] != 0.0, np.sign(a[free]), self._side(free, a))
+        right = (self.linear - self.K @ held)[free] - slope
+        return self._solve(free, right, float(a[free].sum()))
+
+    def _side(self, free: IntArray, a: FloatArray) -> FloatArray:
+        rise, fall = self.gains(a)
+        return np.where(rise[free] >= fall[free], 1.0, -1.0)
 
     def _solve(self, free: IntArray, right: FloatArray, total: float) -> FloatArray:
         """(K + a little) x + b = right, sum(x) = total when tied; refined against K itself."""
@@ -69,10 +68,9 @@ class BoxQP:
             x = x + solve(right - A @ x, total - float(x.sum()))
         return x
 
-    def violation(self, a: FloatArray) -> float:
-        """How much a pair of entries (or one, if not tied) gains to first order by moving."""
+    def gains(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """First-order gain of moving each entry up, and down; -inf where a bound forbids it."""
         G = self.K @ a - self.linear
-        rise = -(G + np.where(a >= 0.0, self.kink, -self.kink))[a < self.upper]
-        fall = (G + np.where(a > 0.0, self.kink, -self.kink))[a > self.lower]
-        gains = rise.max(initial=-np.inf), fall.max(initial=-np.inf)
-        return float(sum(gains) if self.tied else max(gains))
+        rise = np.where(a < self.upper, -(G + np.where(a >= 0.0, self.kink, -self.kink)), -np.inf)
+        fall = np.where(a > self.lower, G + np.where(a > 0.0, self.kink, -self.kink), -np.inf)
+        return rise, fall

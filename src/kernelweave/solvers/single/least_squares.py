@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from ..._typing import FloatArray
 from ..problem import Problem
@@ -46,4 +46,4 @@ def solve_symmetric(A: FloatArray, B: FloatArray) -> FloatArray:
     try:
         return cho_solve(cho_factor(A, lower=True, check_finite=False), B, check_finite=False)
     except LinAlgError:
-        return solve(A, B, assume_a="sym", check_finite=False)
+        return lapack.dsysv(A, B, lower=True)[2]

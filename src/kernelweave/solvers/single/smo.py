@@ -6,19 +6,21 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ..problem import Problem
+from ._active_set import ActiveSet
 from ._box_qp import BoxQP
 from .base import Machine, SingleSolver, machine_gap
 
-# small machines are solved exactly, so that the order of samples plays no part, if it takes few steps
-EXACT_SAMPLES, EXACT_STEPS = 256, 100
+# small machines are solved exactly, so that the order of samples plays no part: so many samples, steps
+# of two variables for each sample before the free samples are guessed, and rounds to correct the guess
+EXACT_SAMPLES, EXACT_STEPS, EXACT_ROUNDS = 256, 100, 300
 
 
 class SMO(SingleSolver):
     """Decomposition with second-order working sets of two, warm-started.
 
     For losses whose dual is linear (with a kink at zero) on a box. Works on signed alpha, so
-    regression needs no doubled variables. Small problems are finished exactly, by the linear
-    system of their free samples. Fan, Chen & Lin (2005), working set selection 3.
+    regression needs no doubled variables. Small problems are finished exactly, by an active-set
+    method on their free samples. Fan, Chen & Lin (2005), working set selection 3.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ class SMO(SingleSolver):
         while True:
             steps = qp.descend(a, G, eps, min(budget, self.max_iter - n_iter))
             n_iter += steps
-            exact = qp.finish(a) if small else None
+            exact = ActiveSet(qp, a).run(EXACT_ROUNDS) if small else None
             machine = Machine(a[:, None], (G + qp.linear)[:, None], n_iter)
             if exact is not None:
                 machine = Machine(exact[:, None], (K @ exact)[:, None], n_iter)

@@ -1,0 +1,27 @@
+"""Generalized multiple kernel learning: gradient descent in the parameters of one kernel."""
+
+from .check import check_gradient
+from .constraints import Box, Projection, resolve_constraint
+from .objective import Objective, Point
+from .penalties import L1, L2, PENALTIES, FunctionPenalty, LogDet, Penalty, PenaltySum, PowerNorm
+from .solver import METHODS, KernelGradient, KernelSolution
+
+__all__ = [
+    "L1",
+    "L2",
+    "METHODS",
+    "PENALTIES",
+    "Box",
+    "FunctionPenalty",
+    "KernelGradient",
+    "KernelSolution",
+    "LogDet",
+    "Objective",
+    "Penalty",
+    "PenaltySum",
+    "Point",
+    "PowerNorm",
+    "Projection",
+    "check_gradient",
+    "resolve_constraint",
+]

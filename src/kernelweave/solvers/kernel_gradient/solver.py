@@ -1,0 +1,253 @@
+"""Generalized multiple kernel learning: gradient descent in the parameters of the kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ..._typing import BoolArray, FloatArray
+from ...kernels.parametric import ParametricKernel
+from ..problem import Problem
+from .check import check_problem
+from .constraints import resolve_constraint
+from .lbfgsb import lbfgsb
+from .objective import FINEST_ACCURACY, FIRST_ACCURACY, Objective, Point
+from .penalties import PENALTIES, Penalty
+from .projected_gradient import projected_gradient
+from .spectral import spectral_gradient
+
+METHODS = {"lbfgsb": lbfgsb, "spectral": spectral_gradient, "projected": projected_gradient}
+
+#: called as report(iteration, run) after every accepted step; a true answer stops the run
+Report = Callable[[int, Any], Any]
+
+
+@dataclass(frozen=True)
+class KernelSolution:
+    """What a run ends with.
+
+    Attributes
+    ----------
+    d : ndarray of shape (n_parameters,)
+    alpha, fitted : ndarray of shape (n, c)
+        Dual variables and K_d alpha.
+    intercept : ndarray of shape (c,)
+    objective : float
+        T(d).
+    stationarity : float
+        Projected-gradient residual, relative to |T|.
+    n_iter, n_machines : int
+    converged : bool
+    history : dict of lists
+        "objective", "stationarity", "n_active", "n_machines" of every accepted iterate.
+    """
+
+    d: FloatArray
+    alpha: FloatArray
+    fitted: FloatArray
+    intercept: FloatArray
+    objective: float
+    stationarity: float
+    n_iter: int
+    n_machines: int
+    converged: bool
+    history: dict[str, list[float]]
+
+
+class KernelGradient(BaseEstimator):
+    """Minimises T(d) = min_{w,b} 1/2 w'w + C sum_i V(y_i, f_i) + r(d) over the parameters d of a kernel.
+
+    The problem is not convex: a run ends at a stationary point, and several starts may find
+    better ones. T falls at every step of "lbfgsb" and "projected". Varma & Babu (2009).
+
+    Parameters
+    ----------
+    method : {"lbfgsb", "spectral", "projected"}, default="lbfgsb"
+        L-BFGS-B; spectral steps with a non-monotone search, also for constraints that are no box;
+        or projected gradient with the Armijo rule, the paper's.
+    n_init : int, default=1
+        Starts: the kernel's own, then random multiples of it. The lowest T wins.
+    single : str or SingleSolver, default="auto"
+        Solver of the inner machines.
+    random_state : int, RandomState or None, default=None
+        Of the starts after the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import ProductRBF
+    >>> from kernelweave.losses import Hinge
+    >>> from kernelweave.solvers import Problem
+    >>> X = np.random.default_rng(0).normal(size=(80, 3))
+    >>> problem = Problem(np.sign(X[:, :1]), Hinge(), np.full((80, 1), 10.0))
+    >>> solution = KernelGradient().solve(problem, ProductRBF(), X)
+    >>> int(solution.d.argmax()), solution.stationarity < 1e-3
+    (0, True)
+    """
+
+    def __init__(
+        self, method: str = "lbfgsb", n_init: int = 1, single: Any = "auto", random_state: Any = None
+    ) -> None:
+        self.method = method
+        self.n_init = n_init
+        self.single = single
+        self.random_state = random_state
+
+    def solve(
+        self,
+        problem: Problem,
+        kernel: ParametricKernel,
+        X: FloatArray,
+        penalty: str | Penalty = "l1",
+        constraint: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        report: Report | None = None,
+        free: BoolArray | None = None,
+    ) -> KernelSolution:
+        """Run from every start until the stationarity residual is at most `tol`.
+
+        Parameters
+        ----------
+        problem : Problem
+        kernel : ParametricKernel
+        X : ndarray of shape (n, n_features)
+        penalty : str or Penalty, default="l1"
+        constraint : Box, callable or None
+            Where d may lie; d >= 0 by default.
+        tol : float, default=1e-3
+        max_iter : int, default=200
+            Most accepted steps a start.
+        report : callable, optional
+        free : ndarray of bool, optional
+            Parameters to learn; the others stay zero.
+        """
+        check_problem(problem)
+        method = self._method()
+        objective = Objective(
+            problem,
+            kernel._fitted_on(X),
+            X,
+            PENALTIES.resolve(penalty, Penalty, "regularizer"),
+            resolve_constraint(constraint),
+            free,
+            self.single,
+        )
+        runs = []
+        for start in self._starts(objective):
+            runs.append(_Run(objective, tol, max_iter, report))
+            if not runs[-1].descend(method, start):
+                break
+        return _best(runs)
+
+    def _method(self) -> Callable[..., None]:
+        if self.method not in METHODS:
+            known = ", ".join(map(repr, METHODS))
+            raise ValueError(f"solver={self.method!r}: expected one of {known}.")
+        return METHODS[self.method]
+
+    def _starts(self, objective: Objective) -> list[FloatArray]:
+        if not (isinstance(self.n_init, int | np.integer) and self.n_init >= 1):
+            raise ValueError(f"n_init={self.n_init!r} must be a positive integer.")
+        rng, first = check_random_state(self.random_state), objective.start / objective.scale
+        others = [first * rng.exponential(size=len(first)) for _ in range(self.n_init - 1)]
+        return [objective.project(u) for u in (first, *others)]
+
+
+class _Run:
+    """One start: its best point, its history, and when to stop."""
+
+    point: Point
+    residual: float
+
+    def __init__(self, objective: Objective, tol: float, max_iter: int, report: Report | None) -> None:
+        self.objective, self.tol, self.max_iter, self.report = objective, tol, max_iter, report
+        self.n_iter, self.stopped, self.interrupted = 0, False, False
+        self.history: dict[str, list[float]] = {
+            "objective": [],
+            "stationarity": [],
+            "n_active": [],
+            "n_machines": [],
+        }
+        objective.accuracy, objective.alpha, objective.n_machines = FIRST_ACCURACY, None, 0
+
+    def descend(self, method: Callable[..., None], start: FloatArray) -> bool:
+        """Run `method`, with finer machines whenever it stalls; False when the user interrupted."""
+        objective = self.objective
+        try:
+            self._note(objective.evaluate(start))
+            while not self.stopped:
+                before = self.n_iter
+                method(objective, self.point, self.record)
+                if self.stopped or (self.n_iter == before and objective.accuracy <= FINEST_ACCURACY):
+                    break
+                objective.accuracy = max(0.01 * objective.accuracy, FINEST_ACCURACY)
+                self._refine()
+        except KeyboardInterrupt:
+            if not self.history["objective"]:
+                raise
+            self.interrupted = True
+        return not self.interrupted
+
+    def record(self, point: Point) -> bool:
+        """Note an accepted step; true when the run is over."""
+        self.n_iter += 1
+        self._note(point)
+        told = self.report is not None and bool(self.report(self.n_iter - 1, self))
+        self.stopped |= told or self.n_iter >= self.max_iter
+        return self.stopped
+
+    def _note(self, point: Point) -> None:
+        if not np.isfinite(point.value):
+            raise ValueError("the kernel is infinite at its start values: standardise the data.")
+        objective = self.objective
+        self.point, self.residual = point, objective.residual(point)
+        values = (point.value, self.residual, np.count_nonzero(point.u), objective.n_machines)
+        for key, value in zip(self.history, values, strict=True):
+            self.history[key].append(value)
+        self.stopped |= self.residual <= self.tol
+        # T falls by about residual^2 |T| a step: machines have to be better than that
+        objective.accuracy = min(objective.accuracy, max(0.1 * self.residual**2, FINEST_ACCURACY))
+
+    def _refine(self) -> None:
+        """The last point with a finer machine."""
+        finer = self.objective.evaluate(self.point.u)
+        self.point, self.residual = finer, self.objective.residual(finer)
+        self.stopped |= self.residual <= self.tol
+
+    @property
+    def converged(self) -> bool:
+        return self.residual <= self.tol
+
+    def solution(self) -> KernelSolution:
+        point, machine = self.point, self.point.machine
+        return KernelSolution(
+            d=self.objective.d(point.u),
+            alpha=machine.alpha,
+            fitted=machine.fitted,
+            intercept=point.intercept,
+            objective=point.value,
+            stationarity=self.residual,
+            n_iter=self.n_iter,
+            n_machines=int(self.history["n_machines"][-1]),
+            converged=self.converged,
+            history=self.history,
+        )
+
+
+def _best(runs: list[_Run]) -> KernelSolution:
+    """The solution of the run with the lowest T; warns when it has not converged."""
+    best = min(runs, key=lambda run: run.point.value)
+    told = f"the stationarity residual is {best.residual:.2g} after {best.n_iter} steps (tol={best.tol:g})."
+    if any(run.interrupted for run in runs):
+        warnings.warn(f"interrupted; {told}", ConvergenceWarning, stacklevel=3)
+    elif not best.converged:
+        warnings.warn(f"{told} Increase max_iter, or scale the data.", ConvergenceWarning, stacklevel=3)
+    return best.solution()
