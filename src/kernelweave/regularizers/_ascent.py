@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from .._typing import FloatArray
 
@@ -40,11 +39,14 @@ class Concave:
         dF/dz inside the domain; else by differences.
     edge : callable, optional
         Where rays leave the domain; else found by bisection.
+    scale_free : bool
+        F(t z) = F(z); F need not be concave, then, but its maxima have to be one.
     """
 
     value: Function
     gradient: Gradient | None = None
     edge: Edge | None = None
+    scale_free: bool = False
 
     def at(self, u: FloatArray) -> float:
         """F; -inf for what is not a number."""
@@ -71,7 +73,7 @@ def peak(F: Concave, start: FloatArray) -> Peak:
     kinks that belong to one (bounds d_m <= 1).
     """
     u = np.log(start)
-    scales = float(logsumexp(u)) + np.array([LOW, HIGH])
+    scales = log_sum(u) + np.array([LOW, HIGH])
     u, value, _ = _psi(F, u, scales)
     for attempt in range(10):
         swept, gained = sweep(F, u, value)
@@ -102,6 +104,34 @@ def search(f: Callable[[float], float], low: float, high: float) -> tuple[float,
         if f(end) == -np.inf:
             return _last_finite(f, middle, end), side
     return middle, 0
+
+
+def search_ray(F: Concave, u: FloatArray, low: float, high: float) -> tuple[float, int]:
+    """argmax_t F(t exp(u)), as `search`; by the root of the derivative when the gradient is known."""
+    if F.edge is not None and F.at(u + high) >= F.at(u + high - 1e-6):
+        return high, 1
+    found = _root(F, u, low, high) if F.gradient is not None else None
+    return search(lambda t: F.at(u + t), low, high) if found is None else (found, 0)
+
+
+def _root(F: Concave, u: FloatArray, low: float, high: float) -> float | None:
+    """The zero of dF/dt near 0 by secant steps; None when they do not find it."""
+
+    def rate(t: float) -> float:
+        return float(F.slope(u + t).sum()) if F.at(u + t) > -np.inf else np.nan
+
+    last, t = 0.0, 0.01
+    before, now = rate(last), rate(t)
+    size = abs(F.at(u))
+    for _ in range(12):
+        if abs(now) <= 1e-10 * size:
+            return t
+        step = -now * (t - last) / (now - before) if now < before else np.nan
+        if not (abs(step) <= 3.0 and low < t + step < high):
+            return None
+        last, before, t = t, now, t + step
+        now = rate(t)
+    return None
 
 
 def _bracket(f: Callable[[float], float], low: float, high: float) -> tuple[float, float, float]:
@@ -201,10 +231,13 @@ def _psi(F: Concave, u: FloatArray, scales: FloatArray) -> tuple[FloatArray, flo
 
     `scales` bounds log(sum(z)); the upper bound reached with F > 0 means that sup F = +inf.
     """
-    total = float(logsumexp(u))
+    total = log_sum(u)
     low, high = scales - total
+    if F.scale_free:
+        u = u - total
+        return u, F.at(u), F.slope(u)
     edge, turn = (np.inf, None) if F.edge is None else F.edge(np.exp(u))
-    t, side = search(lambda t: F.at(u + t), low, min(high, edge))
+    t, side = search_ray(F, u, low, min(high, edge))
     best, value = u + t, F.at(u + t)
     if t == high:
         return best, np.inf if value > 0 else value, np.zeros_like(u)
@@ -221,6 +254,12 @@ def _end_of_ray(F: Concave, u: FloatArray, side: int) -> float:
     """log of the largest (side > 0) or smallest t near 1 at which t exp(u) is in the domain."""
     reach = 4.0 * SHIFT * side
     return _last_finite(lambda t: F.at(u + t), -reach, reach)
+
+
+def log_sum(u: FloatArray) -> float:
+    """log sum exp(u)."""
+    top = float(u.max())
+    return top + float(np.log(np.exp(u - top).sum()))
 
 
 def differences(f: Callable[[FloatArray], float], u: FloatArray) -> FloatArray:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from .._typing import FloatArray
 from ._ascent import Concave, Function, Gradient, Peak, differences, peak
@@ -73,10 +72,12 @@ class PriceOf:
         d = np.where(live, d, SMALLEST * d[live].min())
         if self.edge(d)[0] < -SLACK:
             return np.inf
-        return max(self._peak(d).value, 0.0)
+        return 0.0 if self._homogeneous(d) else max(self._peak(d).value, 0.0)
 
     def gradient(self, d: FloatArray) -> FloatArray:
         """dh/dd_m = x_m / d_m^2 at the maximising x."""
+        if self._homogeneous(d):
+            return np.zeros(len(d))
         found = self._peak(np.asarray(d, dtype=np.float64))
         return np.asarray(found.point / d**2 if found.value > 0 else np.zeros(len(d)))
 
@@ -95,6 +96,11 @@ class PriceOf:
         share = best.point / d
         return -best.value, share / share.sum()
 
+    def _homogeneous(self, d: FloatArray) -> bool:
+        """Whether g(t x) = t g(x), so that h is 0 or infinite."""
+        points = [d, d**2, np.ones_like(d)]
+        return all(abs(self.g(FAR * x) / FAR - self.g(x)) <= 1e-10 * self.g(x) for x in points)
+
     def _peak(self, d: FloatArray) -> Peak:
         def slope(x: FloatArray) -> FloatArray:
             assert self.g_gradient is not None
@@ -105,12 +111,9 @@ class PriceOf:
 
 
 def rays(value: Function, start: FloatArray) -> Peak:
-    """The largest value of a function of directions: the same at x and t x."""
+    """The largest value of a function of directions, the same at x and t x."""
     corners = start * (np.eye(len(start)) + 1e-12)
-    first = max([start, *corners], key=value)
-    # a cost on the length keeps the search from drifting
-    found = peak(Concave(lambda x: value(x) - float((logsumexp(np.log(x))) ** 2)), first / first.sum())
-    return Peak(value(found.point), found.point)
+    return peak(Concave(value, scale_free=True), max([start, *corners], key=value))
 
 
 def block_norm_of(

@@ -46,9 +46,8 @@ def check_gradient(
         return float((alpha.T @ kernel(rows, d=at) @ alpha)[0, 0])
 
     size = float(np.abs(quadratic(d))) / d
-    _compare(
-        kernel.grad_quad(rows, alpha, d), quadratic, d, size, kernel, f"{type(kernel).__name__}.grad_quad"
-    )
+    what = f"{type(kernel).__name__}.grad_quad"
+    _compare(kernel.grad_quad(rows, alpha, d), quadratic, d, size, kernel, what)
     if penalty is not None:
         size = abs(penalty.value(d)) / d
         _compare(penalty.gradient(d), penalty.value, d, size, kernel, f"{type(penalty).__name__}.gradient")

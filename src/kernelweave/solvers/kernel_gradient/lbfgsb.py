@@ -37,7 +37,5 @@ def lbfgsb(objective: Objective, point: Point, record: Callable[[Point], bool]) 
             raise StopIteration
 
     options = {"ftol": 0.0, "gtol": 0.0, "maxiter": 10**6, "maxfun": 10**6, "maxls": 30}
-    bounds = Bounds(*objective.bounds())
-    minimize(
-        value_and_slope, point.u, jac=True, method="L-BFGS-B", bounds=bounds, callback=report, options=options
-    )
+    shared: dict[str, Any] = {"bounds": Bounds(*objective.bounds()), "callback": report, "options": options}
+    minimize(value_and_slope, point.u, jac=True, method="L-BFGS-B", **shared)

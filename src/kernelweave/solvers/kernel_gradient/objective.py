@@ -82,7 +82,8 @@ class Objective:
         self.free = np.ones(len(self.start), bool) if free is None else free
         self.scale = _units(self.start, constraint.separable)
         self.single = choose_single(single, problem.loss)
-        self.accuracy, self.alpha, self.n_machines = FIRST_ACCURACY, None, 0
+        self.accuracy, self.n_machines = FIRST_ACCURACY, 0
+        self.alpha: FloatArray | None = None
         penalty.check(len(self.start))
 
     def d(self, u: FloatArray) -> FloatArray:
@@ -95,7 +96,8 @@ class Objective:
 
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Bounds of u, of a box."""
-        lower, upper = self.constraint.bounds(len(self.scale))  # type: ignore[union-attr]
+        assert isinstance(self.constraint, Box)
+        lower, upper = self.constraint.bounds(len(self.scale))
         return lower / self.scale * self.free, np.where(self.free, upper / self.scale, 0.0)
 
     def evaluate(self, u: FloatArray) -> Point:
@@ -121,9 +123,8 @@ class Objective:
             slope = self.penalty.gradient(d) - 0.5 * self.kernel.grad_quad(self.X, point.machine.alpha, d, K)
             if self.penalty.uses_matrix:
                 assert K is not None
-                slope = slope + self.kernel.grad_trace(
-                    self.X, self.penalty.matrix_slope(K, self.problem), d, K
-                )
+                inside = self.penalty.matrix_slope(K, self.problem)
+                slope = slope + self.kernel.grad_trace(self.X, inside, d, K)
             point.slope, point.matrix = self.scale * slope * self.free, None
         return point.slope
 

@@ -88,7 +88,7 @@ class KernelGradient(BaseEstimator):
     >>> X = np.random.default_rng(0).normal(size=(80, 3))
     >>> problem = Problem(np.sign(X[:, :1]), Hinge(), np.full((80, 1), 10.0))
     >>> solution = KernelGradient().solve(problem, ProductRBF(), X)
-    >>> int(solution.d.argmax()), solution.stationarity < 1e-3
+    >>> int(solution.d.argmax()), solution.stationarity < 1e-4
     (0, True)
     """
 
@@ -107,7 +107,7 @@ class KernelGradient(BaseEstimator):
         X: FloatArray,
         penalty: str | Penalty = "l1",
         constraint: Any = None,
-        tol: float = 1e-3,
+        tol: float = 1e-4,
         max_iter: int = 200,
         report: Report | None = None,
         free: BoolArray | None = None,
@@ -122,7 +122,7 @@ class KernelGradient(BaseEstimator):
         penalty : str or Penalty, default="l1"
         constraint : Box, callable or None
             Where d may lie; d >= 0 by default.
-        tol : float, default=1e-3
+        tol : float, default=1e-4
         max_iter : int, default=200
             Most accepted steps a start.
         report : callable, optional
@@ -209,7 +209,8 @@ class _Run:
             raise ValueError("the kernel is infinite at its start values: standardise the data.")
         objective = self.objective
         self.point, self.residual = point, objective.residual(point)
-        values = (point.value, self.residual, np.count_nonzero(point.u), objective.n_machines)
+        active = float(np.count_nonzero(point.u))
+        values = (point.value, self.residual, active, float(objective.n_machines))
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(value)
         self.stopped |= self.residual <= self.tol

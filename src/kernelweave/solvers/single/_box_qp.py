@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._typing import FloatArray, IntArray
 from ..problem import Problem
-from .least_squares import solve_symmetric
+from .least_squares import symmetric_solver
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,14 @@ class BoxQP:
         return np.where(rise[free] >= fall[free], 1.0, -1.0)
 
     def _solve(self, free: IntArray, right: FloatArray, total: float) -> FloatArray:
-        """(K + a little) x + b = right, sum(x) = total when tied; refined against K itself."""
+        """K x + b = right, sum(x) = total when tied; K a little padded, then refined against K itself."""
         A = self.K[np.ix_(free, free)]
-        padded = A + 1e-13 * max(float(self.K.diagonal().max()), 1e-100) * np.eye(len(A))
+        padding = 1e-13 * max(float(self.K.diagonal().max()), 1e-100)
+        inverse = symmetric_solver(A + padding * np.eye(len(A)))
+        ones = inverse(np.ones(len(free)))
 
         def solve(right: FloatArray, total: float) -> FloatArray:
-            x, ones = solve_symmetric(padded, np.column_stack([right, np.ones(len(free))])).T
+            x = inverse(right)
             return x - ones * ((x.sum() - total) / ones.sum()) if self.tied else x
 
         x = solve(right, total)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
@@ -29,7 +31,7 @@ class LeastSquares(SingleSolver):
     def solve(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
         self.check(problem.loss, problem.fit_intercept)
         A = K + np.diag(1.0 / problem.C[:, 0])
-        solution = solve_symmetric(A, np.hstack([problem.y, np.ones_like(problem.C)]))
+        solution = symmetric_solver(A)(np.hstack([problem.y, np.ones_like(problem.C)]))
         alpha = solution[:, :-1]
         if problem.fit_intercept:
             ones = solution[:, -1:]
@@ -41,9 +43,10 @@ class LeastSquares(SingleSolver):
         return self.solve(K, problem, tol, alpha)
 
 
-def solve_symmetric(A: FloatArray, B: FloatArray) -> FloatArray:
-    """A^-1 B by Cholesky; by a symmetric indefinite factor when rounding makes A not positive."""
+def symmetric_solver(A: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The map B -> A^-1 B, by Cholesky, or by an indefinite factor where rounding makes A not positive."""
     try:
-        return cho_solve(cho_factor(A, lower=True, check_finite=False), B, check_finite=False)
+        factor = cho_factor(A, lower=True, check_finite=False)
     except LinAlgError:
-        return lapack.dsysv(A, B, lower=True)[2]
+        return lambda B: lapack.dsysv(A, B, lower=True)[2].reshape(B.shape)
+    return lambda B: cho_solve(factor, B, check_finite=False)

@@ -47,8 +47,8 @@ class SMO(SingleSolver):
         qp = BoxQP.of(K, problem)
         a = alpha[:, 0].copy()
         G = _product(K, a) - qp.linear
-        eps, n_iter = start_eps(tol, problem), 0
         small = len(a) <= EXACT_SAMPLES
+        eps, n_iter = start_eps(min(tol, 1e-4) if small else tol, problem), 0
         budget = EXACT_STEPS * len(a) if small else self.max_iter
         while True:
             steps = qp.descend(a, G, eps, min(budget, self.max_iter - n_iter))

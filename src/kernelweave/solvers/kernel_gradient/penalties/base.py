@@ -13,7 +13,7 @@ from ...problem import Problem
 
 
 class Penalty(BaseEstimator):
-    """A penalty r(d) on the parameters d >= 0 of a kernel, differentiable on d >= 0; penalties add with ``+``.
+    """A penalty r(d) on the parameters of a kernel, differentiable on d >= 0; penalties add with ``+``.
 
     A subclass writes ``value(d)`` and ``gradient(d)``. One that depends on the Gram matrix K_d
     writes ``matrix_value(K, problem)`` and ``matrix_slope(K, problem)`` instead, S with
