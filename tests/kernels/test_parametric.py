@@ -69,6 +69,8 @@ def test_gradients_equal_finite_differences(kernel, X, rng):
     quad = finite_differences(lambda e: np.einsum("ic,ij,jc->", alpha, kernel(X, d=e), alpha), d)
     trace = finite_differences(lambda e: (A * kernel(X, d=e)).sum(), d)
     np.testing.assert_allclose(kernel.grad_quad(X, alpha, d), quad, rtol=1e-5, atol=1e-7)
+    columns = sum(kernel.grad_quad(X, alpha[:, c], d) for c in range(2))
+    np.testing.assert_allclose(columns, quad, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(kernel.grad_trace(X, A, d), trace, rtol=1e-5, atol=1e-7)
 
 

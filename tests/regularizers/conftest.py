@@ -1,4 +1,4 @@
-"""Every registered regulariser, and LpNorm over the range of p."""
+"""Every registered convex regulariser over its parameters; concave terms are in test_concave.py."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kernelweave.regularizers import REGULARIZERS, LpNorm, Regularizer
+from kernelweave.regularizers import REGULARIZERS, BlockNorm, ElasticNet, LpNorm, Regularizer
 
 ORDERS = [1.0, 32 / 31, 4 / 3, 2.0, 4.0, np.inf]
-ALL = [cls() for cls in REGULARIZERS.values()] + [LpNorm(p=p) for p in ORDERS]
+CONVEX = [cls() for cls in REGULARIZERS.values() if cls.convex]
+ALL = (
+    CONVEX
+    + [LpNorm(p=p) for p in ORDERS]
+    + [LpNorm(p=p, form="penalty") for p in ORDERS]
+    + [ElasticNet(ratio) for ratio in (0.0, 0.1, 0.9, 1.0)]
+    + [BlockNorm(q) for q in (1.0, 1.5)]
+)
 
 
 @pytest.fixture(params=ALL, ids=repr)

@@ -146,6 +146,14 @@ class Reference:
         energy = 0.5 * float((alpha * (K @ alpha)).sum())
         return primal_value(problem, K @ alpha, b) + energy, dual_value(problem, alpha) - energy
 
+    def primal(self, problem: Problem, f: np.ndarray, b: np.ndarray) -> float:
+        """The loss part of P."""
+        return primal_value(problem, f, b)
+
+    def dual(self, problem: Problem, alpha: np.ndarray) -> float:
+        """The loss part of D."""
+        return dual_value(problem, alpha)
+
     def gap(self, bounds: tuple[float, float]) -> float:
         primal, dual = bounds
         return (primal - dual) / max(abs(primal), 1e-12)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FeatureSource, KernelSource, KernelStack, StackSource, parse_memory
+from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..kernels import resolve_kernels
 from ..kernels.columns import numeric_positions
 from ..losses import LOSSES, Loss
@@ -244,6 +245,17 @@ class BaseMKL(BaseKernels):
         used = np.flatnonzero(setup.weight)
         source = self._source(_take(setup.table, used), setup.weight[used], used)
         return Dictionary(source, self.normalize, setup.weight[used], parse_memory(self.memory_limit))
+
+    def _matrices(self, setup: Setup) -> tuple[list[str], list[FloatArray]]:
+        """Names and checked, not normalised matrices of the kernels on the samples of positive weight."""
+        used = np.flatnonzero(setup.weight)
+        source = self._source(_take(setup.table, used), setup.weight[used], used)
+        flops = PSD_FLOPS / len(source.names)
+        matrices = []
+        for m, name in enumerate(source.names):
+            matrices.append(source.train(m))
+            check_kernel_matrix(matrices[-1], f"kernel {name!r}", flops)
+        return source.names, matrices
 
     def _fit_tasks(self, setup: Setup, margins: bool = False) -> list[Model]:
         """Compute the Gram matrices once, train every task on them, and store what is common."""

@@ -105,8 +105,7 @@ class BaseMKLCV(BaseEstimator):
     def _scores(self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], y: Any) -> FloatArray:
         """Held-out scores, one row a fold and one column a point of the grid."""
         targets, used = np.asarray(y), np.flatnonzero(setup.weight)
-        whole = template._dictionary(setup)
-        matrices = [whole.source.train(m) for m in range(len(whole.names))]
+        names, matrices = template._matrices(setup)
         folds = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = folds.split(np.zeros((len(targets), 1)), targets)
         # samples without weight are in no matrix
@@ -114,7 +113,7 @@ class BaseMKLCV(BaseEstimator):
         where[used] = np.arange(len(used))
         kept = [[where[part][where[part] >= 0] for part in split] for split in splits]
         scorer, targets = check_scoring(self, self.scoring), targets[used]
-        search = Search(template, setup, chains, matrices, whole.names, self.normalize)
+        search = Search(template, setup, chains, matrices, names, self.normalize)
         # the first fold guides the others: their solutions are near its own
         first = search.fold(kept[0][0], kept[0][1], None)
         rest = Parallel(n_jobs=self.n_jobs, prefer="threads")(

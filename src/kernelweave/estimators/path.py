@@ -127,7 +127,7 @@ def solve_chain(
         problem = replace(task.problem, C=task.problem.C * (point.C / C))
         solver = clone(choose_solver(point.solver, regularizer))
         start = _warm_start(solutions)
-        if guides is not None:
+        if guides is not None and guides[index].any():
             start["norms"] = _positive(guides[index][dictionary.live])
         found = solver.solve(problem, gram, regularizer, point.tol, point.max_iter, **start)
         solutions.append(replace(found, matrix=None))
@@ -136,12 +136,13 @@ def solve_chain(
 
 def _warm_start(solutions: list[Solution]) -> dict[str, Any]:
     """Norms and dual variables to start from: the last ones, norms as they were changing."""
-    if not solutions:
-        return {}
+    if not solutions or not solutions[-1].state.certificate.norms.any():
+        return {}  # a start near zero would be far from everything else
     norms = solutions[-1].state.certificate.norms
     if len(solutions) > 1:
         before = solutions[-2].state.certificate.norms
-        norms = norms * np.clip(norms / np.maximum(before, 1e-300), 0.2, 5.0)
+        change = np.clip(norms / np.maximum(before, 1e-300), 0.2, 5.0)
+        norms = norms * np.where(before > 0.0, change, 1.0)
     return {"norms": _positive(norms), "alpha": solutions[-1].state.alpha}
 
 

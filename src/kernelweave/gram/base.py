@@ -26,6 +26,8 @@ class Gram(ABC):
     n_samples: int
     n_kernels: int
     n_passes: float
+    #: cosines between the matrices, once somebody has asked for them
+    cached_alignments: FloatArray | None = None
 
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:

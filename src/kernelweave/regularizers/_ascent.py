@@ -108,7 +108,7 @@ def search(f: Callable[[float], float], low: float, high: float) -> tuple[float,
 
 def search_ray(F: Concave, u: FloatArray, low: float, high: float) -> tuple[float, int]:
     """argmax_t F(t exp(u)), as `search`; by the root of the derivative when the gradient is known."""
-    if F.edge is not None and F.at(u + high) >= F.at(u + high - 1e-6):
+    if F.edge is not None and high < HIGH and F.at(u + high) >= F.at(u + high - 1e-6):
         return high, 1
     found = _root(F, u, low, high) if F.gradient is not None else None
     return search(lambda t: F.at(u + t), low, high) if found is None else (found, 0)
@@ -164,9 +164,9 @@ def _last_finite(f: Callable[[float], float], inside: float, outside: float) -> 
 
 
 def sweep(F: Concave, u: FloatArray, value: float) -> tuple[FloatArray, float]:
-    """One search along every coordinate, and what it gained."""
+    """One search along every coordinate, and what it gained; a function with a gradient has no kinks."""
     before = value
-    if not np.isfinite(value) or F.edge is not None:
+    if not np.isfinite(value) or F.gradient is not None or F.edge is not None or F.scale_free:
         return u, 0.0
     for unit in np.eye(len(u)):
         t, _ = search(lambda t, unit=unit, u=u: F.at(u + t * unit), LOW, HIGH)  # type: ignore[misc]
@@ -181,7 +181,7 @@ def climb(F: Concave, u: FloatArray, scales: FloatArray) -> tuple[FloatArray, fl
     u, value, slope = _psi(F, u, scales)
     H = np.eye(len(u)) / max(abs(value), 1e-300)
     for _ in range(100 + 10 * len(u)):
-        if value == np.inf or float(np.abs(slope).max()) <= 1e-9 * abs(value):
+        if not np.isfinite([value, *slope]).all() or float(np.abs(slope).max()) <= 1e-8 * abs(value):
             break
         step = H @ slope
         if not float(step @ slope) > 0.0:
@@ -193,7 +193,7 @@ def climb(F: Concave, u: FloatArray, scales: FloatArray) -> tuple[FloatArray, fl
         H = _updated(H, moved[0] - u, slope - moved[2])
         gain = moved[1] - value
         u, value, slope = moved
-        if gain <= 1e-14 * abs(value):
+        if gain <= 1e-13 * abs(value):
             break
     return u, value
 
@@ -203,7 +203,7 @@ def _wolfe(
 ) -> tuple[FloatArray, float, FloatArray] | None:
     low, high, t, rise = 0.0, np.inf, 1.0, float(step @ slope)
     found = None
-    for _ in range(30):
+    for _ in range(20):
         new = _psi(F, u + t * step, scales)
         if new[1] == np.inf:
             return new
@@ -235,7 +235,8 @@ def _psi(F: Concave, u: FloatArray, scales: FloatArray) -> tuple[FloatArray, flo
     low, high = scales - total
     if F.scale_free:
         u = u - total
-        return u, F.at(u), F.slope(u)
+        slope = F.slope(u)
+        return u, F.at(u), slope - np.exp(u) * float(slope.sum())
     edge, turn = (np.inf, None) if F.edge is None else F.edge(np.exp(u))
     t, side = search_ray(F, u, low, min(high, edge))
     best, value = u + t, F.at(u + t)

@@ -23,6 +23,7 @@ class BlockNormOf:
         self.h = h
         self.h_gradient = gradient if gradient is not None else getattr(h, "gradient", None)
         self.basis = None if basis is None else np.asarray(basis, dtype=np.float64)
+        self._last: tuple[bytes, FloatArray] | None = None  # value and gradient ask for the same weights
 
     def __call__(self, x: FloatArray) -> float:
         """g(x)."""
@@ -37,6 +38,11 @@ class BlockNormOf:
     def weights(self, x: FloatArray) -> FloatArray:
         """The minimising d; x_m = 0 is taken as the smallest that still counts."""
         x = np.asarray(x, dtype=np.float64)
+        if self._last is None or self._last[0] != x.tobytes():
+            self._last = x.tobytes(), self._minimise(x)
+        return self._last[1]
+
+    def _minimise(self, x: FloatArray) -> FloatArray:
         top = float(x.max(initial=0.0))
         x = np.maximum(x, SMALLEST**2 * top) if top > 0.0 else np.ones_like(x)
         T = np.eye(len(x)) if self.basis is None else self.basis
@@ -62,6 +68,7 @@ class PriceOf:
     def __init__(self, g: Function, gradient: Gradient | None = None) -> None:
         self.g = g
         self.g_gradient = gradient if gradient is not None else getattr(g, "gradient", None)
+        self._last: tuple[bytes, Peak] | None = None
 
     def __call__(self, d: FloatArray) -> float:
         """h(d)."""
@@ -70,9 +77,9 @@ class PriceOf:
         if not live.any():
             return 0.0
         d = np.where(live, d, SMALLEST * d[live].min())
-        if self.edge(d)[0] < -SLACK:
-            return np.inf
-        return 0.0 if self._homogeneous(d) else max(self._peak(d).value, 0.0)
+        if self._homogeneous(d):
+            return np.inf if self.edge(d)[0] < -SLACK else 0.0
+        return max(self._peak(d).value, 0.0)
 
     def gradient(self, d: FloatArray) -> FloatArray:
         """dh/dd_m = x_m / d_m^2 at the maximising x."""
@@ -82,19 +89,27 @@ class PriceOf:
         return np.asarray(found.point / d**2 if found.value > 0 else np.zeros(len(d)))
 
     def edge(self, d: FloatArray) -> tuple[float, FloatArray]:
-        """log of the largest t at which h(t d) is finite, and its derivative in log d.
+        """log of the largest t at which h(t d) = 0, and its derivative in log d, when h is a constraint.
 
-        The smallest of  sum_m x_m / d_m / (2 g(x))  over directions x, at infinity.
+        It is the smallest of  sum_m x_m / d_m / (2 g(x))  over directions x.
         """
-        far = FAR * float(d.max())
+        if not self._homogeneous(d):
+            return np.inf, np.zeros(len(d))
+        far = float(d.max())
 
         def value(x: FloatArray) -> float:
-            g = self.g(far / x.sum() * x)
-            return float(np.log(2.0 * g) - np.log((far / x.sum() * x / d).sum())) if g > 0 else -np.inf
+            y = far / x.sum() * x
+            g = self.g(y)
+            return float(np.log(2.0 * g) - np.log((y / d).sum())) if g > 0 else -np.inf
 
-        best = rays(value, d)
+        def slope(x: FloatArray) -> FloatArray:
+            assert self.g_gradient is not None
+            y = far / x.sum() * x
+            return np.asarray((far * self.g_gradient(y) / self.g(y) - far / d / (y / d).sum()) / x.sum())
+
+        best = rays(value, d, slope if self.g_gradient is not None else None)
         share = best.point / d
-        return -best.value, share / share.sum()
+        return -best.value, -share / share.sum()
 
     def _homogeneous(self, d: FloatArray) -> bool:
         """Whether g(t x) = t g(x), so that h is 0 or infinite."""
@@ -102,6 +117,11 @@ class PriceOf:
         return all(abs(self.g(FAR * x) / FAR - self.g(x)) <= 1e-10 * self.g(x) for x in points)
 
     def _peak(self, d: FloatArray) -> Peak:
+        if self._last is None or self._last[0] != d.tobytes():
+            self._last = d.tobytes(), self._maximise(d)
+        return self._last[1]
+
+    def _maximise(self, d: FloatArray) -> Peak:
         def slope(x: FloatArray) -> FloatArray:
             assert self.g_gradient is not None
             return 2.0 * self.g_gradient(x) - 1.0 / d
@@ -110,10 +130,11 @@ class PriceOf:
         return peak(Concave(lambda x: 2.0 * self.g(x) - float((x / d).sum()), gradient), d**2)
 
 
-def rays(value: Function, start: FloatArray) -> Peak:
+def rays(value: Function, start: FloatArray, gradient: Gradient | None = None) -> Peak:
     """The largest value of a function of directions, the same at x and t x."""
-    corners = start * (np.eye(len(start)) + 1e-12)
-    return peak(Concave(value, scale_free=True), max([start, *corners], key=value))
+    inside = peak(Concave(value, gradient, scale_free=True), start)
+    corners = [Peak(value(point), point) for point in start * (np.eye(len(start)) + 1e-12)]
+    return max([inside, *corners], key=lambda found: found.value)
 
 
 def block_norm_of(

@@ -98,7 +98,11 @@ def _least_ratio(norms: FloatArray, Q: FloatArray) -> FloatArray:
 
 def alignments(gram: Any) -> FloatArray:
     """Cosines <K_m, K_l> / (||K_m|| ||K_l||) of the matrices of a Gram engine, shape (M, M)."""
+    cached = getattr(gram, "cached_alignments", None)
+    if cached is not None:
+        return np.asarray(cached)  # a path asks again at every point
     units = np.eye(gram.n_kernels)
     products = np.array([gram.inner(gram.combine(unit)) for unit in units])
     size = np.sqrt(products.diagonal())
-    return np.asarray(products / np.outer(size, size))
+    gram.cached_alignments = np.asarray(products / np.outer(size, size))
+    return gram.cached_alignments

@@ -1,5 +1,6 @@
 """Parametric kernels: functions of two samples and a vector d >= 0, with their gradient in d."""
 
+from ..._registry import Registry
 from .autograd import AutogradKernel
 from .base import ParametricKernel
 from .composite import as_parametric
@@ -10,7 +11,11 @@ from .product_of import ProductOf
 from .product_rbf import ProductRBF
 from .weighted_sum import WeightedSum
 
+# those that need no arguments, by name
+PARAMETRIC_KERNELS = Registry("parametric kernel", (ProductRBF, PowerSum, ExpSum))
+
 __all__ = [
+    "PARAMETRIC_KERNELS",
     "AutogradKernel",
     "ExpSum",
     "GroupProductRBF",

@@ -14,8 +14,8 @@ from ..base import as_numeric
 from ..columns import Columns, as_table, resolve_columns, take_columns
 from ..family import feature_name
 
-#: entries of one row block of a gradient: 64 MB in double precision, whatever the number of samples
-BLOCK_ENTRIES = 2**23
+#: rows of one block of a gradient, and its most entries: 64 MB in double precision at any sample size
+BLOCK_ROWS, BLOCK_ENTRIES = 128, 2**23
 
 
 class ParametricKernel(BaseEstimator):
@@ -33,8 +33,8 @@ class ParametricKernel(BaseEstimator):
 
     Everything a solver asks for follows from the two: with W = B o dk/dd_k summed over i and j,
     alpha' (dK/dd_k) alpha is the contraction with B = alpha alpha', and tr(A dK/dd_k) that with
-    B = A. No matrix a parameter is ever formed, and B only in blocks of rows. Varma & Babu
-    (2009), Eq. 8.
+    B = A. No matrix a parameter is ever formed, and B only in blocks of rows of its upper
+    triangle. Varma & Babu (2009), Eq. 8.
 
     Attributes
     ----------
@@ -128,8 +128,10 @@ class ParametricKernel(BaseEstimator):
         signed = alpha[support].astype(A.dtype, copy=False)
         total = np.zeros(len(d))
         for rows in _blocks(len(support)):
-            block = None if K is None else _part(K, support[rows], support)
-            total += kernel._contract(A[rows], A, signed[rows] @ signed.T, d, block)
+            block = None if K is None else _part(K, support, rows)
+            left, right = signed[rows], signed[rows.start :].copy()
+            right[len(left) :] *= 2.0  # the other triangle
+            total += kernel._contract_outer(A[rows], A[rows.start :], left, right, d, block)
         return total
 
     def grad_trace(self, X: Any, A: FloatArray, d: Any, K: FloatArray | None = None) -> FloatArray:
@@ -138,7 +140,10 @@ class ParametricKernel(BaseEstimator):
         values, d = kernel._prepare(X), kernel._checked(d)
         total = np.zeros(len(d))
         for rows in _blocks(len(values)):
-            total += kernel._contract(values[rows], values, A[rows], d, None if K is None else K[rows])
+            B = A[rows, rows.start :].copy()
+            B[:, len(B) :] *= 2.0  # the other triangle
+            block = None if K is None else K[rows, rows.start :]
+            total += kernel._contract(values[rows], values[rows.start :], B, d, block)
         return total
 
     def _fitted_on(self, X: Any) -> Self:
@@ -168,6 +173,12 @@ class ParametricKernel(BaseEstimator):
     def _contract(self, X: Any, Z: Any, B: FloatArray, d: FloatArray, K: FloatArray | None) -> FloatArray:
         """sum_ij B_ij dk_d(x_i, z_j)/dd_k on the selected columns."""
 
+    def _contract_outer(
+        self, X: Any, Z: Any, left: FloatArray, right: FloatArray, d: FloatArray, K: FloatArray | None
+    ) -> FloatArray:
+        """`_contract` with B = left right'; a subclass may do without forming B."""
+        return self._contract(X, Z, left @ right.T, d, K)
+
     @abstractmethod
     def _initial(self, X: Any, sample_weight: FloatArray) -> FloatArray:
         """Start values of d."""
@@ -191,10 +202,12 @@ def weighted_variances(X: FloatArray, sample_weight: FloatArray) -> FloatArray:
 
 def _blocks(n: int) -> Iterator[slice]:
     """Slices of 0 .. n - 1 whose rows times n stay below BLOCK_ENTRIES."""
-    size = max(1, BLOCK_ENTRIES // max(n, 1))
+    size = max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(n, 1)))
     return (slice(start, start + size) for start in range(0, n, size))
 
 
-def _part(K: FloatArray, rows: Any, columns: Any) -> FloatArray:
-    """K[rows, columns]; without a copy of the columns when all are taken."""
-    return K[rows] if len(columns) == K.shape[1] else K[np.ix_(rows, columns)]
+def _part(K: FloatArray, support: Any, rows: slice) -> FloatArray:
+    """Upper rows of the support's part of K; no copy when the support is everything."""
+    if len(support) == len(K):
+        return K[rows, rows.start :]
+    return K[np.ix_(support[rows], support[rows.start :])]

@@ -60,11 +60,8 @@ class GroupProductRBF(ProductRBF):
     def _feature_map(self, n_columns: int) -> FloatArray:
         return self.members_
 
-    def _compute(self, X: FloatArray, Z: FloatArray, d: FloatArray) -> FloatArray:
-        return super()._compute(X, Z, d @ self.members_)
+    def _widths(self, d: FloatArray) -> FloatArray:
+        return d @ self.members_
 
-    def _contract(
-        self, X: FloatArray, Z: FloatArray, B: FloatArray, d: FloatArray, K: FloatArray | None
-    ) -> FloatArray:
-        K = self._compute(X, Z, d) if K is None else K
-        return self.members_ @ super()._contract(X, Z, B, d, K)
+    def _gather(self, slopes: FloatArray) -> FloatArray:
+        return self.members_ @ np.asarray(slopes, dtype=np.float64)

@@ -46,11 +46,20 @@ class ProductRBF(ParametricKernel):
     def _initial(self, X: FloatArray, sample_weight: FloatArray) -> FloatArray:
         return inverse_spread(weighted_variances(X, sample_weight) * X.shape[1])
 
+    def _widths(self, d: FloatArray) -> FloatArray:
+        """The width of every column."""
+        return d
+
+    def _gather(self, slopes: FloatArray) -> FloatArray:
+        """The gradient in d from that in the widths."""
+        return np.asarray(slopes, dtype=np.float64)
+
     def _compute(self, X: FloatArray, Z: FloatArray, d: FloatArray) -> FloatArray:
-        active = np.flatnonzero(d)
+        widths = self._widths(d)
+        active = np.flatnonzero(widths)
         if len(active) == 0:
             return np.ones((len(X), len(Z)), dtype=X.dtype)
-        root = np.sqrt(d[active]).astype(X.dtype)
+        root = np.sqrt(widths[active]).astype(X.dtype)
         left = X[:, active] * root
         K = squared_euclidean(left, left if Z is X else Z[:, active] * root)
         np.negative(K, out=K)
@@ -60,10 +69,39 @@ class ProductRBF(ParametricKernel):
         self, X: FloatArray, Z: FloatArray, B: FloatArray, d: FloatArray, K: FloatArray | None
     ) -> FloatArray:
         W = B * (self._compute(X, Z, d) if K is None else K)
-        middle = Z.mean(axis=0)  # differences do not change, and rounding shrinks
-        x, z = X - middle, Z - middle
-        squares = W.sum(axis=1) @ x**2 + W.sum(axis=0) @ z**2
-        return np.asarray(2.0 * np.einsum("ik,ik->k", x, W @ z) - squares, dtype=np.float64)
+        x, z = _centred(X, Z)
+        squares = _weighted_squares(W.sum(axis=1)[:, None], x) + _weighted_squares(W.sum(axis=0)[:, None], z)
+        return self._gather(2.0 * np.einsum("ik,ik->k", x, W @ z) - squares)
+
+    def _contract_outer(
+        self,
+        X: FloatArray,
+        Z: FloatArray,
+        left: FloatArray,
+        right: FloatArray,
+        d: FloatArray,
+        K: FloatArray | None,
+    ) -> FloatArray:
+        """For one output W z = left o K (right o z), without W."""
+        if left.shape[1] > 1:
+            return super()._contract_outer(X, Z, left, right, d, K)
+        K = self._compute(X, Z, d) if K is None else K
+        x, z = _centred(X, Z)
+        squares = _weighted_squares(left * (K @ right), x) + _weighted_squares(right * (K.T @ left), z)
+        product = K @ (right * z)
+        product *= left
+        return self._gather(2.0 * np.einsum("ik,ik->k", x, product) - squares)
+
+
+def _centred(X: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both less the mean of Z: differences do not change, and rounding shrinks."""
+    middle = Z.mean(axis=0)
+    return X - middle, Z - middle
+
+
+def _weighted_squares(weights: FloatArray, x: FloatArray) -> FloatArray:
+    """sum_i weights_i x_ik^2, weights of shape (n, 1)."""
+    return np.einsum("ik,ik->k", weights * x, x)
 
 
 def inverse_spread(spread: Any) -> FloatArray:

@@ -37,7 +37,7 @@ def check_gradient(
     >>> check_gradient(ProductRBF(), np.arange(6.0).reshape(3, 2))
     """
     kernel = kernel._fitted_on(X)
-    rows = X[:ROWS]
+    rows = np.asarray(X[:ROWS], dtype=np.float64)
     d = kernel.initial(X) if d is None else np.asarray(d, dtype=np.float64)
     d = np.where(d > 0, d, max(float(d.max(initial=0.0)), 1e-3))
     alpha = np.random.RandomState(0).standard_normal((len(rows), 1))

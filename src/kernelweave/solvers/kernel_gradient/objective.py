@@ -16,6 +16,9 @@ from .penalties import Penalty
 #: relative gaps of the inner machines: the first, and the smallest asked for
 FIRST_ACCURACY, FINEST_ACCURACY = 1e-4, 1e-12
 
+#: relative variance below which a kernel is constant, and u from which zero is looked at
+CONSTANT, NEAR = 1e-8, 0.05
+
 
 @dataclass
 class Point:
@@ -26,7 +29,7 @@ class Point:
     u : ndarray of shape (n_parameters,)
         d in units of its start values: d = scale u.
     value : float
-        T(d); +inf where the kernel is not finite.
+        T(d); +inf where the kernel is infinite or constant.
     machine : Machine
     intercept : ndarray of shape (c,)
     matrix : ndarray of shape (n, n) or None
@@ -104,9 +107,12 @@ class Objective:
         """Train the machine at u."""
         d = self.d(u)
         K = self.kernel(self.X, d=d)
-        if not np.isfinite(K.sum()):
+        if not self._usable(K):
             nothing = Machine(np.empty((0, 0)), np.empty((0, 0)), 0)
             return Point(u, np.inf, nothing, np.empty(0), None, np.empty(0))
+        return self._train(u, d, K)
+
+    def _train(self, u: FloatArray, d: FloatArray, K: FloatArray) -> Point:
         machine = self.single.solve(K, self.problem, self.accuracy, self.alpha)
         self.alpha, self.n_machines = machine.alpha, self.n_machines + 1
         intercept = best_intercept(self.problem, machine.fitted)
@@ -115,6 +121,35 @@ class Objective:
         if self.penalty.uses_matrix:
             value += self.penalty.matrix_value(K, self.problem)
         return Point(u, float(value), machine, intercept, K, np.empty(0))
+
+    def _usable(self, K: FloatArray) -> bool:
+        """Whether K is finite and, for losses with kinks, not constant.
+
+        With a constant kernel alpha is not unique for such losses, T has a kink, and the slope of
+        one alpha may point nowhere: the descent comes near, but not there.
+        """
+        total = float(K.sum(dtype=np.float64))
+        if not np.isfinite(total) or not hasattr(self.problem.loss, "linear_dual"):
+            return bool(np.isfinite(total))
+        level = float(K.diagonal().mean(dtype=np.float64))
+        return level - total / K.size > CONSTANT * level
+
+    def limit(self, point: Point, tol: float) -> Point | None:
+        """The constant kernel at d = 0, if the descent tends to it and it is stationary.
+
+        alpha of a point nearby is (in the limit) one of those optimal at zero, so its slope is a
+        subgradient of T there; without a descending entry, zero is stationary.
+        """
+        slope, zero = self.slope(point), np.zeros_like(point.u)
+        falls = slope.min(initial=0.0) < -tol * abs(point.value)
+        if falls or point.u.max(initial=0.0) > NEAR or self.project(zero).any():
+            return None
+        K = self.kernel(self.X, d=zero)
+        if self._usable(K):
+            return None
+        end = self._train(zero, zero, K)
+        end.slope, end.matrix = slope, None
+        return end if end.value <= point.value else None
 
     def slope(self, point: Point) -> FloatArray:
         """dT/du, computed once a point; K is let go then."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..._typing import FloatArray
@@ -54,9 +56,19 @@ class MajorizeMinimize(MKLSolver):
     def next_weights(self, state: State) -> FloatArray:
         return self._updated(state.certificate, state.weights)
 
+    def step(
+        self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
+    ) -> State:
+        """Train the machine tightly enough that the objective does not rise."""
+        for self._tol in (min(1e-6, 0.01 * tol), 1e-9, 1e-12):
+            state = super().step(weights, previous, tol, alpha)
+            if previous is None or state.certificate.primal <= previous.certificate.primal:
+                return state
+        # no machine does better: the iterate before was stationary to rounding
+        return replace(previous, residual=max(previous.certificate.machine_gap, 0.0))
+
     def machine_tol(self, previous: State | None, tol: float) -> float:
-        """Tight from the start: a machine solved coarsely could raise the objective."""
-        return min(1e-6, 0.01 * tol)
+        return self._tol
 
     def residual(self, proof: Certificate, weights: FloatArray) -> float:
         live = weights > 0

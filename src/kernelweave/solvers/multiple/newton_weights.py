@@ -58,15 +58,25 @@ class NewtonWeights(MKLSolver):
 
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
+        self._rejected = False
         generators = getattr(regularizer, "generators", np.eye)
         self._T: FloatArray = generators(gram.n_kernels)
         return super().init(problem, gram, regularizer, norms)
 
+    def machine_tol(self, previous: State | None, tol: float) -> float:
+        """Finer after a step that failed: coarse machines cannot tell which weights are better."""
+        wanted = super().machine_tol(previous, tol)
+        return max(0.3 * wanted, 0.3 * tol) if self._rejected else wanted
+
     def next_weights(self, state: State) -> FloatArray:
         best = self._best
+        if best is not None and not state.weights.any():
+            self._rejected = True
+            return 0.1 * best.weights  # zero was not certified, and there is no model around it
         if best is not None and self._bounds(state)[0] > self._bounds(best)[1]:
+            self._rejected = True
             return self._interpolate(best, state)
-        self._best = state
+        self._best, self._rejected = state, False
         return self._model_minimum(state)
 
     def _bounds(self, state: State) -> tuple[float, float]:
@@ -83,10 +93,13 @@ class NewtonWeights(MKLSolver):
         hessian = self._hessian(state, chosen) + np.diag(0.5 * curvatures[chosen])
         room = self._regularizer.max_weight - z[chosen]
         # within the domain, and no further than the model can be trusted
-        upper = np.minimum(z[chosen] + 0.9 * room, 10.0 * float(z.max()))
+        reach = 10.0 * float(z.max()) or float(self._regularizer.initial_weights(1)[0])
+        upper = np.minimum(z[chosen] + 0.9 * room, reach)
         moved = np.zeros_like(z)
         upper = np.ones(len(chosen)) if self._regularizer.tied else upper
         moved[chosen] = minimise_model(hessian, descent[chosen], z[chosen], upper, self._regularizer.tied)
+        if not self._regularizer.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
+            moved = 0.1 * z + 0.9 * moved  # far below, the value of the machine rises faster than its model
         return self._T @ moved
 
     def _candidates(self, z: FloatArray, descent: FloatArray) -> IntArray:
@@ -143,7 +156,7 @@ def projected_inverse_form(K: FloatArray, curvature: FloatArray, G: FloatArray, 
 def minimise_model(
     hessian: FloatArray, descent: FloatArray, start: FloatArray, upper: FloatArray, tied: bool
 ) -> FloatArray:
-    """min_x -descent'(x - start) + 1/2 (x - start)' H (x - start),  0 <= x <= upper,  sum(x) = 1 when tied."""
+    """min_x -descent'(x - start) + 1/2 (x - start)' H (x - start), 0 <= x <= upper, sum(x) = 1 when tied."""
     H = hessian + 1e-12 * max(float(hessian.diagonal().max()), 1e-300) * np.eye(len(start))
     x = start / start.sum() if tied else start.copy()
     qp = BoxQP(H, descent + H @ start, 0.0, np.zeros(len(start)), upper, tied)

@@ -1,0 +1,622 @@
+"""Generalized multiple kernel learning: estimators that learn the parameters of one kernel."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import _safe_indexing, gen_batches
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._threads import blas_threads_for
+from .._typing import BoolArray, FloatArray, IntArray
+from ..gram import parse_memory
+from ..kernels.parametric import PARAMETRIC_KERNELS, ParametricKernel
+from ..losses import LOSSES, Loss
+from ..solvers import Problem, leave_one_out
+from ..solvers.kernel_gradient import PENALTIES, KernelGradient, KernelSolution, Penalty, check_gradient
+from ._base import _one_or_all, all_or_nothing, check_positive, check_weights, weights_table
+from ._calibration import fit_temperature
+from ._progress import CallbackSupportMixin, Progress, with_callbacks
+
+#: a weight below this share of the largest is not counted as selecting its feature
+NEGLIGIBLE = 1e-6
+
+#: entries of the kernel block of one batch of predictions
+BATCH_ENTRIES = 2**23
+
+
+class Data(NamedTuple):
+    """Training samples of positive weight, and the kernel fitted on them."""
+
+    kernel: ParametricKernel
+    X: FloatArray
+    free: BoolArray  # parameters that the data can inform
+
+
+class KernelProgress(Progress):
+    """Reports the objective after every step."""
+
+    def say(self, what: str, state: Any) -> None:
+        name, last = type(self.estimator).__name__, {key: v[-1] for key, v in state.history.items()}
+        value = f"objective {last['objective']:.6g}, residual {last['stationarity']:.2g}"
+        print(f"[{name}] {what.replace('machine', 'step')}: {value}, {last['n_active']:g} parameters")
+
+
+class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
+    """Parameters and machinery of the generalized MKL estimators; see the subclasses."""
+
+    def __init__(
+        self,
+        *,
+        kernel: Any,
+        regularizer: Any,
+        C: float,
+        loss: Any,
+        constraint: Any,
+        n_features_to_select: int | None,
+        solver: str,
+        n_init: int,
+        check_gradient: bool,
+        tol: float,
+        max_iter: int,
+        fit_intercept: bool,
+        memory_limit: int | str | None,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        self.kernel = kernel
+        self.regularizer = regularizer
+        self.C = C
+        self.loss = loss
+        self.constraint = constraint
+        self.n_features_to_select = n_features_to_select
+        self.solver = solver
+        self.n_init = n_init
+        self.check_gradient = check_gradient
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- validation ---------------------------------------------------------------------------
+
+    def _check_parameters(self, tasks: tuple[str, ...]) -> Loss:
+        """Refuse parameters that cannot work; the loss."""
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):
+            raise ValueError(f"max_iter={self.max_iter!r} must be a positive integer.")
+        loss = LOSSES.resolve(self.loss, Loss, "loss")
+        if loss.task not in tasks:
+            fitting = ", ".join(
+                repr(name) for name, cls in LOSSES.items() if getattr(cls, "task", "") in tasks
+            )
+            raise ValueError(f"loss={self.loss!r} is not for {type(self).__name__}: use one of {fitting}.")
+        loss.check()
+        return loss
+
+    def _validate(self, X: Any, y: Any, **y_options: Any) -> tuple[FloatArray, Any]:
+        return validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **y_options)
+
+    def _data(self, X: Any, values: FloatArray, weight: FloatArray) -> Data:
+        """Fit the kernel on the samples of positive weight."""
+        used = np.flatnonzero(weight)
+        self._check_memory(len(used), values.itemsize)
+        kernel = clone(PARAMETRIC_KERNELS.resolve(self.kernel, ParametricKernel, "kernel"))
+        # column names are in the user's table
+        table = _safe_indexing(X, used) if hasattr(X, "iloc") else values[used]
+        kernel.fit(table, sample_weight=weight[used])
+        free = kernel.initial_ > 0
+        if not free.any():
+            raise ValueError(
+                f"no parameter of {type(kernel).__name__} can be learned: every column it sees is constant."
+            )
+        if not free.all():
+            names = ", ".join(np.array(kernel.names_)[~free][:10])
+            warnings.warn(f"constant columns get weight 0: {names}.", stacklevel=5)
+        return Data(kernel, values[used], free)
+
+    def _check_memory(self, n: int, itemsize: int) -> None:
+        """Refuse more samples than the limit has room for: K, the one before, and a copy while training."""
+        limit, needed = parse_memory(self.memory_limit), 3 * n**2 * itemsize
+        if limit is not None and needed > limit:
+            raise MemoryError(
+                f"{n} samples need {needed / 1e9:.2f} GB, memory_limit allows {limit / 1e9:.2f} GB: raise "
+                "it, use fewer samples, or pass X as float32."
+            )
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _fit_problems(self, data: Data, problems: dict[str, Problem], weight: FloatArray) -> None:
+        """Learn the parameters of every problem, select features if asked to, and store the models."""
+        penalty = PENALTIES.resolve(self.regularizer, Penalty, "regularizer")
+        if self.check_gradient:
+            check_gradient(data.kernel, data.X, penalty=penalty)
+        features = data.kernel.feature_map(data.X)
+        count = self._n_features(features)
+        with blas_threads_for(len(data.X)):
+            solutions = self._solve(data, problems, penalty, data.free)
+            importances = np.mean([solution.d for solution in solutions], axis=0) @ features
+            order = np.argsort(-importances, kind="stable")
+            self._mask = importances > NEGLIGIBLE * importances.max(initial=0.0)
+            if count is not None:
+                kept = ~features.any(axis=1) | features[:, order[:count]].any(axis=1)
+                solutions = self._solve(data, problems, penalty, data.free & kept)
+                self._mask = features[kept].any(axis=0)
+        self.ranking_ = np.empty(len(order), dtype=int)
+        self.ranking_[order] = np.arange(1, len(order) + 1)
+        self._selects = bool(features.any())
+        self._features = features
+        self._store(data, solutions, weight)
+
+    def _n_features(self, features: FloatArray) -> int | None:
+        count = self.n_features_to_select
+        if count is None:
+            return None
+        if not (isinstance(count, Integral) and 1 <= count <= features.shape[1]):
+            raise ValueError(
+                f"n_features_to_select={count!r} must be an integer from 1 to {features.shape[1]}, or None."
+            )
+        if not features.any():
+            raise ValueError(_NO_FEATURES)
+        return int(count)
+
+    def _solve(
+        self, data: Data, problems: dict[str, Problem], penalty: Penalty, free: BoolArray
+    ) -> list[KernelSolution]:
+        progress = KernelProgress(self, len(problems), int(self.verbose))
+        solutions = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._train)(data, title, problem, penalty, free, progress, index)
+            for index, (title, problem) in enumerate(problems.items())
+        )
+        progress.done()
+        return solutions
+
+    def _train(
+        self,
+        data: Data,
+        title: str,
+        problem: Problem,
+        penalty: Penalty,
+        free: BoolArray,
+        progress: Progress,
+        index: int,
+    ) -> KernelSolution:
+        report: Any = progress.model(index, title)
+        solver = KernelGradient(self.solver, self.n_init, random_state=self.random_state)
+        solution = solver.solve(
+            problem, data.kernel, data.X, penalty, self.constraint, self.tol, self.max_iter, report, free
+        )
+        progress.model_done(report, title, solution.n_iter, solution)  # type: ignore[arg-type]
+        return solution
+
+    def _store(self, data: Data, solutions: list[KernelSolution], weight: FloatArray) -> None:
+        """Set the fitted attributes."""
+        weights = np.array([solution.d for solution in solutions])
+        # a constant kernel is approached, not reached
+        if (weights <= 10.0 * self.tol * data.kernel.initial_).all():
+            warnings.warn(
+                f"every parameter of {type(data.kernel).__name__} was driven to 0, so the model is constant: "
+                "increase C, or weaken the regularizer.",
+                stacklevel=6,
+            )
+        alpha = np.hstack([solution.alpha for solution in solutions])
+        support, used = np.flatnonzero(alpha.any(axis=1)), np.flatnonzero(weight)
+        dual_coef = np.zeros((len(weight), alpha.shape[1]))
+        dual_coef[used] = alpha
+        self.kernel_ = data.kernel
+        self._support_rows = data.X[support]
+        self._alphas = [solution.alpha[support] for solution in solutions]
+        self._weights = weights
+        self._intercepts = np.concatenate([solution.intercept for solution in solutions])
+        self.kernel_names_ = list(data.kernel.names_)
+        self.weights_ = _one_or_all(weights)
+        self.dual_coef_ = _one_or_all(dual_coef.T)
+        self.support_ = used[support]
+        self.intercept_ = _one_or_all(self._intercepts)
+        self.objective_ = _one_or_all(np.array([solution.objective for solution in solutions]))
+        self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
+        self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
+        self.history_ = _one_or_all([solution.history for solution in solutions])
+        self._solutions = solutions
+
+    # -- selection ----------------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Weight of every feature, the mean over the models; for `SelectFromModel`."""
+        check_is_fitted(self)
+        if not self._selects:
+            raise AttributeError(_NO_FEATURES)
+        return self._weights.mean(axis=0) @ self._features
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        if not self._selects:
+            raise ValueError(_NO_FEATURES)
+        return self._mask
+
+    # -- prediction ---------------------------------------------------------------------------
+
+    def _decision(self, X: Any) -> FloatArray:
+        """Values of every function learned, shape (n, n_functions)."""
+        check_is_fitted(self)
+        values = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        size = max(1, BATCH_ENTRIES // max(len(self._support_rows), 1))
+        parts = [self._batch(values[rows]) for rows in gen_batches(len(values), size)]
+        return np.vstack(parts) + self._intercepts
+
+    def _batch(self, X: FloatArray) -> FloatArray:
+        if len(self._support_rows) == 0:
+            return np.zeros((len(X), len(self._intercepts)))
+        models = zip(self._weights, self._alphas, strict=True)
+        return np.hstack([self.kernel_(X, self._support_rows, d) @ alpha for d, alpha in models])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_intercepts")
+
+    def _html_repr(self) -> str:
+        page = super()._html_repr()
+        return (
+            page if not hasattr(self, "weights_") else page + weights_table(self.kernel_names_, self._weights)
+        )
+
+
+_NO_FEATURES = (
+    "the parameters of this kernel are not weights of features, so it selects none: use ProductRBF, "
+    "GroupProductRBF or PowerSum."
+)
+
+
+class GMKLClassifier(ClassifierMixin, BaseGMKL):
+    """Generalized multiple kernel learning for classification, and a feature selector.
+
+    Learns f(x) = sum_i alpha_i k_d(x, x_i) + b together with the parameters d of one kernel:
+
+        min_{w, b, d >= 0}  1/2 w'w + C sum_i V(y_i, f(x_i)) + r(d)
+
+    for any differentiable k_d and r. The default, a product of one Gaussian a feature with an l1
+    penalty, is nonlinear feature selection: `weights_` has one weight a feature, many of them zero.
+    The problem is not convex; the objective falls at every step to a stationary point. Standardise
+    the data: r(d) depends on the units of the features. Varma & Babu (2009).
+
+    Parameters
+    ----------
+    kernel : str or ParametricKernel, default="product_rbf"
+        "product_rbf", "power_sum", "exp_sum", or an object such as ``GroupProductRBF(groups)``.
+    regularizer : str or Penalty, default="l1"
+        r: "l1", "l2", "power", or an object of `kernelweave.solvers.kernel_gradient` such as
+        ``L1(0.1) + L2(mean=1.0)``.
+    C : float, default=1.0
+        Cost of errors. For selecting features the paper takes it large.
+    loss : str or Loss, default="hinge"
+        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1.
+    constraint : Box, callable or None, default=None
+        Where d may lie: a `Box`, or a function that projects d onto a convex set (then with
+        ``solver="spectral"``); d >= 0 by default.
+    n_features_to_select : int, optional
+        Learn with all features, rank them by weight, learn again with the best (the paper's
+        protocol). By default `transform` keeps the features whose weight is not zero.
+    multiclass : {"ovr", "shared"}, default="ovr"
+        More than two classes: one model a class with its own parameters, or parameters shared by all.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class.
+    solver : {"lbfgsb", "spectral", "projected"}, default="lbfgsb"
+        See `KernelGradient`.
+    n_init : int, default=1
+        Starts; the lowest objective wins.
+    check_gradient : bool, default=False
+        Compare the gradients of kernel and regulariser with finite differences before fitting, and
+        name the components that are wrong.
+    tol : float, default=1e-4
+        Projected-gradient residual, relative to the objective, at which the fit has converged.
+    max_iter : int, default=500
+        Most steps a start.
+    fit_intercept : bool, default=True
+    memory_limit : int or str, optional
+        Bytes the kernel matrices may take, such as "2GB"; more is refused. float32 data halve them.
+    n_jobs : int, optional
+        Threads over the models of a multiclass fit.
+    random_state : int, RandomState or None, default=None
+        Of the starts after the first.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_parameters,) or (n_classes, n_parameters)
+        The parameters d.
+    kernel_names_ : list of str
+        One name a parameter: the feature, group or kernel it belongs to.
+    kernel_ : ParametricKernel
+        The fitted kernel; ``kernel_(X, Z, weights_)`` is a Gram block.
+    feature_importances_ : ndarray of shape (n_features,)
+    ranking_ : ndarray of shape (n_features,)
+        1 for the feature of largest weight in the fit with all features.
+    objective_, stationarity_, n_iter_ : float or ndarray
+        T(d), the residual that `tol` bounds, accepted steps.
+    history_ : dict or list of dict
+        "objective", "stationarity", "n_active" and "n_machines" of every iterate.
+    dual_coef_, intercept_, support_, classes_, n_features_in_, feature_names_in_
+        As in `MKLClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import kernelweave as kw
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), kw.GMKLClassifier(n_features_to_select=5)).fit(X, y)
+    >>> int(model[-1].get_support().sum()), model.score(X, y) > 0.95
+    (5, True)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "product_rbf",
+        *,
+        regularizer: Any = "l1",
+        C: float = 1.0,
+        loss: Any = "hinge",
+        constraint: Any = None,
+        n_features_to_select: int | None = None,
+        multiclass: str = "ovr",
+        class_weight: Any = None,
+        solver: str = "lbfgsb",
+        n_init: int = 1,
+        check_gradient: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        fit_intercept: bool = True,
+        memory_limit: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            regularizer=regularizer,
+            C=C,
+            loss=loss,
+            constraint=constraint,
+            n_features_to_select=n_features_to_select,
+            solver=solver,
+            n_init=n_init,
+            check_gradient=check_gradient,
+            tol=tol,
+            max_iter=max_iter,
+            fit_intercept=fit_intercept,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.multiclass = multiclass
+        self.class_weight = class_weight
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel parameters and classifier.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, n_features)
+            float32 stays float32.
+        y : array-like of shape (n,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w counts as w equal samples.
+        """
+        loss = self._check_parameters(("classification", "regression"))
+        if self.multiclass not in ("ovr", "shared"):
+            raise ValueError(f"multiclass={self.multiclass!r}: expected 'ovr' or 'shared'.")
+        values, y = self._validate(X, y)
+        check_classification_targets(y)
+        weight = check_weights(sample_weight, values)
+        used = weight > 0
+        self.classes_, labels = np.unique(y[used], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has 1 class ({self.classes_.tolist()[0]!r}) among the samples of positive weight; "
+                "a classifier needs at least two."
+            )
+        factors = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=y[used], sample_weight=weight[used]
+        )
+        data = self._data(X, values, weight)
+        problems = self._problems(labels, self.C * weight[used] * factors[labels], loss)
+        self._fit_problems(data, problems, weight)
+        self._fit_probability(data, list(problems.values()), labels, weight[used])
+        return self
+
+    def _problems(self, labels: IntArray, C: FloatArray, loss: Loss) -> dict[str, Problem]:
+        """The binary problems (or the joint one) that make up the classes."""
+        K = len(self.classes_)
+        Y = np.where(labels[:, None] == (np.arange(K) if K > 2 else [1]), 1.0, -1.0)
+        joint = Problem(Y, loss, C[:, None], self.fit_intercept)
+        if K == 2 or self.multiclass == "shared":
+            return {"fit": joint}
+        return {f"{name} vs rest": joint.column(k) for k, name in enumerate(self.classes_)}
+
+    def _fit_probability(
+        self, data: Data, problems: list[Problem], labels: IntArray, weight: FloatArray
+    ) -> None:
+        """One temperature of the decision values, from leave-one-out margins, unless the loss has its own."""
+        self._likelihood = getattr(problems[0].loss, "probability", None)
+        if self._likelihood is None:
+            pairs = zip(self._solutions, problems, strict=True)
+            margins = np.hstack([_margins(data, solution, problem) for solution, problem in pairs])
+            self._temperature = fit_temperature(self._scores(margins), labels, weight)
+        del self._solutions
+
+    def _scores(self, values: FloatArray) -> FloatArray:
+        """One column a class."""
+        return np.hstack([-values, values]) if len(self.classes_) == 2 else values
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more."""
+        values = self._decision(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> Any:
+        """Class labels of new samples."""
+        values = self._decision(X)
+        return self.classes_[self._scores(values).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
+
+        A loss that is a likelihood gives them itself, normalised over the classes; for the others
+        one temperature is fitted to leave-one-out margins of the training samples.
+        """
+        values = self._decision(X)
+        if self._likelihood is None:
+            return softmax(self._temperature * self._scores(values), axis=1)
+        positive = self._likelihood(values)
+        if len(self.classes_) == 2:
+            return np.hstack([1.0 - positive, positive])
+        positive = np.maximum(positive, 1e-300)
+        return positive / positive.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of `predict_proba`."""
+        return np.log(np.maximum(self.predict_proba(X), 1e-300))
+
+
+class GMKLRegressor(RegressorMixin, BaseGMKL):
+    """Generalized multiple kernel learning for regression, and a feature selector.
+
+    Learns f(x) = sum_i alpha_i k_d(x, x_i) + b together with the parameters d of one kernel:
+
+        min_{w, b, d >= 0}  1/2 w'w + C sum_i V(y_i, f(x_i)) + r(d)
+
+    With the squared loss, ``regularizer=LogDet()`` and no intercept it is Gaussian process
+    regression with parameters of largest evidence. Several outputs share the parameters. Varma &
+    Babu (2009).
+
+    Parameters
+    ----------
+    kernel : str or ParametricKernel, default="product_rbf"
+    regularizer : str or Penalty, default="l1"
+        "l1", "l2", "power", "log_det", or an object of `kernelweave.solvers.kernel_gradient`.
+    C : float, default=1.0
+    loss : str or Loss, default="squared"
+        "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``.
+    constraint, n_features_to_select, solver, n_init, check_gradient, tol, max_iter, fit_intercept, \
+memory_limit, n_jobs, random_state, verbose
+        As in `GMKLClassifier`.
+
+    Attributes
+    ----------
+    weights_, kernel_names_, kernel_, feature_importances_, ranking_, objective_, stationarity_, \
+n_iter_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_names_in_
+        As in `GMKLClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelweave as kw
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> reg = kw.GMKLRegressor().fit(X, np.sin(X[:, 1]) + X[:, 3] ** 2)
+    >>> reg.get_support(indices=True)
+    array([1, 3])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "product_rbf",
+        *,
+        regularizer: Any = "l1",
+        C: float = 1.0,
+        loss: Any = "squared",
+        constraint: Any = None,
+        n_features_to_select: int | None = None,
+        solver: str = "lbfgsb",
+        n_init: int = 1,
+        check_gradient: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        fit_intercept: bool = True,
+        memory_limit: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            regularizer=regularizer,
+            C=C,
+            loss=loss,
+            constraint=constraint,
+            n_features_to_select=n_features_to_select,
+            solver=solver,
+            n_init=n_init,
+            check_gradient=check_gradient,
+            tol=tol,
+            max_iter=max_iter,
+            fit_intercept=fit_intercept,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel parameters and regression function.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, n_features)
+            float32 stays float32.
+        y : array-like of shape (n,) or (n, n_outputs)
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w counts as w equal samples.
+        """
+        loss = self._check_parameters(("regression",))
+        values, y = self._validate(X, y, multi_output=True, y_numeric=True)
+        weight = check_weights(sample_weight, values)
+        used = weight > 0
+        Y = y[used].reshape(int(used.sum()), -1).astype(np.float64)
+        problem = Problem(Y, loss, self.C * weight[used][:, None], self.fit_intercept)
+        self._fit_problems(self._data(X, values, weight), {"fit": problem}, weight)
+        del self._solutions
+        self._flat = y.ndim == 1
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""
+        values = self._decision(X)
+        return values[:, 0] if self._flat else values
+
+
+def _margins(data: Data, solution: KernelSolution, problem: Problem) -> FloatArray:
+    """Leave-one-out predictions on the training samples, the parameters held."""
+    K, f = data.kernel(data.X, d=solution.d), solution.fitted + solution.intercept
+    if np.ptp(K) <= 1e-8 * np.abs(K).max():
+        return f  # a constant kernel: the intercept alone decides
+    columns = range(problem.shape[1])
+    margins = np.column_stack(
+        [leave_one_out(K, problem.column(k), solution.alpha[:, k], f[:, k]) for k in columns]
+    )
+    return np.where(np.isfinite(margins), margins, f)

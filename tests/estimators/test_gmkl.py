@@ -1,0 +1,314 @@
+"""Generalized multiple kernel learning: the scikit-learn contract, selection, multiclass, bad input."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import kernelweave as kw
+from kernelweave.kernels import RBF, GroupProductRBF, Linear, PowerSum, ProductRBF, WeightedSum
+from kernelweave.losses import EpsInsensitive
+from kernelweave.solvers.kernel_gradient import L1, L2, Box, FunctionPenalty, LogDet
+
+
+# some checks have nothing to learn from: the labels are noise, or cost next to nothing
+@pytest.mark.filterwarnings("ignore:every parameter of ProductRBF was driven to 0")
+@parametrize_with_checks([kw.GMKLClassifier(), kw.GMKLRegressor()])
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def wave():
+    """Two of eight features matter, and not linearly."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 8))
+    return X, np.sin(2.0 * X[:, 2]) * 2.0 + X[:, 5] ** 2 - 1.0 + 0.1 * rng.normal(size=160)
+
+
+@pytest.fixture(scope="module")
+def labels(wave):
+    return np.where(wave[1] > 0, "yes", "no")
+
+
+def test_finds_the_features_that_matter(wave, labels):
+    X, t = wave
+    clf = kw.GMKLClassifier(C=10.0).fit(X, labels)
+    assert set(np.argsort(-clf.weights_)[:2]) == {2, 5}
+    assert clf.score(X, labels) > 0.95
+    reg = kw.GMKLRegressor(C=10.0).fit(X, t)
+    assert set(np.argsort(-reg.weights_)[:2]) == {2, 5}
+    assert reg.score(X, t) > 0.9
+
+
+def test_fitted_attributes(wave, labels):
+    X, _ = wave
+    clf = kw.GMKLClassifier(C=10.0).fit(X, labels)
+    assert clf.kernel_names_ == [f"x{k}" for k in range(8)]
+    assert clf.stationarity_ <= clf.tol
+    assert (np.diff(clf.history_["objective"]) <= 0).all()
+    assert clf.history_["objective"][-1] == pytest.approx(clf.objective_)
+    assert sorted(clf.ranking_) == list(range(1, 9))
+    assert clf.ranking_[clf.weights_.argmax()] == 1
+    np.testing.assert_array_equal(clf.feature_importances_, clf.weights_)
+    np.testing.assert_array_equal(clf.get_support(), clf.weights_ > 0)
+    f = clf.kernel_(X, X, clf.weights_) @ clf.dual_coef_ + clf.intercept_
+    np.testing.assert_allclose(clf.decision_function(X), f, atol=1e-10)
+    assert "x2" in clf._repr_html_()
+
+
+def test_equals_the_machine_at_its_parameters(wave, labels):
+    X, _ = wave
+    clf = kw.GMKLClassifier(C=10.0).fit(X, labels)
+    K = clf.kernel_(X, d=clf.weights_)
+    svc = SVC(C=10.0, kernel="precomputed", tol=1e-8).fit(K, labels)
+    np.testing.assert_allclose(clf.decision_function(X), svc.decision_function(K), atol=1e-4)
+
+
+def test_paper_protocol_selects_and_learns_again(wave, labels):
+    X, _ = wave
+    everything = kw.GMKLClassifier(C=10.0).fit(X, labels)
+    clf = kw.GMKLClassifier(C=10.0, n_features_to_select=2).fit(X, labels)
+    np.testing.assert_array_equal(clf.get_support(indices=True), [2, 5])
+    np.testing.assert_array_equal(clf.ranking_, everything.ranking_)
+    assert clf.transform(X).shape == (160, 2)
+    assert not clf.weights_[[0, 1, 3, 4, 6, 7]].any()
+    # the model reads nothing else
+    scrambled = X.copy()
+    scrambled[:, [0, 1, 3, 4, 6, 7]] = 0.0
+    np.testing.assert_allclose(clf.decision_function(scrambled), clf.decision_function(X))
+
+
+def test_pipelines_and_model_selection(wave, labels):
+    X, _ = wave
+    selector = SelectFromModel(kw.GMKLClassifier(C=10.0), max_features=2, threshold=-np.inf)
+    pipe = make_pipeline(StandardScaler(), selector, SVC()).fit(X, labels)
+    np.testing.assert_array_equal(pipe[1].get_support(indices=True), [2, 5])
+    pipe = make_pipeline(StandardScaler(), kw.GMKLClassifier(n_features_to_select=2, C=10.0), SVC())
+    assert cross_val_score(pipe, X, labels, cv=3).mean() > 0.85
+    grid = GridSearchCV(
+        kw.GMKLClassifier(regularizer=L1()), {"C": [1.0, 10.0], "regularizer__strength": [0.5, 1.0]}, cv=2
+    )
+    assert grid.fit(X, labels).best_score_ > 0.8
+
+
+def test_named_columns_and_groups(wave, labels):
+    frame = pd.DataFrame(wave[0], columns=list("abcdefgh"))
+    groups = GroupProductRBF({"first": ["a", "b"], "second": ["c", "f"]})
+    clf = kw.GMKLClassifier(groups, C=10.0, n_features_to_select=2).fit(frame, labels)
+    assert clf.kernel_names_ == ["first", "second"]
+    assert clf.weights_.argmax() == 1
+    assert clf.get_feature_names_out().tolist() == ["c", "f"]
+    assert kw.GMKLClassifier().fit(frame, labels).kernel_names_ == list("abcdefgh")
+    assert list(clf.set_output(transform="pandas").transform(frame)) == ["c", "f"]
+
+
+def test_powers_select_features(wave):
+    X, _ = wave
+    y = (X[:, 1] * X[:, 3] > 0).astype(int)
+    clf = kw.GMKLClassifier(PowerSum(degree=2), C=10.0).fit(X, y)
+    assert set(np.argsort(-clf.feature_importances_)[:2]) == {1, 3}
+    assert clf.kernel_names_[0] == "offset"
+    assert clf.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("scheme", ["ovr", "shared"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_multiclass(flowers, scheme, loss):
+    clf = kw.GMKLClassifier(C=10.0, multiclass=scheme, loss=loss).fit(flowers.X, flowers.y)
+    assert clf.score(flowers.X_new, flowers.y_new) > 0.9
+    assert clf.weights_.shape == ((3, 4) if scheme == "ovr" else (4,))
+    assert clf.decision_function(flowers.X_new).shape == (len(flowers.X_new), 3)
+    probability = clf.predict_proba(flowers.X_new)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(clf.classes_[probability.argmax(axis=1)], clf.predict(flowers.X_new))
+    np.testing.assert_allclose(np.exp(clf.predict_log_proba(flowers.X_new)), probability)
+    chosen = clone(clf).set_params(n_features_to_select=2).fit(flowers.X, flowers.y)
+    assert chosen.get_support().sum() == 2
+
+
+def test_probabilities_of_two_classes(binary):
+    for loss in ("hinge", "logistic"):
+        clf = kw.GMKLClassifier(loss=loss).fit(binary.X, binary.y)
+        positive = clf.predict_proba(binary.X_new)[:, 1]
+        np.testing.assert_array_equal(positive > 0.5, clf.decision_function(binary.X_new) > 0)
+        assert -np.log(np.maximum(np.where(binary.y_new, positive, 1 - positive), 1e-12)).mean() < np.log(2.0)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", EpsInsensitive(eps=0.05)])
+def test_regression_losses(regression, loss):
+    reg = kw.GMKLRegressor(C=10.0, loss=loss).fit(regression.X, regression.y)
+    assert reg.score(regression.X_new, regression.y_new) > 0.5
+    assert reg.stationarity_ <= reg.tol
+
+
+def test_outputs_share_the_parameters(regression):
+    Y = np.column_stack([regression.y, -regression.y])
+    reg = kw.GMKLRegressor(C=10.0).fit(regression.X, Y)
+    assert reg.weights_.shape == (4,)
+    prediction = reg.predict(regression.X_new)
+    np.testing.assert_allclose(prediction[:, 0], -prediction[:, 1], atol=1e-8)
+
+
+def test_evidence_of_a_gaussian_process(regression):
+    reg = kw.GMKLRegressor(regularizer=LogDet(), C=4.0, fit_intercept=False).fit(regression.X, regression.y)
+    assert reg.score(regression.X_new, regression.y_new) > 0.5
+
+
+def test_sum_of_kernels_is_ordinary_mkl(binary):
+    kernels = [Linear(), RBF(0.1), RBF(1.0)]
+    ours = kw.GMKLClassifier(WeightedSum(kernels), regularizer=L1(0.5), tol=1e-6).fit(binary.X, binary.y)
+    other = kw.MKLClassifier(
+        kernels, regularizer=kw.LpNorm(p=1, form="penalty"), normalize=None, tol=1e-6, max_iter=1000
+    ).fit(binary.X, binary.y)
+    assert ours.objective_ == pytest.approx(other.objective_, rel=1e-4)
+    np.testing.assert_allclose(
+        ours.decision_function(binary.X_new), other.decision_function(binary.X_new), atol=0.02
+    )
+
+
+def test_options_reach_the_solver(wave, labels):
+    X, _ = wave
+    clf = kw.GMKLClassifier(constraint=Box(upper=0.05), check_gradient=True).fit(X, labels)
+    assert clf.weights_.max() <= 0.05 + 1e-12
+    starts = [kw.GMKLClassifier(n_init=n, random_state=0, C=100.0).fit(X, labels) for n in (1, 4)]
+    assert starts[1].objective_ <= starts[0].objective_
+    projected = kw.GMKLClassifier(solver="spectral", constraint=lambda d: np.clip(d, 0.0, 0.1))
+    assert projected.fit(X, labels).weights_.max() <= 0.1 + 1e-12
+    heavy = kw.GMKLClassifier(class_weight={"yes": 5.0, "no": 1.0}, C=0.1).fit(X, labels)
+    light = kw.GMKLClassifier(C=0.1).fit(X, labels)
+    assert (heavy.predict(X) == "yes").sum() >= (light.predict(X) == "yes").sum()
+
+
+def test_prior_mean_holds_the_parameters(wave, labels):
+    X, _ = wave
+    clf = kw.GMKLClassifier(regularizer=L2(1e6, mean=0.3)).fit(X, labels)
+    np.testing.assert_allclose(clf.weights_, 0.3, rtol=1e-2)
+
+
+def test_single_precision_stays_single(wave, labels):
+    X, _ = wave
+    clf = kw.GMKLClassifier(C=10.0).fit(X, labels)
+    single = kw.GMKLClassifier(C=10.0, tol=1e-3).fit(X.astype(np.float32), labels)
+    assert single._support_rows.dtype == np.float32
+    assert single.objective_ == pytest.approx(clf.objective_, rel=0.02)
+
+
+def test_predictions_in_batches(wave, labels, monkeypatch):
+    X, _ = wave
+    clf = kw.GMKLClassifier().fit(X, labels)
+    whole = clf.decision_function(X)
+    monkeypatch.setattr("kernelweave.estimators.gmkl.BATCH_ENTRIES", 500)
+    np.testing.assert_allclose(clf.decision_function(X), whole, rtol=1e-10)
+
+
+def test_pickle_and_repeatability(wave, labels):
+    X, _ = wave
+    clf, again = (kw.GMKLClassifier(n_init=2, random_state=0).fit(X, labels) for _ in range(2))
+    np.testing.assert_array_equal(clf.weights_, again.weights_)
+    restored = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(restored.decision_function(X), clf.decision_function(X))
+
+
+def test_feature_order_permutes_the_weights(wave, labels):
+    X, _ = wave
+    order = np.random.default_rng(1).permutation(8)
+    clf = kw.GMKLClassifier(C=10.0, tol=1e-6).fit(X, labels)
+    moved = kw.GMKLClassifier(C=10.0, tol=1e-6).fit(X[:, order], labels)
+    np.testing.assert_allclose(moved.weights_, clf.weights_[order], atol=1e-3)
+
+
+def test_verbose(wave, labels, capsys):
+    X, _ = wave
+    kw.GMKLClassifier(verbose=1).fit(X, labels)
+    assert "steps: objective" in capsys.readouterr().out
+    kw.GMKLClassifier(verbose=2).fit(X, labels)
+    assert "step 1: objective" in capsys.readouterr().out
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+
+def test_constant_columns_get_weight_zero(wave, labels):
+    X = wave[0].copy()
+    X[:, 3] = 5.0
+    with pytest.warns(UserWarning, match="constant columns get weight 0: x3"):
+        clf = kw.GMKLClassifier(regularizer=L2(mean=0.3)).fit(X, labels)
+    assert clf.weights_[3] == 0.0
+    with pytest.raises(ValueError, match="every column it sees is constant"):
+        kw.GMKLClassifier().fit(np.ones((10, 3)), np.arange(10) % 2)
+
+
+def test_parameters_driven_to_zero(wave, labels):
+    X, t = wave
+    with pytest.warns(UserWarning, match="every parameter of ProductRBF was driven to 0.*increase C"):
+        kw.GMKLClassifier(regularizer=L1(1e6)).fit(X, labels)
+    with pytest.warns(UserWarning, match="every parameter of ProductRBF was driven to 0"):
+        kw.GMKLRegressor(regularizer=L1(1e6)).fit(X, t)
+
+
+class Wrong(ProductRBF):
+    """The gradient of its third component has the wrong sign."""
+
+    def _gather(self, slopes):
+        return super()._gather(slopes) * np.where(np.arange(len(slopes)) == 2, -1.0, 1.0)
+
+
+def test_a_wrong_gradient_is_named_on_request(wave, labels):
+    X, _ = wave
+    with pytest.raises(ValueError, match=r"wrong in 1 of 8 components, such as 2 \('x2'\)"):
+        kw.GMKLClassifier(Wrong(), check_gradient=True).fit(X, labels)
+    wrong = FunctionPenalty(np.sum, lambda d: 2.0 * np.ones_like(d))
+    with pytest.raises(ValueError, match=r"FunctionPenalty.gradient is wrong"):
+        kw.GMKLClassifier(regularizer=wrong, check_gradient=True).fit(X, labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0}, "C=0 must be a positive number"),
+        ({"C": -1.0}, "C=-1.0 must be"),
+        ({"tol": 0.0}, "tol=0.0"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"kernel": "rbf"}, "kernel='rbf' is not a parametric kernel"),
+        ({"regularizer": "lp"}, "regularizer='lp' is not a penalty"),
+        ({"loss": "one_class"}, "loss='one_class' is not for"),
+        ({"solver": "sgd"}, "solver='sgd'"),
+        ({"n_features_to_select": 9}, "from 1 to 8"),
+        ({"n_features_to_select": 2, "kernel": WeightedSum([RBF(1.0)])}, "not weights of features"),
+        ({"multiclass": "ovo"}, "multiclass='ovo'"),
+    ],
+)
+def test_bad_parameters_leave_nothing_behind(wave, labels, options, message):
+    clf = kw.GMKLClassifier(**options)
+    with pytest.raises(ValueError, match=message):
+        clf.fit(wave[0], labels)
+    assert not [name for name in vars(clf) if name.endswith("_") and not name.startswith("_")]
+
+
+def test_kernels_without_features_select_none(binary):
+    clf = kw.GMKLClassifier(WeightedSum([Linear(), RBF(1.0)])).fit(binary.X, binary.y)
+    with pytest.raises(ValueError, match="not weights of features"):
+        clf.transform(binary.X)
+    assert not hasattr(clf, "feature_importances_")
+
+
+def test_memory_limit(wave, labels):
+    with pytest.raises(MemoryError, match="memory_limit allows"):
+        kw.GMKLClassifier(memory_limit="100KB").fit(wave[0], labels)
+    kw.GMKLClassifier(memory_limit="1MB").fit(wave[0], labels)
+
+
+def test_one_class_only(wave):
+    with pytest.raises(ValueError, match="y has 1 class"):
+        kw.GMKLClassifier().fit(wave[0], np.ones(len(wave[0])))

@@ -1,0 +1,372 @@
+"""Gradient descent in the parameters of a kernel: gradients, descent, stationarity, the convex case."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import kernelweave as kw
+from kernelweave.kernels import RBF, Linear, ProductRBF
+from kernelweave.kernels import parametric as pk
+from kernelweave.losses import LOSSES, EpsInsensitive, Hinge, Squared
+from kernelweave.solvers import Problem
+from kernelweave.solvers.kernel_gradient import (
+    L1,
+    L2,
+    METHODS,
+    PENALTIES,
+    Box,
+    FunctionPenalty,
+    KernelGradient,
+    LogDet,
+    Objective,
+    PenaltySum,
+    PowerNorm,
+    Projection,
+    check_gradient,
+)
+
+COVARIANCE = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 0.5]])
+
+PENALTY_CASES = {
+    "l1": L1(0.3),
+    "l1 vector": L1([0.1, 0.2, 0.3]),
+    "l2": L2(0.5, mean=0.2),
+    "l2 covariance": L2(mean=[0.1, 0.2, 0.3], covariance=COVARIANCE),
+    "l2 variances": L2(covariance=[1.0, 2.0, 3.0]),
+    "power": PowerNorm(p=1.5, strength=0.7),
+    "sum": L1(0.5) + L2(0.1) + PowerNorm(p=3.0),
+    "function": FunctionPenalty(lambda d: float(np.exp(d).sum()), np.exp),
+    "log_det": LogDet(noise=0.1),
+    "log_det sum": LogDet() + L1(),
+}
+
+
+def data(n=40, p=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * rng.normal(size=n)
+
+
+def problem_of(name, t, C=2.0):
+    loss = EpsInsensitive(eps=0.1) if name == "eps_insensitive" else LOSSES[name]()
+    y = t if loss.task == "regression" else np.sign(t) if loss.task == "classification" else np.ones_like(t)
+    cost = 0.1 if name == "one_class" else C
+    return Problem(y[:, None], loss, np.full((len(t), 1), cost))
+
+
+def objective_of(problem, X, kernel=None, penalty=None, constraint=None):
+    kernel = (kernel or ProductRBF()).fit(X)
+    objective = Objective(problem, kernel, X, penalty or L1(0.3), constraint or Box())
+    objective.accuracy = 1e-13
+    return objective
+
+
+def finite_differences(value, u, step=1e-4):
+    slopes = []
+    for k in range(len(u)):
+        e = step * (np.arange(len(u)) == k)
+        slopes.append((8 * (value(u + e) - value(u - e)) - value(u + 2 * e) + value(u - 2 * e)) / (12 * step))
+    return np.array(slopes)
+
+
+def assert_right_slope(objective, u):
+    expected = finite_differences(lambda at: objective.evaluate(at).value, u)
+    slope = objective.slope(objective.evaluate(u))
+    np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+@pytest.mark.parametrize(
+    "kernel",
+    [ProductRBF(), pk.PowerSum(), pk.ExpSum(), pk.WeightedSum([Linear(), RBF(0.5)])],
+    ids=lambda kernel: kernel.name,
+)
+def test_slope_equals_finite_differences_for_every_loss(name, kernel):
+    X, t = data()
+    objective = objective_of(problem_of(name, t), X, kernel)
+    u = np.random.default_rng(1).uniform(0.5, 1.5, len(objective.start))
+    assert_right_slope(objective, u)
+
+
+@pytest.mark.parametrize("penalty", PENALTY_CASES.values(), ids=PENALTY_CASES)
+def test_slope_equals_finite_differences_for_every_penalty(penalty):
+    X, t = data()
+    assert_right_slope(objective_of(problem_of("squared", t), X, penalty=penalty), np.array([0.7, 1.2, 0.9]))
+
+
+def test_slope_of_outputs_that_share_the_kernel():
+    X, t = data()
+    problem = Problem(np.column_stack([t, t**2]), Squared(), np.ones((len(t), 1)))
+    assert_right_slope(objective_of(problem, X), np.array([0.7, 1.2, 0.9]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "name", ["hinge", "logistic", "squared", "eps_insensitive", "squared_hinge", "huber"]
+)
+def test_stationary_at_the_end(method, name):
+    X, t = data(60)
+    problem = problem_of(name, t, C=5.0)
+    solution = KernelGradient(method).solve(problem, ProductRBF(), X, L1(0.5), max_iter=2000)
+    assert solution.converged
+    assert solution.stationarity <= 1e-4
+    # from the definition: at d, with a freshly trained machine
+    objective = objective_of(problem, X, penalty=L1(0.5))
+    point = objective.evaluate(solution.d / objective.scale)
+    assert point.value == pytest.approx(solution.objective, rel=1e-6)
+    assert objective.residual(point) <= 2e-4
+    gradient = objective.slope(point) / objective.scale
+    assert (gradient * solution.d).max() <= 1e-2 * point.value
+    assert (gradient[solution.d == 0] >= -1e-2 * point.value).all()
+
+
+@pytest.mark.parametrize("n", [80, 300])  # machines are solved exactly, or to an accuracy
+@pytest.mark.parametrize("method", ["lbfgsb", "projected"])
+@pytest.mark.parametrize("name", ["hinge", "squared"])
+def test_objective_never_rises(method, name, n):
+    X, t = data(n, 6)
+    problem = problem_of(name, t, C=20.0)
+    solution = KernelGradient(method).solve(problem, ProductRBF(), X, tol=1e-3, max_iter=2000)
+    values = np.array(solution.history["objective"])
+    assert len(values) > 3
+    assert (np.diff(values) <= 0).all()
+
+
+def test_methods_agree_on_a_convex_problem():
+    X, t = data(50)
+    problem, kernel = problem_of("hinge", t), pk.WeightedSum([Linear(), RBF(0.2), RBF(1.0)])
+    values = [KernelGradient(m).solve(problem, kernel, X, tol=1e-5, max_iter=3000).objective for m in METHODS]
+    np.testing.assert_allclose(values, values[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["hinge", "logistic", "squared"])
+@pytest.mark.parametrize("sigma", [0.5, np.array([0.2, 0.5, 1.0, 2.0])], ids=["equal", "different"])
+def test_weighted_sum_with_l1_is_multiple_kernel_learning(name, sigma):
+    """r(d) = sigma' d is 1/2 h(d) with h(d) = sum_m 2 sigma_m d_m."""
+    X, t = data(70)
+    kernels = [Linear(), RBF(0.1), RBF(0.5), RBF(2.0)]
+    ours = KernelGradient().solve(
+        problem_of(name, t), pk.WeightedSum(kernels), X, L1(sigma), tol=1e-5, max_iter=2000
+    )
+    costs = 2.0 * np.broadcast_to(sigma, 4)
+    other = kw.MKLClassifier if name != "squared" else kw.MKLRegressor
+    y = np.sign(t) if name != "squared" else t
+    model = other(
+        kernels,
+        loss=name,
+        C=2.0,
+        normalize=None,
+        tol=1e-6,
+        max_iter=2000,
+        regularizer=kw.LpNorm(p=1, form="penalty", costs=costs),
+    ).fit(X, y)
+    assert ours.objective == pytest.approx(model.objective_, rel=1e-4)
+    np.testing.assert_allclose(ours.d, model.weights_, rtol=0.05, atol=0.02 * model.weights_.max())
+
+
+def test_log_det_is_the_evidence_of_a_gaussian_process():
+    X, t = data()
+    problem = Problem(t[:, None], Squared(), np.full((len(t), 1), 4.0), fit_intercept=False)
+    objective = objective_of(problem, X, penalty=LogDet())
+    u = np.array([0.5, 1.0, 2.0])
+    A = ProductRBF()(X, d=objective.d(u)) + np.eye(len(t)) / 4.0
+    evidence = 0.5 * t @ np.linalg.solve(A, t) + 0.5 * np.linalg.slogdet(A)[1]
+    assert objective.evaluate(u).value == pytest.approx(evidence)
+    solution = KernelGradient().solve(problem, ProductRBF(), X, "log_det")
+    assert solution.objective < evidence
+
+
+def test_one_class_drives_a_product_to_zero():
+    X, t = data()
+    solution = KernelGradient().solve(problem_of("one_class", t), ProductRBF(), X, max_iter=500)
+    assert solution.d.max() < 1e-3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_box(method):
+    X, t = data()
+    box = Box(lower=0.01, upper=[0.2, 0.02, np.inf])
+    d = KernelGradient(method).solve(problem_of("hinge", t, 50.0), ProductRBF(), X, constraint=box).d
+    assert (d >= 0.01 - 1e-12).all()
+    assert d[0] <= 0.2 + 1e-12
+    assert d[1] <= 0.02 + 1e-12
+
+
+@pytest.mark.parametrize("method", ["spectral", "projected"])
+def test_projection_onto_a_ball(method):
+    X, t = data()
+    radius = 0.3
+
+    def onto_ball(d):
+        d = np.maximum(d, 0.0)
+        return d * min(1.0, radius / max(np.linalg.norm(d), 1e-300))
+
+    solution = KernelGradient(method).solve(
+        problem_of("hinge", t, 50.0), ProductRBF(), X, L1(0.01), onto_ball, max_iter=2000
+    )
+    assert solution.converged
+    assert np.linalg.norm(solution.d) == pytest.approx(radius)
+
+
+def test_held_parameters_stay_zero():
+    X, t = data()
+    free = np.array([True, False, True])
+    for method in METHODS:
+        solution = KernelGradient(method).solve(problem_of("hinge", t), ProductRBF(), X, free=free, tol=1e-3)
+        assert solution.d[1] == 0.0
+    part = KernelGradient("lbfgsb").solve(problem_of("hinge", t), ProductRBF(columns=[0, 2]), X, tol=1e-6)
+    whole = KernelGradient("lbfgsb").solve(problem_of("hinge", t), ProductRBF(), X, tol=1e-6, free=free)
+    assert whole.objective == pytest.approx(part.objective, rel=1e-3)
+
+
+def test_more_starts_are_no_worse_and_repeatable():
+    X, t = data(50, 6)
+    problem = problem_of("hinge", t, 100.0)
+    one, five, again = (
+        KernelGradient(n_init=n, random_state=0).solve(problem, ProductRBF(), X) for n in (1, 5, 5)
+    )
+    assert five.objective <= one.objective
+    np.testing.assert_array_equal(five.d, again.d)
+
+
+def test_units_of_features_do_not_matter():
+    X, t = data(60)
+    factor = np.array([1e-3, 1.0, 1e4])
+    penalty = L1(factor**2)
+    plain = KernelGradient().solve(problem_of("hinge", t), ProductRBF(), X)
+    scaled = KernelGradient().solve(problem_of("hinge", t), ProductRBF(), X * factor, penalty)
+    np.testing.assert_allclose(scaled.d * factor**2, plain.d, rtol=1e-3, atol=1e-6)
+
+
+def test_single_precision_gives_nearly_the_same():
+    X, t = data(300)
+    problem = problem_of("hinge", t)
+    double = KernelGradient().solve(problem, ProductRBF(), X)
+    single = KernelGradient().solve(problem, ProductRBF(), X.astype(np.float32), tol=1e-3)
+    assert single.objective == pytest.approx(double.objective, rel=1e-2)
+
+
+def test_no_matrix_of_all_pairs_beside_the_kernel(monkeypatch):
+    """The gradient works in row blocks: its largest array stays below BLOCK_ENTRIES."""
+    monkeypatch.setattr(pk.base, "BLOCK_ENTRIES", 1000)
+    X, t = data(100)
+    shapes = []
+
+    class Watched(ProductRBF):
+        def _contract_outer(self, X, Z, left, right, d, K):
+            shapes.append(K.shape)
+            return super()._contract_outer(X, Z, left, right, d, K)
+
+    KernelGradient().solve(problem_of("squared", t), Watched(), X)
+    assert max(rows * columns for rows, columns in shapes) <= 1000
+
+
+class Wrong(ProductRBF):
+    """The gradient of its second component lacks a factor."""
+
+    def _gather(self, slopes):
+        return super()._gather(slopes) * np.array([1.0, 0.5, 1.0])
+
+
+def test_a_wrong_gradient_is_named():
+    X, _ = data()
+    with pytest.raises(
+        ValueError, match=r"Wrong.grad_quad is wrong in 1 of 3 components, such as 1 \('x1'\)"
+    ):
+        check_gradient(Wrong(), X)
+    with pytest.raises(ValueError, match=r"FunctionPenalty.gradient is wrong in 3 of 3"):
+        check_gradient(ProductRBF(), X, penalty=FunctionPenalty(lambda d: (d**2).sum(), lambda d: d))
+
+
+@pytest.mark.parametrize("kernel", [ProductRBF(), pk.PowerSum(), pk.ExpSum()], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("penalty", [L1(), L2(mean=0.1), PowerNorm()], ids=lambda penalty: penalty.name)
+def test_right_gradients_pass_the_check(kernel, penalty):
+    check_gradient(kernel, data()[0], penalty=penalty)
+
+
+def test_an_unfinished_run_says_so():
+    X, t = data()
+    with pytest.warns(ConvergenceWarning, match="stationarity residual is .* after 2 steps"):
+        KernelGradient().solve(problem_of("hinge", t, 100.0), ProductRBF(), X, tol=1e-9, max_iter=2)
+
+
+def test_interruption_keeps_the_last_iterate():
+    X, t = data()
+
+    def interrupt(iteration, run):
+        if iteration == 1:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        solution = KernelGradient("projected").solve(
+            problem_of("hinge", t), ProductRBF(), X, tol=1e-9, report=interrupt
+        )
+    assert solution.n_iter == 2
+    stopped = KernelGradient().solve(problem_of("hinge", t), ProductRBF(), X, tol=10.0)
+    assert stopped.n_iter == 0
+
+
+def test_an_infinite_kernel_is_stepped_back_from_or_refused():
+    X, t = data()
+    with pytest.raises(ValueError, match="infinite or constant at its start"):
+        KernelGradient().solve(problem_of("hinge", t), _Explosive(), X)
+
+
+class _Explosive(ProductRBF):
+    def _compute(self, X, Z, d):
+        return np.full((len(X), len(Z)), np.inf)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"penalty": "l3"}, "regularizer='l3' is not a penalty"),
+        ({"penalty": L1([1.0, 2.0])}, "each of the 3 parameters"),
+        ({"penalty": L1(-1.0)}, "non-negative"),
+        ({"penalty": L2(covariance=[1.0])}, "covariance has shape"),
+        ({"penalty": L2(covariance=[1.0, -1.0, 1.0])}, "positive definite"),
+        ({"penalty": PowerNorm(p=1.0)}, "use L1 for p = 1"),
+        ({"penalty": LogDet(noise=0.0)}, "noise=0.0"),
+        ({"penalty": PenaltySum([])}, "penalties is empty"),
+        ({"penalty": FunctionPenalty(1, 2)}, "function is not callable"),
+        ({"penalty": FunctionPenalty(np.sum, np.sum)}, "slope returned shape"),
+        ({"constraint": 3}, "expected None, a Box"),
+        ({"constraint": Box(upper=[1.0, 2.0])}, "one for each of the 3"),
+        ({"constraint": Box(lower=2.0, upper=1.0)}, "0 <= lower <= upper"),
+        ({"constraint": Projection(lambda d: d)}, "takes only a Box"),
+    ],
+)
+def test_bad_input(options, message):
+    X, t = data()
+    with pytest.raises(ValueError, match=message):
+        KernelGradient().solve(problem_of("hinge", t), ProductRBF(), X, **options)
+
+
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [(KernelGradient("newton"), "solver='newton'"), (KernelGradient(n_init=0), "n_init=0")],
+)
+def test_bad_solver(solver, message):
+    X, t = data()
+    with pytest.raises(ValueError, match=message):
+        solver.solve(problem_of("hinge", t), ProductRBF(), X)
+
+
+def test_no_cost_no_problem():
+    X, t = data()
+    with pytest.raises(ValueError, match="C = 0"):
+        KernelGradient().solve(Problem(t[:, None], Hinge(), np.zeros((len(t), 1))), ProductRBF(), X)
+
+
+def test_projections_that_do_not_project():
+    with pytest.raises(ValueError, match="no negative entries"):
+        Projection(lambda d: d - 1.0).project(np.zeros(2))
+
+
+def test_registered_penalties_have_defaults():
+    for name in PENALTIES:
+        PENALTIES[name]().check(3)
+    with pytest.raises(TypeError):
+        L1() + 1.0
