@@ -4,6 +4,7 @@ from .._registry import Registry
 from .base import Regularizer
 from .block_norm import BlockNorm
 from .concave import ConcaveTerm, TermSum
+from .correspondence import FromBlockNorm, FromPrice, block_norm_of, price_of
 from .elastic_net import ElasticNet
 from .group_lasso_term import GroupLassoTerm
 from .log_term import LogTerm
@@ -38,6 +39,8 @@ __all__ = [
     "BlockNorm",
     "ConcaveTerm",
     "ElasticNet",
+    "FromBlockNorm",
+    "FromPrice",
     "GroupLassoTerm",
     "LogTerm",
     "LpNorm",
@@ -48,5 +51,7 @@ __all__ = [
     "TermSum",
     "Uniform",
     "Wedge",
+    "block_norm_of",
     "equivalent_cost",
+    "price_of",
 ]

@@ -179,11 +179,11 @@ def sweep(F: Concave, u: FloatArray, value: float) -> tuple[FloatArray, float]:
 def climb(F: Concave, u: FloatArray, scales: FloatArray) -> tuple[FloatArray, float]:
     """BFGS on psi with a weak Wolfe search, which kinks do not stop (Lewis & Overton 2013)."""
     u, value, slope = _psi(F, u, scales)
-    H = np.eye(len(u)) / max(abs(value), 1e-300)
+    H: FloatArray = np.eye(len(u)) / max(abs(value), 1e-300)
     for _ in range(100 + 10 * len(u)):
         if not np.isfinite([value, *slope]).all() or float(np.abs(slope).max()) <= 1e-8 * abs(value):
             break
-        step = H @ slope
+        step: FloatArray = H @ slope
         if not float(step @ slope) > 0.0:
             step = slope / float(np.abs(slope).max())
         step = step * min(1.0, 5.0 / float(np.abs(step).max()))

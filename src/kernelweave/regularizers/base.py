@@ -72,7 +72,7 @@ class Regularizer(BaseEstimator):
 
     def select(self, kernels: IntArray, n_kernels: int) -> Self:
         """The regulariser of some of `n_kernels` kernels: parameters of the others are dropped."""
-        part = clone(self)
+        part: Self = clone(self)
         for parameter in self.per_kernel:
             value = getattr(self, parameter)
             if np.ndim(value) == 0:

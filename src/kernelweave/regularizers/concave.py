@@ -47,7 +47,7 @@ class ConcaveTerm(Regularizer):
 
     def _strength(self) -> FloatArray:
         """eta, checked."""
-        eta = np.asarray(self.eta, dtype=np.float64)  # type: ignore[attr-defined]
+        eta = np.asarray(self.eta, dtype=np.float64)
         if not ((eta > 0) & (eta < np.inf)).all():
             raise ValueError(f"{type(self).__name__}: eta must be positive.")
         return eta
@@ -58,9 +58,9 @@ class ConcaveTerm(Regularizer):
         return TermSum([*_terms(self), *_terms(other)])
 
     def __mul__(self, factor: float) -> ConcaveTerm:
-        scaled = clone(self)
+        scaled: ConcaveTerm = clone(self)
         eta = check_factor(factor) * self._strength()
-        scaled.eta = float(eta) if eta.ndim == 0 else eta  # type: ignore[attr-defined]
+        scaled.eta = float(eta) if eta.ndim == 0 else eta
         return scaled
 
     __rmul__ = __mul__
@@ -91,10 +91,10 @@ class TermSum(ConcaveTerm):
         return all(term.homogeneous for term in self.terms)
 
     def value(self, x: FloatArray) -> float:
-        return sum(term.value(x) for term in self.terms)
+        return float(sum(term.value(x) for term in self.terms))
 
     def slopes(self, x: FloatArray) -> FloatArray:
-        return np.sum([term.slopes(x) for term in self.terms], axis=0)
+        return np.asarray(np.sum([term.slopes(x) for term in self.terms], axis=0))
 
     def select(self, kernels: IntArray, n_kernels: int) -> Self:
         return type(self)([term.select(kernels, n_kernels) for term in self.terms])

@@ -258,7 +258,7 @@ class FromPrice(Regularizer):
 
     def dual_scale(self, dual_norms: FloatArray) -> float:
         T = np.eye(len(dual_norms)) if self.basis is None else np.asarray(self.basis, dtype=np.float64)
-        return growth(lambda z: self.price(T @ z), T.T @ dual_norms**2) ** -0.5
+        return float(growth(lambda z: self.price(T @ z), T.T @ dual_norms**2) ** -0.5)
 
     def _slope(self, s: FloatArray, T: FloatArray) -> Gradient | None:
         gradient = self.gradient

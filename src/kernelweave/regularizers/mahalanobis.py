@@ -105,4 +105,4 @@ def alignments(gram: Any) -> FloatArray:
     products = np.array([gram.inner(gram.combine(unit)) for unit in units])
     size = np.sqrt(products.diagonal())
     gram.cached_alignments = np.asarray(products / np.outer(size, size))
-    return gram.cached_alignments
+    return np.asarray(gram.cached_alignments)

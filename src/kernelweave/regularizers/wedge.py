@@ -47,13 +47,13 @@ class Wedge(Regularizer):
         return 0.5 * float((norms[live] ** 2 / d[live] + d[live]).sum())
 
     def weights(self, norms: FloatArray) -> FloatArray:
-        return np.sqrt(isotonic_regression(norms**2, increasing=False))
+        return np.asarray(np.sqrt(isotonic_regression(norms**2, increasing=False)))
 
     def conjugate(self, dual_norms: FloatArray) -> float:
         return indicator(self._excess(dual_norms) - 1.0)
 
     def dual_scale(self, dual_norms: FloatArray) -> float:
-        return min(1.0, 1.0 / max(self._excess(dual_norms) ** 0.5, 1e-300))
+        return float(min(1.0, 1.0 / max(self._excess(dual_norms) ** 0.5, 1e-300)))
 
     def _excess(self, dual_norms: FloatArray) -> float:
         """max_k (s_1 + ... + s_k) / k."""

@@ -11,6 +11,10 @@ from ..base import State
 from ..problem import Problem
 from ._fixed_point import FixedPoint
 
+#: dual norms under this share of the largest are raised to it, less as the gap closes: theta = 0 would
+#: make the matrix of the machine infinite
+LARGEST_FLOOR = 0.0
+
 
 class JointAscent(FixedPoint):
     """Both steps go up: the machine at weights 1 / theta, then the theta of its dual norms.
@@ -46,13 +50,19 @@ class JointAscent(FixedPoint):
 
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._best = -np.inf  # lower bound of the highest joint value so far
+        self._floor = LARGEST_FLOOR
         return super().init(problem, gram, regularizer, norms)
+
+    def next_weights(self, state: State) -> FloatArray:
+        # a floor on theta costs less than M floor Omega*: a third of the gap
+        self._floor = min(LARGEST_FLOOR, state.residual / (3.0 * len(state.weights)))
+        return super().next_weights(state)
 
     def image(self, state: State) -> FloatArray:
         return state.certificate.dual_norms
 
     def weights_of(self, norms: FloatArray) -> FloatArray:
-        return self._regularizer.weights_from_dual(norms)  # type: ignore[attr-defined]
+        return self._regularizer.weights_from_dual(np.maximum(norms, self._floor * float(norms.max())))
 
     def is_worse(self, state: State) -> bool:
         if state.certificate.machine_primal < self._best:

@@ -65,6 +65,7 @@ class MajorizeMinimize(MKLSolver):
             if previous is None or state.certificate.primal <= previous.certificate.primal:
                 return state
         # no machine does better: the iterate before was stationary to rounding
+        assert previous is not None
         return replace(previous, residual=max(previous.certificate.machine_gap, 0.0))
 
     def machine_tol(self, previous: State | None, tol: float) -> float:

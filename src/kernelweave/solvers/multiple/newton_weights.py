@@ -87,7 +87,7 @@ class NewtonWeights(MKLSolver):
     def _model_minimum(self, state: State) -> FloatArray:
         """Weights d = T z at the least value of the quadratic model, z >= 0."""
         z = np.maximum(np.linalg.solve(self._T, state.weights), 0.0)
-        slopes, curvatures = self._regularizer.price_slopes(z)  # type: ignore[attr-defined]
+        slopes, curvatures = self._regularizer.price_slopes(z)
         descent = 0.5 * (state.squares @ self._T - slopes)
         chosen = self._candidates(z, descent)
         hessian = self._hessian(state, chosen) + np.diag(0.5 * curvatures[chosen])
@@ -135,7 +135,7 @@ class NewtonWeights(MKLSolver):
 
     def _price_slope(self, weights: FloatArray, step: FloatArray) -> float:
         to_z = np.linalg.inv(self._T)
-        slopes, _ = self._regularizer.price_slopes(to_z @ weights)  # type: ignore[attr-defined]
+        slopes, _ = self._regularizer.price_slopes(to_z @ weights)
         return float(slopes @ (to_z @ step))
 
 

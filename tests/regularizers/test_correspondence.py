@@ -1,0 +1,88 @@
+"""From prices of weights to block norms and back: the identity on every row where the theorem applies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kernelweave as kw
+from kernelweave.regularizers import ElasticNet, LpNorm, Uniform, equivalent_cost
+from kernelweave.regularizers.correspondence import FromBlockNorm, FromPrice, block_norm_of, price_of
+
+ROWS = [
+    *[LpNorm(p) for p in (4 / 3, 2.0, 4.0)],
+    *[LpNorm(p, form="penalty") for p in (1.0, 4 / 3, 2.0, 4.0)],
+    Uniform(),
+    *[ElasticNet(ratio) for ratio in (0.2, 0.5, 0.9, 1.0)],
+]
+each_row = pytest.mark.parametrize("regularizer", ROWS, ids=repr)
+
+
+def block_norm(regularizer):
+    """g(x) in closed form, as a plain function."""
+    return lambda x: regularizer.penalty(np.sqrt(x))
+
+
+def weights_inside(regularizer, rng):
+    """Weights of random norms, where the price is finite."""
+    return [0.9 * regularizer.weights(n) for n in rng.gamma(1.0, size=(4, 3)) + 0.1]
+
+
+@each_row
+def test_block_norm_of_a_price(regularizer, rng):
+    g = block_norm_of(lambda d: regularizer.price(d))
+    for x in rng.gamma(1.0, size=(4, 3)) + 0.1:
+        assert g(x) == pytest.approx(block_norm(regularizer)(x), rel=1e-6)
+
+
+@each_row
+def test_price_of_a_block_norm(regularizer, rng):
+    h = price_of(block_norm(regularizer))
+    for d in weights_inside(regularizer, rng):
+        assert h(d) == pytest.approx(regularizer.price(d), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.slow
+@each_row
+def test_there_and_back(regularizer, rng):
+    """h -> g -> h and g -> h -> g, numerically both ways."""
+    h = price_of(block_norm_of(lambda d: regularizer.price(d)))
+    g = block_norm_of(price_of(block_norm(regularizer)))
+    for d in weights_inside(regularizer, rng)[:2]:
+        assert h(d) == pytest.approx(regularizer.price(d), rel=1e-6, abs=1e-6)
+    for x in rng.gamma(1.0, size=(2, 3)) + 0.1:
+        assert g(x) == pytest.approx(block_norm(regularizer)(x), rel=1e-6)
+
+
+def test_there_and_back_quick(rng):
+    regularizer = ElasticNet(0.5)
+    h = price_of(block_norm_of(lambda d: regularizer.price(d)))
+    d = weights_inside(regularizer, rng)[0][:2]
+    assert h(d) == pytest.approx(regularizer.price(d), rel=1e-6)
+
+
+@pytest.mark.parametrize("make", [FromPrice, FromBlockNorm])
+def test_a_regulariser_of_ones_own_is_certified(make, rng):
+    reference = LpNorm(2.0, form="penalty")
+    function = reference.price if make is FromPrice else block_norm(reference)
+    X = rng.normal(size=(40, 4))
+    y = X[:, 0] + 0.2 * rng.normal(size=40)
+    kernels = kw.kernels.per_feature(kw.kernels.Linear())
+    own = kw.MKLRegressor(kernels, regularizer=make(function), tol=1e-5).fit(X, y)
+    known = kw.MKLRegressor(kernels, regularizer=reference, tol=1e-5).fit(X, y)
+    assert own.dual_gap_ <= 1e-5
+    assert own.objective_ == pytest.approx(known.objective_, rel=2e-5)
+    np.testing.assert_allclose(own.weights_, known.weights_, rtol=0.05, atol=1e-3)
+
+
+@pytest.mark.parametrize("p", [1.0, 4 / 3, 2.0])
+def test_tikhonov_and_ivanov_fits_coincide(p, rng):
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=60)
+    kernels = kw.kernels.per_feature(kw.kernels.Linear())
+    tikhonov = kw.MKLRegressor(kernels, regularizer=LpNorm(p, form="penalty"), C=2.0, tol=1e-9).fit(X, y)
+    C = equivalent_cost(2.0, tikhonov.norms_, p, to="constraint")
+    ivanov = kw.MKLRegressor(kernels, regularizer=LpNorm(p), C=C, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(ivanov.predict(X), tikhonov.predict(X), atol=1e-3)
+    np.testing.assert_allclose(ivanov.weights_ * C / 2.0, tikhonov.weights_, atol=1e-3)
+    assert equivalent_cost(C, ivanov.norms_, p, to="penalty") == pytest.approx(2.0, rel=1e-3)
