@@ -1,0 +1,38 @@
+"""Block norms with q > 2 converge from any start, kernels that carry nothing included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernelweave.gram import DenseGram
+from kernelweave.losses import LOSSES
+from kernelweave.regularizers import BlockNorm
+from kernelweave.solvers import Problem
+from kernelweave.solvers.multiple import choose_solver
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("q", [2.5, 3.0, 4.0, 8.0, 16.0, np.inf])
+def test_any_start_and_useless_kernels(name, q):
+    rng = np.random.default_rng(11)
+    n = 40
+    X = rng.normal(size=(n, 4))
+    target = X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=n)
+    noise = rng.normal(size=(n, 1))
+    beside = rng.normal(size=n)
+    beside -= target * (beside @ target) / (target @ target)  # a feature orthogonal to the targets
+    Ks = [np.exp(-0.5 * np.subtract.outer(x, x) ** 2) for x in [*X.T, noise[:, 0]]]
+    Ks.append(np.outer(beside, beside))
+    loss = LOSSES[name]()
+    y = {"classification": np.sign(target), "regression": target, "one_class": np.zeros(n)}[loss.task]
+    C = 1.0 / (0.4 * n) if name == "one_class" else 1.0
+    problem = Problem(y[:, None], loss, np.full((n, 1), C))
+    regularizer = BlockNorm(q)
+    values = []
+    for start in (np.ones(6), rng.gamma(0.3, size=6) + 1e-3):
+        solver = choose_solver("auto", regularizer)
+        found = solver.solve(problem, DenseGram(Ks), regularizer, tol=1e-5, max_iter=1000, norms=start)
+        assert found.state.certificate.gap <= 1e-5
+        values.append(found.state.certificate.primal)
+    assert values[0] == pytest.approx(values[1], rel=2e-5, abs=1e-9)
