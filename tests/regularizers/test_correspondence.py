@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 import kernelweave as kw
-from kernelweave.regularizers import ElasticNet, LpNorm, Uniform, equivalent_cost
+from kernelweave.regularizers import BlockNorm, ElasticNet, LpNorm, Mahalanobis, Uniform, equivalent_cost
 from kernelweave.regularizers.correspondence import FromBlockNorm, FromPrice, block_norm_of, price_of
 
 ROWS = [
     *[LpNorm(p) for p in (4 / 3, 2.0, 4.0)],
     *[LpNorm(p, form="penalty") for p in (1.0, 4 / 3, 2.0, 4.0)],
     Uniform(),
+    LpNorm(1.0),
+    BlockNorm(1.5),
+    Mahalanobis(np.array([[1.0, 0.3, -0.2], [0.3, 1.5, 0.1], [-0.2, 0.1, 0.8]])),
     *[ElasticNet(ratio) for ratio in (0.2, 0.5, 0.9, 1.0)],
 ]
 each_row = pytest.mark.parametrize("regularizer", ROWS, ids=repr)
