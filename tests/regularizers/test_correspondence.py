@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import kernelweave as kw
-from kernelweave.regularizers import BlockNorm, ElasticNet, LpNorm, Mahalanobis, Uniform, equivalent_cost
+from kernelweave.regularizers import (
+    BlockNorm,
+    ElasticNet,
+    LpNorm,
+    Mahalanobis,
+    Uniform,
+    Wedge,
+    equivalent_cost,
+)
 from kernelweave.regularizers.correspondence import FromBlockNorm, FromPrice, block_norm_of, price_of
 
 ROWS = [
@@ -62,6 +70,17 @@ def test_there_and_back_quick(rng):
     h = price_of(block_norm_of(lambda d: regularizer.price(d)))
     d = weights_inside(regularizer, rng)[0][:2]
     assert h(d) == pytest.approx(regularizer.price(d), rel=1e-6)
+
+
+def test_ordered_weights(rng):
+    """The wedge: its block norm from sum d on the cone of ordered weights, its price from the block norm."""
+    wedge = Wedge()
+    g = block_norm_of(lambda d: float(d.sum()), basis=np.triu(np.ones((3, 3))))
+    h = price_of(block_norm(wedge))
+    for x in rng.gamma(1.0, size=(3, 3)) + 0.1:
+        d = 0.9 * wedge.weights(np.sqrt(x))
+        assert g(x) == pytest.approx(wedge.penalty(np.sqrt(x)), rel=1e-6)
+        assert h(d) == pytest.approx(wedge.price(d), rel=1e-6)
 
 
 @pytest.mark.parametrize("make", [FromPrice, FromBlockNorm])
