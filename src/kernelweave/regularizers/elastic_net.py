@@ -18,6 +18,15 @@ class ElasticNet(Regularizer):
     a = 0 is the uniform sum, a = 1 the block 1-norm (group lasso); between them kernels are
     selected, and those selected share. Tomioka & Suzuki (2010), section 3 and Table 1.
 
+    Notes
+    -----
+    With linear kernels on groups of columns, f_m = X_g w_g and n_m = ||w_g||:
+
+    * ``MKLRegressor(per_group(groups, Linear()), regularizer=ElasticNet(l1_ratio=1), normalize=None)``
+      is the group lasso of Yuan & Lin (2006),  C sum_i V + sum_g ||w_g||;
+    * with groups that overlap, the latent group lasso of Jacob, Obozinski & Vert (2009): the
+      support is a union of groups. Tomioka & Suzuki (2010), Examples 5 and 6.
+
     Parameters
     ----------
     l1_ratio : float, default=0.5

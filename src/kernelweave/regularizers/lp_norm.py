@@ -30,6 +30,15 @@ class LpNorm(Regularizer):
     the uniform sum. Both forms give the same models, at different C (`equivalent_cost`). Kloft,
     Brefeld, Sonnenburg & Zien (2011), sections 2-4 and Theorem 1.
 
+    Notes
+    -----
+    Special cases of Kloft et al. (2011), section 3:
+
+    * ``LpNorm(p=1)`` with the hinge loss is the QCQP of Lanckriet et al. (2004) and Bach et al.
+      (2004):  max_alpha sum_i |alpha_i| - t/2  subject to  alpha' K_m alpha <= t for every m.
+    * ``LpNorm(p=1, costs=traces)`` with traces_m = tr(K_m) is the same under tr(K_d) <= 1.
+    * ``LpNorm(p=np.inf)`` is the sum of the kernels, one support vector machine.
+
     Parameters
     ----------
     p : float, default=2.0

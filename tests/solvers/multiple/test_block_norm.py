@@ -36,3 +36,19 @@ def test_any_start_and_useless_kernels(name, q):
         assert found.state.certificate.gap <= 1e-5
         values.append(found.state.certificate.primal)
     assert values[0] == pytest.approx(values[1], rel=2e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("q", [8.0, 16.0, np.inf])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_start_far_from_the_optimum_does_not_stall(draw, loss, q, seed):
+    """Norms over eight decades; a kernel orthogonal to the targets, one of almost and one of nothing."""
+    sample, rng = draw(loss, n=50, M=4), np.random.default_rng(5)
+    known = np.column_stack([sample.problem.y, np.ones(50)])
+    beside = rng.normal(size=50)
+    beside -= known @ np.linalg.lstsq(known, beside, rcond=None)[0]
+    useless = [np.outer(beside, beside), 1e-3 * np.eye(50), np.zeros((50, 50))]
+    gram = DenseGram([*sample.Ks, *useless])
+    start = np.exp(3.0 * np.random.default_rng(seed).normal(size=7))
+    rule = BlockNorm(q)
+    found = choose_solver("auto", rule).solve(sample.problem, gram, rule, tol=1e-6, max_iter=80, norms=start)
+    assert found.state.certificate.gap <= 1e-6

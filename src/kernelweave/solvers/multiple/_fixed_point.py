@@ -43,20 +43,24 @@ class FixedPoint(MKLSolver):
     def is_worse(self, state: State) -> bool:
         """Whether `state` is certainly worse than the best one so far; remembers it if not."""
 
+    def limited(self, log_norms: FloatArray) -> FloatArray:
+        """Log norms kept where their weights are safe to try; anywhere by default."""
+        return log_norms
+
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._setup(problem, gram, regularizer)
-        self._points = [_log(norms)]  # log norms whose weights were tried
+        self._points = [self.limited(_log(norms))]  # log norms whose weights were tried
         self._images: list[FloatArray] = []  # log norms that came back
         self._leapt = False  # whether the last proposal was more than the plain step
-        return self.weights_of(norms)
+        return self.weights_of(np.exp(self._points[0]))
 
     def next_weights(self, state: State) -> FloatArray:
         if self.is_worse(state) and self._leapt:
             # take the plain step from where it leapt, and start afresh
             self._points, self._images = self._points[-2:-1], self._images[-1:]
         else:
-            self._images = [*self._images, _log(self.image(state))]
-        proposal = extrapolate(self._points, self._images)
+            self._images = [*self._images, self.limited(_log(self.image(state)))]
+        proposal = self.limited(extrapolate(self._points, self._images))
         self._leapt = len(self._images) > 1
         self._points = _last([*self._points, proposal], self.memory + 1)
         self._images = _last(self._images, self.memory)

@@ -13,7 +13,7 @@ from ._fixed_point import FixedPoint
 
 #: dual norms under this share of the largest are raised to it, less as the gap closes: theta = 0 would
 #: make the matrix of the machine infinite
-LARGEST_FLOOR = 0.0
+LARGEST_FLOOR, SMALLEST_FLOOR = 1e-2, 1e-6
 
 
 class JointAscent(FixedPoint):
@@ -54,15 +54,20 @@ class JointAscent(FixedPoint):
         return super().init(problem, gram, regularizer, norms)
 
     def next_weights(self, state: State) -> FloatArray:
-        # a floor on theta costs less than M floor Omega*: a third of the gap
-        self._floor = min(LARGEST_FLOOR, state.residual / (3.0 * len(state.weights)))
+        # what a floor on theta costs is in proportion to it: it follows the gap
+        wanted = 0.3 * state.residual / len(state.weights)
+        while self._floor > max(wanted, SMALLEST_FLOOR):
+            self._floor *= 0.3
         return super().next_weights(state)
+
+    def limited(self, log_norms: FloatArray) -> FloatArray:
+        return np.maximum(log_norms, log_norms.max() + np.log(self._floor))
 
     def image(self, state: State) -> FloatArray:
         return state.certificate.dual_norms
 
     def weights_of(self, norms: FloatArray) -> FloatArray:
-        return self._regularizer.weights_from_dual(np.maximum(norms, self._floor * float(norms.max())))
+        return self._regularizer.weights_from_dual(norms)
 
     def is_worse(self, state: State) -> bool:
         if state.certificate.machine_primal < self._best:
