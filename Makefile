@@ -3,12 +3,13 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -n auto
+TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format bench clean
+.PHONY: help demo test test-torch test-slow lint format bench clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -22,6 +23,11 @@ demo: $(VENV)/.stamp-plot  ## learn kernel weights on a real multi-view task, un
 test: export OMP_NUM_THREADS := 1
 test: $(VENV)/.stamp-test  ## run the tests, the docstring examples and the README
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# the CPU build is enough for the tests, and small
+test-torch: export OMP_NUM_THREADS := 1
+test-torch: $(VENV)/.stamp-test $(VENV)/.stamp-cpu-torch  ## run the tests that need torch, on its CPU device
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m torch
 
 test-slow: export OMP_NUM_THREADS := 1
 test-slow: $(VENV)/.stamp-test  ## run the tests that take long
@@ -47,6 +53,11 @@ clean:  ## remove the environment, the caches and what the demo wrote
 $(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
 	@echo "Installing kernelweave[$*] in $(VENV) (once; this may take a minute or two)"
 	@$(PIP) install --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.stamp-cpu-torch: | $(VENV)/.stamp-venv
+	@echo "Installing torch in $(VENV) (once)"
+	@$(PIP) install $(TORCH)
 	@touch $@
 
 $(VENV)/.stamp-venv:

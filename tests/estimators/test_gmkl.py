@@ -16,7 +16,15 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelweave as kw
-from kernelweave.kernels import RBF, GroupProductRBF, Linear, PowerSum, ProductRBF, WeightedSum
+from kernelweave.kernels import (
+    RBF,
+    AutogradKernel,
+    GroupProductRBF,
+    Linear,
+    PowerSum,
+    ProductRBF,
+    WeightedSum,
+)
 from kernelweave.losses import EpsInsensitive
 from kernelweave.solvers.kernel_gradient import L1, L2, Box, FunctionPenalty, LogDet
 
@@ -312,3 +320,19 @@ def test_memory_limit(wave, labels):
 def test_one_class_only(wave):
     with pytest.raises(ValueError, match="y has 1 class"):
         kw.GMKLClassifier().fit(wave[0], np.ones(len(wave[0])))
+
+
+@pytest.mark.torch
+def test_a_kernel_written_in_torch_learns_what_the_written_kernel_learns(rng):
+    pytest.importorskip("torch")
+
+    def product_rbf(X, Z, d):
+        return (-((X[:, None] - Z[None]) ** 2) @ d).exp()
+
+    X = rng.normal(size=(60, 4))
+    y = np.sign(X[:, 0] + 0.1 * rng.normal(size=len(X)))
+    ours = kw.GMKLClassifier(C=10.0).fit(X, y)
+    kernel = AutogradKernel(product_rbf, start=ProductRBF().fit(X).initial_)
+    theirs = kw.GMKLClassifier(kernel, C=10.0, check_gradient=True).fit(X, y)
+    assert theirs.objective_ == pytest.approx(ours.objective_, rel=1e-6)
+    np.testing.assert_allclose(theirs.decision_function(X), ours.decision_function(X), atol=1e-3)

@@ -175,6 +175,7 @@ def test_bad_input(make, message):
         make()
 
 
+@pytest.mark.torch
 def test_autograd_kernel_agrees_with_the_written_gradient(X, rng):
     pytest.importorskip("torch")
 

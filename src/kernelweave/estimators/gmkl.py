@@ -613,7 +613,7 @@ n_iter_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_nam
 def _margins(data: Data, solution: KernelSolution, problem: Problem) -> FloatArray:
     """Leave-one-out predictions on the training samples, the parameters held."""
     K, f = data.kernel(data.X, d=solution.d), solution.fitted + solution.intercept
-    if np.ptp(K) <= 1e-8 * np.abs(K).max():
+    if np.ptp(K) <= 1e-8 * max(abs(float(K.min())), abs(float(K.max()))):
         return f  # a constant kernel: the intercept alone decides
     columns = range(problem.shape[1])
     margins = np.column_stack(

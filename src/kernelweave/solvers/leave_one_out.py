@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._typing import FloatArray, IntArray
+from ._product import product
 from .problem import Problem
 
 MAX_FREE = 1000  # samples allowed to adapt; the cost is the cube of their number
@@ -43,8 +44,8 @@ def leave_one_out(K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatAr
             problem.fit_intercept,
         )
         total = np.bincount(group, alpha).astype(np.float64)
-        return _leave_one_out(K[np.ix_(first, first)], merged, total, f[first])[group]
-    return _leave_one_out(K, problem, alpha, f)
+        return _leave_one_out(K, first, merged, total, f[first])[group]
+    return _leave_one_out(K, np.arange(len(K)), problem, alpha, f)
 
 
 def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
@@ -52,25 +53,29 @@ def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
 
     Equal rows of K have equal products with one random vector; unequal ones almost surely not.
     """
-    mark = K @ np.random.RandomState(0).standard_normal(len(K))
+    mark = product(K, np.random.RandomState(0).standard_normal(len(K)))
     digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
     _, first, group = np.unique(np.column_stack([digits, y]), axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()
 
 
-def _leave_one_out(K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray) -> FloatArray:
+def _leave_one_out(
+    K: FloatArray, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
+) -> FloatArray:
+    """The formulas on the samples `rows` of K, all different."""
     y, C = problem.y[:, 0], problem.C[:, 0]
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
-    free = np.flatnonzero(np.isfinite(curvature)) if K.diagonal().any() else np.empty(0, dtype=int)
+    diagonal = K.diagonal()[rows].astype(np.float64)
+    free = np.flatnonzero(np.isfinite(curvature)) if diagonal.any() else np.empty(0, dtype=int)
     free = free[np.linspace(0, len(free) - 1, min(len(free), MAX_FREE)).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
     out = f.copy()
     if len(free) == 0:
-        out[bound] -= alpha[bound] * K[bound, bound]
+        out[bound] -= alpha[bound] * diagonal[bound]
         return out
-    inverse = _bordered_inverse(K[np.ix_(free, free)], curvature[free], problem.fit_intercept)
-    v = np.hstack([K[np.ix_(bound, free)], np.ones((len(bound), inverse.shape[0] - len(free)))])
-    span = K[bound, bound] - np.einsum("ij,jk,ik->i", v, inverse, v, optimize=True)
+    inverse = _bordered_inverse(K[np.ix_(rows[free], rows[free])], curvature[free], problem.fit_intercept)
+    v = np.hstack([K[np.ix_(rows[bound], rows[free])], np.ones((len(bound), inverse.shape[0] - len(free)))])
+    span = diagonal[bound] - np.einsum("ij,jk,ik->i", v, inverse, v, optimize=True)
     out[bound] -= alpha[bound] * np.maximum(span, 0.0)
     own = inverse.diagonal()[: len(free)]
     out[free] += curvature[free] * alpha[free] - alpha[free] / np.maximum(own, 1e-12 * own.max())
@@ -85,7 +90,7 @@ def _inverse(A: FloatArray) -> FloatArray:
 
 def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> FloatArray:
     """Inverse of K + diag(curvature), or of the same matrix bordered by ones."""
-    A = K.copy()
+    A = K.astype(np.float64)
     A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().max())
     inverse = _inverse(A)
     if not tied:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from ..._typing import FloatArray
+from .._product import product
 from ..problem import Problem
 from .base import Machine, SingleSolver
 
@@ -30,14 +31,15 @@ class LeastSquares(SingleSolver):
 
     def solve(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
         self.check(problem.loss, problem.fit_intercept)
-        A = K + np.diag(1.0 / problem.C[:, 0])
+        A = K.astype(np.float64)
+        A.flat[:: len(A) + 1] += 1.0 / problem.C[:, 0]
         solution = symmetric_solver(A)(np.hstack([problem.y, np.ones_like(problem.C)]))
         alpha = solution[:, :-1]
         if problem.fit_intercept:
             ones = solution[:, -1:]
             alpha = alpha - ones * (alpha.sum(axis=0) / ones.sum())
         alpha = problem.feasible(alpha)
-        return Machine(alpha, K @ alpha, 1)
+        return Machine(alpha, product(K, alpha), 1)
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         return self.solve(K, problem, tol, alpha)

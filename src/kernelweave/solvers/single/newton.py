@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..._typing import FloatArray
+from .._product import product
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, machine_gap
 
@@ -38,11 +39,11 @@ class Newton(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
-        g = K @ alpha
+        g = product(K, alpha)
         b = best_intercept(problem, g)
         for iteration in range(1, self.max_iter + 1):
             step, db = _direction(K, problem, alpha, g + b)
-            dg = K @ step
+            dg = product(K, step)
             t = _step_length(problem, alpha, g, b, step, dg, db)
             alpha, g = alpha + t * step, g + t * dg
             b = best_intercept(problem, g)
@@ -55,7 +56,7 @@ class Newton(SingleSolver):
 def _feasible_machine(K: FloatArray, problem: Problem, f: FloatArray, n_iter: int) -> Machine:
     """The dual point -C V'(f) of the predictions f: inside the box whatever the Newton iterate did."""
     alpha = problem.feasible(problem.alpha_of(f))
-    return Machine(alpha, K @ alpha, n_iter)
+    return Machine(alpha, product(K, alpha), n_iter)
 
 
 def _direction(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._typing import FloatArray
+from .._product import product
 from ..problem import Problem
 from ._active_set import ActiveSet
 from ._box_qp import BoxQP
@@ -13,6 +14,9 @@ from .base import Machine, SingleSolver, machine_gap
 # small machines are solved exactly, so that the order of samples plays no part: so many samples, steps
 # of two variables for each sample before the free samples are guessed, and rounds to correct the guess
 EXACT_SAMPLES, EXACT_STEPS, EXACT_ROUNDS = 256, 100, 300
+
+#: below this gap, rounds without halving it after which a machine is as good as rounding lets it be
+FINE_GAP, IDLE_ROUNDS = 1e-7, 5
 
 
 class SMO(SingleSolver):
@@ -50,19 +54,34 @@ class SMO(SingleSolver):
         small = len(a) <= EXACT_SAMPLES
         eps, n_iter = start_eps(min(tol, 1e-4) if small else tol, problem), 0
         budget = EXACT_STEPS * len(a) if small else self.max_iter
+        effort = Effort(tol, self.max_iter)
         while True:
             steps = qp.descend(a, G, eps, min(budget, self.max_iter - n_iter))
             n_iter += steps
             exact = ActiveSet(qp, a).run(EXACT_ROUNDS) if small else None
             machine = Machine(a[:, None], (G + qp.linear)[:, None], n_iter)
             if exact is not None:
-                machine = Machine(exact[:, None], (K @ exact)[:, None], n_iter)
+                machine = Machine(exact[:, None], product(K, exact)[:, None], n_iter)
             finished = exact is not None or not small or n_iter >= budget
-            solved = finished and machine_gap(problem, machine.alpha, machine.fitted) <= tol
-            if solved or eps <= 1e-13 or n_iter >= self.max_iter:
+            gap = machine_gap(problem, machine.alpha, machine.fitted) if finished else np.inf
+            if eps <= 1e-13 or effort.spent(gap, n_iter, steps >= budget):
                 return machine
             if steps < budget:
                 eps *= 0.2
+
+
+class Effort:
+    """When to stop: at the gap asked for, at the most steps, or when full rounds no longer help."""
+
+    def __init__(self, tol: float, max_iter: int) -> None:
+        self.tol, self.max_iter = tol, max_iter
+        self.best, self.idle = np.inf, 0
+
+    def spent(self, gap: float, n_iter: int, full: bool) -> bool:
+        """Whether to stop after a round that ended at `gap`; `full` when it used all its steps."""
+        self.idle = self.idle + 1 if full and 0.5 * self.best <= gap < FINE_GAP else 0
+        self.best = min(self.best, gap)
+        return gap <= self.tol or n_iter >= self.max_iter or self.idle >= IDLE_ROUNDS
 
 
 def start_eps(tol: float, problem: Problem) -> float:
@@ -74,4 +93,4 @@ def start_eps(tol: float, problem: Problem) -> float:
 def _product(K: FloatArray, a: FloatArray) -> FloatArray:
     """K a, reading only the rows where a is not zero."""
     support = np.flatnonzero(a)
-    return a[support] @ K[support] if len(support) < 0.5 * len(a) else K @ a
+    return product(K[support].T, a[support]) if len(support) < 0.5 * len(a) else product(K, a)
