@@ -24,8 +24,8 @@ FIRST_MACHINE_TOL = 0.02
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
 
-#: a first look at a problem: one sample in so many, no fewer than that, to this accuracy
-PILOT_SHARE, PILOT_SAMPLES, PILOT_TOL = 8, 200, 0.02
+#: a first look at a problem takes no fewer samples than the one, and no more than the other
+PILOT_SAMPLES, PILOT_MOST = 200, 4000
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,26 @@ class Solution:
     history: dict[str, list[float]] = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Pilot:
+    """A first solve on a few of the samples.
+
+    Attributes
+    ----------
+    problem, gram
+        What was solved.
+    state : State
+        The best iterate.
+    matrix : ndarray
+        sum_m d_m K_m at its weights.
+    """
+
+    problem: Problem
+    gram: Gram
+    state: State
+    matrix: FloatArray = field(repr=False)
+
+
 #: called after every machine; a true answer stops the run
 Callback = Callable[[int, State], bool | None]
 
@@ -100,8 +120,8 @@ class MKLSolver(BaseEstimator):
 
     name: str
 
-    #: whether a first solve on a few samples shortens the run
-    uses_pilot = False
+    #: a first solve on one sample in so many (0: none), to this gap
+    pilot_share, pilot_tol = 0, 0.02
 
     def __init__(self, single: str | SingleSolver = "auto") -> None:
         self.single = single
@@ -205,11 +225,15 @@ class MKLSolver(BaseEstimator):
             Dual variables to start from; need not be feasible.
         """
         regularizer = regularizer.bound_to(gram)
-        norms = self._pilot(problem, gram, regularizer) if norms is None else norms
+        pilot = self._pilot(problem, gram, regularizer) if norms is None else None
+        if norms is None:
+            norms = np.ones(gram.n_kernels) if pilot is None else pilot.state.certificate.norms
         weights = self.init(problem, gram, regularizer, norms)
+        if pilot is not None:
+            self.learn_from(pilot, tol)
         run = _Run(gram, tol)
-        # a given start is near the optimum: a coarse machine would only blur it
-        self._first_tol = FIRST_MACHINE_TOL if alpha is None else 0.3 * tol
+        if alpha is not None:
+            self._first_tol = 0.3 * tol  # a coarse machine would only blur a start that is near the optimum
         try:
             self._iterate(run, weights, max_iter, callback, alpha)
         except KeyboardInterrupt:
@@ -236,17 +260,21 @@ class MKLSolver(BaseEstimator):
                 break
             weights = self.next_weights(run.last)
 
-    def _pilot(self, problem: Problem, gram: Gram, regularizer: Regularizer) -> FloatArray:
-        """Norms of the problem on a few of the samples: a good start, found at little cost."""
-        count = max(PILOT_SAMPLES, gram.n_samples // PILOT_SHARE)
-        equal = np.ones(gram.n_kernels)
-        if not self.uses_pilot or gram.n_samples < 3 * count:
-            return equal
+    def _pilot(self, problem: Problem, gram: Gram, regularizer: Regularizer) -> Pilot | None:
+        """The problem solved on a few of the samples: a good start, found at little cost."""
+        count = max(PILOT_SAMPLES, gram.n_samples // max(self.pilot_share, 1))
+        count = min(count, PILOT_MOST)
+        if not self.pilot_share or gram.n_samples < 3 * count:
+            return None
         rows = problem.spread(count)
-        part = gram.subset(rows)
-        solver, run = clone(self), _Run(part, PILOT_TOL)
-        solver._iterate(run, solver.init(problem.subset(rows), part, regularizer, equal), 30)
-        return run.best.certificate.norms
+        part, few = gram.subset(rows), problem.subset(rows)
+        solver, run = clone(self), _Run(part, self.pilot_tol)
+        solver._iterate(run, solver.init(few, part, regularizer, np.ones(gram.n_kernels)), 30)
+        gram.n_passes += part.n_passes * (count / gram.n_samples) ** 2
+        return Pilot(few, part, run.best, run.matrix)
+
+    def learn_from(self, pilot: Pilot, tol: float) -> None:
+        """Take over what a first solve on a few samples found, besides its norms; nothing by default."""
 
 
 class _Run:

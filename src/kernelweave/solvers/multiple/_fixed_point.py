@@ -52,19 +52,26 @@ class FixedPoint(MKLSolver):
         self._points = [self.limited(_log(norms))]  # log norms whose weights were tried
         self._images: list[FloatArray] = []  # log norms that came back
         self._leapt = False  # whether the last proposal was more than the plain step
+        self._plain = self._points[0]  # the last image itself
+        self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
         return self.weights_of(np.exp(self._points[0]))
 
     def next_weights(self, state: State) -> FloatArray:
         if self.is_worse(state) and self._leapt:
             # take the plain step from where it leapt, and start afresh
-            self._points, self._images = self._points[-2:-1], self._images[-1:]
+            self._points, self._images, self._newton = self._points[-2:-1], [self._plain], None
         else:
-            self._images = [*self._images, self.limited(_log(self.image(state)))]
+            self._plain = self.limited(_log(self.image(state)))
+            self._images = [*self._images, self._step(self._points[-1], self._plain)]
         proposal = self.limited(extrapolate(self._points, self._images))
-        self._leapt = len(self._images) > 1
+        self._leapt = len(self._images) > 1 or self._newton is not None
         self._points = _last([*self._points, proposal], self.memory + 1)
         self._images = _last(self._images, self.memory)
         return self.weights_of(np.exp(np.clip(proposal, -200.0, 200.0)))
+
+    def _step(self, point: FloatArray, image: FloatArray) -> FloatArray:
+        """From a point to its image, or where the Newton step leads."""
+        return image if self._newton is None else point + self._newton @ (image - point)
 
 
 def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:

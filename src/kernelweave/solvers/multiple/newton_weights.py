@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
@@ -12,6 +11,7 @@ from ..base import MKLSolver, State
 from ..problem import Problem
 from ..single import SingleSolver
 from ..single._box_qp import BoxQP
+from ._value_hessian import value_hessian
 
 
 class NewtonWeights(MKLSolver):
@@ -47,7 +47,7 @@ class NewtonWeights(MKLSolver):
     """
 
     name = "newton"
-    uses_pilot = True
+    pilot_share = 8
 
     def __init__(self, single: str | SingleSolver = "auto", max_entering: int = 20) -> None:
         super().__init__(single)
@@ -110,20 +110,10 @@ class NewtonWeights(MKLSolver):
         return np.concatenate([np.flatnonzero(z), entering])
 
     def _hessian(self, state: State, chosen: IntArray) -> FloatArray:
-        total = np.zeros((len(chosen), len(chosen)))
-        problem = self._problem
-        curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
-        for k in range(problem.shape[1]):
-            free = np.flatnonzero(np.isfinite(curvature[:, k]))
-            if len(free) > 1:
-                G = self._products(state.alpha[:, k], chosen, free)
-                K = self._K[np.ix_(free, free)]
-                total += projected_inverse_form(K, curvature[free, k], G, problem.fit_intercept)
-        return total
+        def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
+            return np.column_stack([self._gram.dot(self._T[:, k], alpha, rows) for k in chosen])
 
-    def _products(self, alpha: FloatArray, chosen: IntArray, rows: IntArray) -> FloatArray:
-        """Columns sum_m T_mk K_m alpha on some rows, for the chosen coordinates k."""
-        return np.column_stack([self._gram.dot(self._T[:, k], alpha, rows) for k in chosen])
+        return value_hessian(self._problem, state, self._K, products)
 
     def _interpolate(self, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
@@ -137,20 +127,6 @@ class NewtonWeights(MKLSolver):
         to_z = np.linalg.inv(self._T)
         slopes, _ = self._regularizer.price_slopes(to_z @ weights)
         return float(slopes @ (to_z @ step))
-
-
-def projected_inverse_form(K: FloatArray, curvature: FloatArray, G: FloatArray, tied: bool) -> FloatArray:
-    """G' P G with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`."""
-    A = K.copy()
-    A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().mean())
-    solved = cho_solve(
-        cho_factor(A, lower=True, overwrite_a=True, check_finite=False), np.column_stack([G, np.ones(len(A))])
-    )
-    form, ones = G.T @ solved[:, :-1], solved[:, -1]
-    if tied:
-        shift = G.T @ ones
-        form -= np.outer(shift, shift) / ones.sum()
-    return 0.5 * (form + form.T)
 
 
 def minimise_model(

@@ -1,0 +1,57 @@
+"""The Newton steps of alternating minimisation: their Jacobian against differences of the map itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernelweave.gram import DenseGram
+from kernelweave.losses import Hinge, Logistic, Squared
+from kernelweave.regularizers import BlockNorm, LpNorm
+from kernelweave.solvers import Problem
+from kernelweave.solvers.base import Pilot
+from kernelweave.solvers.multiple import Alternating
+from kernelweave.solvers.multiple.alternating import newton_factor
+
+
+@pytest.fixture
+def sample(rng):
+    X = rng.normal(size=(60, 4))
+    Ks = [np.exp(-gamma * ((X[:, None, :] - X[None]) ** 2).sum(-1)) for gamma in (0.03, 0.1, 0.3, 1.0)]
+    return X, DenseGram(Ks)
+
+
+def image(solver, log_norms):
+    """log norms of the machine at the weights of `log_norms`."""
+    weights = solver._regularizer.weights(np.exp(log_norms))
+    return np.log(solver.step(weights, None, 1e-12).certificate.norms)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Hinge()], ids=repr)
+@pytest.mark.parametrize("regularizer", [LpNorm(p=4 / 3), LpNorm(p=3), BlockNorm(q=1.6)], ids=repr)
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_factor_inverts_one_minus_the_jacobian_of_the_map(sample, loss, regularizer, outputs):
+    X, gram = sample
+    problem = Problem(np.sign(X[:, :outputs] + 0.3 * X[:, 2:3]), loss, np.ones((60, 1)))
+    solver = Alternating()
+    solution = solver.solve(problem, gram, regularizer, tol=1e-10, max_iter=500)
+    factor = newton_factor(Pilot(problem, gram, solution.state, solution.matrix), regularizer)
+    solver._first_tol = 1e-12
+    at, step = np.log(solution.state.certificate.norms), 1e-5
+    units = np.eye(gram.n_kernels)
+    moved = [image(solver, at + step * unit) - image(solver, at - step * unit) for unit in units]
+    jacobian = np.array(moved).T / (2 * step)
+    np.testing.assert_allclose(factor @ (units - jacobian), units, atol=1e-3)
+
+
+def test_fewer_machines_than_the_plain_iteration(rng):
+    X = rng.normal(size=(900, 5))
+    y = np.sign(X[:, :1] * X[:, 1:2] + 0.3 * X[:, 2:3] + 0.1 * rng.normal(size=(900, 1)))
+    distances = ((X[:, None, :] - X[None]) ** 2).sum(-1)
+    gram = DenseGram([np.exp(-distances / 1.5**m) for m in range(8)])
+    problem = Problem(y, Hinge(), np.ones((900, 1)))
+    plain = Alternating(memory=0)
+    plain.pilot_share = 0
+    ours, theirs = (solver.solve(problem, gram, LpNorm(p=4 / 3), 1e-5) for solver in (Alternating(), plain))
+    assert ours.converged
+    assert ours.n_iter <= theirs.n_iter / 2
