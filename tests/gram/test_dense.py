@@ -29,3 +29,13 @@ def test_scales_leave_the_matrices_alone(matrices):
     np.testing.assert_allclose(gram.combine(np.ones(2)), 0.5 * before[0] + 2.0 * before[1], rtol=1e-12)
     np.testing.assert_array_equal(Ks, before)
     np.testing.assert_array_equal(gram.subset(kernels=np.array([1])).scales, [2.0])
+
+
+def test_passes_are_the_share_of_rows_read(matrices):
+    gram, alpha, every = DenseGram(matrices(50, 4)), np.ones(50), np.ones(4)
+    gram.dot(every, alpha)
+    assert gram.n_passes == pytest.approx(1.0)
+    gram.dot(every, alpha, np.arange(10))
+    assert gram.n_passes == pytest.approx(1.2)
+    gram.subset(np.arange(25))
+    assert gram.n_passes == pytest.approx(1.45)

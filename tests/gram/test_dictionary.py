@@ -9,7 +9,8 @@ import pytest
 
 from kernelweave.gram import Dictionary, FeatureSource, KernelStack, StackSource, parse_memory
 from kernelweave.gram.dictionary import check_kernel_matrix
-from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear
+from kernelweave.gram.shared import SharedDistances
+from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear, Polynomial
 
 
 def constant(X, Z):
@@ -156,3 +157,32 @@ def test_parse_memory(text, size):
 def test_parse_memory_refuses(text):
     with pytest.raises(ValueError, match=r"memory_limit=.*: expected bytes, or text such as '2GB'"):
         parse_memory(text)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_kernels_that_share_distances_or_products_are_what_they_are_alone(X, dtype):
+    kernels = [
+        RBF(0.3),
+        Linear(),
+        RBF(0.6),
+        Polynomial(3, 0.5),
+        RBF("median"),
+        RBF(0.6, columns=[1]),
+        Linear(),
+    ]
+    source = FeatureSource([(f"k{m}", kernel) for m, kernel in enumerate(kernels)], X.astype(dtype))
+    found, tight = dict(source.train_all()), 1e-12 if dtype == np.float64 else 1e-5
+    assert sorted(found) == list(range(7))
+    for m, K in found.items():
+        assert K.dtype == dtype
+        np.testing.assert_allclose(K, source.train(m), rtol=tight, atol=tight)
+    assert not np.shares_memory(found[1], found[6])
+
+
+def test_shared_distances_are_computed_once(X, monkeypatch):
+    calls = []
+    whole = SharedDistances.base
+    monkeypatch.setattr(SharedDistances, "base", lambda *args: calls.append(1) or whole(*args))
+    kernels = [(f"k{m}", RBF(0.1 * (m + 1))) for m in range(5)]
+    Dictionary(FeatureSource(kernels, X), "variance")
+    assert len(calls) == 1

@@ -109,3 +109,14 @@ def test_the_input_is_left_alone(draw):
     leave_one_out(K, sample.problem, alpha, f)
     for now, before in zip((K, alpha, f), copies, strict=True):
         np.testing.assert_array_equal(now, before)
+
+
+def test_the_only_free_sample_is_left_out_to_a_finite_margin():
+    # two at their bound and one between: with an intercept nothing else can move
+    y, alpha = np.array([[1.0], [-1.0], [-1.0]]), np.array([1.0, -0.5, -0.5])
+    problem = Problem(y, Hinge(), np.array([[1.0], [0.5], [1.0]]))
+    K = np.eye(3)
+    f = K @ alpha
+    left_out = leave_one_out(K, problem, alpha, f)
+    assert np.isfinite(left_out).all()
+    assert left_out[2] == pytest.approx(f[2] - alpha[2] * K[2, 2])

@@ -4,6 +4,8 @@ from .classifier import MKLClassifier
 from .cross_validation import MKLClassifierCV, MKLRegressorCV
 from .empirical_bayes import EmpiricalBayesClassifier, EmpiricalBayesRegressor
 from .gmkl import GMKLClassifier, GMKLRegressor
+from .group_omp import GroupOMPClassifier, GroupOMPRegressor
+from .group_omp_cv import GroupOMPClassifierCV, GroupOMPRegressorCV
 from .one_class import MKLOneClass
 from .path import Path, mkl_path
 from .regressor import MKLRegressor
@@ -13,6 +15,10 @@ __all__ = [
     "EmpiricalBayesRegressor",
     "GMKLClassifier",
     "GMKLRegressor",
+    "GroupOMPClassifier",
+    "GroupOMPClassifierCV",
+    "GroupOMPRegressor",
+    "GroupOMPRegressorCV",
     "MKLClassifier",
     "MKLClassifierCV",
     "MKLOneClass",

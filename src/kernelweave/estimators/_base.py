@@ -17,7 +17,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
-from ..gram import Dictionary, FeatureSource, KernelSource, KernelStack, StackSource, parse_memory
+from ..gram import Dictionary, FeatureSource, Gram, KernelSource, KernelStack, StackSource, parse_memory
+from ..gram.choice import ENGINES
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..kernels import resolve_kernels
 from ..kernels.columns import numeric_positions
@@ -25,6 +26,7 @@ from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, leave_one_out
 from ..solvers.base import MKLSolver, Solution
+from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ._progress import CallbackSupportMixin, Progress
 
@@ -88,6 +90,9 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    #: what `gram` may be
+    _engines: tuple[str, ...] = ("auto", "dense")
+
     # -- validation ---------------------------------------------------------------------------
 
     @property
@@ -105,8 +110,9 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         check_positive("tol", self.tol)
         if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):
             raise ValueError(f"max_iter={self.max_iter!r} must be a positive integer.")
-        if self.gram not in ("auto", "dense"):
-            raise ValueError(f"gram={self.gram!r} is not a Gram engine: pass 'auto' or 'dense'.")
+        if self.gram not in self._engines:
+            known = ", ".join(repr(name) for name in self._engines)
+            raise ValueError(f"gram={self.gram!r} is not a Gram engine: pass one of {known}.")
 
     def _validate(self, X: Any, y: Any = NO_TARGET, reset: bool = True, **y_options: Any) -> tuple[Any, Any]:
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
@@ -220,6 +226,8 @@ class BaseMKL(BaseKernels):
         self.C = C
         self.solver = solver
 
+    _engines = ENGINES
+
     #: whether C may be None
     _optional_cost = False
 
@@ -244,18 +252,18 @@ class BaseMKL(BaseKernels):
         """The kernels on the samples of positive weight."""
         used = np.flatnonzero(setup.weight)
         source = self._source(_take(setup.table, used), setup.weight[used], used)
-        return Dictionary(source, self.normalize, setup.weight[used], parse_memory(self.memory_limit))
+        limit = parse_memory(self.memory_limit)
+        return Dictionary(source, self.normalize, setup.weight[used], limit, gram=self.gram)
 
     def _matrices(self, setup: Setup) -> tuple[list[str], list[FloatArray]]:
         """Names and checked, not normalised matrices of the kernels on the samples of positive weight."""
         used = np.flatnonzero(setup.weight)
         source = self._source(_take(setup.table, used), setup.weight[used], used)
         flops = PSD_FLOPS / len(source.names)
-        matrices = []
+        matrices = dict(source.train_all())
         for m, name in enumerate(source.names):
-            matrices.append(source.train(m))
-            check_kernel_matrix(matrices[-1], f"kernel {name!r}", flops)
-        return source.names, matrices
+            check_kernel_matrix(matrices[m], f"kernel {name!r}", flops)
+        return source.names, [matrices[m] for m in range(len(source.names))]
 
     def _fit_tasks(self, setup: Setup, margins: bool = False) -> list[Model]:
         """Compute the Gram matrices once, train every task on them, and store what is common."""
@@ -284,7 +292,7 @@ class BaseMKL(BaseKernels):
         report = progress.model(index, task.title)
         solution = solver.solve(task.problem, gram, regularizer, self.tol, self.max_iter, report)
         progress.model_done(report, task.title, solution.n_iter, solution.state)
-        left_out = _margins(solution, task.problem) if margins else np.empty((0, 0))
+        left_out = _margins(solution, task.problem, gram) if margins else np.empty((0, 0))
         alpha = solution.state.alpha
         if task.rows is not None:
             alpha = np.zeros((dictionary.gram.n_samples, alpha.shape[1]))
@@ -302,6 +310,7 @@ class BaseMKL(BaseKernels):
         self._expansion = dictionary.expansion(np.repeat(weights, columns, axis=0), alpha)
         self.kernel_names_ = dictionary.names
         self.gram_ = dictionary.gram.name
+        self.gram_reason_ = dictionary.gram_reason
         self.weights_ = _one_or_all(weights)
         self.norms_ = _one_or_all(dictionary.all_weights(np.array([proof.norms for proof in proofs])))
         self.dual_coef_ = _one_or_all(dual_coef.T)
@@ -388,9 +397,9 @@ def _take(X: Any, rows: IntArray) -> Any:
     return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
 
 
-def _margins(solution: Solution, problem: Problem) -> FloatArray:
-    state, K = solution.state, solution.matrix
-    assert K is not None
+def _margins(solution: Solution, problem: Problem, gram: Gram) -> FloatArray:
+    state = solution.state
+    K = WeightedRows(gram, state.weights) if solution.matrix is None else solution.matrix
     f = state.fitted + state.certificate.intercept
     return np.column_stack(
         [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in range(problem.shape[1])]

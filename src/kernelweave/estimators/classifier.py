@@ -97,15 +97,18 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Factors of C by class.
     solver : str or MKLSolver, default="auto"
         "alternating", "newton", or "auto" by the regulariser.
-    gram : {"auto", "dense"}, default="auto"
-        Where the Gram matrices live.
+    gram : {"auto", "dense", "packed", "cached", "blocked"}, default="auto"
+        Where the Gram matrices live: all in memory, as triangles, as rows computed when asked for
+        and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of
+        these that `memory_limit` allows.
     tol : float, default=1e-3
         Relative duality gap at which the fit has converged.
     max_iter : int, default=200
         Most single-kernel machines to train.
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
-        Bytes the Gram matrices may take, such as "2GB"; more is refused.
+        Bytes the Gram matrices and their sum may take, such as "2GB"; by default a share of the
+        memory that is free.
     n_jobs : int, optional
         Threads over the models of a multiclass fit.
     random_state : int or RandomState, optional
@@ -132,8 +135,8 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Machines trained.
     history_ : dict or list of dict
         Objective values and gap after every machine.
-    gram_ : str
-        The Gram engine used.
+    gram_, gram_reason_ : str
+        The Gram engine used, and why.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

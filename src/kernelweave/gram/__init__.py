@@ -2,15 +2,20 @@
 
 from .._registry import Registry
 from .base import Gram
+from .blocked import BlockedGram
+from .cached import CachedGram
 from .dense import DenseGram
 from .dictionary import Dictionary, Expansion, parse_memory
+from .packed import PackedGram
 from .sources import FeatureSource, FoldSource, KernelSource, StackSource
 from .stack import KernelStack
 
-GRAMS = Registry("gram", (DenseGram,))
+GRAMS = Registry("gram", (DenseGram, PackedGram, CachedGram, BlockedGram))
 
 __all__ = [
     "GRAMS",
+    "BlockedGram",
+    "CachedGram",
     "DenseGram",
     "Dictionary",
     "Expansion",
@@ -19,6 +24,7 @@ __all__ = [
     "Gram",
     "KernelSource",
     "KernelStack",
+    "PackedGram",
     "StackSource",
     "parse_memory",
 ]

@@ -26,6 +26,8 @@ class Gram(ABC):
     n_samples: int
     n_kernels: int
     n_passes: float
+    #: whether a pair of samples costs anew whenever it is asked for
+    streams = False
     #: cosines between the matrices, once somebody has asked for them
     cached_alignments: FloatArray | None = None
 

@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
+from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization, check_gram, resolve_normalization
+from .base import Gram
+from .blocks import Blocks
+from .choice import Choice, Task, choose_engine
 from .dense import DenseGram
+from .memory import parse_memory
+from .normalised import normalised
 from .sources import KernelSource
+
+__all__ = ["Dictionary", "Expansion", "check_kernel_matrix", "parse_memory"]
 
 #: work spent on testing whether given matrices are positive semidefinite, for all kernels together
 PSD_FLOPS = 1e8
@@ -27,14 +35,21 @@ class Dictionary:
         Name of the normalisation.
     sample_weight : ndarray of shape (n,), optional
     memory_limit : int, optional
-        Bytes that the matrices may take.
+        Bytes that the kernels and the sums of a solver may take.
     check : bool, default=True
         Whether to check the matrices; parts of matrices checked before need not be.
+    gram : {"auto", "dense", "packed", "cached", "blocked"}, default="dense"
+        The Gram engine; "auto" takes the fastest that `memory_limit`, or by default the memory
+        that is free, allows.
+    combined : bool, default=True
+        Whether the solver asks for the weighted sum of all kernels, which then has to fit too.
 
     Attributes
     ----------
-    gram : DenseGram
+    gram : Gram
         The live kernels on the training samples.
+    gram_reason : str
+        Why this engine, in one sentence.
     live : ndarray of int
         Kernels with variance; the others get weight 0 and a warning.
     """
@@ -46,21 +61,57 @@ class Dictionary:
         sample_weight: FloatArray | None = None,
         memory_limit: int | None = None,
         check: bool = True,
+        gram: str = "dense",
+        combined: bool = True,
     ) -> None:
         self.source = source
         self.names = source.names
-        _check_memory(len(self.names), source.n_samples, memory_limit)
-        self.normalizations: list[Normalization] = []
-        matrices = []
-        for m in range(len(self.names)):
-            K = source.train(m)
+        choice = choose_engine(gram, self._task(normalize, combined), memory_limit)
+        self.gram_reason = choice.reason
+        self.gram: Gram
+        self.live: IntArray
+        if choice.name == "dense":
+            self._keep_matrices(normalize, sample_weight, check)
+        else:
+            self._keep_blocks(choice, normalize, sample_weight, check)
+
+    def _task(self, normalize: Any, combined: bool) -> Task:
+        """What the engine has to hold; matrices that are given and only scaled need no room."""
+        changed = type(resolve_normalization(normalize)).train is not Normalization.train
+        n_new = len(self.names) if changed or self.source.copies else 0
+        sizes = (len(self.names), self.source.n_bases, self.source.n_samples)
+        return Task(*sizes, n_new=n_new, given=self.source.given, combined=combined)
+
+    def _keep_matrices(self, normalize: Any, sample_weight: FloatArray | None, check: bool) -> None:
+        """All matrices, normalised, in memory."""
+        self.normalizations = [resolve_normalization(normalize) for _ in self.names]
+        matrices: dict[int, FloatArray] = {}
+        for m, K in self.source.train_all():
             if check:
                 check_kernel_matrix(K, f"kernel {self.names[m]!r}", PSD_FLOPS / len(self.names))
-            self.normalizations.append(resolve_normalization(normalize).fit(K, sample_weight))
-            matrices.append(self.normalizations[-1].train(K))
+            matrices[m] = self.normalizations[m].fit(K, sample_weight).train(K)
         scales = np.array([rule.scale_ for rule in self.normalizations])
         self.live = self._with_variance(scales)
         self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live])
+
+    def _keep_blocks(
+        self, choice: Choice, normalize: Any, sample_weight: FloatArray | None, check: bool
+    ) -> None:
+        """The kernels to be computed in blocks; one pass over them, if that, for the normalisation."""
+        raw = self.source.blocks()
+        if check:
+            self._check_parts(raw)
+        blocks, self.normalizations = normalised(raw, normalize, sample_weight)
+        scales = np.array([rule.scale_ for rule in self.normalizations])
+        self.live = self._with_variance(scales)
+        self.gram = choice.build(blocks.take(kernels=self.live), scales[self.live])
+
+    def _check_parts(self, blocks: Blocks) -> None:
+        """`check_kernel_matrix` on the samples it would look at."""
+        flops = PSD_FLOPS / len(self.names)
+        rows = _spread(self.source.n_samples, flops)
+        for m, K in blocks.each(rows, rows):
+            check_kernel_matrix(K, f"kernel {self.names[m]!r}", flops)
 
     def _with_variance(self, scales: FloatArray) -> IntArray:
         live = np.flatnonzero(scales > 0)
@@ -69,7 +120,7 @@ class Dictionary:
         if len(live) < len(scales):
             dead = ", ".join(self.names[m] for m in np.flatnonzero(scales <= 0)[:5])
             warnings.warn(
-                f"kernels without variance on the training samples get weight 0: {dead}.", stacklevel=4
+                f"kernels without variance on the training samples get weight 0: {dead}.", stacklevel=5
             )
         return live
 
@@ -147,50 +198,20 @@ def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:
     that can be afforded is factored. What slips through shows as alpha' K alpha < 0 in the fit.
     """
     check_gram(K, name)
-    size = max(2, int((3.0 * flops) ** (1.0 / 3.0)))
-    rows = np.unique(np.linspace(0, len(K) - 1, min(size, len(K))).astype(int))
+    rows = _spread(len(K), flops)
     part = K[np.ix_(rows, rows)].astype(np.float64)
     slack = 10.0 * np.sqrt(np.finfo(K.dtype).eps) * max(float(part.diagonal().max()), 1e-300)
     part.flat[:: len(part) + 1] += slack
-    if lapack.dpotrf(part, overwrite_a=True)[1] != 0:
+    with blas_threads_for(len(part)):
+        _, failed = lapack.dpotrf(part, overwrite_a=True)
+    if failed:
         raise ValueError(
             f"{name} is not positive semidefinite: clip its negative eigenvalues "
             "(numpy.linalg.eigh), add a constant to its diagonal, or leave it out."
         )
 
 
-def _check_memory(n_kernels: int, n_samples: int, limit: int | None) -> None:
-    needed = (n_kernels + 2) * n_samples**2 * 8
-    if limit is not None and needed > limit:
-        raise MemoryError(
-            f"{n_kernels} kernels on {n_samples} samples need {_size(needed)}, "
-            f"memory_limit allows {_size(limit)}: raise it, or use fewer kernels or samples."
-        )
-
-
-def _size(count: float) -> str:
-    """Bytes in the largest unit that shows them."""
-    power = next((power for power in (4, 3, 2, 1) if count >= 1000**power), 0)
-    return f"{count / 1000**power:.3g} {('B', 'KB', 'MB', 'GB', 'TB')[power]}"
-
-
-def parse_memory(limit: int | float | str | None) -> int | None:
-    """Bytes of a limit such as 2_000_000_000, "2GB" or "500 MB".
-
-    Examples
-    --------
-    >>> parse_memory("1.5GB")
-    1500000000
-    """
-    if limit is None:
-        return None
-    units = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "KB": 1e3, "B": 1.0}
-    text = str(limit).strip().upper()
-    unit = next((unit for unit in units if text.endswith(unit)), "")
-    try:
-        size = float(text.removesuffix(unit)) * units.get(unit, 1.0)
-    except ValueError:
-        size = -1.0
-    if not 0 < size < np.inf:
-        raise ValueError(f"memory_limit={limit!r}: expected bytes, or text such as '2GB'.")
-    return int(size)
+def _spread(n: int, flops: float) -> IntArray:
+    """Evenly spread samples, as many as can be factored with `flops`."""
+    size = max(2, int((3.0 * flops) ** (1.0 / 3.0)))
+    return np.unique(np.linspace(0, n - 1, min(size, n)).astype(int))

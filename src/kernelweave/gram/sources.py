@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from sklearn.utils import _safe_indexing
 
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
+from .blocks import Blocks
+from .sharing import share, share_keys
 from .stack import KernelStack
 
 
@@ -20,9 +22,33 @@ class KernelSource(ABC):
     names: list[str]
     n_samples: int
 
+    #: whether the matrices are in memory already, so that `train` computes nothing
+    given = False
+
+    #: whether `train` makes new matrices
+    copies = True
+
     @abstractmethod
     def train(self, m: int) -> FloatArray:
         """Gram matrix of kernel m on the training samples."""
+
+    def train_all(self) -> Iterator[tuple[int, FloatArray]]:
+        """All (m, train(m)), in an order that suits the source."""
+        for m in range(len(self.names)):
+            yield m, self.train(m)
+
+    def blocks(self) -> Blocks:
+        """The kernels on the training samples, to be computed a tile at a time."""
+        return Blocks.of_matrices([self.train(m) for m in range(len(self.names))])
+
+    @property
+    def n_bases(self) -> int:
+        """How many quantities of two samples (distances, inner products) the kernels are functions of."""
+        return len(self.names)
+
+    def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
+        """Phi of shape (n, r) with K_m = Phi Phi' on the training samples, r <= `max_rank`, if known."""
+        return None
 
     @abstractmethod
     def restrict(self, support: IntArray) -> None:
@@ -69,6 +95,35 @@ class FeatureSource(KernelSource):
     def train(self, m: int) -> FloatArray:
         return self.kernels[m](self.X)
 
+    def train_all(self) -> Iterator[tuple[int, FloatArray]]:
+        groups: dict[Any, list[int]] = {}
+        for m, key in enumerate(share_keys(self.kernels)):
+            groups.setdefault(key, []).append(m)
+        for members in groups.values():
+            if len(members) == 1:
+                yield members[0], self.train(members[0])
+            else:
+                yield from self._together(members)
+
+    def _together(self, members: list[int]) -> Iterator[tuple[int, FloatArray]]:
+        """Matrices of kernels with the same base, which is computed once."""
+        (part,), _ = share([self.kernels[m] for m in members], self.X)
+        every = slice(0, self.n_samples)
+        base = part.base(every, every)
+        for k, m in enumerate(members):
+            K = part.values(base, k)
+            yield m, K.copy() if K is base else K
+
+    def blocks(self) -> Blocks:
+        return Blocks.of_kernels(self.kernels, self.X)
+
+    @property
+    def n_bases(self) -> int:
+        return len(set(share_keys(self.kernels)))
+
+    def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
+        return self.kernels[m].low_rank(self.X, max_rank)
+
     def restrict(self, support: IntArray) -> None:
         self.X = _safe_indexing(self.X, support)
 
@@ -92,6 +147,8 @@ class StackSource(KernelSource):
         Where these samples stand in the columns of new matrices; in order by default.
     """
 
+    given = True
+
     def __init__(self, stack: KernelStack, columns: IntArray | None = None) -> None:
         n_rows, n_columns, n_kernels = stack.shape
         if n_rows != n_columns:
@@ -107,6 +164,14 @@ class StackSource(KernelSource):
     def train(self, m: int) -> FloatArray:
         assert self._stack is not None
         return self._stack.matrix(m)
+
+    @property
+    def copies(self) -> bool:  # type: ignore[override]
+        return self._stack is not None and not self._stack.whole
+
+    def blocks(self) -> Blocks:
+        assert self._stack is not None
+        return Blocks.of_matrices(self._stack)
 
     def restrict(self, support: IntArray) -> None:
         self.support = self.support[support]
@@ -145,12 +210,17 @@ class FoldSource(KernelSource):
         The training samples.
     """
 
+    given = True
+
     def __init__(self, matrices: Sequence[FloatArray], names: list[str], rows: IntArray) -> None:
         self.matrices, self.names = list(matrices), names
         self.support, self.n_samples = np.asarray(rows), len(rows)
 
     def train(self, m: int) -> FloatArray:
         return take_square(self.matrices[m], self.support)
+
+    def blocks(self) -> Blocks:
+        return Blocks.of_matrices(KernelStack(self.matrices)[self.support, self.support])
 
     def restrict(self, support: IntArray) -> None:
         self.support = self.support[support]

@@ -74,6 +74,11 @@ class KernelStack:
         return rows, columns, len(self.matrices)
 
     @property
+    def whole(self) -> bool:
+        """Whether all of the matrices is shown, so that `matrix` copies nothing."""
+        return self._rows is None and self._columns is None
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the entries."""
         return np.result_type(*self.matrices)
@@ -100,12 +105,26 @@ class KernelStack:
     def matrix(self, m: int) -> FloatArray:
         """The part of matrix m that this container shows; a view when it shows all of it."""
         K = self.matrices[m]
-        if self._rows is None and self._columns is None:
+        if self.whole:
             return K
         rows = slice(None) if self._rows is None else self._rows
         if self._columns is None:
             return K[rows]
         return K[rows][:, self._columns] if isinstance(rows, slice) else K[np.ix_(rows, self._columns)]
+
+    def part(self, m: int, rows: Any, columns: Any) -> FloatArray:
+        """matrix(m)[rows][:, columns], reading no more than that; a view for slices of whole matrices."""
+        if self.whole and isinstance(rows, slice) and isinstance(columns, slice):
+            return self.matrices[m][rows, columns]
+        return self[rows, columns].matrix(m)
+
+    def diagonal(self, m: int) -> FloatArray:
+        """Diagonal of matrix(m)."""
+        rows, columns = (
+            np.arange(size) if known is None else known
+            for size, known in zip(self.shape, (self._rows, self._columns), strict=False)
+        )
+        return np.asarray(self.matrices[m][rows, columns])
 
 
 def _as_matrix(K: Any, m: int) -> FloatArray:

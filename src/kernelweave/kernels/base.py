@@ -18,7 +18,8 @@ class Kernel(BaseEstimator):
 
     A subclass stores its parameters in ``__init__`` (`columns` among them) and writes
     ``_compute(X, Z)``; it may write ``_diag(X)`` when the diagonal is cheaper than a Gram
-    matrix, and ``_fit(X, sample_weight)`` when parameters are taken from the training rows.
+    matrix, ``_low_rank(X, max_rank)`` when K = Phi Phi' with few columns, and
+    ``_fit(X, sample_weight)`` when parameters are taken from the training rows.
     All of them receive only the selected columns.
 
     Attributes
@@ -77,6 +78,25 @@ class Kernel(BaseEstimator):
         kernel = self._fitted_on(X)
         return kernel._diag(kernel._view(X))
 
+    def low_rank(self, X: Any, max_rank: int | None = None) -> np.ndarray | None:
+        """Phi of shape (n, r) with K = Phi Phi', for kernels that have an exact one of low rank.
+
+        None when there is none with r <= `max_rank` (by default n - 1): then the Gram matrix is
+        the cheaper form. For a fitted kernel Phi of new samples and of training samples match.
+
+        Examples
+        --------
+        >>> from kernelweave.kernels import RBF, Linear
+        >>> X = np.array([[1.0, 2.0], [0.0, 3.0], [1.0, 1.0]])
+        >>> Linear(columns=[1]).low_rank(X).ravel()
+        array([2., 3., 1.])
+        >>> RBF().low_rank(X) is None
+        True
+        """
+        X = as_table(X)
+        kernel = self._fitted_on(X)
+        return kernel._low_rank(kernel._view(X), X.shape[0] - 1 if max_rank is None else max_rank)
+
     def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
         """The same kernel on other columns, unfitted; `override=False` keeps columns already chosen."""
         if self.columns is not None and not override:
@@ -124,6 +144,10 @@ class Kernel(BaseEstimator):
     @abstractmethod
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
         """Gram block on the selected columns."""
+
+    def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
+        """Phi on the selected columns, or None; None by default."""
+        return None
 
     def _diag(self, X: Any) -> np.ndarray:
         singles = (X[i : i + 1] for i in range(X.shape[0]))

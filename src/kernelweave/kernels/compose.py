@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from math import prod
 from operator import add as plus
 from operator import mul as times
 from typing import Any, ClassVar, Self
@@ -83,6 +84,16 @@ class Composite(Kernel):
     def _diag(self, X: Any) -> np.ndarray:
         return reduce(self._combine, (kernel.diag(X) for kernel in self.kernels_))
 
+    def _factors(self, X: Any, max_rank: int) -> list[np.ndarray] | None:
+        """Factors of the children, or None if one has none."""
+        parts: list[np.ndarray] = []
+        for kernel in self.kernels_:
+            part = kernel.low_rank(X, max_rank)
+            if part is None:
+                return None
+            parts.append(part)
+        return parts
+
 
 class Sum(Composite):
     """Sum of kernels, k(x, z) = sum_i k_i(x, z); ``a + b + c`` makes one.
@@ -100,6 +111,12 @@ class Sum(Composite):
 
     name = "sum"
     _combine = staticmethod(plus)
+
+    def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
+        """The columns of all factors side by side."""
+        parts = self._factors(X, max_rank)
+        fits = parts is not None and sum(part.shape[1] for part in parts) <= max_rank
+        return np.hstack(parts) if parts is not None and fits else None
 
     @property
     def label(self) -> str:
@@ -122,6 +139,13 @@ class Product(Composite):
 
     name = "product"
     _combine = staticmethod(times)
+
+    def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
+        """All products of a column of each factor."""
+        parts = self._factors(X, max_rank)
+        if parts is None or prod(part.shape[1] for part in parts) > max_rank:
+            return None
+        return reduce(_row_products, parts)
 
     @property
     def label(self) -> str:
@@ -183,6 +207,10 @@ class Scaled(Kernel):
     def _diag(self, X: Any) -> np.ndarray:
         return self.kernel_.diag(X) * float(self.factor)
 
+    def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
+        part = self.kernel_.low_rank(X, max_rank)
+        return None if part is None else part * np.sqrt(float(self.factor))
+
 
 def add(a: Any, b: Any) -> Kernel:
     """a + b as one kernel: sums flatten, a number c adds the constant kernel c (0 adds nothing)."""
@@ -207,6 +235,11 @@ def common_accepts(kernels: Sequence[Kernel]) -> str:
 
 def _parts(value: Any, kind: type[Composite]) -> list[Kernel]:
     return list(value.kernels) if isinstance(value, kind) else [as_kernel(value, "operand")]
+
+
+def _row_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """All products of a column of A and a column of B."""
+    return np.einsum("ia,ib->iab", A, B).reshape(len(A), -1)
 
 
 def _is_number(value: Any) -> bool:

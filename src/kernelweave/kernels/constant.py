@@ -47,3 +47,6 @@ class Constant(Kernel):
 
     def _diag(self, X: Any) -> np.ndarray:
         return np.full(X.shape[0], float(self.value))
+
+    def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
+        return np.full((X.shape[0], 1), np.sqrt(float(self.value))) if max_rank >= 1 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .base import Kernel
@@ -37,3 +38,8 @@ class Linear(Kernel):
 
     def _diag(self, X: Any) -> np.ndarray:
         return row_norms(X, squared=True)
+
+    def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
+        if X.shape[1] > max_rank:
+            return None
+        return X.toarray() if sparse.issparse(X) else X

@@ -32,7 +32,10 @@ class Normalization(BaseEstimator):
     scale_: float
 
     def fit(self, K: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
-        """Take the constants from the training Gram matrix, in one pass at most."""
+        """Take the constants from the training Gram matrix, in one pass at most.
+
+        Of K only `shape`, `dtype`, `diagonal()` and one product ``K @ v`` are asked for.
+        """
         K = K if K.dtype.kind == "f" else K.astype(np.float64)
         self.scale_ = self._fit(K, _shares(K.shape[0], sample_weight))
         return self
@@ -44,6 +47,17 @@ class Normalization(BaseEstimator):
     def train(self, K: np.ndarray) -> np.ndarray:
         """K' / scale_ on the training samples: K itself, not a copy, for rules that only scale."""
         return K
+
+    def entries(self) -> tuple[np.ndarray | None, np.ndarray | None, float]:
+        """`train` entry by entry: r, u and c of k'_ij / scale_ = r_i r_j k_ij - u_i - u_j + c.
+
+        None stands for ones in r and for zeros in u.
+        """
+        return None, None, 0.0
+
+    def train_factor(self, Phi: np.ndarray) -> np.ndarray:
+        """Phi' with K' / scale_ = Phi' Phi'^T on the training samples, from K = Phi Phi^T."""
+        return Phi
 
     def expand(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
         """`coef` and `offset` that evaluate an expansion from raw kernel values.
@@ -88,7 +102,7 @@ class NoNormalization(Normalization):
     name = "none"
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
-        return 1.0 if share @ np.diagonal(K) > 0 else 0.0
+        return 1.0 if share @ K.diagonal() > 0 else 0.0
 
 
 class Trace(Normalization):
@@ -103,7 +117,7 @@ class Trace(Normalization):
     name = "trace"
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
-        return _inverse(share @ np.diagonal(K), 0.0)
+        return _inverse(share @ K.diagonal(), 0.0)
 
 
 class Variance(Normalization):
@@ -118,7 +132,7 @@ class Variance(Normalization):
     name = "variance"
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
-        return _inverse_variance(share @ np.diagonal(K), share @ _product(K, share), K.dtype)
+        return _inverse_variance(share @ K.diagonal(), share @ _product(K, share), K.dtype)
 
 
 class Spherical(Normalization):
@@ -135,7 +149,7 @@ class Spherical(Normalization):
     needs_diag = True
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
-        self.inverse_root_ = _inverse_root(np.diagonal(K))
+        self.inverse_root_ = _inverse_root(K.diagonal())
         weighted = share * self.inverse_root_
         total = float(share @ (self.inverse_root_ > 0))
         return 1.0 if _inverse_variance(total, weighted @ _product(K, weighted), K.dtype) > 0 else 0.0
@@ -144,6 +158,12 @@ class Spherical(Normalization):
         scaled = np.multiply.outer(self.inverse_root_, self.inverse_root_)
         scaled *= K
         return scaled
+
+    def entries(self) -> tuple[np.ndarray | None, np.ndarray | None, float]:
+        return self.inverse_root_, None, 0.0
+
+    def train_factor(self, Phi: np.ndarray) -> np.ndarray:
+        return Phi * self.inverse_root_[:, None]
 
     def expand(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
         return (alpha.T * self.inverse_root_).T, 0.0
@@ -179,7 +199,7 @@ class Center(Normalization):
         self.share_ = share.astype(K.dtype)
         self.mean_ = _product(K, share)
         self.grand_mean_ = float(share @ self.mean_)
-        return _inverse_variance(share @ np.diagonal(K), self.grand_mean_, K.dtype)
+        return _inverse_variance(share @ K.diagonal(), self.grand_mean_, K.dtype)
 
     def train(self, K: np.ndarray) -> np.ndarray:
         # kbar_i + kbar_j first: the result is symmetric to the last bit
@@ -187,6 +207,12 @@ class Center(Normalization):
         np.subtract(K, centred, out=centred)
         centred += self.grand_mean_
         return centred
+
+    def entries(self) -> tuple[np.ndarray | None, np.ndarray | None, float]:
+        return None, self.mean_, self.grand_mean_
+
+    def train_factor(self, Phi: np.ndarray) -> np.ndarray:
+        return Phi - self.share_ @ Phi
 
     def expand(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
         total = alpha.sum(axis=0)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod, sqrt
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .base import Kernel, positive, positive_integer
@@ -58,3 +62,18 @@ class Polynomial(Kernel):
         products *= float(self.gamma)
         products += float(self.coef0)
         return np.power(products, int(self.degree), out=products)
+
+    def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
+        """The monomials of degree `degree` in z = (sqrt(gamma) x, sqrt(coef0)), k = (z'z)^degree."""
+        size, degree = X.shape[1] + (self.coef0 > 0), int(self.degree)
+        if comb(size + degree - 1, degree) > max_rank:
+            return None
+        values = X.toarray() if sparse.issparse(X) else X
+        Z = np.hstack([sqrt(self.gamma) * values, np.full((len(values), 1), sqrt(self.coef0))])
+        powers = combinations_with_replacement(range(size), degree)
+        return np.column_stack([_multiplicity(power) * Z[:, power].prod(axis=1) for power in powers])
+
+
+def _multiplicity(power: tuple[int, ...]) -> float:
+    """Root of the multinomial coefficient: how often a monomial occurs in (z'z)^degree."""
+    return sqrt(factorial(len(power)) / prod(map(factorial, Counter(power).values())))

@@ -23,7 +23,7 @@ class Regularizer(BaseEstimator):
     Optional abilities, which solvers ask for by name:
 
     * ``price_slopes(z)``: h' and h'' of a separable h, for Newton steps on the weights;
-    * ``generators(M)``: an invertible matrix T when h is a function of z >= 0, d = T z;
+    * ``generators(M)``: an invertible matrix T, or its diagonal, when h is a function of z >= 0, d = T z;
     * ``weights_from_dual(r)``: the weights of given dual norms, for the joint ascent.
     """
 

@@ -87,7 +87,7 @@ class LpNorm(Regularizer):
 
     def generators(self, n_kernels: int) -> FloatArray:
         """d = z / costs: the costs vanish from the price of z."""
-        return np.diag(1.0 / (self._costs() * np.ones(n_kernels)))
+        return np.asarray(1.0 / (self._costs() * np.ones(n_kernels)))
 
     def price_slopes(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """h' and h'' of the penalty in z; of the constraint only its domain matters."""

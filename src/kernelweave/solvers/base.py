@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
@@ -23,6 +23,9 @@ FIRST_MACHINE_TOL = 0.02
 
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
+
+#: samples up to which the matrix of the best iterate is kept for whoever comes after the fit
+MOST_KEPT = 5000
 
 #: a first look at a problem takes no fewer samples than the one, and no more than the other
 PILOT_SAMPLES, PILOT_MOST = 200, 4000
@@ -87,6 +90,8 @@ class Pilot:
 
     Attributes
     ----------
+    rows : ndarray of int
+        The samples.
     problem, gram
         What was solved.
     state : State
@@ -95,6 +100,7 @@ class Pilot:
         sum_m d_m K_m at its weights.
     """
 
+    rows: IntArray
     problem: Problem
     gram: Gram
     state: State
@@ -159,6 +165,7 @@ class MKLSolver(BaseEstimator):
     ) -> State:
         """Train the machine at `weights`, from `alpha` or the previous one, and certify it."""
         machine_tol = self.machine_tol(previous, tol)
+        self._K: FloatArray = np.empty((0, 0))  # let go of the last one before the next is made
         self._K = self._gram.combine(weights)
         start = alpha if previous is None else previous.alpha
         state = self._trained(weights, machine_tol, start)
@@ -224,18 +231,9 @@ class MKLSolver(BaseEstimator):
         alpha : ndarray of shape (n, c), optional
             Dual variables to start from; need not be feasible.
         """
-        regularizer = regularizer.bound_to(gram)
-        pilot = self._pilot(problem, gram, regularizer) if norms is None else None
-        if norms is None:
-            norms = np.ones(gram.n_kernels) if pilot is None else pilot.state.certificate.norms
-        weights = self.init(problem, gram, regularizer, norms)
-        if pilot is not None:
-            self.learn_from(pilot, tol)
-        run = _Run(gram, tol)
-        if alpha is not None:
-            self._first_tol = 0.3 * tol  # a coarse machine would only blur a start that is near the optimum
+        regularizer, run = regularizer.bound_to(gram), Run(gram, tol)
         try:
-            self._iterate(run, weights, max_iter, callback, alpha)
+            self._solve(run, problem, regularizer, max_iter, callback, norms, alpha)
         except KeyboardInterrupt:
             if run.last is None:
                 raise
@@ -246,9 +244,56 @@ class MKLSolver(BaseEstimator):
             warnings.warn(f"{run.describe()} {advice}", ConvergenceWarning, stacklevel=3)
         return run.solution()
 
+    def _solve(
+        self,
+        run: Run,
+        problem: Problem,
+        regularizer: Regularizer,
+        max_iter: int,
+        callback: Callback | None,
+        norms: FloatArray | None,
+        alpha: FloatArray | None,
+    ) -> None:
+        """Choose a start, and whether all samples and all kernels take part from the start."""
+        from .growing import Growing, can_grow
+        from .many_kernels import MANY, SelectingKernels, can_select, start_of
+
+        gram = run.gram
+        if norms is None and can_select(gram, regularizer):
+            SelectingKernels(self, problem, gram, regularizer).run(run, max_iter, callback)
+            return
+        pilot = self.pilot(problem, gram, regularizer) if norms is None else None
+        if pilot is not None and can_grow(problem, gram, regularizer):
+            Growing(self, problem, gram, regularizer, pilot).run(run, max_iter, callback)
+            return
+        if norms is None and pilot is None and gram.n_kernels >= MANY:
+            norms, alpha = start_of(self, problem, gram, regularizer)
+        self.run(run, problem, regularizer, max_iter, callback, pilot, norms, alpha)
+
+    def run(
+        self,
+        run: Run,
+        problem: Problem,
+        regularizer: Regularizer,
+        max_iter: int,
+        callback: Callback | None = None,
+        pilot: Pilot | None = None,
+        norms: FloatArray | None = None,
+        alpha: FloatArray | None = None,
+    ) -> None:
+        """Iterate from given norms, those of a pilot, or equal ones, and record into `run`."""
+        if norms is None:
+            norms = np.ones(run.gram.n_kernels) if pilot is None else pilot.state.certificate.norms
+        weights = self.init(problem, run.gram, regularizer, norms)
+        if pilot is not None:
+            self.learn_from(pilot, run.tol)
+        if alpha is not None:
+            self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
+        self._iterate(run, weights, max_iter, callback, alpha)
+
     def _iterate(
         self,
-        run: _Run,
+        run: Run,
         weights: FloatArray,
         max_iter: int,
         callback: Callback | None = None,
@@ -260,7 +305,7 @@ class MKLSolver(BaseEstimator):
                 break
             weights = self.next_weights(run.last)
 
-    def _pilot(self, problem: Problem, gram: Gram, regularizer: Regularizer) -> Pilot | None:
+    def pilot(self, problem: Problem, gram: Gram, regularizer: Regularizer) -> Pilot | None:
         """The problem solved on a few of the samples: a good start, found at little cost."""
         count = max(PILOT_SAMPLES, gram.n_samples // max(self.pilot_share, 1))
         count = min(count, PILOT_MOST)
@@ -268,47 +313,50 @@ class MKLSolver(BaseEstimator):
             return None
         rows = problem.spread(count)
         part, few = gram.subset(rows), problem.subset(rows)
-        solver, run = clone(self), _Run(part, self.pilot_tol)
+        solver, run = clone(self), Run(part, self.pilot_tol)
         solver._iterate(run, solver.init(few, part, regularizer, np.ones(gram.n_kernels)), 30)
         gram.n_passes += part.n_passes * (count / gram.n_samples) ** 2
-        return Pilot(few, part, run.best, run.matrix)
+        assert run.matrix is not None
+        return Pilot(rows, few, part, run.best, run.matrix)
 
     def learn_from(self, pilot: Pilot, tol: float) -> None:
         """Take over what a first solve on a few samples found, besides its norms; nothing by default."""
 
 
-class _Run:
+class Run:
     """Best and last iterate of a run, and its history."""
 
     last: State
     best: State
-    matrix: FloatArray
+    matrix: FloatArray | None
 
     def __init__(self, gram: Gram, tol: float) -> None:
         self.gram, self.tol = gram, tol
         self.last = self.best = None  # type: ignore[assignment]
+        self.n_machines = 0
         self.history: dict[str, list[float]] = {"primal": [], "dual": [], "gap": [], "n_passes": []}
 
     @property
     def converged(self) -> bool:
         return self.best.residual <= self.tol
 
-    def record(self, state: State, matrix: FloatArray) -> None:
-        self.last = state
+    def record(self, state: State, matrix: FloatArray | None) -> None:
+        self.last, self.n_machines = state, self.n_machines + 1
         if self.best is None or state.residual < self.best.residual:
-            self.best, self.matrix = state, matrix
+            keep = matrix is not None and len(matrix) <= MOST_KEPT
+            self.best, self.matrix = state, matrix if keep else None
         proof = state.certificate
         values = (proof.primal, proof.dual, proof.gap, self.gram.n_passes)
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(value)
 
     def describe(self) -> str:
-        count, state = len(self.history["gap"]), self.best
+        state = self.best
         what = "relative duality gap" if np.isfinite(state.certificate.gap) else "stationarity residual"
-        return f"the {what} is {state.residual:.2g} after {count} machines (tol={self.tol:g})."
+        return f"the {what} is {state.residual:.2g} after {self.n_machines} machines (tol={self.tol:g})."
 
     def solution(self) -> Solution:
-        return Solution(self.best, len(self.history["gap"]), self.converged, self.matrix, self.history)
+        return Solution(self.best, self.n_machines, self.converged, self.matrix, self.history)
 
 
 def _machine_gap(state: State) -> float:

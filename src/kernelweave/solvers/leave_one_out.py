@@ -6,13 +6,60 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._typing import FloatArray, IntArray
+from ..gram import Gram
 from ._product import product
 from .problem import Problem
 
-MAX_FREE = 1000  # samples allowed to adapt; the cost is the cube of their number
+#: samples allowed to adapt: the cost is the cube of their number; and entries of their rows of K
+MAX_FREE, MAX_ENTRIES = 1000, 3e7
 
 
-def leave_one_out(K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray) -> FloatArray:
+class WeightedRows:
+    """sum_m d_m K_m of a Gram engine, of which only some rows are ever computed.
+
+    Parameters
+    ----------
+    gram : Gram
+    weights : ndarray of shape (M,)
+    """
+
+    def __init__(self, gram: Gram, weights: FloatArray) -> None:
+        self.gram, self.weights = gram, weights
+
+    def __len__(self) -> int:
+        return self.gram.n_samples
+
+    def diagonal(self) -> FloatArray:
+        """The diagonal of K."""
+        return self.gram.diag(self.weights)
+
+    def rows(self, indices: IntArray) -> FloatArray:
+        """Some rows of K."""
+        return self.gram.rows(indices, self.weights)
+
+
+class _MatrixRows:
+    """The same of a matrix."""
+
+    def __init__(self, K: FloatArray) -> None:
+        self.K = K
+
+    def __len__(self) -> int:
+        return len(self.K)
+
+    def dot(self, v: FloatArray) -> FloatArray:
+        return product(self.K, v)
+
+    def diagonal(self) -> FloatArray:
+        return self.K.diagonal().astype(np.float64)
+
+    def rows(self, indices: IntArray) -> FloatArray:
+        return self.K[indices].astype(np.float64)
+
+
+def leave_one_out(
+    K: FloatArray | WeightedRows, problem: Problem, alpha: FloatArray, f: FloatArray
+) -> FloatArray:
     """Predictions on each training sample by the machine trained without it, to first order.
 
     Equal samples (same kernel values, same target) are left out together: a copy left in
@@ -30,12 +77,17 @@ def leave_one_out(K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatAr
 
     Parameters
     ----------
-    K : ndarray of shape (n, n)
+    K : ndarray of shape (n, n), or WeightedRows
     problem : Problem of one output
     alpha, f : ndarray of shape (n,)
         Solution and its predictions, intercept included.
     """
-    first, group = _equal_samples(K, problem.y[:, 0])
+    if isinstance(K, WeightedRows):
+        return _leave_one_out(
+            K, np.arange(len(K)), problem, alpha, f
+        )  # to look for equal samples takes all of K
+    matrix = _MatrixRows(K)
+    first, group = _equal_samples(matrix, problem.y[:, 0])
     if len(first) < len(alpha):
         merged = Problem(
             problem.y[first],
@@ -44,41 +96,49 @@ def leave_one_out(K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatAr
             problem.fit_intercept,
         )
         total = np.bincount(group, alpha).astype(np.float64)
-        return _leave_one_out(K, first, merged, total, f[first])[group]
-    return _leave_one_out(K, np.arange(len(K)), problem, alpha, f)
+        return _leave_one_out(matrix, first, merged, total, f[first])[group]
+    return _leave_one_out(matrix, np.arange(len(K)), problem, alpha, f)
 
 
-def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
+def _equal_samples(K: _MatrixRows, y: FloatArray) -> tuple[IntArray, IntArray]:
     """First member of every group of equal samples, and the group of each sample.
 
     Equal rows of K have equal products with one random vector; unequal ones almost surely not.
     """
-    mark = product(K, np.random.RandomState(0).standard_normal(len(K)))
+    mark = K.dot(np.random.RandomState(0).standard_normal(len(K)))
     digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
     _, first, group = np.unique(np.column_stack([digits, y]), axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()
 
 
 def _leave_one_out(
-    K: FloatArray, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: _MatrixRows | WeightedRows, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
 ) -> FloatArray:
     """The formulas on the samples `rows` of K, all different."""
     y, C = problem.y[:, 0], problem.C[:, 0]
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
-    diagonal = K.diagonal()[rows].astype(np.float64)
+    diagonal = K.diagonal()[rows]
     free = np.flatnonzero(np.isfinite(curvature)) if diagonal.any() else np.empty(0, dtype=int)
-    free = free[np.linspace(0, len(free) - 1, min(len(free), MAX_FREE)).astype(int)]
+    free = free[
+        np.linspace(0, len(free) - 1, min(len(free), MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))).astype(
+            int
+        )
+    ]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
     out = f.copy()
     if len(free) == 0:
         out[bound] -= alpha[bound] * diagonal[bound]
         return out
-    inverse = _bordered_inverse(K[np.ix_(rows[free], rows[free])], curvature[free], problem.fit_intercept)
-    v = np.hstack([K[np.ix_(rows[bound], rows[free])], np.ones((len(bound), inverse.shape[0] - len(free)))])
+    R = K.rows(rows[free])
+    inverse = _bordered_inverse(R[:, rows[free]], curvature[free], problem.fit_intercept)
+    v = np.hstack([R[:, rows[bound]].T, np.ones((len(bound), inverse.shape[0] - len(free)))])
     span = diagonal[bound] - np.einsum("ij,jk,ik->i", v, inverse, v, optimize=True)
     out[bound] -= alpha[bound] * np.maximum(span, 0.0)
     own = inverse.diagonal()[: len(free)]
-    out[free] += curvature[free] * alpha[free] - alpha[free] / np.maximum(own, 1e-12 * own.max())
+    # a sample that no other can stand in for (the only free one, with an intercept) falls back on its own
+    alone = own <= 1e-12 / np.maximum(diagonal[free], 1e-300)
+    drop = np.where(alone, diagonal[free], 1.0 / np.where(alone, 1.0, own))
+    out[free] += curvature[free] * alpha[free] - alpha[free] * drop
     return out
 
 

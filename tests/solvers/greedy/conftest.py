@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
+from sklearn.base import clone
 
 from kernelweave.gram import FeatureSource, KernelStack, StackSource
 from kernelweave.kernels import RBF, Linear, Polynomial
@@ -22,9 +24,9 @@ class Ridge(NamedTuple):
 
 
 def ridge(K, Y, w, lam, intercept) -> Ridge:
-    """min_{alpha, b} 1/l sum_i w_i |Y_i - (K alpha)_i - b|^2 + lambda tr(alpha' K alpha), from its definition."""
-    n, l = len(Y), w.sum()
-    A = K + lam * l * np.diag(1.0 / w)
+    """min_{alpha, b} 1/l sum_i w_i |Y_i - (K alpha)_i - b|^2 + lambda tr(alpha' K alpha)."""
+    n, total = len(Y), w.sum()
+    A = K + lam * total * np.diag(1.0 / w)
     if intercept:
         A = block_diag(A, 0.0)
         A[:n, n] = A[n, :n] = 1.0
@@ -32,7 +34,7 @@ def ridge(K, Y, w, lam, intercept) -> Ridge:
     solution = np.linalg.solve(A, Y_long if intercept else Y)
     alpha, b = solution[:n], solution[n] if intercept else np.zeros(Y.shape[1])
     R = Y - K @ alpha - b
-    return Ridge(alpha, b, float((w[:, None] * R**2).sum() / l + lam * np.sum(alpha * (K @ alpha))), R)
+    return Ridge(alpha, b, float((w[:, None] * R**2).sum() / total + lam * np.sum(alpha * (K @ alpha))), R)
 
 
 def gain(K, R, w, lam, intercept) -> float:
@@ -75,19 +77,53 @@ def data():
     return X, Y + 0.2 * rng.normal(size=Y.shape), rng.uniform(0.3, 2.0, size=len(X))
 
 
-def make(data, ridge_=1e-2, outputs=2, weighted=True, intercept=True, normalize="variance", loss=None, **options):
-    """A factored dictionary, its task, and the same kernels as plain matrices."""
-    X, Y, weight = data
-    weight = weight if weighted else np.ones(len(X))
-    task = GreedyTask(Y[:, :outputs], weight, loss or Squared(), ridge_, intercept)
-    source = FeatureSource([(name, kernel.with_columns(kernel.columns)) for name, kernel in KERNELS], X, weight)
-    dictionary = FactorDictionary(source, normalize, weight, intercept, task.shift, **options)
-    rules = dictionary.normalizations
-    return dictionary, task, [rule.scale_ * rule.train(source.train(m)) for m, rule in enumerate(rules)]
+class Problem(NamedTuple):
+    dictionary: FactorDictionary
+    task: GreedyTask
+    Ks: list[np.ndarray]
 
 
-def from_matrices(Ks, Y, weight, ridge_, intercept=True, loss=None):
-    """Dictionary and task of given matrices, not normalised."""
-    task = GreedyTask(Y, weight, loss or Squared(), ridge_, intercept)
-    source = StackSource(KernelStack(Ks))
-    return FactorDictionary(source, None, weight, intercept, task.shift), task
+@pytest.fixture(scope="session")
+def make(data):
+    """Maker of a factored dictionary, its task, and the same kernels as plain matrices."""
+
+    def build(
+        ridge=1e-2,
+        outputs=2,
+        weighted=True,
+        intercept=True,
+        normalize="variance",
+        loss=None,
+        y=None,
+        **options,
+    ) -> Problem:
+        X, Y, weight = data
+        weight = weight if weighted else np.ones(len(X))
+        targets = Y[:, :outputs] if y is None else y
+        task = GreedyTask(targets, weight, loss or Squared(), ridge, intercept)
+        source = FeatureSource([(name, clone(kernel)) for name, kernel in KERNELS], X, weight)
+        dictionary = FactorDictionary(source, normalize, weight, intercept, task.shift, **options)
+        rules = dictionary.normalizations
+        return Problem(
+            dictionary, task, [rule.scale_ * rule.train(source.train(m)) for m, rule in enumerate(rules)]
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def from_matrices():
+    """Maker of dictionary and task of given matrices, not normalised."""
+
+    def build(Ks, Y, weight, ridge, intercept=True, loss=None) -> Problem:
+        task = GreedyTask(Y, weight, loss or Squared(), ridge, intercept)
+        source = StackSource(KernelStack(Ks))
+        return Problem(FactorDictionary(source, None, weight, intercept, task.shift), task, Ks)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """The direct implementation: `ridge`, `gain` and `gomp`."""
+    return SimpleNamespace(ridge=ridge, gain=gain, gomp=dense_gomp)

@@ -9,7 +9,6 @@ from kernelweave.gram import DenseGram
 from kernelweave.losses import Hinge, Logistic, Squared
 from kernelweave.regularizers import BlockNorm, LpNorm
 from kernelweave.solvers import Problem
-from kernelweave.solvers.base import Pilot
 from kernelweave.solvers.multiple import Alternating
 from kernelweave.solvers.multiple.alternating import newton_factor
 
@@ -35,7 +34,7 @@ def test_the_factor_inverts_one_minus_the_jacobian_of_the_map(sample, loss, regu
     problem = Problem(np.sign(X[:, :outputs] + 0.3 * X[:, 2:3]), loss, np.ones((60, 1)))
     solver = Alternating()
     solution = solver.solve(problem, gram, regularizer, tol=1e-10, max_iter=500)
-    factor = newton_factor(Pilot(problem, gram, solution.state, solution.matrix), regularizer)
+    factor = newton_factor(problem, gram, regularizer, solution.state, solution.matrix)
     solver._first_tol = 1e-12
     at, step = np.log(solution.state.certificate.norms), 1e-5
     units = np.eye(gram.n_kernels)

@@ -13,6 +13,9 @@ from ..base import MKLSolver, State
 from ..problem import Problem
 from ..single import SingleSolver
 
+#: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
+SLOW, NEAR = 0.3, 0.3
+
 
 class FixedPoint(MKLSolver):
     """Iterates a map of log norms to log norms, extrapolated from the last iterates.
@@ -47,27 +50,41 @@ class FixedPoint(MKLSolver):
         """Log norms kept where their weights are safe to try; anywhere by default."""
         return log_norms
 
+    def newton(self, state: State) -> FloatArray | None:
+        """(I - J)^-1 of the map of log norms at `state`, where steps are slow; None to do without."""
+        return None
+
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._setup(problem, gram, regularizer)
         self._points = [self.limited(_log(norms))]  # log norms whose weights were tried
-        self._images: list[FloatArray] = []  # log norms that came back
+        self._images: list[FloatArray] = []  # where the steps from them lead
         self._leapt = False  # whether the last proposal was more than the plain step
-        self._plain = self._points[0]  # the last image itself
+        self._before = np.inf  # residual of the last iterate
+        self._from = self._plain = self._points[0]  # where the last step started, and its plain end
         self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
         return self.weights_of(np.exp(self._points[0]))
 
     def next_weights(self, state: State) -> FloatArray:
         if self.is_worse(state) and self._leapt:
             # take the plain step from where it leapt, and start afresh
-            self._points, self._images, self._newton = self._points[-2:-1], [self._plain], None
+            self._points, self._images, self._newton = [self._from], [self._plain], None
         else:
-            self._plain = self.limited(_log(self.image(state)))
-            self._images = [*self._images, self._step(self._points[-1], self._plain)]
+            self._from, self._plain = self._points[-1], self.limited(_log(self.image(state)))
+            self._speed_up(state)
+            self._images = [*self._images, self._step(self._from, self._plain)]
+        self._before = state.residual
         proposal = self.limited(extrapolate(self._points, self._images))
         self._leapt = len(self._images) > 1 or self._newton is not None
         self._points = _last([*self._points, proposal], self.memory + 1)
         self._images = _last(self._images, self.memory)
         return self.weights_of(np.exp(np.clip(proposal, -200.0, 200.0)))
+
+    def _speed_up(self, state: State) -> None:
+        """Newton steps from here on, if the last step closed little of the gap."""
+        slow = SLOW * self._before < state.residual < NEAR
+        newton = self.newton(state) if slow else None
+        if newton is not None:
+            self._newton, self._points, self._images = newton, self._points[-1:], []
 
     def _step(self, point: FloatArray, image: FloatArray) -> FloatArray:
         """From a point to its image, or where the Newton step leads."""

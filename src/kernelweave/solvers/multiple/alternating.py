@@ -22,8 +22,9 @@ class Alternating(FixedPoint):
     Each half-step minimises the joint objective, which therefore never rises; for the lp norm
     with p > 1 every limit point is optimal (Kloft et al. 2011, Algorithm 1 and Theorem 4).
     Three things make it fast. Machines are solved only as well as the current gap deserves.
-    Many samples are first looked at through a few of them; the solution there gives the start,
-    and the Jacobian of the map from log norms to log norms turns its steps into Newton steps,
+    Many samples are first looked at through a few of them, which gives the start and the Jacobian
+    of the map from log norms to log norms; it turns plain steps into Newton steps, and is taken
+    anew on all samples where steps are slow,
 
         d log n_m / d log d_l = [m = l] - H_ml d_l / s_m,   H = d2J/dd2,  s_m = alpha' K_m alpha
 
@@ -34,7 +35,7 @@ class Alternating(FixedPoint):
     ----------
     single : str or SingleSolver, default="auto"
     memory : int, default=5
-        Iterates used to extrapolate; 0 is the plain algorithm.
+        Iterates used to extrapolate; 0 is the plain algorithm, without Newton steps.
 
     Examples
     --------
@@ -65,8 +66,19 @@ class Alternating(FixedPoint):
 
     def learn_from(self, pilot: Pilot, tol: float) -> None:
         self._first_tol = tol  # the weights are nearly right, a coarse machine would hide by how much
-        if self._gram.n_kernels <= MOST_NEWTON:
-            self._newton = newton_factor(pilot, self._regularizer)
+        if self._takes_newton_steps:
+            self._newton = newton_factor(
+                pilot.problem, pilot.gram, self._regularizer, pilot.state, pilot.matrix
+            )
+
+    @property
+    def _takes_newton_steps(self) -> bool:
+        return self.memory > 0 and self._gram.n_kernels <= MOST_NEWTON
+
+    def newton(self, state: State) -> FloatArray | None:
+        if not self._takes_newton_steps:
+            return None
+        return newton_factor(self._problem, self._gram, self._regularizer, state, self._K)
 
     def image(self, state: State) -> FloatArray:
         return state.certificate.norms
@@ -82,17 +94,19 @@ class Alternating(FixedPoint):
         return False
 
 
-def newton_factor(pilot: Pilot, regularizer: Regularizer) -> FloatArray | None:
-    """(I - J)^-1 with J the Jacobian of the map of log norms at the solution of the pilot, if it exists."""
-    state, each = pilot.state, np.eye(pilot.gram.n_kernels)
+def newton_factor(
+    problem: Problem, gram: Gram, regularizer: Regularizer, state: State, K: FloatArray
+) -> FloatArray | None:
+    """(I - J)^-1 with J the Jacobian of the map of log norms at `state`, if it exists."""
+    each = np.eye(gram.n_kernels)
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
         return None
 
     def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-        return np.column_stack([pilot.gram.dot(unit, alpha, rows) for unit in each])
+        return np.column_stack([gram.dot(unit, alpha, rows) for unit in each])
 
-    H = value_hessian(pilot.problem, state, pilot.matrix, products)
+    H = value_hessian(problem, state, K, products)
     of_weights = each - H * state.weights / squares[:, None]
     factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
     return factor if np.isfinite(factor).all() else None

@@ -59,8 +59,8 @@ class NewtonWeights(MKLSolver):
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
         self._rejected = False
-        generators = getattr(regularizer, "generators", np.eye)
-        self._T: FloatArray = generators(gram.n_kernels)
+        generators = getattr(regularizer, "generators", np.ones)
+        self._T = Coordinates(generators(gram.n_kernels))
         return super().init(problem, gram, regularizer, norms)
 
     def machine_tol(self, previous: State | None, tol: float) -> float:
@@ -86,9 +86,9 @@ class NewtonWeights(MKLSolver):
 
     def _model_minimum(self, state: State) -> FloatArray:
         """Weights d = T z at the least value of the quadratic model, z >= 0."""
-        z = np.maximum(np.linalg.solve(self._T, state.weights), 0.0)
+        z = np.maximum(self._T.of(state.weights), 0.0)
         slopes, curvatures = self._regularizer.price_slopes(z)
-        descent = 0.5 * (state.squares @ self._T - slopes)
+        descent = 0.5 * (self._T.slopes(state.squares) - slopes)
         chosen = self._candidates(z, descent)
         hessian = self._hessian(state, chosen) + np.diag(0.5 * curvatures[chosen])
         room = self._regularizer.max_weight - z[chosen]
@@ -100,7 +100,7 @@ class NewtonWeights(MKLSolver):
         moved[chosen] = minimise_model(hessian, descent[chosen], z[chosen], upper, self._regularizer.tied)
         if not self._regularizer.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
             moved = 0.1 * z + 0.9 * moved  # far below, the value of the machine rises faster than its model
-        return self._T @ moved
+        return self._T.weights(moved)
 
     def _candidates(self, z: FloatArray, descent: FloatArray) -> IntArray:
         """Coordinates that are positive, and the steepest of those that want to become so."""
@@ -111,7 +111,7 @@ class NewtonWeights(MKLSolver):
 
     def _hessian(self, state: State, chosen: IntArray) -> FloatArray:
         def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-            return np.column_stack([self._gram.dot(self._T[:, k], alpha, rows) for k in chosen])
+            return np.column_stack([self._gram.dot(self._T.column(k), alpha, rows) for k in chosen])
 
         return value_hessian(self._problem, state, self._K, products)
 
@@ -124,9 +124,35 @@ class NewtonWeights(MKLSolver):
         return best.weights + min(max(t, 0.05), 0.5) * step
 
     def _price_slope(self, weights: FloatArray, step: FloatArray) -> float:
-        to_z = np.linalg.inv(self._T)
-        slopes, _ = self._regularizer.price_slopes(to_z @ weights)
-        return float(slopes @ (to_z @ step))
+        slopes, _ = self._regularizer.price_slopes(self._T.of(weights))
+        return float(slopes @ self._T.of(step))
+
+
+class Coordinates:
+    """d = T z, with T a matrix, or a vector for a diagonal one: many kernels need no M x M matrix."""
+
+    def __init__(self, T: FloatArray) -> None:
+        self.T, self.diagonal = T, T.ndim == 1
+
+    def of(self, weights: FloatArray) -> FloatArray:
+        """z of weights."""
+        return weights / self.T if self.diagonal else np.linalg.solve(self.T, weights)
+
+    def weights(self, z: FloatArray) -> FloatArray:
+        """Weights of z."""
+        return self.T * z if self.diagonal else self.T @ z
+
+    def slopes(self, of_weights: FloatArray) -> FloatArray:
+        """Derivatives in z from those in the weights."""
+        return of_weights * self.T if self.diagonal else of_weights @ self.T
+
+    def column(self, k: int) -> FloatArray:
+        """Weights at z = 1 in coordinate k alone."""
+        if not self.diagonal:
+            return self.T[:, k]
+        unit = np.zeros_like(self.T)
+        unit[k] = self.T[k]
+        return unit
 
 
 def minimise_model(

@@ -1,0 +1,340 @@
+"""What the greedy estimators share: parameters, held-out samples, the path, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from .._threads import blas_threads_for
+from .._typing import FloatArray
+from ..gram import KernelSource, KernelStack, parse_memory
+from ..losses import LOSSES, Loss
+from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyRun, GreedyTask, GroupOMP, best_subset
+from ._base import BaseKernels, _one_or_all, _take, check_positive
+from ._greedy_path import GreedyPath
+from ._progress import Progress
+from ._stages import StagedExpansion
+
+
+class Validation(NamedTuple):
+    """Samples that choose the number of kernels; `weight` is None for samples not yet checked."""
+
+    X: Any
+    y: Any
+    weight: FloatArray | None
+
+
+class Training(NamedTuple):
+    """Checked training data."""
+
+    table: Any
+    weight: FloatArray  # (n,), zero for samples left out or held out
+    targets: FloatArray  # (n, c)
+    loss: Loss
+    validation: Validation | None = None
+
+
+class PathProgress(Progress):
+    """Reports every kernel that comes in."""
+
+    def say(self, what: str, state: Any) -> None:
+        last = {key: values[-1] for key, values in state.history.items() if values}
+        if not last:
+            return
+        name, what = type(self.estimator).__name__, what.replace("machine", "step")
+        value = f"gain {last['gain']:.3g}, objective {last['objective']:.6g}"
+        print(f"[{name}] {what}: {int(last['n_kernels'])} kernels, {value}")
+
+
+class BaseGroupOMP(BaseKernels):
+    """Parameters and machinery of the greedy estimators; see the subclasses."""
+
+    #: what a loss may be for
+    _tasks: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        kernels: Any,
+        n_kernels: int | None,
+        alpha: float,
+        tol: float,
+        loss: str | Loss,
+        validation_fraction: float | None,
+        backward: bool,
+        dictionary_sample: int | float | None,
+        normalize: str | None,
+        fit_intercept: bool,
+        memory_limit: int | str | None,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        self.kernels = kernels
+        self.n_kernels = n_kernels
+        self.alpha = alpha
+        self.tol = tol
+        self.loss = loss
+        self.validation_fraction = validation_fraction
+        self.backward = backward
+        self.dictionary_sample = dictionary_sample
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- parameters ---------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_positive("alpha", self.alpha)
+        if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
+            raise ValueError(f"tol={self.tol!r} must be a number that is not negative.")
+        if self.n_kernels is not None and not _is_count(self.n_kernels):
+            raise ValueError(
+                f"n_kernels={self.n_kernels!r} must be a positive integer, or None for no limit."
+            )
+        if self.validation_fraction is not None and not _is_share(self.validation_fraction):
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} must be a number between 0 and 1, or None."
+            )
+        sample = self.dictionary_sample
+        if sample is not None and not (_is_count(sample) or _is_share(sample) or sample == 1.0):
+            raise ValueError(
+                f"dictionary_sample={sample!r} must be a number of kernels, a share between 0 and 1, or None."
+            )
+
+    def _resolve_loss(self) -> Loss:
+        loss = LOSSES.resolve(self.loss, Loss, "loss")
+        if loss.task not in self._tasks:
+            fitting = ", ".join(
+                repr(name) for name, cls in LOSSES.items() if getattr(cls, "task", "") in self._tasks
+            )
+            raise ValueError(f"loss={self.loss!r} is not for {type(self).__name__}: use one of {fitting}.")
+        loss.check()
+        return loss
+
+    def _check_counts(self, n_kernels: int) -> None:
+        """Refuse numbers of kernels that the dictionary does not have."""
+        for name in ("n_kernels", "dictionary_sample"):
+            value = getattr(self, name)
+            if _is_count(value) and int(value) > n_kernels:
+                raise ValueError(f"{name}={value} exceeds the {n_kernels} kernels given; lower it.")
+
+    # -- held-out samples ---------------------------------------------------------------------
+
+    def _split(self, training: Training, y: Any, validation_set: Any, strata: Any = None) -> Training:
+        """Give the training data their validation samples: those passed, or some held out."""
+        if self.validation_fraction is not None and validation_set is not None:
+            raise ValueError(
+                "validation_set and validation_fraction are both given: pass only one of them, the samples "
+                "themselves or the share to hold out."
+            )
+        if validation_set is not None:
+            return training._replace(validation=_as_validation(validation_set))
+        if self.validation_fraction is None:
+            return training
+        used = np.flatnonzero(training.weight)
+        options = {"test_size": float(self.validation_fraction), "random_state": self.random_state}
+        groups = None if strata is None else strata[used]
+        held = np.sort(train_test_split(used, stratify=groups, **options)[1])
+        weight = training.weight.copy()
+        weight[held] = 0.0
+        table = training.table
+        rows = table[held] if isinstance(table, KernelStack) else _safe_indexing(table, held)
+        return training._replace(weight=weight, validation=Validation(rows, y[held], training.weight[held]))
+
+    def _checked(self, validation: Validation | None) -> Validation | None:
+        """Validation samples as the kernels take them."""
+        if validation is None:
+            return None
+        X, y, weight = validation
+        if weight is None:
+            X, _ = self._validate(X, reset=False)
+            weight = np.ones(X.shape[0])
+        if X.shape[0] != len(y):
+            raise ValueError(f"validation_set: X_val has {X.shape[0]} samples, y_val has {len(y)}.")
+        return Validation(self._values(X), y, weight)
+
+    def _validation_curve(self, validation: Validation | None) -> FloatArray | None:
+        """Error of every model of the path on the validation samples."""
+        if validation is None:
+            return None
+        sizes = range(1, len(self._intercepts))
+        values = self._expansion(validation.X, sizes) + self._intercepts[1:]
+        models = np.moveaxis(values, 1, 0)
+        return np.array([self._held_out_error(model, validation.y, validation.weight) for model in models])
+
+    def _held_out_error(self, values: FloatArray, y: Any, weight: Any) -> float:
+        """Weighted error of function values (n, c)."""
+        raise NotImplementedError
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> Training:
+        """Check parameters and data."""
+        raise NotImplementedError
+
+    def _problem(self, training: Training) -> tuple[KernelSource, GreedyTask]:
+        """The kernels on the samples of positive weight, and what to minimise there."""
+        used = np.flatnonzero(training.weight)
+        weight = training.weight[used]
+        source = self._source(_take(training.table, used), weight, used)
+        self._check_counts(len(source.names))
+        targets, ridge = training.targets[used], float(self.alpha)
+        return source, GreedyTask(targets, weight, training.loss, ridge, bool(self.fit_intercept))
+
+    def _dictionary(self, source: KernelSource, task: GreedyTask) -> FactorDictionary:
+        return FactorDictionary(
+            source,
+            self.normalize,
+            task.weight,
+            task.fit_intercept,
+            task.shift,
+            parse_memory(self.memory_limit),
+            self.n_jobs,
+        )
+
+    def _rule(self) -> GroupOMP:
+        return GroupOMP(self.n_kernels, self.tol, self.backward, self.dictionary_sample, self.random_state)
+
+    def _fit_path(self, training: Training) -> None:
+        """Run the path, choose a model on it, and store both."""
+        progress = PathProgress(self, 1, int(self.verbose))
+        with blas_threads_for(len(training.weight)):
+            source, task = self._problem(training)
+            self.kernel_names_ = source.names
+            training = training._replace(validation=self._checked(training.validation))
+            dictionary = self._dictionary(source, task)
+            report: Any = progress.model(0, "path")
+            run = self._rule().run(dictionary, task, report)
+            progress.model_done(report, "path", run.n_iter, run)  # type: ignore[arg-type]
+            self._store_path(dictionary, run, task, training)
+            fit = run.stages[self.path_.n_selected].fit
+            self._store_model(dictionary, fit)
+            self._calibrate(dictionary, task, fit)
+        self._expansion.forget_unused()
+        progress.done()
+
+    def _calibrate(self, dictionary: FactorDictionary, task: GreedyTask, fit: Fit) -> None:
+        """What a classifier does for its probabilities."""
+
+    def _store_path(
+        self, dictionary: FactorDictionary, run: GreedyRun, task: GreedyTask, training: Training
+    ) -> None:
+        fits = [stage.fit for stage in run.stages]
+        alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
+        alphas[0] = 0.0  # the model without kernels is its intercept
+        self.gram_ = dictionary.engine
+        self._expansion = StagedExpansion(dictionary, [fit.kernels for fit in fits], alphas)
+        self._intercepts = np.array([fit.intercept for fit in fits])
+        errors = self._validation_curve(training.validation)
+        dual_coef = np.zeros((len(fits) - 1, len(training.weight), alphas.shape[2]))
+        dual_coef[:, np.flatnonzero(training.weight)] = alphas[1:]
+        self.path_ = GreedyPath(
+            kernel_names=dictionary.names,
+            sets=[fit.kernels for fit in fits[1:]],
+            gains=np.array([stage.gain for stage in run.stages[1:]]),
+            objective=np.array([fit.objective for fit in fits[1:]]),
+            train_error=np.array([fit.error for fit in fits[1:]]),
+            validation_error=errors,
+            dual_coef=dual_coef,
+            intercept=self._intercepts[1:],
+            n_selected=len(fits) - 1 if errors is None or len(fits) == 1 else int(np.argmin(errors)) + 1,
+            stopped=run.reason,
+        )
+        self.n_iter_, self.history_ = run.n_iter, run.history
+
+    def _store_model(self, dictionary: FactorDictionary, fit: Fit) -> None:
+        """Set the attributes of the model chosen."""
+        kernels = np.array(fit.kernels, dtype=int)
+        self.selected_ = kernels
+        self.weights_, self.norms_ = np.zeros((2, len(self.kernel_names_)))
+        self.weights_[kernels] = 1.0
+        self.norms_[kernels] = np.sqrt(np.maximum(dictionary.quads(fit.scaled_alpha, kernels), 0.0))
+        dual_coef = self.path_.dual_coef[len(kernels) - 1 : len(kernels)].sum(axis=0)
+        self.dual_coef_ = _one_or_all(dual_coef.T)
+        self.support_ = np.flatnonzero(dual_coef.any(axis=1))
+        self.intercept_ = _one_or_all(fit.intercept)
+        self.objective_ = fit.objective
+
+    # -- prediction ---------------------------------------------------------------------------
+
+    def _staged_values(self, X: Any, sizes: Sequence[int]) -> FloatArray:
+        """Function values of models on the path, shape (n, n_sizes, c)."""
+        return self._expansion(self._values(X), sizes) + self._intercepts[list(sizes)]
+
+    def _decision(self, X: Any, n_kernels: int | None = None) -> FloatArray:
+        """Values of every function of the model chosen, or of that with `n_kernels` kernels; (n, c)."""
+        check_is_fitted(self)
+        size = self._size(n_kernels)
+        table, _ = self._validate(X, reset=False)
+        return self._staged_values(table, [size])[:, 0]
+
+    def _size(self, n_kernels: int | None) -> int:
+        """Size of a model on the path; that of the model chosen by default."""
+        if n_kernels is None:
+            return self.path_.n_selected
+        if not (_is_count(n_kernels) and int(n_kernels) <= len(self.path_)):
+            raise ValueError(
+                f"n_kernels={n_kernels!r}: the path has models of 1 to {len(self.path_)} kernels."
+            )
+        return int(n_kernels)
+
+    def _staged_decision(self, X: Any) -> list[FloatArray]:
+        check_is_fitted(self)
+        table, _ = self._validate(X, reset=False)
+        return list(np.moveaxis(self._staged_values(table, range(1, len(self.path_) + 1)), 1, 0))
+
+    def best_subset(
+        self, X: Any, y: Any, sample_weight: Any = None, n_kernels: int | None = None, max_nodes: int = 10_000
+    ) -> BestSubset:
+        """How far the kernels selected are from the best set of the same size, proved by branch and bound.
+
+        For small dictionaries: the work can grow exponentially with the number of kernels.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Training samples, as in `fit`; the objective of both sets is that on them.
+        n_kernels : int, optional
+            Size of the sets, to compare with that model of the path; by default the model chosen.
+        max_nodes : int, default=10000
+            Nodes of the search tree after which it ends with the bound proved so far.
+
+        Returns
+        -------
+        result : BestSubset
+            With `kernels`, `objective`, `lower_bound`, `gap` and `exact`.
+        """
+        check_is_fitted(self)
+        size = self._size(n_kernels)
+        worker = clone(self).set_params(validation_fraction=None)
+        training = worker._setup(X, y, sample_weight)
+        with blas_threads_for(len(training.weight)):
+            source, task = worker._problem(training)
+            dictionary = worker._dictionary(source, task)
+            start = self.path_.sets[size - 1] if size else None
+            return best_subset(dictionary, task, size, start, max_nodes)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
+
+
+def _as_validation(pair: Any) -> Validation:
+    if not (isinstance(pair, list | tuple) and len(pair) == 2):
+        raise ValueError("validation_set must be a pair (X_val, y_val).")
+    return Validation(pair[0], np.asarray(pair[1]), None)

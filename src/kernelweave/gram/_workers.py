@@ -1,0 +1,63 @@
+"""Work shared by threads: tiles of a pass, rows of a compiled loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._threads import _controller
+
+MIN_ROWS = 32  # below so many rows a thread costs more than it saves
+MAX_THREADS = 16  # each has tiles of its own in memory
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def loop_threads() -> int:
+    """As many threads as BLAS may use; one inside a thread, where the work is shared out already.
+
+    Examples
+    --------
+    >>> loop_threads() >= 1
+    True
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return 1
+    libraries = [library for library in _controller().lib_controllers if library.user_api == "blas"]
+    return max(1, min([MAX_THREADS, *(library.num_threads or 1 for library in libraries)]))
+
+
+def map_tiles(function: Callable[[Item], Result], tiles: Sequence[Item]) -> Iterator[Result]:
+    """Results of `function` on tiles, in their order, several at a time.
+
+    BLAS has one thread meanwhile: a thread a tile needs no waiting for one another.
+
+    Examples
+    --------
+    >>> list(map_tiles(abs, [-1, 2]))
+    [1, 2]
+    """
+    count = min(loop_threads(), len(tiles))
+    if count <= 1:
+        yield from map(function, tiles)
+        return
+    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(count) as pool:
+        yield from pool.map(function, tiles)
+
+
+def over_rows(loop: Callable[..., None], rows: range, *args: Any) -> None:
+    """Call loop(*args, start, stop) on parts of `rows` at once; the parts must write apart."""
+    count = max(1, min(loop_threads(), len(rows) // MIN_ROWS))
+    cuts = np.linspace(rows.start, rows.stop, count + 1).astype(int).tolist()
+    helpers = [threading.Thread(target=loop, args=(*args, start, stop)) for start, stop in pairwise(cuts[1:])]
+    for helper in helpers:
+        helper.start()
+    loop(*args, *cuts[:2])
+    for helper in helpers:
+        helper.join()

@@ -1,0 +1,250 @@
+"""M normalised kernels on n samples, computed a tile at a time and kept nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..kernels import Kernel
+from ._workers import map_tiles
+from .shared import Part, Shared, count, total
+from .sharing import share
+from .single import SingleMatrix
+from .stack import KernelStack
+
+#: samples in the rows and columns of a tile: large enough for matrix products, small enough for caches
+TILE_ROWS, TILE_COLUMNS = 512, 1024
+
+#: bytes at work on one tile: products, distances, values and their sum
+WORK_BYTES = 4 * TILE_ROWS * TILE_COLUMNS * 8
+
+#: bases of one tile, by number of the part they belong to
+Bases = dict[int, FloatArray]
+
+
+class Blocks:
+    """Tiles of M kernels, normalised but for their scale.
+
+        K'_m,ij = r_mi r_mj K_m,ij - u_mi - u_mj + c_m
+
+    Parameters
+    ----------
+    parts : list of Shared
+        The kernels, those with the same base together.
+    members : list of ndarray of int
+        Which of the M kernels are those of each part.
+    roots, means : ndarray of shape (M, n), optional
+        r and u; 1 and 0 by default.
+    grands : ndarray of shape (M,), optional
+        c; 0 by default.
+
+    Examples
+    --------
+    >>> blocks = Blocks.of_matrices([np.eye(2), np.ones((2, 2))])
+    >>> blocks.sum(slice(0, 1), slice(0, 2), np.array([1.0, 2.0]))
+    array([[3., 2.]])
+    """
+
+    def __init__(
+        self,
+        parts: list[Shared],
+        members: list[IntArray],
+        roots: FloatArray | None = None,
+        means: FloatArray | None = None,
+        grands: FloatArray | None = None,
+    ) -> None:
+        self.parts, self.members = parts, members
+        self.n_samples, self.n_kernels = parts[0].n_samples, sum(len(group) for group in members)
+        # Gaussian kernels are on the unit sphere as they are
+        self.roots = None if roots is None or bool(np.all(roots == 1.0)) else roots
+        self.means, self.grands = means, grands
+        self._diags: FloatArray | None = None
+
+    @classmethod
+    def of_kernels(cls, kernels: Sequence[Kernel], X: Any) -> Self:
+        """Fitted kernels on data, not normalised."""
+        return cls(*share(kernels, X))
+
+    @classmethod
+    def of_matrices(cls, matrices: KernelStack | Sequence[FloatArray]) -> Self:
+        """Matrices in memory, not normalised."""
+        stack = matrices if isinstance(matrices, KernelStack) else KernelStack(list(matrices))
+        M = len(stack.matrices)
+        return cls([SingleMatrix(stack, m) for m in range(M)], [np.array([m]) for m in range(M)])
+
+    @property
+    def dtypes(self) -> list[Any]:
+        """Precision of every kernel's values."""
+        found: list[Any] = [None] * self.n_kernels
+        for part, members in zip(self.parts, self.members, strict=True):
+            for m in members:
+                found[m] = part.dtype
+        return found
+
+    def with_parts(self, parts: list[Shared]) -> Blocks:
+        """The same kernels from other parts, such as ones that remember their base."""
+        return Blocks(parts, self.members, self.roots, self.means, self.grands)
+
+    # -- tiles --------------------------------------------------------------------------------
+
+    def sum(
+        self,
+        rows: Part,
+        columns: Part,
+        factors: FloatArray,
+        lower: bool = False,
+        bases: Bases | None = None,
+    ) -> FloatArray:
+        """sum_m factors[m] K'_m between two sets of samples.
+
+        With `lower` the tile is on the diagonal and entries above it may be anything; `bases` are
+        taken from there, or left there.
+        """
+        out = np.zeros((count(rows), count(columns)))
+        for index, (part, members) in enumerate(zip(self.parts, self.members, strict=True)):
+            own = factors[members]
+            if not own.any():
+                continue
+            base = self._base(index, rows, columns, bases)
+            if self.roots is None:
+                part.add(base, own, out, lower)
+                continue
+            for k in np.flatnonzero(own):
+                out += own[k] * self._scaled(members[k], part.values(base, int(k)), rows, columns)
+        if self.means is not None and self.grands is not None:
+            shift = factors @ self.means
+            out -= np.add.outer(shift[rows], shift[columns])
+            out += factors @ self.grands
+        return out
+
+    def inner(self, rows: Part, columns: Part, W: FloatArray, lower: bool = False) -> FloatArray:
+        """sum_ij W_ij K'_m,ij for every m; with `lower`, W is 0 above the diagonal."""
+        out = np.empty(self.n_kernels)
+        for part, members in zip(self.parts, self.members, strict=True):
+            base = part.base(rows, columns)
+            if self.roots is None:
+                out[members] = part.inner(base, W, lower)
+                continue
+            for k, m in enumerate(members):
+                out[m] = total(W, self._scaled(m, part.values(base, k), rows, columns))
+        if self.means is not None and self.grands is not None:
+            out -= self.means[:, rows] @ W.sum(axis=1) + self.means[:, columns] @ W.sum(axis=0)
+            out += self.grands * W.sum()
+        return out
+
+    def each(self, rows: Part, columns: Part) -> Iterator[tuple[int, FloatArray]]:
+        """(m, K'_m) between two sets of samples, one kernel after another."""
+        for part, members in zip(self.parts, self.members, strict=True):
+            base = part.base(rows, columns)
+            for k, m in enumerate(members):
+                values = self._scaled(m, part.values(base, k), rows, columns)
+                if self.means is not None and self.grands is not None:
+                    values = values - np.add.outer(self.means[m][rows], self.means[m][columns])
+                    values += self.grands[m]
+                yield int(m), values
+
+    def prepare(self, rows: Part, evict: bool) -> None:
+        """Tell every part that these rows are about to be read."""
+        for part in self.parts:
+            part.prepare(rows, evict)
+
+    def _base(self, index: int, rows: Part, columns: Part, bases: Bases | None) -> FloatArray:
+        if bases is None:
+            return self.parts[index].base(rows, columns)
+        if index not in bases:
+            bases[index] = self.parts[index].base(rows, columns)
+        return bases[index]
+
+    def _scaled(self, m: int, values: FloatArray, rows: Part, columns: Part) -> FloatArray:
+        """r_mi r_mj K_m,ij."""
+        if self.roots is None:
+            return values
+        return np.asarray(np.multiply.outer(self.roots[m][rows], self.roots[m][columns]) * values)
+
+    # -- whole matrices -----------------------------------------------------------------------
+
+    @property
+    def diags(self) -> FloatArray:
+        """K'_m,ii, shape (M, n)."""
+        if self._diags is None:
+            found = np.empty((self.n_kernels, self.n_samples))
+            for part, members in zip(self.parts, self.members, strict=True):
+                for k, m in enumerate(members):
+                    found[m] = part.diag(k)
+            if self.roots is not None:
+                found *= self.roots**2
+            if self.means is not None and self.grands is not None:
+                found += self.grands[:, None] - 2.0 * self.means
+            self._diags = found
+        return self._diags
+
+    def products(self, vectors: FloatArray) -> FloatArray:
+        """K'_m v_m for every m, in one pass over the lower triangles; shapes (M, n)."""
+        out, pairs = np.zeros((self.n_kernels, self.n_samples)), list(lower_tiles(self.n_samples))
+        for (rows, columns), (right, left) in zip(
+            pairs, map_tiles(partial(self._both, vectors), pairs), strict=True
+        ):
+            out[:, rows] += right
+            if rows != columns:
+                out[:, columns] += left
+        return out
+
+    def _both(self, vectors: FloatArray, pair: tuple[slice, slice]) -> tuple[FloatArray, FloatArray]:
+        """K'_m v_m and its counterpart across the diagonal, of one tile."""
+        rows, columns = pair
+        right = np.empty((self.n_kernels, count(rows)))
+        left = np.empty((self.n_kernels, count(columns)))
+        for m, K in self.each(rows, columns):
+            np.einsum("ij,j->i", K, vectors[m, columns], out=right[m])
+            np.einsum("ij,i->j", K, vectors[m, rows], out=left[m])
+        return right, left
+
+    def take(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Blocks:
+        """The same kernels on some samples, or some of the kernels; constants stay what they are."""
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        parts: list[Shared] = []
+        members: list[IntArray] = []
+        for part, group in zip(self.parts, self.members, strict=True):
+            where = np.full(self.n_kernels, -1)
+            where[group] = np.arange(len(group))
+            inside = np.flatnonzero(where[chosen] >= 0)
+            if len(inside):
+                parts.append(part.take(samples, None if kernels is None else where[chosen[inside]]))
+                members.append(inside)
+        every = slice(None) if samples is None else samples
+        roots, means = (
+            None if values is None else values[chosen][:, every] for values in (self.roots, self.means)
+        )
+        return Blocks(parts, members, roots, means, None if self.grands is None else self.grands[chosen])
+
+
+def lower_tiles(n: int) -> Iterator[tuple[slice, slice]]:
+    """Tiles that cover the lower triangle once: those on the diagonal are square, the others below it.
+
+    Examples
+    --------
+    >>> [(rows.stop, columns.stop) for rows, columns in lower_tiles(600)]
+    [(75, 75), (150, 75), (150, 150), ...
+    """
+    step = min(TILE_ROWS, max(64, n // 8))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        for columns in tiles(start, TILE_COLUMNS):
+            yield rows, columns
+        yield rows, rows
+
+
+def rectangle(n_rows: int, n_columns: int) -> list[tuple[slice, slice]]:
+    """Tiles that cover all rows and columns once."""
+    every = list(tiles(n_columns, TILE_COLUMNS))
+    return [(rows, columns) for rows in tiles(n_rows, TILE_ROWS) for columns in every]
+
+
+def tiles(n: int, step: int) -> Iterator[slice]:
+    """0..n in pieces of at most `step`."""
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))

@@ -1,0 +1,179 @@
+"""The lower triangles of all Gram matrices in memory: half of dense, a quarter in single precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ._workers import map_tiles, over_rows
+from .base import Gram
+from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
+from .dense import SMALL_SUPPORT
+from .stack import KernelStack
+
+#: above this share of rows a pass over everything is cheaper than columns picked entry by entry
+MANY_ROWS = 0.05
+
+
+class PackedGram(Gram):
+    """M symmetric matrices of which memory holds the lower triangles; sums are in double precision.
+
+    Parameters
+    ----------
+    kernels : Blocks, or matrices of shape (n, n)
+    scales : ndarray of shape (M,), optional
+        K_m = scales[m] * kernels[m].
+    dtype : dtype, optional
+        How entries are stored; the kernels' own precision by default.
+
+    Examples
+    --------
+    >>> gram = PackedGram([np.eye(2), np.ones((2, 2))])
+    >>> gram.quad(np.array([1.0, 1.0]))
+    array([2., 4.])
+    >>> gram.triangles
+    array([[1., 0., 1.],
+           [1., 1., 1.]])
+    """
+
+    name = "packed"
+
+    def __init__(
+        self,
+        kernels: Blocks | KernelStack | Sequence[FloatArray],
+        scales: FloatArray | None = None,
+        dtype: Any = None,
+    ) -> None:
+        blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
+        triangles = _pack(blocks, np.result_type(*blocks.dtypes) if dtype is None else dtype)
+        scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
+        self._set(triangles, np.arange(blocks.n_kernels), scales, blocks.n_samples)
+
+    def _set(self, triangles: FloatArray, kernels: IntArray, scales: FloatArray, n_samples: int) -> None:
+        self.triangles, self.kernels, self.scales = triangles, kernels, scales
+        self.n_samples, self.n_kernels, self.n_passes = n_samples, len(kernels), 0.0
+
+    def combine(self, weights: FloatArray) -> FloatArray:
+        from ._dense_loops import mirror
+        from ._packed_loops import combine_rows
+
+        kernels, factors = self._live(weights)
+        out = np.empty((self.n_samples, self.n_samples))
+        for some in tiles(self.n_samples, TILE_ROWS):  # rows of one piece are of like length
+            over_rows(combine_rows, range(some.start, some.stop), out, self.triangles, kernels, factors)
+        mirror(out, 64)
+        self._count(0.5 * len(kernels))
+        return out
+
+    def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1).T, dtype=np.float64)
+        every = rows is None or len(rows) > MANY_ROWS * self.n_samples
+        chosen = np.arange(self.n_samples) if rows is None else np.asarray(rows)
+        found = self._dot_all(weights, columns)[chosen] if every else self._dot_rows(weights, columns, chosen)
+        return found.reshape(len(chosen), *alpha.shape[1:])
+
+    def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        from ._packed_loops import quad_entries, quad_rows
+
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1).T, dtype=np.float64)
+        support = np.flatnonzero(columns.any(axis=0))
+        share = len(support) / self.n_samples
+        loop = quad_entries if share < SMALL_SUPPORT else quad_rows
+        lines = np.zeros((len(support), len(chosen)))
+        for some in tiles(len(support), TILE_ROWS):
+            rows = range(some.start, some.stop)
+            over_rows(loop, rows, lines, self.triangles, self.kernels[chosen], support, columns)
+        self._count(0.5 * share * len(chosen))
+        return np.asarray(self.scales[chosen] * lines.sum(axis=0))
+
+    def inner(self, A: FloatArray) -> FloatArray:
+        from ._packed_loops import inner_rows
+
+        lines = np.empty((self.n_samples, self.n_kernels))
+        rows = range(self.n_samples)
+        over_rows(inner_rows, rows, lines, self.triangles, self.kernels, np.ascontiguousarray(A))
+        self._count(0.5 * self.n_kernels)
+        return np.asarray(self.scales * lines.sum(axis=0))
+
+    def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
+        from ._packed_loops import full_rows, many_rows
+
+        kernels, factors = self._live(weights)
+        out, chosen = np.empty((len(indices), self.n_samples)), np.asarray(indices, dtype=int)
+        if len(chosen) > MANY_ROWS * self.n_samples:
+            many_rows(out, self.triangles, kernels, factors, chosen)
+            self._count(0.5 * len(kernels))
+            return out
+        over_rows(full_rows, range(len(chosen)), out, self.triangles, kernels, factors, chosen)
+        self._count(len(chosen) / self.n_samples * len(kernels))
+        return out
+
+    def diag(self, weights: FloatArray) -> FloatArray:
+        kernels, factors = self._live(weights)
+        entries = np.arange(self.n_samples)
+        on_diagonal = self.triangles[np.ix_(kernels, entries * (entries + 3) // 2)]
+        return np.asarray(factors @ on_diagonal.astype(np.float64))
+
+    def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        part = object.__new__(type(self))
+        if samples is None:
+            part._set(self.triangles, self.kernels[chosen], self.scales[chosen], self.n_samples)
+            return part
+        size = len(samples)
+        triangles = self._triangles_of(np.asarray(samples), self.kernels[chosen])
+        part._set(triangles, np.arange(len(chosen)), self.scales[chosen], size)
+        self._count(0.5 * len(chosen) * (size / self.n_samples) ** 2)
+        return part
+
+    def _triangles_of(self, samples: IntArray, kernels: IntArray) -> FloatArray:
+        from ._packed_loops import take
+
+        out = np.empty((len(kernels), len(samples) * (len(samples) + 1) // 2), self.triangles.dtype)
+        for m, triangle in zip(kernels, out, strict=True):
+            over_rows(take, range(len(samples)), self.triangles[m], samples, triangle)
+        return out
+
+    def _dot_all(self, weights: FloatArray, columns: FloatArray) -> FloatArray:
+        from ._packed_loops import product
+
+        kernels, factors = self._live(weights)
+        out = np.zeros(columns.shape)
+        product(out, self.triangles, kernels, factors, columns)
+        self._count(0.5 * len(kernels))
+        return out.T
+
+    def _dot_rows(self, weights: FloatArray, columns: FloatArray, chosen: IntArray) -> FloatArray:
+        out = np.empty((len(chosen), len(columns)))
+        for some in tiles(len(chosen), TILE_ROWS):
+            out[some] = self.rows(chosen[some], weights) @ columns.T
+        return out
+
+    def _live(self, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Where the kernels whose factor is not zero are stored, and their factors."""
+        factors = weights * self.scales
+        live = np.flatnonzero(factors)
+        return self.kernels[live], factors[live]
+
+    def _count(self, matrices_read: float) -> None:
+        self.n_passes += matrices_read / self.n_kernels
+
+
+def _pack(blocks: Blocks, dtype: Any) -> FloatArray:
+    """Lower triangles of all kernels, shape (M, n (n + 1) / 2), filled a tile at a time."""
+    from ._packed_loops import store
+
+    n = blocks.n_samples
+    triangles = np.empty((blocks.n_kernels, n * (n + 1) // 2), dtype)
+
+    def fill(pair: tuple[slice, slice]) -> None:
+        for m, K in blocks.each(*pair):
+            store(np.ascontiguousarray(K), triangles[m], pair[0].start, pair[1].start)
+
+    for _ in map_tiles(fill, list(lower_tiles(n))):
+        pass
+    return triangles

@@ -1,0 +1,25 @@
+"""Greedy selection of kernels, one after another, with a refit after each."""
+
+from .best_subset import BestSubset, best_subset
+from .dictionary import FactorDictionary
+from .losses import MachineRefit, refit_for
+from .margins import left_out_margins
+from .path import GreedyRun, GroupOMP, Stage
+from .refit import Refit, RidgeRefit
+from .task import Fit, GreedyTask
+
+__all__ = [
+    "BestSubset",
+    "FactorDictionary",
+    "Fit",
+    "GreedyRun",
+    "GreedyTask",
+    "GroupOMP",
+    "MachineRefit",
+    "Refit",
+    "RidgeRefit",
+    "Stage",
+    "best_subset",
+    "left_out_margins",
+    "refit_for",
+]

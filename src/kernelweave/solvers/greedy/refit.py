@@ -1,0 +1,204 @@
+"""Refitting for the squared loss: one linear system, updated when a kernel comes in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from scipy.linalg import blas, lapack, solve_triangular
+
+from ..._typing import FloatArray
+from .blocks import Full, cholesky
+from .dictionary import FactorDictionary
+from .task import Fit, GreedyTask
+
+#: columns, as a share of n, that thin factors may have together before they become one matrix
+STACKED_RANK = 1 / 3
+
+
+class Refit(ABC):
+    """Fits the task on a growing set of kernels.
+
+    Parameters
+    ----------
+    dictionary : FactorDictionary
+    task : GreedyTask
+    """
+
+    def __init__(self, dictionary: FactorDictionary, task: GreedyTask) -> None:
+        self.dictionary, self.task = dictionary, task
+        self.kernels: tuple[int, ...] = ()
+
+    def with_kernels(self, kernels: Sequence[int]) -> Self:
+        """A new one, on these kernels."""
+        other = type(self)(self.dictionary, self.task)
+        for m in kernels:
+            other.add(int(m))
+        return other
+
+    def add(self, m: int, weight: float = 1.0) -> None:
+        """Let kernel m in, with a weight."""
+        self._add(m, weight)
+        self.kernels = (*self.kernels, m)
+
+    @abstractmethod
+    def _add(self, m: int, weight: float) -> None:
+        """Take note of the kernel."""
+
+    @abstractmethod
+    def fit(self) -> Fit:
+        """The best function on the kernels let in."""
+
+    def energies(self, fit: Fit) -> FloatArray:
+        """a'K_m a of the kernels of a fit: the squared norms of its components."""
+        return self.dictionary.quads(fit.scaled_alpha, np.array(fit.kernels, dtype=int))
+
+    def offset(self, alpha: FloatArray) -> FloatArray:
+        """What centring took from the mean prediction, to be given back by the intercept."""
+        out = np.zeros(alpha.shape[1])
+        if self.task.fit_intercept:
+            for m in self.kernels:
+                out += self.dictionary.means[m] @ alpha
+        return out
+
+
+class RidgeRefit(Refit):
+    """Solves (K_G + lambda l I) a = sqrt(w) y.
+
+    Kernels with thin factors are stacked to Phi on a base B, the matrix of the others plus
+    lambda l I (nothing but lambda l I while there are none). By Woodbury's identity
+
+        (B + Phi Phi')^-1 = B^-1 - U (I + Phi'U)^-1 U',    U = B^-1 Phi
+
+    and a new factor of r columns adds r rows to the Cholesky factor of I + Phi'U. A kernel without
+    one joins the base, which is factored anew.
+
+    Examples
+    --------
+    >>> from kernelweave.gram import KernelStack, StackSource
+    >>> from kernelweave.losses import Squared
+    >>> task = GreedyTask(np.array([[2.0], [-2.0]]), np.ones(2), Squared(), ridge=0.5)
+    >>> source = StackSource(KernelStack([np.eye(2)]))
+    >>> dictionary = FactorDictionary(source, None, task.weight, True, task.shift)
+    >>> RidgeRefit(dictionary, task).with_kernels([0]).fit().scaled_alpha.ravel()
+    array([ 1., -1.])
+    """
+
+    def __init__(self, dictionary: FactorDictionary, task: GreedyTask) -> None:
+        super().__init__(dictionary, task)
+        mean = task.weight @ task.y / task.total if task.fit_intercept else np.zeros(task.y.shape[1])
+        self.mean, self.target = mean, task.root * (task.y - mean)
+        self.base: FloatArray | None = None
+        self.base_factor: FloatArray | None = None
+        self._clear_stack()
+
+    def _clear_stack(self) -> None:
+        n = self.dictionary.n_samples
+        self.rank = 0
+        self._Phi: FloatArray = np.empty((n, 0), order="F")
+        self._U: FloatArray = np.empty((n, 0), order="F")
+        self._L: FloatArray = np.empty((0, 0))
+
+    # -- kernels coming in --------------------------------------------------------------------
+
+    def _add(self, m: int, weight: float) -> None:
+        block, n = self.dictionary.block(m), self.dictionary.n_samples
+        if not isinstance(block, Full) and self.rank + block.Phi.shape[1] <= STACKED_RANK * n:
+            self._stack(np.sqrt(weight) * block.Phi)
+            return
+        if self.base is None:
+            self.base = np.zeros((n, n), order="F")
+        block.add_to(self.base, weight)
+        if self.rank:
+            self.base += self.Phi @ self.Phi.T
+            self._clear_stack()
+        self.base_factor = None
+
+    def _stack(self, Phi: FloatArray) -> None:
+        """Add rows to the Cholesky factor L of I + Phi'U."""
+        U, old, new = self._base_solve(Phi), self.rank, self.rank + Phi.shape[1]
+        below = _lower_solve(self.L, self.Phi.T @ U).T
+        corner = np.eye(Phi.shape[1]) + Phi.T @ U - below @ below.T
+        self._Phi, self._U = _with_room(self._Phi, new), _with_room(self._U, new)
+        self._L = _with_room(_with_room(self._L, new).T, new).T
+        self._Phi[:, old:new], self._U[:, old:new] = Phi, U
+        self._L[:old, old:new] = 0.0
+        self._L[old:new, :old] = below
+        self._L[old:new, old:new] = cholesky(corner)
+        self.rank = new
+
+    @property
+    def Phi(self) -> FloatArray:  # noqa: N802
+        """The stacked factors."""
+        return self._Phi[:, : self.rank]
+
+    @property
+    def U(self) -> FloatArray:  # noqa: N802
+        """B^-1 Phi."""
+        return self._U[:, : self.rank]
+
+    @property
+    def L(self) -> FloatArray:  # noqa: N802
+        """L L' = I + Phi'U."""
+        return self._L[: self.rank, : self.rank]
+
+    # -- solving ------------------------------------------------------------------------------
+
+    def _base_solve(self, B: FloatArray) -> FloatArray:
+        if self.base is None:
+            return B / self.task.shift
+        if self.base_factor is None:
+            self.base_factor = self.base.copy(order="F")
+            self.base_factor.flat[:: len(self.base) + 1] += self.task.shift
+            self.base_factor, info = lapack.dpotrf(self.base_factor, lower=1, clean=0, overwrite_a=1)
+            if info != 0:
+                raise ValueError("alpha is too small: its ridge drowns in rounding; raise it.")
+        return lapack.dpotrs(self.base_factor, B, lower=1)[0]
+
+    def _solve(self, B: FloatArray) -> FloatArray:
+        solution = self._base_solve(B)
+        if self.rank:
+            inner = _lower_solve(self.L, self.U.T @ B)
+            solution -= self.U @ solve_triangular(self.L, inner, lower=True, trans=1, check_finite=False)
+        return solution
+
+    def apply(self, A: FloatArray) -> FloatArray:
+        """(K_G + lambda l I) A."""
+        out = self.task.shift * A + self.Phi @ (self.Phi.T @ A)
+        return out if self.base is None else out + blas.dsymm(1.0, self.base, A, lower=1)
+
+    def fit(self) -> Fit:
+        a = self._solve(self.target)
+        a += self._solve(self.target - self.apply(a))  # one step of iterative refinement
+        task, objective = self.task, self.task.ridge * float((self.target * a).sum())
+        if task.fit_intercept:
+            a -= task.root * ((task.root * a).sum(axis=0) / task.total)  # sum(alpha) = 0, to the last bit
+        error = task.shift**2 / task.total * float((a**2).sum())
+        intercept = self.mean - self.offset(task.root * a)
+        # lambda a'K_G a = J - error
+        return Fit(self.kernels, a, intercept, objective, error, 2.0 * objective - error)
+
+    def inverse_diagonal(self) -> FloatArray:
+        """Diagonal of (K_G + lambda l I)^-1."""
+        if self.base is None:
+            diagonal = np.full(self.dictionary.n_samples, 1.0 / self.task.shift)
+        else:
+            self._base_solve(self.target)
+            inverse = lapack.dtrtri(self.base_factor, lower=1)[0]
+            diagonal = (np.tril(inverse) ** 2).sum(axis=0)
+        return diagonal - (_lower_solve(self.L, self.U.T) ** 2).sum(axis=0)
+
+
+def _lower_solve(L: FloatArray, B: FloatArray) -> FloatArray:
+    return solve_triangular(L, B, lower=True, check_finite=False) if len(L) else B
+
+
+def _with_room(buffer: FloatArray, columns: int) -> FloatArray:
+    """`buffer`, or a copy with room for more columns than asked for."""
+    if columns <= buffer.shape[1]:
+        return buffer
+    larger = np.zeros((buffer.shape[0], max(2 * buffer.shape[1], columns, 8)), order="F")
+    larger[:, : buffer.shape[1]] = buffer
+    return larger

@@ -1,0 +1,119 @@
+"""Solving on the samples that matter: those with a dual variable, and those that ask for one."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+
+from .._typing import FloatArray, IntArray
+from ..gram import Gram
+from ..regularizers import Regularizer
+from .base import Callback, MKLSolver, Pilot, Run, State
+from .certificate import certificate
+from .problem import Problem
+
+#: samples from which a matrix of all of them is avoided
+FEWEST = 4000
+
+#: gap of the first round on the violated samples, and share of the last gap asked for in the next
+FIRST_GAP, NEXT_SHARE = 5e-3, 0.1
+
+#: share of the samples from which all are taken
+NEARLY_ALL = 0.9
+
+
+def can_grow(problem: Problem, gram: Gram, regularizer: Regularizer) -> bool:
+    """Whether most dual variables may be zero, and the matrix of all samples is dear."""
+    sparse = hasattr(problem.loss, "linear_dual")
+    return sparse and regularizer.convex and gram.streams and gram.n_samples >= FEWEST
+
+
+class Growing:
+    """Rounds on a growing part of the samples, each certified on all of them.
+
+    Samples outside the part have alpha_i = 0, which is feasible, so the dual value of the part
+    is one of the whole problem, and alpha' K_m alpha too; the primal value takes one product,
+    f = sum_m d_m K_m alpha on the others. Those where alpha_i = 0 is not optimal,
+
+        -C_i V'(y_i, f_i) != 0
+
+    join the part. Only pairs with a support vector are ever computed: n n_sv instead of n^2.
+
+    Parameters
+    ----------
+    solver : MKLSolver
+        Solves the rounds.
+    problem, gram, regularizer
+        What to solve.
+    pilot : Pilot
+        A first solve on few samples, whose predictions choose the first part.
+    """
+
+    def __init__(
+        self, solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer, pilot: Pilot
+    ) -> None:
+        self.solver, self.problem, self.gram = solver, problem, gram
+        self.regularizer, self.pilot = regularizer, pilot
+        self.norms = pilot.state.certificate.norms
+        self.alpha = np.zeros(problem.shape)
+        self.alpha[pilot.rows] = pilot.state.alpha
+        f = gram.dot(pilot.state.weights, self.alpha) + pilot.state.certificate.intercept
+        self.rows = np.union1d(np.flatnonzero(self.alpha.any(axis=1)), self._violated(f))
+
+    def run(self, run: Run, max_iter: int, callback: Callback | None) -> None:
+        """Rounds until the gap on all samples is within the tolerance of `run`, recorded into it."""
+        wanted, told = max(FIRST_GAP, 0.5 * run.tol), Told(callback)
+        while True:
+            part, count = self._round(wanted, max_iter - run.n_machines, told)
+            state = self._on_all(part)
+            run.record(state, None)
+            run.n_machines += count - 1
+            if run.converged or told(run.n_machines, state) or run.n_machines >= max_iter:
+                return
+            joining = np.setdiff1d(self._violated(state.fitted + state.certificate.intercept), self.rows)
+            self.rows = self._with(joining)
+            wanted = max(
+                NEXT_SHARE * min(state.residual, wanted if len(joining) == 0 else 1.0), 0.5 * run.tol
+            )
+
+    def _round(self, tol: float, max_iter: int, callback: Callback) -> tuple[State, int]:
+        """The best state on the samples of the part, and how many machines it took."""
+        gram, solver = self.gram.subset(self.rows), clone(self.solver)
+        inner = Run(gram, tol)
+        problem, alpha = self.problem.part(self.rows), self.alpha[self.rows]
+        solver.run(inner, problem, self.regularizer, max_iter, callback, self.pilot, self.norms, alpha)
+        self.gram.n_passes += gram.n_passes * (len(self.rows) / self.gram.n_samples) ** 2
+        return inner.best, inner.n_machines
+
+    def _on_all(self, part: State) -> State:
+        """The state of a part, certified on all samples."""
+        rest = np.setdiff1d(np.arange(self.gram.n_samples), self.rows)
+        self.alpha, fitted = np.zeros(self.problem.shape), np.zeros(self.problem.shape)
+        self.alpha[self.rows], fitted[self.rows] = part.alpha, part.fitted
+        fitted[rest] = self.gram.dot(part.weights, self.alpha, rest)
+        proof = certificate(
+            self.problem, self.gram, self.regularizer, self.alpha, part.weights, fitted, part.squares
+        )
+        self.norms = proof.norms
+        residual = self.solver.residual(proof, part.weights)
+        return State(part.weights, self.alpha, fitted, part.squares, proof, residual, part.machine_tol)
+
+    def _violated(self, f: FloatArray) -> IntArray:
+        """Samples whose dual variable should not be zero at predictions f."""
+        return np.flatnonzero(self.problem.alpha_of(f).any(axis=1))
+
+    def _with(self, joining: IntArray) -> IntArray:
+        rows = np.union1d(self.rows, joining)
+        return rows if len(rows) < NEARLY_ALL * self.gram.n_samples else np.arange(self.gram.n_samples)
+
+
+class Told:
+    """A callback that remembers having been told to stop."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback, self.stop = callback, False
+
+    def __call__(self, iteration: int, state: State) -> bool:
+        if self.callback is not None and self.callback(iteration, state):
+            self.stop = True
+        return self.stop
