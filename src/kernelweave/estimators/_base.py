@@ -26,6 +26,7 @@ from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, leave_one_out
 from ..solvers.base import MKLSolver, Solution
+from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ._progress import CallbackSupportMixin, Progress
@@ -33,6 +34,9 @@ from ._progress import CallbackSupportMixin, Progress
 #: what columns of plain numbers can feed
 NUMBERS = {"numeric", "any", "index"}
 
+
+#: support vectors for whose weighted sum room is kept, where a solver asks for no more
+EXPECTED_SUPPORT = 8000
 
 #: scikit-learn's word for data without targets
 NO_TARGET = "no_validation"
@@ -253,7 +257,16 @@ class BaseMKL(BaseKernels):
         used = np.flatnonzero(setup.weight)
         source = self._source(_take(setup.table, used), setup.weight[used], used)
         limit = parse_memory(self.memory_limit)
-        return Dictionary(source, self.normalize, setup.weight[used], limit, gram=self.gram)
+        return Dictionary(
+            source, self.normalize, setup.weight[used], limit, gram=self.gram, combined=self._combines(setup)
+        )
+
+    def _combines(self, setup: Setup) -> bool | int:
+        """Samples on which a solver may ask for the weighted sum of the kernels at once: all, or so many."""
+        regularizer = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
+        problems = [task.problem for task in setup.tasks]
+        grow = all(may_grow(problem.loss, regularizer, len(problem.y)) for problem in problems)
+        return EXPECTED_SUPPORT if grow else True
 
     def _matrices(self, setup: Setup) -> tuple[list[str], list[FloatArray]]:
         """Names and checked, not normalised matrices of the kernels on the samples of positive weight."""

@@ -182,8 +182,31 @@ class Blocks:
             self._diags = found
         return self._diags
 
+    def diagonal(self, factors: FloatArray) -> FloatArray:
+        """sum_m factors[m] K'_m,ii, without the diagonals of all kernels."""
+        if self.roots is not None:
+            return np.asarray(factors @ self.diags)
+        out = np.zeros(self.n_samples)
+        for part, members in zip(self.parts, self.members, strict=True):
+            out += part.diagonal(factors[members])
+        if self.means is not None and self.grands is not None:
+            out += factors @ self.grands - 2.0 * (factors @ self.means)
+        return out
+
     def products(self, vectors: FloatArray) -> FloatArray:
         """K'_m v_m for every m, in one pass over the lower triangles; shapes (M, n)."""
+        raw, out = self.roots is None and self.means is None, np.empty(vectors.shape)
+        rest = np.ones(self.n_kernels, dtype=bool)
+        for part, members in zip(self.parts, self.members, strict=True):
+            if raw and part.batched:
+                out[members], rest[members] = part.products(vectors[members]), False
+        if rest.all():
+            return self._tiled_products(vectors)
+        if rest.any():
+            out[rest] = self.take(kernels=np.flatnonzero(rest))._tiled_products(vectors[rest])
+        return out
+
+    def _tiled_products(self, vectors: FloatArray) -> FloatArray:
         out, pairs = np.zeros((self.n_kernels, self.n_samples)), list(lower_tiles(self.n_samples))
         for (rows, columns), (right, left) in zip(
             pairs, map_tiles(partial(self._both, vectors), pairs), strict=True

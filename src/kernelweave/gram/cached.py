@@ -175,6 +175,6 @@ class CachedGram(StreamedGram):
         self.blocks = self.blocks.with_parts([_with_cache(part, size) for part in self.blocks.parts])
 
 
-def _with_cache(part: Shared, size: int) -> Cached:
+def _with_cache(part: Shared, size: int) -> Shared:
     """A part that remembers; one that does already, as those of a subset do, keeps the cache it shares."""
-    return part if isinstance(part, Cached) else Cached(part, RowCache(part, size))
+    return part if isinstance(part, Cached) or not part.cacheable else Cached(part, RowCache(part, size))

@@ -73,8 +73,11 @@ class Task:
         Matrices that are not in memory yet; all by default.
     given : bool
         Whether the matrices are in memory, if not as they are needed.
-    combined : bool
-        Whether the solver will ask for the weighted sum of all kernels.
+    combined : bool or int
+        Samples on which the solver will ask an engine that computes pairs anew for the weighted sum
+        of all kernels: all, none, or so many at most.
+    light : bool
+        Whether computing the kernels takes no longer than reading them from memory.
     """
 
     n_kernels: int
@@ -82,11 +85,14 @@ class Task:
     n_samples: int
     n_new: int | None = None
     given: bool = False
-    combined: bool = True
+    combined: bool | int = True
+    light: bool = False
 
-    def sums(self, count: int) -> int:
+    def sums(self, count: int, streamed: bool = False) -> int:
         """Bytes of the weighted sums a solver holds."""
-        return count * self.square if self.combined else 0
+        if streamed and self.combined is not True:
+            return min(self.square, 8 * int(self.combined) ** 2)
+        return count * self.square
 
     @property
     def square(self) -> int:
@@ -125,14 +131,19 @@ def options(task: Task, careful: bool = True) -> list[Option]:
     ['dense', 'packed', 'packed', 'cached', 'blocked']
     """
     held, more = (task.sums(AT_MOST), FIRST_LOOK) if careful else (task.sums(HELD), 1.0)
+    part = task.sums(AT_MOST if careful else HELD, streamed=True)
     stored = int(more * task.n_kernels * task.square)
     least = int(LEAST_CACHED * task.n_bases * task.square) if careful else 0
     return [
         Option("dense", held + int(more * task.matrices), "all matrices are in memory"),
         Option("packed", held + stored // 2, "their lower triangles are in memory", np.float64),
         Option("packed", held + stored // 4, "their lower triangles are in memory as float32", np.float32),
-        Option("cached", held + task.work + least, "rows are computed when asked for and kept in a cache"),
-        Option("blocked", task.sums(HELD) + task.work, "blocks of them are computed anew in every pass"),
+        Option("cached", part + task.work + least, "rows are computed when asked for and kept in a cache"),
+        Option(
+            "blocked",
+            task.sums(HELD, streamed=True) + task.work,
+            "blocks of them are computed anew in every pass",
+        ),
     ]
 
 
@@ -169,7 +180,9 @@ def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
         )
     first = fitting[0]
     reason = f"gram={name!r} was asked for: {first.what}."
-    if name == "auto":
+    if name == "auto" and task.light:
+        reason = f"{task} are computed as fast as they could be read: {first.what}."
+    elif name == "auto":
         fits = "take" if first.name == "dense" else "would take"
         reason = f"{task} {fits} {show_bytes(every[0].needed)} dense and {allows}: {first.what}."
     return Choice(first.name, reason, limit, first.dtype, _cache_bytes(task, limit))
@@ -179,6 +192,10 @@ def _open(option: Option, name: str, task: Task) -> bool:
     """Whether an engine may be considered."""
     if name != "auto":
         return option.name == name
+    if task.light:
+        return option.name == "blocked"
+    if option.name == "cached" and task.n_bases == 0:
+        return False
     return not task.given or option.name in ("dense", "blocked")
 
 
@@ -190,4 +207,8 @@ def _free_share() -> int | None:
 def _cache_bytes(task: Task, limit: int | None) -> int:
     """What is left for caches, no more than all rows of all bases."""
     everything = task.n_bases * task.square
-    return everything if limit is None else max(0, min(everything, limit - task.sums(AT_MOST) - task.work))
+    return (
+        everything
+        if limit is None
+        else max(0, min(everything, limit - task.sums(AT_MOST, streamed=True) - task.work))
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ._workers import map_tiles
 from .base import Gram
 
 ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
@@ -52,12 +54,15 @@ class DenseGram(Gram):
         factors, matrices = self._live(weights)
         eights = range(0, len(matrices) - 7, 8)
         step = max(1, ROW_BLOCK_BYTES // (8 * n))
-        for start in range(0, n, step):
+
+        def add(start: int) -> None:
             stop = min(start + step, n)
             for m in eights:
                 add_lower_eight(out, *matrices[m : m + 8], factors[m : m + 8], start, stop)
             for m in range(8 * len(eights), len(matrices)):
                 add_lower(out, matrices[m], factors[m], start, stop)
+
+        deque(map_tiles(add, range(0, n, step)), maxlen=0)
         mirror(out, 64)
         self._count(0.5 * len(matrices))
         return out
@@ -126,7 +131,7 @@ class DenseGram(Gram):
         share = len(support) / self.n_samples
         quad = quad_gather if share < SMALL_SUPPORT else quad_rows
         self._count(0.5 * share * len(matrices))
-        return np.array([quad(K, support, alpha) for K in matrices])
+        return np.array(list(map_tiles(lambda K: quad(K, support, alpha), matrices)))
 
     def _quad_columns(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
         self._count(len(matrices))

@@ -18,8 +18,12 @@ from .dense import DenseGram
 from .memory import parse_memory
 from .normalised import normalised
 from .sources import KernelSource
+from .sum_terms import SumTerm, sum_terms
 
 __all__ = ["Dictionary", "Expansion", "check_kernel_matrix", "parse_memory"]
+
+#: kernels computed together from which on no engine that keeps them is faster
+LIGHT = 2000
 
 #: work spent on testing whether given matrices are positive semidefinite, for all kernels together
 PSD_FLOPS = 1e8
@@ -41,8 +45,9 @@ class Dictionary:
     gram : {"auto", "dense", "packed", "cached", "blocked"}, default="dense"
         The Gram engine; "auto" takes the fastest that `memory_limit`, or by default the memory
         that is free, allows.
-    combined : bool, default=True
-        Whether the solver asks for the weighted sum of all kernels, which then has to fit too.
+    combined : bool or int, default=True
+        Whether the solver asks for the weighted sum of all kernels, which then has to fit too; or on
+        how many samples at most.
 
     Attributes
     ----------
@@ -62,7 +67,7 @@ class Dictionary:
         memory_limit: int | None = None,
         check: bool = True,
         gram: str = "dense",
-        combined: bool = True,
+        combined: bool | int = True,
     ) -> None:
         self.source = source
         self.names = source.names
@@ -75,12 +80,13 @@ class Dictionary:
         else:
             self._keep_blocks(choice, normalize, sample_weight, check)
 
-    def _task(self, normalize: Any, combined: bool) -> Task:
+    def _task(self, normalize: Any, combined: bool | int) -> Task:
         """What the engine has to hold; matrices that are given and only scaled need no room."""
         changed = type(resolve_normalization(normalize)).train is not Normalization.train
         n_new = len(self.names) if changed or self.source.copies else 0
         sizes = (len(self.names), self.source.n_bases, self.source.n_samples)
-        return Task(*sizes, n_new=n_new, given=self.source.given, combined=combined)
+        light = len(self.source.together) >= max(LIGHT, 0.9 * len(self.names))
+        return Task(*sizes, n_new=n_new, given=self.source.given, combined=combined, light=light)
 
     def _keep_matrices(self, normalize: Any, sample_weight: FloatArray | None, check: bool) -> None:
         """All matrices, normalised, in memory."""
@@ -110,8 +116,11 @@ class Dictionary:
         """`check_kernel_matrix` on the samples it would look at."""
         flops = PSD_FLOPS / len(self.names)
         rows = _spread(self.source.n_samples, flops)
-        for m, K in blocks.each(rows, rows):
-            check_kernel_matrix(K, f"kernel {self.names[m]!r}", flops)
+        # kernels computed together are positive semidefinite whatever the data
+        kernels = np.setdiff1d(np.arange(len(self.names)), self.source.together)
+        doubtful = blocks.take(kernels=kernels).each(rows, rows) if len(kernels) else ()
+        for k, K in doubtful:
+            check_kernel_matrix(K, f"kernel {self.names[kernels[k]]!r}", flops)
 
     def _with_variance(self, scales: FloatArray) -> IntArray:
         live = np.flatnonzero(scales > 0)
@@ -138,11 +147,14 @@ class Dictionary:
         weights : ndarray of shape (J, M)
         alpha : ndarray of shape (n, J)
         """
-        terms = []
-        for m in np.flatnonzero(weights.any(axis=0)):
+        together, live = self.source.together, weights.any(axis=0)
+        terms: list[_Term | SumTerm] = []
+        for m in np.setdiff1d(np.flatnonzero(live), together):
             coef, offset = self.normalizations[m].expand(alpha)
             factor = weights[:, m] * self.normalizations[m].scale_
             terms.append(_Term(int(m), self.normalizations[m], coef * factor, offset * factor))
+        rules = [self.normalizations[m] for m in together]
+        terms += sum_terms(rules, weights[:, together], alpha)
         return Expansion(self.source, terms, alpha.shape[1])
 
 
@@ -168,7 +180,7 @@ class Expansion:
 
     block_bytes = 1 << 26
 
-    def __init__(self, source: KernelSource, terms: list[_Term], n_functions: int) -> None:
+    def __init__(self, source: KernelSource, terms: list[_Term | SumTerm], n_functions: int) -> None:
         used = np.zeros(source.n_samples, dtype=bool)
         for term in terms:
             used |= term.coef.any(axis=1)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from .._typing import FloatArray
 from ..kernels import Normalization, resolve_normalization
-from .blocks import Blocks
+from .blocks import Blocks, tiles
+
+#: bytes of products of kernels with a vector at a time
+PRODUCT_BYTES = 1 << 26
 
 
 def normalised(
@@ -19,8 +24,19 @@ def normalised(
     Every rule is fitted twice on a matrix of which only the diagonal is known: first to hear which
     products K v it asks for, then with all of them computed together.
     """
-    rules = [resolve_normalization(normalize) for _ in range(blocks.n_kernels)]
-    _check_rule(rules[0])
+    rule = resolve_normalization(normalize)
+    _check_rule(rule)
+    rules = [copy(rule) for _ in range(blocks.n_kernels)]
+    step = max(1, PRODUCT_BYTES // (8 * blocks.n_samples))
+    for some in tiles(blocks.n_kernels, step):
+        everything = step >= blocks.n_kernels
+        part = blocks if everything else blocks.take(kernels=np.arange(some.start, some.stop))
+        _fit_rules(rules[some], part, sample_weight)
+    return Blocks(blocks.parts, blocks.members, *_constants(rules, blocks.n_samples)), rules
+
+
+def _fit_rules(rules: list[Normalization], blocks: Blocks, sample_weight: FloatArray | None) -> None:
+    """Fit every rule on its kernel."""
     matrices: list[Any] = [_Streamed(*known) for known in zip(blocks.diags, blocks.dtypes, strict=True)]
     for rule, matrix in zip(rules, matrices, strict=True):
         rule.fit(matrix, sample_weight)
@@ -29,7 +45,6 @@ def normalised(
         for rule, matrix, product in zip(rules, matrices, products, strict=True):
             matrix.product = product
             rule.fit(matrix, sample_weight)
-    return Blocks(blocks.parts, blocks.members, *_constants(rules, blocks.n_samples)), rules
 
 
 class _Streamed:
@@ -64,8 +79,12 @@ def _constants(
 ) -> tuple[FloatArray | None, FloatArray | None, FloatArray | None]:
     """r, u and c of `Blocks`, each None where no rule has it."""
     found = [rule.entries() for rule in rules]
-    roots = np.array([np.ones(n) if r is None else r for r, _, _ in found])
-    means = np.array([np.zeros(n) if u is None else u for _, u, _ in found])
-    grands = np.array([c for _, _, c in found])
-    centred = any(u is not None for _, u, _ in found)
-    return (roots, means, grands) if centred else (roots, None, None)
+    roots, means = _stacked([r for r, _, _ in found], 1.0, n), _stacked([u for _, u, _ in found], 0.0, n)
+    return roots, means, None if means is None else np.array([c for _, _, c in found])
+
+
+def _stacked(rows: Sequence[FloatArray | None], default: float, n: int) -> FloatArray | None:
+    """The rows as one array, None standing for a row of `default`; None when all are."""
+    if all(row is None or (row == default).all() for row in rows):
+        return None
+    return np.array([np.full(n, default) if row is None else row for row in rows])

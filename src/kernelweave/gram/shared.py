@@ -69,7 +69,10 @@ class Shared(ABC):
 
     def diagonal(self, factors: FloatArray) -> FloatArray:
         """sum_k factors[k] diag(k)."""
-        return np.sum([factors[k] * self.diag(int(k)) for k in np.flatnonzero(factors)], axis=0)
+        out = np.zeros(self.n_samples)
+        for k in np.flatnonzero(factors):
+            out += factors[k] * self.diag(int(k))
+        return out
 
     def products(self, vectors: FloatArray) -> FloatArray:
         """K_k vectors[k] for every k, where kernels are `batched`; shapes (K, n)."""

@@ -11,8 +11,10 @@ from sklearn.utils import _safe_indexing
 
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
+from ..kernels.subsets import Subsets
+from .batch import Batch, batch_of, share_keys
 from .blocks import Blocks
-from .sharing import share, share_keys
+from .sharing import share
 from .stack import KernelStack
 
 
@@ -43,7 +45,7 @@ class KernelSource(ABC):
 
     @property
     def n_bases(self) -> int:
-        """How many quantities of two samples (distances, inner products) the kernels are functions of."""
+        """How many quantities of two samples (distances, inner products) a cache could keep."""
         return len(self.names)
 
     def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
@@ -65,6 +67,15 @@ class KernelSource(ABC):
     @abstractmethod
     def diag(self, m: int, X: Any) -> FloatArray:
         """Values k(x, x) of kernel m on new samples."""
+
+    @property
+    def together(self) -> IntArray:
+        """Kernels that `cross_sum` takes, all of them with k(x, x) = 1."""
+        return np.empty(0, dtype=int)
+
+    def cross_sum(self, factors: FloatArray, X: Any) -> FloatArray:
+        """sum_k factors[k] K_k over the kernels `together`, between new and remaining training samples."""
+        raise NotImplementedError
 
 
 class FeatureSource(KernelSource):
@@ -88,9 +99,14 @@ class FeatureSource(KernelSource):
         values: Any = None,
     ) -> None:
         self.names = [name for name, _ in kernels]
-        self.kernels = [kernel.fit(X, sample_weight=sample_weight) for _, kernel in kernels]
+        self.kernels: Sequence[Kernel] = (
+            kernels.fit(X, sample_weight)
+            if isinstance(kernels, Subsets)
+            else [kernel.fit(X, sample_weight=sample_weight) for _, kernel in kernels]
+        )
         self.n_samples = X.shape[0]
         self.X = X if values is None else values
+        self._batch: Batch | None = batch_of(self.kernels, self.X)
 
     def train(self, m: int) -> FloatArray:
         return self.kernels[m](self.X)
@@ -119,13 +135,26 @@ class FeatureSource(KernelSource):
 
     @property
     def n_bases(self) -> int:
-        return len(set(share_keys(self.kernels)))
+        if len(self.together) == len(self.kernels):
+            return 0
+        keys, apart = share_keys(self.kernels), np.setdiff1d(np.arange(len(self.kernels)), self.together)
+        return len({keys[m] for m in apart})
 
     def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
         return self.kernels[m].low_rank(self.X, max_rank)
 
+    @property
+    def together(self) -> IntArray:
+        return super().together if self._batch is None else self._batch.members
+
+    def cross_sum(self, factors: FloatArray, X: Any) -> FloatArray:
+        assert self._batch is not None
+        return self._batch.cross_sum(X, factors)
+
     def restrict(self, support: IntArray) -> None:
         self.X = _safe_indexing(self.X, support)
+        if self._batch is not None:
+            self._batch = self._batch._replace(part=self._batch.part.take(support, None))
 
     def rows(self, X: Any, part: slice) -> Any:
         return _safe_indexing(X, part)

@@ -121,7 +121,7 @@ class StreamedGram(Gram):
         return out
 
     def diag(self, weights: FloatArray) -> FloatArray:
-        return np.asarray((weights * self.scales) @ self.blocks.diags)
+        return self.blocks.diagonal(weights * self.scales)
 
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         scales = self.scales if kernels is None else self.scales[np.asarray(kernels)]

@@ -30,6 +30,7 @@ from .rbf import RBF
 from .registry import KERNELS
 from .spec import resolve_kernels
 from .spectrum import Spectrum
+from .subsets import random_subsets
 from .tanimoto import Tanimoto
 from .task import TaskKernel, per_task
 from .weighted_degree import WeightedDegree
@@ -74,6 +75,7 @@ __all__ = [
     "per_feature",
     "per_group",
     "per_task",
+    "random_subsets",
     "resolve_kernels",
     "resolve_normalization",
 ]

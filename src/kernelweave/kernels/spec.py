@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -12,6 +13,7 @@ from .columns import Columns
 from .convert import EXPECTED, as_kernel
 from .families import Auto
 from .family import Family
+from .subsets import RandomSubsets
 
 
 class _Entry(NamedTuple):
@@ -20,7 +22,7 @@ class _Entry(NamedTuple):
     explicit: bool  # the user chose the name, so it may not be changed
 
 
-def resolve_kernels(spec: Any, X: Any) -> list[tuple[str, Kernel]]:
+def resolve_kernels(spec: Any, X: Any) -> Sequence[tuple[str, Kernel]]:
     """Names and unfitted copies of the kernels that `spec` describes on the columns of `X`.
 
     Parameters
@@ -34,8 +36,9 @@ def resolve_kernels(spec: Any, X: Any) -> list[tuple[str, Kernel]]:
 
     Returns
     -------
-    kernels : list of (str, Kernel)
-        Names are unique: a name that is not the user's own gets " (2)", " (3)", ... on a clash.
+    kernels : sequence of (str, Kernel)
+        Names are unique: a name that is not the user's own gets " (2)", " (3)", ... on a clash. Those of
+        `random_subsets` alone are made when asked for; all others are in a list.
 
     Examples
     --------
@@ -43,6 +46,8 @@ def resolve_kernels(spec: Any, X: Any) -> list[tuple[str, Kernel]]:
     >>> resolve_kernels({"a": "linear", "b": "rbf"}, np.zeros((3, 2)))
     [('a', Linear()), ('b', RBF())]
     """
+    if isinstance(spec, RandomSubsets):
+        return spec.expand(X)
     entries = list(_entries(spec, X))
     if not entries:
         raise ValueError(f"kernels={spec!r} is empty: give at least one kernel, for example 'auto'.")
@@ -102,7 +107,7 @@ def _as_family(value: Any) -> Family | None:
 
 def _unique(entries: list[_Entry]) -> list[tuple[str, Kernel]]:
     chosen = [entry.name for entry in entries if entry.explicit]
-    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(chosen).items() if times > 1)
     if repeated:
         raise ValueError(f"kernels: the names {repeated} are used twice, give every kernel its own name.")
     taken = set(chosen)

@@ -27,6 +27,9 @@ FAILED = 0.1
 #: samples up to which the matrix of the best iterate is kept for whoever comes after the fit
 MOST_KEPT = 5000
 
+#: one sample in so many for the first look of a solver that usually does without
+GROWING_SHARE = 8
+
 #: a first look at a problem takes no fewer samples than the one, and no more than the other
 PILOT_SAMPLES, PILOT_MOST = 200, 4000
 
@@ -262,10 +265,12 @@ class MKLSolver(BaseEstimator):
         if norms is None and can_select(gram, regularizer):
             SelectingKernels(self, problem, gram, regularizer).run(run, max_iter, callback)
             return
-        pilot = self.pilot(problem, gram, regularizer) if norms is None else None
-        if pilot is not None and can_grow(problem, gram, regularizer):
+        if can_grow(problem, gram, regularizer):
+            pilot = self.pilot(problem, gram, regularizer, self.pilot_share or GROWING_SHARE)
+            assert pilot is not None
             Growing(self, problem, gram, regularizer, pilot).run(run, max_iter, callback)
             return
+        pilot = self.pilot(problem, gram, regularizer, self.pilot_share) if norms is None else None
         if norms is None and pilot is None and gram.n_kernels >= MANY:
             norms, alpha = start_of(self, problem, gram, regularizer)
         self.run(run, problem, regularizer, max_iter, callback, pilot, norms, alpha)
@@ -305,11 +310,10 @@ class MKLSolver(BaseEstimator):
                 break
             weights = self.next_weights(run.last)
 
-    def pilot(self, problem: Problem, gram: Gram, regularizer: Regularizer) -> Pilot | None:
-        """The problem solved on a few of the samples: a good start, found at little cost."""
-        count = max(PILOT_SAMPLES, gram.n_samples // max(self.pilot_share, 1))
-        count = min(count, PILOT_MOST)
-        if not self.pilot_share or gram.n_samples < 3 * count:
+    def pilot(self, problem: Problem, gram: Gram, regularizer: Regularizer, share: int) -> Pilot | None:
+        """The problem solved on one sample in `share`: a good start, found at little cost."""
+        count = min(max(PILOT_SAMPLES, gram.n_samples // max(share, 1)), PILOT_MOST)
+        if not share or gram.n_samples < 3 * count:
             return None
         rows = problem.spread(count)
         part, few = gram.subset(rows), problem.subset(rows)

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
+from ..losses import Loss
 from ..regularizers import Regularizer
 from .base import Callback, MKLSolver, Pilot, Run, State
 from .certificate import certificate
@@ -22,10 +23,14 @@ FIRST_GAP, NEXT_SHARE = 5e-3, 0.1
 NEARLY_ALL = 0.9
 
 
+def may_grow(loss: Loss, regularizer: Regularizer, n_samples: int) -> bool:
+    """Whether there are many samples, most of whose dual variables may be zero."""
+    return hasattr(loss, "linear_dual") and regularizer.convex and n_samples >= FEWEST
+
+
 def can_grow(problem: Problem, gram: Gram, regularizer: Regularizer) -> bool:
     """Whether most dual variables may be zero, and the matrix of all samples is dear."""
-    sparse = hasattr(problem.loss, "linear_dual")
-    return sparse and regularizer.convex and gram.streams and gram.n_samples >= FEWEST
+    return gram.streams and may_grow(problem.loss, regularizer, gram.n_samples)
 
 
 class Growing:

@@ -1,0 +1,129 @@
+"""Gaussian kernels on many sets of columns, computed together whatever their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import FloatArray, IntArray
+from ..kernels import RBF, Kernel, Linear, Polynomial
+from ..kernels.base import as_numeric
+from ..kernels.columns import as_table, take_columns
+from ..kernels.subsets import FittedSubsets
+from ._workers import map_tiles
+from .squares import SharedSquares, pack_subsets
+
+#: sets of columns from which on Gaussian kernels on different ones are computed together, and columns of
+#: all of them up to which they are
+LEAST_SUBSETS, MOST_COLUMNS = 16, 1000
+
+#: more kernels than that on the same columns share distances rather; fewer too, when kernels times columns
+#: are more than that, unless there are many kernels in all
+MOST_ALIKE, MOST_SUMMED, MANY = 8, 64, 500
+
+#: rows of new samples at a time
+ROWS = 64
+
+
+class Batch(NamedTuple):
+    """Gaussian kernels on many sets of columns.
+
+    Attributes
+    ----------
+    part : SharedSquares
+    members : ndarray of int
+        Which kernels they are.
+    columns : ndarray of int
+        Columns of the data that any of them sees.
+    """
+
+    part: SharedSquares
+    members: IntArray
+    columns: IntArray
+
+    def cross_sum(self, X: Any, factors: FloatArray) -> FloatArray:
+        """sum_k factors[k] K_k between new samples and those of the part."""
+        values = as_numeric(take_columns(as_table(X), self.columns))
+        out = np.zeros((len(values), self.part.n_samples))
+
+        def add(start: int) -> None:
+            rows = slice(start, start + ROWS)
+            self.part.add(self.part.base_to(values[rows]), factors, out[rows], lower=False)
+
+        for _ in map_tiles(add, range(0, len(values), ROWS)):
+            pass
+        return out
+
+
+def batch_of(kernels: Sequence[Kernel], X: Any) -> Batch | None:
+    """The kernels to compute together, whatever their columns, if there are enough of them.
+
+    Gaussian kernels on columns of a dense table; not those on columns on which there are so many
+    kernels that distances are better shared.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(5, 20))
+    >>> batch_of([RBF(columns=[f]).fit(X) for f in range(20)], X).members
+    array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16,
+           17, 18, 19])
+    """
+    table = as_table(X)
+    if sparse.issparse(table):
+        return None
+    if isinstance(kernels, FittedSubsets):
+        subsets = kernels.unfitted
+        if len(subsets.columns) > MOST_COLUMNS:
+            return None
+        values = as_numeric(take_columns(table, subsets.columns))
+        part = SharedSquares(values, subsets.bits, kernels.gammas)
+        return Batch(part, np.arange(len(kernels)), subsets.columns)
+    every = grouped(kernels, np.arange(len(kernels)))
+    groups = {key: group for key, group in every.items() if _joins(key, group, len(kernels) >= MANY)}
+    columns = np.unique([column for _, own in groups for column in own])
+    if len(groups) < LEAST_SUBSETS or len(columns) > MOST_COLUMNS:
+        return None
+    return _batch(kernels, np.sort(np.concatenate(list(groups.values()))), columns, table)
+
+
+def _joins(key: Any, group: list[int], many: bool) -> bool:
+    """Whether kernels of one key are computed together with those on other columns."""
+    if key[0] != "distances" or key[1] is None or len(set(key[1])) < len(key[1]):
+        return False
+    return len(group) <= MOST_ALIKE and (many or len(group) * len(key[1]) <= MOST_SUMMED)
+
+
+def _batch(kernels: Sequence[Any], members: IntArray, columns: IntArray, table: Any) -> Batch:
+    masks = np.zeros((len(members), len(columns)), dtype=bool)
+    for mask, m in zip(masks, members, strict=True):
+        mask[np.searchsorted(columns, kernels[m].columns_)] = True
+    gammas = np.array([kernels[m].gamma_ for m in members])
+    part = SharedSquares(as_numeric(take_columns(table, columns)), pack_subsets(masks), gammas)
+    return Batch(part, members, columns)
+
+
+def grouped(kernels: Sequence[Kernel], members: IntArray) -> dict[Any, list[int]]:
+    """Some of the kernels, by their keys."""
+    groups: dict[Any, list[int]] = {}
+    keys = share_keys(kernels)
+    for m in members.tolist():
+        groups.setdefault(keys[m], []).append(m)
+    return groups
+
+
+def share_keys(kernels: Sequence[Kernel]) -> list[Any]:
+    """What tells kernels with different bases apart: the kind of base, and the columns."""
+    if isinstance(kernels, FittedSubsets):
+        return [("distances", bits.tobytes()) for bits in kernels.unfitted.bits]
+    return [_key(kernel, m) for m, kernel in enumerate(kernels)]
+
+
+def _key(kernel: Kernel, m: int) -> Any:
+    # the class itself: a subclass may compute something else
+    base = {RBF: "distances", Linear: "products", Polynomial: "products"}.get(type(kernel))
+    if base is None:
+        return ("none", m)
+    return (base, None if kernel.columns_ is None else tuple(kernel.columns_))
