@@ -22,12 +22,16 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import estimators, gram, inspection, kernels, losses, regularizers, solvers
+    from . import estimators, gram, inspection, kernels, losses, regularizers, solvers, theory
     from .estimators import (
         EmpiricalBayesClassifier,
         EmpiricalBayesRegressor,
         GMKLClassifier,
         GMKLRegressor,
+        GroupOMPClassifier,
+        GroupOMPClassifierCV,
+        GroupOMPRegressor,
+        GroupOMPRegressorCV,
         MKLClassifier,
         MKLClassifierCV,
         MKLOneClass,
@@ -59,6 +63,10 @@ __all__ = [
     "GMKLClassifier",
     "GMKLRegressor",
     "GroupLassoTerm",
+    "GroupOMPClassifier",
+    "GroupOMPClassifierCV",
+    "GroupOMPRegressor",
+    "GroupOMPRegressorCV",
     "KernelStack",
     "LogTerm",
     "LpNorm",
@@ -81,6 +89,7 @@ __all__ = [
     "mkl_path",
     "regularizers",
     "solvers",
+    "theory",
 ]
 
 #: public name -> the submodule that defines it
@@ -92,6 +101,10 @@ _EXPORTS = {
     "EmpiricalBayesRegressor": "estimators",
     "GMKLClassifier": "estimators",
     "GMKLRegressor": "estimators",
+    "GroupOMPClassifier": "estimators",
+    "GroupOMPRegressor": "estimators",
+    "GroupOMPClassifierCV": "estimators",
+    "GroupOMPRegressorCV": "estimators",
     "MKLClassifierCV": "estimators",
     "MKLRegressorCV": "estimators",
     "mkl_path": "estimators",
@@ -109,7 +122,9 @@ _EXPORTS = {
     "Wedge": "regularizers",
 }
 
-_SUBMODULES = frozenset({"estimators", "gram", "inspection", "kernels", "losses", "regularizers", "solvers"})
+_SUBMODULES = frozenset(
+    {"estimators", "gram", "inspection", "kernels", "losses", "regularizers", "solvers", "theory"}
+)
 
 
 def __getattr__(name: str) -> Any:

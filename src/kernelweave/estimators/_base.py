@@ -20,6 +20,7 @@ from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FeatureSource, Gram, KernelSource, KernelStack, StackSource, parse_memory
 from ..gram.choice import ENGINES
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
+from ..gram.stack import as_stack
 from ..kernels import resolve_kernels
 from ..kernels.columns import numeric_positions
 from ..losses import LOSSES, Loss
@@ -377,15 +378,6 @@ def weights_table(names: list[str], weights: FloatArray) -> str:
         "<table class='kernelweave-weights'><caption>Kernel weights</caption>"
         f"<thead><tr><th scope='col'>kernel</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
-
-
-def as_stack(X: Any) -> KernelStack:
-    """Precomputed kernels from a stack, an array (n, m, M) or (n, m), or a list of matrices."""
-    if isinstance(X, KernelStack):
-        return X
-    if isinstance(X, list | tuple) and len(X) and all(np.ndim(K) == 2 for K in X):
-        return KernelStack(X)
-    return KernelStack.from_array(X)
 
 
 def check_positive(name: str, value: Any) -> None:

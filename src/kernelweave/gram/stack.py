@@ -140,3 +140,18 @@ def _compose(old: IntArray | None, key: Any, size: int) -> IntArray | None:
         return old
     known = np.arange(size) if old is None else old
     return known[key] if isinstance(key, slice) else known[np.asarray(key).ravel()]
+
+
+def as_stack(X: Any) -> KernelStack:
+    """Precomputed kernels from a stack, an array (n, m, M) or (n, m), or a list of matrices.
+
+    Examples
+    --------
+    >>> as_stack([np.eye(2), np.ones((2, 2))]).shape
+    (2, 2, 2)
+    """
+    if isinstance(X, KernelStack):
+        return X
+    if isinstance(X, list | tuple) and len(X) and all(np.ndim(K) == 2 for K in X):
+        return KernelStack(X)
+    return KernelStack.from_array(X)

@@ -70,9 +70,12 @@ class BoxQP:
             x = x + solve(right - A @ x, total - float(x.sum()))
         return x
 
-    def gains(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """First-order gain of moving each entry up, and down; -inf where a bound forbids it."""
-        G = self.K @ a - self.linear
+    def gains(self, a: FloatArray, G: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """First-order gain of moving each entry up, and down; -inf where a bound forbids it.
+
+        G = K a - linear, where the caller has it.
+        """
+        G = self.K @ a - self.linear if G is None else G
         rise = np.where(a < self.upper, -(G + np.where(a >= 0.0, self.kink, -self.kink)), -np.inf)
         fall = np.where(a > self.lower, G + np.where(a > 0.0, self.kink, -self.kink), -np.inf)
         return rise, fall

@@ -1,0 +1,123 @@
+"""From what the user passes (kernels, data, targets) to matrices, with one clear error each."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from .._typing import FloatArray, IntArray
+from ..gram import Dictionary, FeatureSource, KernelSource, StackSource
+from ..gram.stack import as_stack
+from ..kernels import resolve_kernels
+from ..kernels.columns import as_table
+
+TASKS = ("auto", "classification", "regression")
+
+
+def kernel_source(kernels: Any, X: Any) -> KernelSource:
+    """Kernels as the estimators take them: a specification and data, or "precomputed" and matrices."""
+    if isinstance(kernels, str) and kernels == "precomputed":
+        return StackSource(as_stack(X))
+    table = as_table(X)
+    if table.shape[0] < 2:
+        raise ValueError(f"X has {table.shape[0]} samples: at least 2 are needed.")
+    return FeatureSource(resolve_kernels(kernels, table), table)
+
+
+def dictionary(kernels: Any, X: Any, normalize: str | None, matrices: bool = True) -> Dictionary:
+    """The kernels on the samples, checked (finite, symmetric, positive semidefinite) and normalised.
+
+    `matrices` says whether more than their diagonals will be asked for; if not, none is kept.
+    """
+    engine = "auto" if matrices else "blocked"
+    return Dictionary(kernel_source(kernels, X), normalize, gram=engine, combined=matrices)
+
+
+def target_matrix(y: Any, n_samples: int, task: str = "auto", centered: bool = True) -> FloatArray:
+    """Targets as columns: +-1 for two classes, one indicator a class for more, numbers for regression.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, c)
+    n_samples : int
+    task : {"auto", "classification", "regression"}
+    centered : bool, default=True
+        Whether the columns get mean zero.
+    """
+    if task not in TASKS:
+        raise ValueError(f"task={task!r} must be one of {', '.join(map(repr, TASKS))}.")
+    values = np.asarray(y)
+    if values.ndim not in (1, 2) or len(values) != n_samples:
+        raise ValueError(f"y has shape {values.shape}: {n_samples} samples need as many targets.")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError("y has NaN or infinite values: fill them, or leave those samples out.")
+    Y = _class_columns(values) if is_classification(values, task) else _number_columns(values)
+    if np.abs(Y - Y.mean(axis=0)).max() <= 1e-12 * max(np.abs(Y).max(), 1e-300):
+        raise ValueError("y is constant: there is nothing to align with; give targets that vary.")
+    return Y - Y.mean(axis=0) if centered else Y
+
+
+def is_classification(y: Any, task: str) -> bool:
+    """Whether targets are classes: by `task`, or integers and text in one column."""
+    if task != "auto":
+        return task == "classification"
+    try:
+        return y.ndim == 1 and type_of_target(y) in ("binary", "multiclass")
+    except ValueError as error:
+        raise ValueError(f"y cannot be read as targets: {error}") from error
+
+
+def _class_columns(y: Any) -> FloatArray:
+    if y.ndim != 1:
+        raise ValueError(f"y has shape {y.shape}: class labels are one column.")
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    return np.eye(len(classes))[codes]
+
+
+def _number_columns(y: Any) -> FloatArray:
+    try:
+        return y.astype(np.float64).reshape(len(y), -1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers for task='regression' ({error}).") from error
+
+
+def check_number(name: str, value: Any, low: float, high: float = np.inf, closed: bool = False) -> float:
+    """`value` as a float in (low, high), or [low, high] if `closed`; an error naming it otherwise."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    if not (low <= number <= high if closed else low < number < high):
+        brackets = "[]" if closed else "()"
+        raise ValueError(f"{name}={value!r} must be a number in {brackets[0]}{low:g}, {high:g}{brackets[1]}.")
+    return number
+
+
+def check_count(name: str, value: Any, high: int) -> int:
+    """`value` as an int from 1 to `high`, or an error naming it."""
+    if not _is_integer(value) or not 1 <= int(value) <= high:
+        raise ValueError(f"{name}={value!r} must be an integer from 1 to {high}.")
+    return int(value)
+
+
+def positions(names: list[str], chosen: Any, argument: str) -> IntArray:
+    """Kernels given by name or by position, as sorted positions without repetition."""
+    listed = [chosen] if isinstance(chosen, str | Integral) else list(chosen)
+    return np.unique(np.array([_position(names, one, argument) for one in listed], dtype=int))
+
+
+def _position(names: list[str], one: Any, argument: str) -> int:
+    if isinstance(one, str) and one in names:
+        return names.index(one)
+    if _is_integer(one) and 0 <= int(one) < len(names):
+        return int(one)
+    raise ValueError(
+        f"{argument}: there is no kernel {one!r}; give names ({', '.join(names[:5])}, ...) or "
+        f"positions from 0 to {len(names) - 1}."
+    )
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

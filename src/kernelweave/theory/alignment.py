@@ -1,0 +1,137 @@
+"""Kernel alignment: cosines between kernels, and between kernels and the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..gram import Dictionary, Gram
+from ..regularizers.mahalanobis import alignments
+from ._inputs import dictionary, target_matrix
+from ._result import Assumption, Result
+
+
+def pairwise_alignment(kernels: Any, X: Any, centered: bool = True) -> Result:
+    """Cosines between the kernels.
+
+        A_ml = <K_m, K_l> / (||K_m|| ||K_l||),   <K, L> = tr(K L)
+
+    on the samples; `centered` with every K replaced by H K H, H = I - 11'/n (Cortes, Mohri &
+    Rostamizadeh 2012). A is between 0 and 1 and does not depend on the scale of the kernels; centred,
+    it does not change when a constant is added to a kernel.
+
+    Parameters
+    ----------
+    kernels, X
+        As in the estimators: kernels and data, or "precomputed" and matrices.
+    centered : bool, default=True
+
+    Returns
+    -------
+    result : Result
+        `value` of shape (M, M), rows and columns of zeros for kernels that do not vary;
+        `parts["names"]` and `parts["effective_number"]` of different kernels (`effective_number`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    >>> pairwise_alignment([Linear(columns=0), Linear(columns=1), Linear()], X).value.round(3)
+    array([[1.   , 0.   , 0.707],
+           [0.   , 1.   , 0.707],
+           [0.707, 0.707, 1.   ]])
+    """
+    found = dictionary(kernels, X, "center" if centered else None)
+    M = len(found.names)
+    value = np.zeros((M, M))
+    value[np.ix_(found.live, found.live)] = alignments(found.gram)
+    parts = {"names": found.names, "effective_number": effective_number(value)}
+    statement = f"{'centred ' if centered else ''}alignment of {M} kernels with one another"
+    return Result(value, statement, _checked(found), parts)
+
+
+def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: str = "auto") -> Result:
+    """Cosine between every kernel and the target.
+
+        a_m = <K_m, Y Y'> / (||K_m|| ||Y Y'||)
+
+    with Y = +-1 for two classes, one indicator column a class for more, the targets themselves in
+    regression; `centered` with K and Y centred (Cortes, Mohri & Rostamizadeh 2012), as it is without
+    (Cristianini et al. 2002).
+
+    Parameters
+    ----------
+    kernels, X
+        As in the estimators: kernels and data, or "precomputed" and matrices.
+    y : array-like of shape (n,) or (n, c)
+    centered : bool, default=True
+    task : {"auto", "classification", "regression"}, default="auto"
+        What y is; "auto" takes integers and text for classes.
+
+    Returns
+    -------
+    result : Result
+        `value` of shape (M,); `parts["names"]`, and in `parts["by_chance"]` what shuffled targets
+        would give on average (centred only).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    >>> target_alignment([Linear(columns=0), Linear(columns=1), Linear()], X, [1, 0, 1, 0]).value.round(3)
+    array([1.   , 0.   , 0.707])
+    """
+    found = dictionary(kernels, X, "center" if centered else None)
+    Y = target_matrix(y, found.gram.n_samples, task, centered)
+    sizes = kernel_sizes(found.gram) * float(np.linalg.norm(Y.T @ Y))
+    value = found.all_weights(found.gram.quad(Y) / sizes)
+    parts: dict[str, Any] = {"names": found.names}
+    if centered:
+        parts["by_chance"] = found.all_weights(_by_chance(found.gram, Y) / sizes)
+    statement = f"{'centred ' if centered else ''}alignment of {len(found.names)} kernels with the target"
+    return Result(value, statement, _checked(found), parts)
+
+
+def effective_number(A: FloatArray) -> float:
+    """How many different kernels a matrix of cosines stands for.
+
+        (sum of eigenvalues)^2 / sum of squared eigenvalues = tr(A)^2 / ||A||^2
+
+    M for kernels orthogonal to one another, 1 for M copies of one.
+
+    Parameters
+    ----------
+    A : ndarray of shape (M, M)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> effective_number(np.eye(3)), effective_number(np.ones((3, 3)))
+    (3.0, 1.0)
+    """
+    size = float(np.sum(np.square(A)))
+    return float(np.trace(A)) ** 2 / size if size > 0 else 0.0
+
+
+def kernel_sizes(gram: Gram) -> FloatArray:
+    """Frobenius norms ||K_m||, shape (M,)."""
+    return np.array([float(np.linalg.norm(gram.combine(unit))) for unit in np.eye(gram.n_kernels)])
+
+
+def _by_chance(gram: Gram, Y: FloatArray) -> FloatArray:
+    """Mean of <K_m, P Y Y' P'> over all permutations P, for centred K and Y: tr(K) tr(Y Y') / (n - 1)."""
+    traces = np.array([gram.diag(unit).sum() for unit in np.eye(gram.n_kernels)])
+    return np.asarray(traces * float((Y**2).sum()) / (gram.n_samples - 1))
+
+
+def _checked(found: Dictionary) -> tuple[Assumption, ...]:
+    still = [found.names[m] for m in np.setdiff1d(np.arange(len(found.names)), found.live)]
+    text = f"without variance: {', '.join(still[:5])}" if still else "all do"
+    return (
+        Assumption("positive semidefinite", True, f"{len(found.names)} matrices checked"),
+        Assumption("every kernel varies", not still, text),
+    )
