@@ -42,8 +42,10 @@ format: $(VENV)/.stamp-lint  ## fix what ruff can fix, and format
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(VENV)/.stamp-test  ## run every benchmarks/bench_*.py
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+# BENCH=full: the sizes of docs/results/benchmarks.md and every benchmarks/bench_*.py (hours); rivals are
+# those installed in .venv; results go to build/bench
+bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes), or with BENCH=full
+	@$(BIN)/python benchmarks/run.py $(if $(filter full,$(BENCH)),--full)
 
 clean:  ## remove the environment, the caches and what the demo wrote
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png

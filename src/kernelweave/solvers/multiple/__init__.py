@@ -4,12 +4,13 @@ from ..._registry import Registry
 from ...regularizers import Regularizer
 from ..base import MKLSolver
 from .alternating import Alternating
+from .interleaved import Interleaved
 from .joint_ascent import JointAscent
 from .majorize_minimize import MajorizeMinimize
 from .newton_weights import NewtonWeights
 
-# "auto" takes the first that is meant for the regulariser
-MKL_SOLVERS = Registry("solver", (NewtonWeights, JointAscent, MajorizeMinimize, Alternating))
+# "auto" takes the first that is meant for the regulariser; the last one is not for every loss
+MKL_SOLVERS = Registry("solver", (NewtonWeights, JointAscent, MajorizeMinimize, Alternating, Interleaved))
 
 
 def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
@@ -31,4 +32,12 @@ def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
     raise ValueError(f"no solver is meant for {regularizer!r}: name one of {sorted(MKL_SOLVERS)}.")
 
 
-__all__ = ["MKL_SOLVERS", "Alternating", "JointAscent", "MajorizeMinimize", "NewtonWeights", "choose_solver"]
+__all__ = [
+    "MKL_SOLVERS",
+    "Alternating",
+    "Interleaved",
+    "JointAscent",
+    "MajorizeMinimize",
+    "NewtonWeights",
+    "choose_solver",
+]
