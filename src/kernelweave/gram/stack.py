@@ -152,6 +152,6 @@ def as_stack(X: Any) -> KernelStack:
     """
     if isinstance(X, KernelStack):
         return X
-    if isinstance(X, list | tuple) and len(X) and all(np.ndim(K) == 2 for K in X):
+    if isinstance(X, list | tuple) and all(np.ndim(K) == 2 for K in X):
         return KernelStack(X)
     return KernelStack.from_array(X)

@@ -134,8 +134,10 @@ def solved(qp: BoxQP, a: FloatArray, slopes: FloatArray, eps: float) -> FloatArr
     after, most = a.copy(), INNER_MOVES * len(a)
     if qp.descend(after, slopes, eps, most) < most or len(a) > EXACT_SAMPLES:
         return after
-    exact = ActiveSet(qp, after).run(EXACT_ROUNDS)
-    return after if exact is None else exact
+    active = ActiveSet(qp, after)
+    active.run(EXACT_ROUNDS)  # never raises the objective, finished or not
+    drift = abs(float(active.a.sum() - a.sum())) if qp.tied else 0.0
+    return active.a if drift <= 1e-12 * (1.0 + float(np.abs(a).sum())) else after
 
 
 def working_set(qp: BoxQP, alpha: FloatArray, slopes: FloatArray, size: int) -> tuple[IntArray, float]:
