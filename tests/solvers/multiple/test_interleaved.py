@@ -187,6 +187,29 @@ def test_an_optimum_without_any_kernel(draw, rule):
     assert not found.state.weights.any()
 
 
+@pytest.mark.parametrize("rule", [ElasticNet(0.5), Wedge()], ids=repr)
+def test_weights_do_not_vanish_with_an_alpha_that_is_still_small(draw, reference, rule):
+    sample = draw(Hinge(), seed=877320, n=106, M=6, C=0.012, costs=True)
+    found = solve(sample, rule, solver=Interleaved(working_set=2), tol=1e-4)
+    assert_certified(reference, sample, rule, found, 1e-4)
+
+
+def test_a_kernel_of_no_effect_is_not_taken_for_an_indefinite_one(draw, reference):
+    """alpha' K alpha is zero, and a little less by the rounding of many changes."""
+    sample = draw(Hinge(), seed=112178, n=36, M=1, C=0.6960942548592398, costs=True)
+    found = solve(sample, Uniform(), solver=Interleaved(working_set=5))
+    assert found.state.squares == pytest.approx(0.0, abs=1e-12)
+    assert_certified(reference, sample, Uniform(), found, 1e-5)
+
+
+def test_an_indefinite_kernel_is_refused(draw):
+    sample = draw(Hinge())
+    with pytest.raises(ValueError, match="kernel 3 is not positive semidefinite"):
+        Interleaved().solve(
+            sample.problem, DenseGram([*sample.Ks[:3], -sample.Ks[3], *sample.Ks[4:]]), LpNorm(2.0)
+        )
+
+
 @pytest.mark.parametrize("p", [1.0, 4 / 3, np.inf])
 def test_permuted_kernels_give_permuted_weights(draw, p):
     sample, order = draw(Hinge()), np.random.default_rng(0).permutation(8)

@@ -10,7 +10,7 @@ from ..._typing import BoolArray, FloatArray, IntArray
 from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
-from ..certificate import Certificate, certificate, relative
+from ..certificate import Certificate, certificate, check_squares, relative
 from ..problem import Problem, best_intercept
 from ._fields import Fields
 from ._value_hessian import projected_inverse_form
@@ -215,7 +215,7 @@ class Interleaved(MKLSolver):
         """s_m, up to date for the kernels that have weight."""
         live = np.flatnonzero(weights)
         self._seen[live] = self._fields.squares_of(live)
-        return self._seen
+        return check_squares(self._seen)
 
     def _proof(self, weights: FloatArray, squares: FloatArray) -> Certificate:
         alpha, fitted = self._fields.alpha, self._fields.fitted(weights)
