@@ -98,9 +98,9 @@ def problems(curves: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
 
 
 def of_problem(curves: list[dict[str, Any]], problem: tuple[str, int, int]) -> dict[tuple[str, str], Any]:
-    """Points by solver, kernelweave first, and norm."""
+    """Points by solver and norm: kernelweave first, then the user's loops."""
     chosen = [curve for curve in curves if (curve["data"], curve["n"], curve["M"]) == problem]
-    chosen.sort(key=lambda curve: not curve["solver"].startswith("kernelweave"))
+    chosen.sort(key=lambda curve: [not curve["solver"].startswith(own) for own in ("kernelweave", "user")])
     return {(curve["solver"], norm_name(curve["p"])): curve["points"] for curve in chosen}
 
 
