@@ -24,10 +24,20 @@ class SumTerm:
     coef : ndarray of shape (n, J)
     factors : ndarray of shape (K, J)
     offset : ndarray of shape (J,)
+    offsets : ndarray of shape (K, J), optional
+        What each kernel adds to `offset`.
     """
 
-    def __init__(self, kernels: IntArray, coef: FloatArray, factors: FloatArray, offset: FloatArray) -> None:
-        self.kernels, self.coef, self.factors, self.offset = kernels, coef, factors, offset
+    def __init__(
+        self,
+        kernels: IntArray,
+        coef: FloatArray,
+        factors: FloatArray,
+        offset: FloatArray,
+        offsets: FloatArray | None = None,
+    ) -> None:
+        self.kernels, self.coef, self.factors = kernels, coef, factors
+        self.offset, self.offsets = offset, offsets
 
     def __call__(self, source: KernelSource, X: Any) -> FloatArray:
         out = np.tile(self.offset, (X.shape[0], 1))
@@ -80,4 +90,4 @@ def sum_terms(rules: Sequence[Normalization], weights: FloatArray, alpha: FloatA
 
 def _term(coef: FloatArray, group: list[tuple[int, FloatArray, FloatArray]]) -> SumTerm:
     kernels, factors, offsets = zip(*group, strict=True)
-    return SumTerm(np.array(kernels), coef, np.array(factors), np.sum(offsets, axis=0))
+    return SumTerm(np.array(kernels), coef, np.array(factors), np.sum(offsets, axis=0), np.array(offsets))

@@ -1,7 +1,16 @@
-"""Plots of fitted models, in the manner of scikit-learn's Display objects."""
+"""What a fitted model says, and how far to trust it: components, stability, alignments, plots."""
 
 from __future__ import annotations
 
+from .alignments import kernel_alignments
+from .components import contributions
+from .drop_one import DropOneResult, drop_one
 from .weights import KernelWeightsDisplay
 
-__all__ = ["KernelWeightsDisplay"]
+__all__ = [
+    "DropOneResult",
+    "KernelWeightsDisplay",
+    "contributions",
+    "drop_one",
+    "kernel_alignments",
+]
