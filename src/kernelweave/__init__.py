@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import estimators, gram, inspection, kernels, losses, regularizers, solvers, theory
+    from . import estimators, gram, inspection, kernels, losses, persistence, regularizers, solvers, theory
     from .estimators import (
         EmpiricalBayesClassifier,
         EmpiricalBayesRegressor,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         mkl_path,
     )
     from .gram import KernelStack
+    from .inspection import stability_selection
+    from .persistence import load_model, save_model
     from .regularizers import (
         SMKL,
         BlockNorm,
@@ -85,10 +87,14 @@ __all__ = [
     "gram",
     "inspection",
     "kernels",
+    "load_model",
     "losses",
     "mkl_path",
+    "persistence",
     "regularizers",
+    "save_model",
     "solvers",
+    "stability_selection",
     "theory",
 ]
 
@@ -109,6 +115,9 @@ _EXPORTS = {
     "MKLRegressorCV": "estimators",
     "mkl_path": "estimators",
     "KernelStack": "gram",
+    "load_model": "persistence",
+    "save_model": "persistence",
+    "stability_selection": "inspection",
     "BlockNorm": "regularizers",
     "ElasticNet": "regularizers",
     "GroupLassoTerm": "regularizers",
@@ -123,7 +132,17 @@ _EXPORTS = {
 }
 
 _SUBMODULES = frozenset(
-    {"estimators", "gram", "inspection", "kernels", "losses", "regularizers", "solvers", "theory"}
+    {
+        "estimators",
+        "gram",
+        "inspection",
+        "kernels",
+        "losses",
+        "persistence",
+        "regularizers",
+        "solvers",
+        "theory",
+    }
 )
 
 

@@ -1,0 +1,127 @@
+"""Kernel weights fitted on parts of the samples, the kernels evaluated once for all of them."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from .._threads import blas_threads_for
+from .._typing import FloatArray, IntArray
+from ..estimators._base import BaseKernels, BaseMKL, Task
+from ..estimators._search import _task_on
+from ..estimators.path import solve_chain
+from ..gram import Dictionary, KernelStack, parse_memory
+from ..gram.memory import SHARE, free_memory
+from ..solvers.base import State
+
+
+class Refits(Protocol):
+    """Weights (n_models, M) of the kernels `names` by a fit on some rows; None means all of them."""
+
+    names: list[str]
+
+    def weights(self, rows: IntArray | None) -> FloatArray:
+        """Fit, and return the weights."""
+
+
+def refits_for(estimator: Any, X: Any, y: Any, weight: FloatArray) -> Refits:
+    """The fastest way to fit the estimator on parts of the samples.
+
+    Parameters
+    ----------
+    estimator : estimator that learns kernel weights, unfitted
+    X, y
+    weight : ndarray of shape (n,), positive
+    """
+    if isinstance(estimator, BaseMKL) and hasattr(estimator, "_setup"):
+        return SolvedParts(estimator, X, y, weight)
+    if isinstance(estimator, BaseKernels):
+        source = estimator._source(estimator._validate(X)[0], weight)
+        if _fits(len(source.names), source.n_samples, getattr(estimator, "memory_limit", None)):
+            return MatrixParts(estimator, source, y, weight)
+    return PlainParts(estimator, X, y, weight)
+
+
+class SolvedParts:
+    """MKL by any loss and regulariser: a part of the Gram matrices, and the solver itself.
+
+    Convex problems start from the component norms of the fit on all samples, near which their
+    solution is. What a problem that is not convex ends in depends on its start, so that such fits
+    start afresh: else they would agree with the fit on all samples by construction.
+    """
+
+    def __init__(self, estimator: BaseMKL, X: Any, y: Any, weight: FloatArray) -> None:
+        self.estimator = estimator
+        self.setup = estimator._setup(X, y, weight)
+        with blas_threads_for(len(weight)):
+            self.dictionary = estimator._dictionary(self.setup)
+        self.names = self.dictionary.names
+        self.convex = estimator._live_regularizer(self.dictionary).convex
+        self.guides: list[FloatArray] | None = None
+
+    def weights(self, rows: IntArray | None) -> FloatArray:
+        part, tasks = self.dictionary, self.setup.tasks
+        if rows is not None:
+            part = copy(self.dictionary)
+            part.gram = self.dictionary.gram.subset(rows)
+            tasks = [_task_on(task, rows) for task in tasks]
+        with blas_threads_for(part.gram.n_samples):
+            states = [self._solve(part, task, k) for k, task in enumerate(tasks)]
+        if rows is None and self.convex:
+            self.guides = [part.all_weights(state.certificate.norms) for state in states]
+        return part.all_weights(np.array([state.weights for state in states]))
+
+    def _solve(self, part: Dictionary, task: Task, k: int) -> State:
+        near = None if self.guides is None else [self.guides[k]]
+        [solution] = solve_chain(part, task, [self.estimator], self.estimator.C, near)
+        return solution.state
+
+
+class MatrixParts:
+    """Other estimators over several kernels: parts of the normalised matrices as precomputed kernels."""
+
+    def __init__(self, estimator: Any, source: Any, y: Any, weight: FloatArray) -> None:
+        self.estimator = clone(estimator).set_params(kernels="precomputed", normalize=None)
+        self.y, self.weight = y, weight
+        with blas_threads_for(len(weight)):
+            self.dictionary = Dictionary(
+                source, estimator.normalize, weight, parse_memory(estimator.memory_limit)
+            )
+        self.names, gram = self.dictionary.names, self.dictionary.gram
+        units = np.eye(gram.n_kernels)
+        self.stack = KernelStack([gram.combine(unit) for unit in units])
+
+    def weights(self, rows: IntArray | None) -> FloatArray:
+        stack, y, weight = self.stack, self.y, self.weight
+        if rows is not None:
+            stack, weight = stack[np.ix_(rows, rows)], weight[rows]
+            y = None if y is None else y[rows]
+        model = clone(self.estimator).fit(stack, y, sample_weight=weight)
+        return self.dictionary.all_weights(np.atleast_2d(model.weights_))
+
+
+class PlainParts:
+    """Estimators whose kernel changes while they learn, and kernels too many to be kept."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any, weight: FloatArray) -> None:
+        self.estimator, self.X, self.y, self.weight = estimator, X, y, weight
+        self.names: list[str] = []
+
+    def weights(self, rows: IntArray | None) -> FloatArray:
+        X, y, weight = self.X, self.y, self.weight
+        if rows is not None:
+            X, y, weight = _safe_indexing(X, rows), None if y is None else y[rows], weight[rows]
+        model = clone(self.estimator).fit(X, y, sample_weight=weight)
+        self.names = list(model.kernel_names_)
+        return np.atleast_2d(model.weights_)
+
+
+def _fits(n_kernels: int, n: int, limit: Any) -> bool:
+    """Whether two sets of matrices (raw and normalised) and a part of them fit into memory."""
+    needed, free = 2.5 * n_kernels * n**2 * 8, free_memory()
+    room = parse_memory(limit) if limit is not None else (None if free is None else SHARE * free)
+    return room is None or needed <= room
