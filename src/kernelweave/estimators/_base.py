@@ -27,9 +27,11 @@ from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, leave_one_out
 from ..solvers.base import MKLSolver, Solution
+from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
+from ._checkpoint import keeping, mkl_checkpoint
 from ._progress import CallbackSupportMixin, Progress
 
 #: what columns of plain numbers can feed
@@ -83,6 +85,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         memory_limit: int | str | None,
         n_jobs: int | None,
         random_state: Any,
+        checkpoint: Any,
         verbose: int,
     ) -> None:
         self.kernels = kernels
@@ -93,6 +96,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     #: what `gram` may be
@@ -213,6 +217,7 @@ class BaseMKL(BaseKernels):
         memory_limit: int | str | None,
         n_jobs: int | None,
         random_state: Any,
+        checkpoint: Any,
         verbose: int,
     ) -> None:
         super().__init__(
@@ -224,6 +229,7 @@ class BaseMKL(BaseKernels):
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.loss = loss
@@ -283,12 +289,16 @@ class BaseMKL(BaseKernels):
         """Compute the Gram matrices once, train every task on them, and store what is common."""
         used = np.flatnonzero(setup.weight)
         progress = Progress(self, len(setup.tasks), int(self.verbose))
+        regularizer = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
+        checkpoint = mkl_checkpoint(self, regularizer, setup.tasks)
         with blas_threads_for(len(used)):
             dictionary = self._dictionary(setup)
-            models = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._train)(dictionary, task, progress, index, margins)
-                for index, task in enumerate(setup.tasks)
-            )
+            with keeping(checkpoint, dictionary.gram) as keepers:
+                models = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
+                    delayed(self._train)(dictionary, task, progress, index, margins, keepers(index))
+                    for index, task in enumerate(setup.tasks)
+                )
+                keepers.finish(all(model.solution.converged for model in models))
         self._store(dictionary, models, used, len(setup.weight))
         progress.done()
         return models
@@ -298,13 +308,21 @@ class BaseMKL(BaseKernels):
         return regularizer.select(dictionary.live, len(dictionary.names))
 
     def _train(
-        self, dictionary: Dictionary, task: Task, progress: Progress, index: int, margins: bool
+        self,
+        dictionary: Dictionary,
+        task: Task,
+        progress: Progress,
+        index: int,
+        margins: bool,
+        keeper: Keeper,
     ) -> Model:
         regularizer = self._live_regularizer(dictionary)
         gram = dictionary.gram if task.rows is None else dictionary.gram.subset(task.rows)
         solver = clone(choose_solver(self.solver, regularizer))
         report = progress.model(index, task.title)
-        solution = solver.solve(task.problem, gram, regularizer, self.tol, self.max_iter, report)
+        solution = solver.solve(
+            task.problem, gram, regularizer, self.tol, self.max_iter, report, keeper=keeper
+        )
         progress.model_done(report, task.title, solution.n_iter, solution.state)
         left_out = _margins(solution, task.problem, gram) if margins else np.empty((0, 0))
         alpha = solution.state.alpha
@@ -335,6 +353,7 @@ class BaseMKL(BaseKernels):
         self.dual_gap_ = _one_or_all(np.array([proof.gap for proof in proofs]))
         self.residual_ = _one_or_all(np.array([model.solution.state.residual for model in models]))
         self.n_iter_ = _one_or_all(np.array([model.solution.n_iter for model in models]))
+        self.n_resumed_ = _one_or_all(np.array([model.solution.n_resumed for model in models]))
         self.history_ = _one_or_all([model.solution.history for model in models])
 
     # -- prediction ---------------------------------------------------------------------------

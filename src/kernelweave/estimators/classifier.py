@@ -113,6 +113,10 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Threads over the models of a multiclass fit.
     random_state : int or RandomState, optional
         Seed of engines that sample; the dense engine samples nothing.
+    checkpoint : str or path-like, optional
+        A file that the state of the fit is written to, again and again; a fit that finds it there goes
+        on from it, and one that had converged returns at once. `tol`, `solver`, `max_iter` (which counts
+        all machines) and `gram` may differ from before; a checkpoint of another problem is refused.
     verbose : int, default=0
         1 prints a line a model, 2 a line a machine.
 
@@ -133,6 +137,8 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Primal objective, and certified relative duality gap.
     n_iter_ : int or ndarray
         Machines trained.
+    n_resumed_ : int or ndarray
+        Those of `n_iter_` that were trained before and read from the checkpoint.
     history_ : dict or list of dict
         Objective values and gap after every machine.
     gram_, gram_reason_ : str
@@ -171,6 +177,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -186,6 +193,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.fit_intercept = fit_intercept

@@ -257,6 +257,7 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -271,6 +272,7 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.multioutput = multioutput
@@ -408,6 +410,7 @@ n_features_in_, feature_names_in_
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -422,6 +425,7 @@ n_features_in_, feature_names_in_
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.method = method

@@ -36,7 +36,7 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         Bound on the share of training samples left outside, in (0, 1].
     C : float, optional
         Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n.
-    normalize, solver, gram, tol, max_iter, memory_limit, n_jobs, random_state, verbose
+    normalize, solver, gram, tol, max_iter, memory_limit, n_jobs, random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -44,7 +44,7 @@ class MKLOneClass(OutlierMixin, BaseMKL):
     offset_ : float
         rho: decision_function = score_samples - offset_.
     weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
-history_, gram_, n_features_in_, feature_names_in_
+n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
     Examples
@@ -73,6 +73,7 @@ history_, gram_, n_features_in_, feature_names_in_
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -88,6 +89,7 @@ history_, gram_, n_features_in_, feature_names_in_
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.nu = nu

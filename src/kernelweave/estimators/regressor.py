@@ -37,13 +37,13 @@ class MKLRegressor(RegressorMixin, BaseMKL):
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
     multioutput : {"shared", "independent"}, default="shared"
         Several outputs share one set of kernel weights, or learn one each.
-    solver, gram, tol, max_iter, fit_intercept, memory_limit, n_jobs, random_state, verbose
+    solver, gram, tol, max_iter, fit_intercept, memory_limit, n_jobs, random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
     ----------
     weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
-history_, gram_, n_features_in_, feature_names_in_
+n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
     Examples
@@ -74,6 +74,7 @@ history_, gram_, n_features_in_, feature_names_in_
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -89,6 +90,7 @@ history_, gram_, n_features_in_, feature_names_in_
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.fit_intercept = fit_intercept

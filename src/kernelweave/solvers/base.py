@@ -15,6 +15,7 @@ from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
+from .checkpoint import Keeper, Place, Snapshot
 from .problem import Problem
 from .single import SingleSolver, choose_single
 
@@ -78,6 +79,8 @@ class Solution:
         sum_m d_m K_m at the weights of `state`; None once dropped to save memory.
     history : dict of list
         "primal", "dual", "gap" and "n_passes" (over the kernel matrices) of every iteration.
+    n_resumed : int
+        Machines trained by an earlier run that this one went on from.
     """
 
     state: State
@@ -85,6 +88,7 @@ class Solution:
     converged: bool
     matrix: FloatArray | None = field(repr=False)
     history: dict[str, list[float]] = field(repr=False)
+    n_resumed: int = 0
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,7 @@ class MKLSolver(BaseEstimator):
         callback: Callback | None = None,
         norms: FloatArray | None = None,
         alpha: FloatArray | None = None,
+        keeper: Keeper | None = None,
     ) -> Solution:
         """Solve to a relative duality gap (or stationarity residual) of `tol`.
 
@@ -233,12 +238,17 @@ class MKLSolver(BaseEstimator):
             of the same problem on a part of the samples, or equal ones when there are few.
         alpha : ndarray of shape (n, c), optional
             Dual variables to start from; need not be feasible.
+        keeper : Keeper, optional
+            Where iterates are kept; one found there is gone on from, and `max_iter` counts the
+            machines that it took.
         """
-        regularizer, run = regularizer.bound_to(gram), Run(gram, tol)
+        keeper = Keeper() if keeper is None else keeper
+        regularizer, run = regularizer.bound_to(gram), Run(gram, tol, keeper.place())
         try:
-            self._solve(run, problem, regularizer, max_iter, callback, norms, alpha)
+            self._solve(run, problem, regularizer, max_iter, callback, norms, alpha, keeper)
         except KeyboardInterrupt:
-            if run.last is None:
+            keeper.flush()
+            if run.best is None:
                 raise
             warnings.warn(f"interrupted; {run.describe()}", ConvergenceWarning, stacklevel=3)
             return run.solution()
@@ -256,23 +266,28 @@ class MKLSolver(BaseEstimator):
         callback: Callback | None,
         norms: FloatArray | None,
         alpha: FloatArray | None,
+        keeper: Keeper,
     ) -> None:
         """Choose a start, and whether all samples and all kernels take part from the start."""
         from .growing import Growing, can_grow
         from .many_kernels import MANY, SelectingKernels, can_select, start_of
 
         gram = run.gram
+        cold = not self.resume(run, problem, regularizer, keeper.found())
+        if not cold and (run.converged or run.n_machines >= max_iter):
+            return
         if norms is None and can_select(gram, regularizer):
-            SelectingKernels(self, problem, gram, regularizer).run(run, max_iter, callback)
+            SelectingKernels(self, problem, gram, regularizer, run.best, keeper).run(run, max_iter, callback)
             return
         if can_grow(problem, gram, regularizer):
-            pilot = self.pilot(problem, gram, regularizer, self.pilot_share or GROWING_SHARE)
-            assert pilot is not None
-            Growing(self, problem, gram, regularizer, pilot).run(run, max_iter, callback)
+            share = self.pilot_share or GROWING_SHARE
+            pilot = self.pilot(problem, gram, regularizer, share, keeper) if cold else None
+            Growing(self, problem, gram, regularizer, pilot, run.best).run(run, max_iter, callback)
             return
-        pilot = self.pilot(problem, gram, regularizer, self.pilot_share) if norms is None else None
-        if norms is None and pilot is None and gram.n_kernels >= MANY:
-            norms, alpha = start_of(self, problem, gram, regularizer)
+        cold = cold and norms is None
+        pilot = self.pilot(problem, gram, regularizer, self.pilot_share, keeper) if cold else None
+        if cold and pilot is None and gram.n_kernels >= MANY:
+            norms, alpha = start_of(self, problem, gram, regularizer, keeper)
         self.run(run, problem, regularizer, max_iter, callback, pilot, norms, alpha)
 
     def run(
@@ -286,7 +301,12 @@ class MKLSolver(BaseEstimator):
         norms: FloatArray | None = None,
         alpha: FloatArray | None = None,
     ) -> None:
-        """Iterate from given norms, those of a pilot, or equal ones, and record into `run`."""
+        """Iterate from where `run` is, given norms, those of a pilot, or equal ones; record into `run`."""
+        if run.best is not None:
+            weights, alpha = self.restart(problem, run.gram, regularizer, run.best), run.best.alpha
+            self._first_tol = min(FIRST_MACHINE_TOL, 0.3 * max(run.best.residual, run.tol))
+            self._iterate(run, weights, max_iter, callback, alpha)
+            return
         if norms is None:
             norms = np.ones(run.gram.n_kernels) if pilot is None else pilot.state.certificate.norms
         weights = self.init(problem, run.gram, regularizer, norms)
@@ -304,24 +324,44 @@ class MKLSolver(BaseEstimator):
         callback: Callback | None = None,
         alpha: FloatArray | None = None,
     ) -> None:
-        for iteration in range(max_iter):
+        for iteration in range(run.n_machines, max_iter):
             run.record(self.step(weights, run.last, run.tol, alpha), self._K)
             if (callback is not None and callback(iteration, run.last)) or run.converged:
                 break
             weights = self.next_weights(run.last)
 
-    def pilot(self, problem: Problem, gram: Gram, regularizer: Regularizer, share: int) -> Pilot | None:
+    def resume(self, run: Run, problem: Problem, regularizer: Regularizer, snapshot: Snapshot | None) -> bool:
+        """Put the iterate of a snapshot into `run`, certified anew; whether there was one."""
+        if snapshot is None:
+            return False
+        gram, weights, alpha = run.gram, snapshot.weights, snapshot.alpha
+        self._setup(problem, gram, regularizer)
+        fitted, squares = gram.dot(weights, alpha), gram.quad(alpha)
+        proof = certificate(problem, gram, regularizer, alpha, weights, fitted, squares)
+        residual = self.residual(proof, weights)
+        run.resume(State(weights, alpha, fitted, squares, proof, residual, FIRST_MACHINE_TOL), snapshot)
+        return True
+
+    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
+        """`init` for an iterate of an earlier run: the weights to go on with."""
+        norms = state.certificate.norms
+        return self.init(problem, gram, regularizer, norms if norms.any() else np.ones(len(norms)))
+
+    def pilot(
+        self, problem: Problem, gram: Gram, regularizer: Regularizer, share: int, keeper: Keeper
+    ) -> Pilot | None:
         """The problem solved on one sample in `share`: a good start, found at little cost."""
         count = min(max(PILOT_SAMPLES, gram.n_samples // max(share, 1)), PILOT_MOST)
         if not share or gram.n_samples < 3 * count:
             return None
         rows = problem.spread(count)
         part, few = gram.subset(rows), problem.subset(rows)
-        solver, run = clone(self), Run(part, self.pilot_tol)
-        solver._iterate(run, solver.init(few, part, regularizer, np.ones(gram.n_kernels)), 30)
+        solver, run = clone(self), Run(part, self.pilot_tol, keeper.place("pilot"))
+        if not (solver.resume(run, few, regularizer, keeper.found("pilot")) and run.converged):
+            solver.run(run, few, regularizer, 30)
         gram.n_passes += part.n_passes * (count / gram.n_samples) ** 2
-        assert run.matrix is not None
-        return Pilot(rows, few, part, run.best, run.matrix)
+        matrix = part.combine(run.best.weights) if run.matrix is None else run.matrix
+        return Pilot(rows, few, part, run.best, matrix)
 
     def learn_from(self, pilot: Pilot, tol: float) -> None:
         """Take over what a first solve on a few samples found, besides its norms; nothing by default."""
@@ -332,12 +372,12 @@ class Run:
 
     last: State
     best: State
-    matrix: FloatArray | None
+    matrix: FloatArray | None = None
 
-    def __init__(self, gram: Gram, tol: float) -> None:
-        self.gram, self.tol = gram, tol
+    def __init__(self, gram: Gram, tol: float, keep: Place | None = None) -> None:
+        self.gram, self.tol, self.keep = gram, tol, keep
         self.last = self.best = None  # type: ignore[assignment]
-        self.n_machines = 0
+        self.n_machines = self.n_resumed = 0
         self.history: dict[str, list[float]] = {"primal": [], "dual": [], "gap": [], "n_passes": []}
 
     @property
@@ -353,6 +393,19 @@ class Run:
         values = (proof.primal, proof.dual, proof.gap, self.gram.n_passes)
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(value)
+        if self.keep is not None:
+            self.keep(self)
+
+    def resume(self, state: State, snapshot: Snapshot) -> None:
+        """Go on from an iterate of an earlier run."""
+        self.best, self.n_machines = state, snapshot.n_machines
+        self.n_resumed = snapshot.n_machines
+        self.history = {name: list(values) for name, values in snapshot.history.items()}
+        self.gram.n_passes += max(self.history["n_passes"], default=0.0)
+
+    def place(self, rows: IntArray | None = None, kernels: IntArray | None = None) -> Place | None:
+        """Where rounds on some samples or kernels keep their iterates."""
+        return None if self.keep is None else self.keep.inside(self, rows, kernels)
 
     def describe(self) -> str:
         state = self.best
@@ -360,7 +413,7 @@ class Run:
         return f"the {what} is {state.residual:.2g} after {self.n_machines} machines (tol={self.tol:g})."
 
     def solution(self) -> Solution:
-        return Solution(self.best, self.n_machines, self.converged, self.matrix, self.history)
+        return Solution(self.best, self.n_machines, self.converged, self.matrix, self.history, self.n_resumed)
 
 
 def _machine_gap(state: State) -> float:

@@ -50,26 +50,41 @@ class Growing:
         Solves the rounds.
     problem, gram, regularizer
         What to solve.
-    pilot : Pilot
+    pilot : Pilot, optional
         A first solve on few samples, whose predictions choose the first part.
+    start : State, optional
+        An iterate on all samples to go on from instead.
     """
 
     def __init__(
-        self, solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer, pilot: Pilot
+        self,
+        solver: MKLSolver,
+        problem: Problem,
+        gram: Gram,
+        regularizer: Regularizer,
+        pilot: Pilot | None,
+        start: State | None = None,
     ) -> None:
         self.solver, self.problem, self.gram = solver, problem, gram
         self.regularizer, self.pilot = regularizer, pilot
-        self.norms = pilot.state.certificate.norms
-        self.alpha = np.zeros(problem.shape)
-        self.alpha[pilot.rows] = pilot.state.alpha
-        f = gram.dot(pilot.state.weights, self.alpha) + pilot.state.certificate.intercept
+        self.alpha: FloatArray
+        if start is None:
+            assert pilot is not None
+            self.alpha = np.zeros(problem.shape)
+            self.alpha[pilot.rows] = pilot.state.alpha
+            fitted, start = gram.dot(pilot.state.weights, self.alpha), pilot.state
+        else:
+            self.alpha, fitted = start.alpha, start.fitted
+        self.norms = start.certificate.norms
+        f = fitted + start.certificate.intercept
         self.rows = np.union1d(np.flatnonzero(self.alpha.any(axis=1)), self._violated(f))
 
     def run(self, run: Run, max_iter: int, callback: Callback | None) -> None:
         """Rounds until the gap on all samples is within the tolerance of `run`, recorded into it."""
-        wanted, told = max(FIRST_GAP, 0.5 * run.tol), Told(callback)
+        first = FIRST_GAP if run.best is None else min(FIRST_GAP, NEXT_SHARE * run.best.residual)
+        wanted, told = max(first, 0.5 * run.tol), Told(callback)
         while True:
-            part, count = self._round(wanted, max_iter - run.n_machines, told)
+            part, count = self._round(run, wanted, max_iter - run.n_machines, told)
             state = self._on_all(part)
             run.record(state, None)
             run.n_machines += count - 1
@@ -81,10 +96,10 @@ class Growing:
                 NEXT_SHARE * min(state.residual, wanted if len(joining) == 0 else 1.0), 0.5 * run.tol
             )
 
-    def _round(self, tol: float, max_iter: int, callback: Callback) -> tuple[State, int]:
+    def _round(self, run: Run, tol: float, max_iter: int, callback: Callback) -> tuple[State, int]:
         """The best state on the samples of the part, and how many machines it took."""
         gram, solver = self.gram.subset(self.rows), clone(self.solver)
-        inner = Run(gram, tol)
+        inner = Run(gram, tol, run.place(rows=self.rows))
         problem, alpha = self.problem.part(self.rows), self.alpha[self.rows]
         solver.run(inner, problem, self.regularizer, max_iter, callback, self.pilot, self.norms, alpha)
         self.gram.n_passes += gram.n_passes * (len(self.rows) / self.gram.n_samples) ** 2

@@ -10,6 +10,7 @@ from ..gram import Gram
 from ..regularizers import Regularizer
 from .base import Callback, MKLSolver, Run, State
 from .certificate import certificate
+from .checkpoint import Keeper
 from .growing import Told
 from .problem import Problem
 
@@ -33,27 +34,29 @@ def can_select(gram: Gram, regularizer: Regularizer) -> bool:
 
 
 def few_kernels(
-    solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer
+    solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer, keeper: Keeper
 ) -> tuple[FloatArray, FloatArray]:
     """alpha of the problem with a few kernels spread over the dictionary, and s_m of all kernels at it.
 
     Evenly chosen kernels look much like all of them, so alpha is a good start.
     """
     chosen = np.unique(np.linspace(0, gram.n_kernels - 1, FEW).astype(int))
-    part, run = gram.subset(kernels=chosen), Run(gram.subset(kernels=chosen), BLIND_GAP)
-    clone(solver).run(run, problem, regularizer.select(chosen, gram.n_kernels), 30)
+    part, rule = gram.subset(kernels=chosen), regularizer.select(chosen, gram.n_kernels)
+    run, solver = Run(part, BLIND_GAP, keeper.place("few kernels")), clone(solver)
+    if not (solver.resume(run, problem, rule, keeper.found("few kernels")) and run.converged):
+        solver.run(run, problem, rule, 30)
     gram.n_passes += part.n_passes * len(chosen) / gram.n_kernels
     return run.best.alpha, gram.quad(run.best.alpha)
 
 
 def start_of(
-    solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer
+    solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer, keeper: Keeper
 ) -> tuple[FloatArray, FloatArray]:
     """Norms of all kernels and alpha to start from, after a solve with a few kernels.
 
     The weights at fixed alpha are where weights -> norms d_m sqrt(s_m) -> weights comes to rest.
     """
-    alpha, squares = few_kernels(solver, problem, gram, regularizer)
+    alpha, squares = few_kernels(solver, problem, gram, regularizer, keeper)
     roots = np.sqrt(np.maximum(squares, 0.0))
     norms = roots.copy()
     for _ in range(RESTING):
@@ -73,19 +76,35 @@ class SelectingKernels:
     solver : MKLSolver
     problem, gram, regularizer
         What to solve.
+    start : State or None
+        An iterate to go on from; by default, what a few kernels chosen blindly tell.
+    keeper : Keeper
     """
 
-    def __init__(self, solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer) -> None:
+    def __init__(
+        self,
+        solver: MKLSolver,
+        problem: Problem,
+        gram: Gram,
+        regularizer: Regularizer,
+        start: State | None,
+        keeper: Keeper,
+    ) -> None:
         self.solver, self.problem, self.gram, self.regularizer = solver, problem, gram, regularizer
-        self.alpha, self.squares = few_kernels(solver, problem, gram, regularizer)
-        self.weights = np.zeros(gram.n_kernels)
+        self.weights: FloatArray
+        if start is None:
+            self.alpha, self.squares = few_kernels(solver, problem, gram, regularizer, keeper)
+            self.weights = np.zeros(gram.n_kernels)
+        else:
+            self.alpha, self.squares, self.weights = start.alpha, start.squares, start.weights
 
     def run(self, run: Run, max_iter: int, callback: Callback | None) -> None:
         """Rounds until the gap on all kernels is within the tolerance of `run`, recorded into it."""
-        wanted, told = BLIND_GAP, Told(callback)
+        wanted = BLIND_GAP if run.best is None else NEXT_SHARE * min(BLIND_GAP, run.best.residual)
+        told = Told(callback)
         while True:
             kernels = self._kernels()
-            inner = self._round(kernels, max(wanted, 0.3 * run.tol), max_iter - run.n_machines, told)
+            inner = self._round(run, kernels, max(wanted, 0.3 * run.tol), max_iter - run.n_machines, told)
             state = self._on_all(kernels, inner.best)
             run.record(state, inner.matrix)
             run.n_machines += inner.n_machines - 1
@@ -102,9 +121,10 @@ class SelectingKernels:
         best = np.argpartition(-promise, count - 1)[:count]
         return np.union1d(live, best)
 
-    def _round(self, kernels: IntArray, tol: float, max_iter: int, callback: Callback) -> Run:
+    def _round(self, run: Run, kernels: IntArray, tol: float, max_iter: int, callback: Callback) -> Run:
         gram = self.gram.subset(kernels=kernels)
-        inner, chosen = Run(gram, tol), self.regularizer.select(kernels, self.gram.n_kernels)
+        inner = Run(gram, tol, run.place(kernels=kernels))
+        chosen = self.regularizer.select(kernels, self.gram.n_kernels)
         norms = self.weights[kernels] * np.sqrt(np.maximum(self.squares[kernels], 0.0))
         start = norms if norms.any() else None
         clone(self.solver).run(inner, self.problem, chosen, max_iter, callback, None, start, self.alpha)

@@ -53,12 +53,20 @@ class JointAscent(FixedPoint):
         self._floor = LARGEST_FLOOR
         return super().init(problem, gram, regularizer, norms)
 
+    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
+        self.init(problem, gram, regularizer, state.certificate.dual_norms)
+        self._lower_floor(state)
+        return super().init(problem, gram, regularizer, state.certificate.dual_norms)
+
     def next_weights(self, state: State) -> FloatArray:
-        # what a floor on theta costs is in proportion to it: it follows the gap
+        self._lower_floor(state)
+        return super().next_weights(state)
+
+    def _lower_floor(self, state: State) -> None:
+        """What a floor on theta costs is in proportion to it: it follows the gap."""
         wanted = 0.3 * state.residual / len(state.weights)
         while self._floor > max(wanted, SMALLEST_FLOOR):
             self._floor *= 0.3
-        return super().next_weights(state)
 
     def limited(self, log_norms: FloatArray) -> FloatArray:
         return np.maximum(log_norms, log_norms.max() + np.log(self._floor))

@@ -53,6 +53,10 @@ class MajorizeMinimize(MKLSolver):
         self._setup(problem, gram, regularizer)
         return np.ones(gram.n_kernels)
 
+    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
+        self.init(problem, gram, regularizer, state.certificate.norms)
+        return self.next_weights(state)
+
     def next_weights(self, state: State) -> FloatArray:
         return self._updated(state.certificate, state.weights)
 

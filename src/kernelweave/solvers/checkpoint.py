@@ -1,0 +1,285 @@
+"""The state of a fit on disk: written as it goes, found again after a kill."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..gram import Gram
+from ._container import DamagedFileError, Entry, ForeignFileError, pack, previous, read, replace
+from ._fingerprint import probe, same_probe
+
+__all__ = ["Checkpoint", "Keeper", "Snapshot"]
+
+#: most of a fit's time that writing may take
+SHARE = 0.02
+
+#: entries that say what the problem is
+PROBLEM, KERNELS = "problem", "kernel values"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What it takes to go on with a run; certificates are computed anew.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (M,)
+    alpha : ndarray of shape (n, c)
+    n_machines : int
+        Machines trained so far.
+    history : dict of list
+    """
+
+    weights: FloatArray
+    alpha: FloatArray
+    n_machines: int
+    history: dict[str, list[float]]
+
+    def entry(self) -> Entry:
+        """As a file holds it."""
+        table = np.array(list(self.history.values()), dtype=np.float64)
+        values = {"n_machines": self.n_machines, "history": list(self.history)}
+        return Entry(values, {"weights": self.weights, "alpha": self.alpha, "history": table})
+
+    @classmethod
+    def of(cls, entry: Entry) -> Snapshot:
+        """From what a file held."""
+        arrays, names = entry.arrays, entry.values["history"]
+        history = {name: row.tolist() for name, row in zip(names, arrays["history"], strict=True)}
+        return cls(arrays["weights"], arrays["alpha"], int(entry.values["n_machines"]), history)
+
+
+class Checkpoint:
+    """The state of all models of a fit, in one file that is replaced as a whole.
+
+    Written after the first machine and then as often as keeps writing under 2 % of the time, to a
+    temporary file that takes the place of the last one at once; the last but one stays as
+    ``path + ".previous"``. No code is stored, and none is run by reading.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, in a folder that exists.
+    problem : dict of str
+        What is being solved, part by part; a file of another problem is refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "fit.checkpoint"
+    >>> first = Checkpoint(path, {"loss": "Hinge()"})
+    >>> first.keep("model", Entry({"step": 3}))
+    >>> Checkpoint(path, {"loss": "Hinge()"}).found("model").values
+    {'step': 3}
+    """
+
+    def __init__(self, path: Any, problem: dict[str, str]) -> None:
+        self.path = _checked(path)
+        self._lock = threading.Lock()
+        self._cost, self._written, self._due = 0.0, -np.inf, False
+        self._rotate = True  # a damaged file does not push out the good one before it
+        self._entries = self._read()
+        self.resumed = bool(self._entries)
+        self._check(problem)
+        self._entries[PROBLEM] = Entry({"parts": problem, "finished": False})
+
+    @property
+    def finished(self) -> bool:
+        """Whether the fit that wrote last had converged."""
+        return bool(self._entries[PROBLEM].values["finished"])
+
+    def check_kernels(self, gram: Gram) -> None:
+        """Refuse the file when its kernels took other values on the samples."""
+        values = probe(gram)
+        before = self._entries.get(KERNELS)
+        if before is not None and not same_probe(before.arrays["probe"], values):
+            raise self._other(["kernel values"])
+        self._entries[KERNELS] = Entry({}, {"probe": values})
+
+    def found(self, key: str) -> Entry | None:
+        """What was kept under a name, if anything."""
+        return self._entries.get(key)
+
+    def keep(self, key: str, entry: Entry, instead_of: str | None = None) -> None:
+        """Keep an entry, in place of all whose names begin with `instead_of`; written when it is time."""
+        with self._lock:
+            if instead_of is not None:
+                self._entries = {k: e for k, e in self._entries.items() if not k.startswith(instead_of)}
+            self._entries[key] = entry
+            self._due = True
+            if time.monotonic() - self._written >= self._cost / SHARE:
+                self._write()
+
+    def flush(self) -> None:
+        """Write what has not been written yet."""
+        with self._lock:
+            if self._due:
+                self._write()
+
+    def finish(self, converged: bool) -> None:
+        """Write the final state."""
+        with self._lock:
+            self._entries[PROBLEM].values["finished"] = converged
+            self._write()
+
+    # -- the file -----------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        """Put the present state on disk; a full disk does not end the fit."""
+        begin = time.monotonic()
+        try:
+            replace(self.path, pack(self._entries), keep=self._rotate)
+            self._rotate, self._due = True, False
+        except OSError as error:
+            warnings.warn(f"checkpoint {str(self.path)!r} could not be written ({error}).", stacklevel=6)
+        self._written = time.monotonic()
+        self._cost = self._written - begin
+
+    def _read(self) -> dict[str, Entry]:
+        """The newest file that is whole; nothing when there is none."""
+        if not self.path.exists():
+            return {}
+        try:
+            return read(self.path)
+        except (DamagedFileError, ForeignFileError) as error:
+            return self._before(error)
+
+    def _before(self, error: ValueError) -> dict[str, Entry]:
+        """The file before the newest, which cannot be read."""
+        self._rotate = False
+        try:
+            entries = read(previous(self.path))
+        except (OSError, DamagedFileError, ForeignFileError):
+            if isinstance(error, ForeignFileError):
+                raise ValueError(f"checkpoint={str(self.path)!r} {error}: pass another path.") from error
+            warnings.warn(
+                f"checkpoint {str(self.path)!r} is damaged ({error}), and there is none before it: the fit "
+                "starts anew.",
+                stacklevel=6,
+            )
+            return {}
+        warnings.warn(
+            f"checkpoint {str(self.path)!r} is damaged ({error}): the fit goes on from the one before it.",
+            stacklevel=6,
+        )
+        return entries
+
+    def _check(self, problem: dict[str, str]) -> None:
+        if not self.resumed:
+            return
+        before = self._entries[PROBLEM].values["parts"] if PROBLEM in self._entries else {}
+        differ = [name for name in {**problem, **before} if problem.get(name) != before.get(name)]
+        if differ:
+            raise self._other(differ)
+
+    def _other(self, differ: list[str]) -> ValueError:
+        return ValueError(
+            f"checkpoint={str(self.path)!r} is of another problem ({', '.join(differ)} differ): delete it to "
+            "start anew, or pass another path; every fit needs its own."
+        )
+
+
+class Keeper:
+    """Where the solver of one model keeps its iterates, and finds those of an earlier run.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint, optional
+        None keeps nothing.
+    name : str, default=""
+        Of the model.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None = None, name: str = "") -> None:
+        self.checkpoint, self.name = checkpoint, name
+
+    def found(self, phase: str = "main") -> Snapshot | None:
+        """The iterate that an earlier run left in a phase."""
+        entry = None if self.checkpoint is None else self.checkpoint.found(self._key(phase))
+        return None if entry is None else Snapshot.of(entry)
+
+    def place(self, phase: str = "main") -> Place | None:
+        """What a run calls after every machine."""
+        return None if self.checkpoint is None else Place(self, phase)
+
+    def flush(self) -> None:
+        """Write what has not been written yet."""
+        if self.checkpoint is not None:
+            self.checkpoint.flush()
+
+    def keep(self, phase: str, snapshot: Snapshot) -> None:
+        """Keep an iterate; with one of the whole problem, "main", first looks at parts of it have served."""
+        assert self.checkpoint is not None
+        self.checkpoint.keep(self._key(phase), snapshot.entry(), self._key("") if phase == "main" else None)
+
+    def _key(self, phase: str) -> str:
+        return f"{self.name}/{phase}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Keeps the iterates of a run, or of a round on a part of its samples or kernels."""
+
+    keeper: Keeper
+    phase: str
+    whole: Any = None  # the run that rounds belong to
+    rows: IntArray | None = None
+    kernels: IntArray | None = None
+
+    def inside(self, whole: Any, rows: IntArray | None = None, kernels: IntArray | None = None) -> Place:
+        """The place of a round on some samples or kernels of the run `whole`."""
+        return Place(self.keeper, self.phase, whole, rows, kernels)
+
+    def __call__(self, run: Any) -> None:
+        whole = run if self.whole is None else self.whole
+        # a stationarity residual may rise while the objective falls: the last iterate is the best then
+        state = run.best if np.isfinite(run.best.certificate.gap) else run.last
+        weights = _spread(state.weights, self.kernels, whole.gram.n_kernels)
+        alpha = _spread(state.alpha, self.rows, whole.gram.n_samples)
+        machines = run.n_machines + (0 if whole is run else whole.n_machines)
+        history = {name: list(values) for name, values in whole.history.items()}
+        self.keeper.keep(self.phase, Snapshot(weights, alpha, machines, history))
+
+
+def _spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
+    """`part` at its places along the first axis, zero elsewhere."""
+    if where is None:
+        return part
+    all_of_it = np.zeros((size, *part.shape[1:]))
+    all_of_it[where] = part
+    return all_of_it
+
+
+def _checked(path: Any) -> Path:
+    """The path of a file that can be written."""
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"checkpoint={path!r} must be a path, or None.")
+    place = Path(os.fsdecode(path))
+    try:
+        _try_to_write(place)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ValueError(
+            f"checkpoint={str(place)!r} cannot be written ({reason}): pass the path of a file in a folder "
+            "that exists and that you may write to."
+        ) from error
+    return place
+
+
+def _try_to_write(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(None, "it is a folder")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(None, "it is read-only")
+    trial = path.with_name(path.name + ".partial")
+    trial.write_bytes(b"")
+    trial.unlink()
