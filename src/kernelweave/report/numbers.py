@@ -1,0 +1,105 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with so many significant digits and a true minus sign.
+
+    Examples
+    --------
+    >>> number(0.123456), number(-1234.6), number(0.00042), number(float("nan"))
+    ('0.123', '−1235', '4.2×10⁻⁴', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–" if value is None or math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size < 1e-3 or size >= 1e6:
+        return _scientific(value, digits)
+    decimals = max(0, digits - 1 - math.floor(math.log10(size)))
+    text = f"{value:.{decimals}f}"
+    return _trimmed(text).replace("-", "−")
+
+
+def _scientific(value: float, digits: int) -> str:
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    power = f"10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    mantissa = _trimmed(mantissa).replace("-", "−")
+    return power if mantissa == "1" else f"{mantissa}×{power}"
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def fixed(value: float | None, decimals: int = 3) -> str:
+    """A number with so many decimals, for columns that line up."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if 0 < abs(value) < 0.5 * 10.0**-decimals:
+        return number(value, 2)
+    return f"{value:.{decimals}f}".replace("-", "−")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, plus or minus."""
+    return _with_plus(number(value, digits), value)
+
+
+def signed_fixed(value: float, decimals: int = 3) -> str:
+    """`fixed` with its sign."""
+    return _with_plus(fixed(value, decimals), value)
+
+
+def _with_plus(text: str, value: float) -> str:
+    return f"+{text}" if value > 0 else text
+
+
+def plus_minus(value: float, error: float | None, decimals: int = 3) -> str:
+    """A value and its standard error, where there is one."""
+    if error is None or not math.isfinite(error):
+        return fixed(value, decimals)
+    return f"{fixed(value, decimals)} ± {fixed(error, decimals)}"
+
+
+def percent(share: float | None) -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> percent(0.934), percent(1.0), percent(0.0004)
+    ('93 %', '100 %', 'under 1 %')
+    """
+    if share is None or not math.isfinite(share):
+        return "–"
+    if 0 < share < 0.005:
+        return "under 1 %"
+    return f"{100 * share:.0f} %"
+
+
+def count(amount: int, noun: str) -> str:
+    """A count and its noun, in the singular for one."""
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}".replace(",", "\u202f")
+
+
+def listed(names: list[str], most: int = 4) -> str:
+    """Names in a sentence, in quotation marks where one of them has a comma.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a, b", "c"]), listed(list("abcdefg"))
+    ('a, b and c', '“a, b” and “c”', 'a, b, c and 4 more')
+    """
+    if any("," in name for name in names):
+        names = [f"“{name}”" for name in names]
+    if len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+    if len(names) <= 1:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,212 @@
+"""The report: plain data gathered from a model, and the page made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path as FilePath
+from typing import Any, Self
+
+from .data import (
+    Confusion,
+    Convergence,
+    Fitted,
+    Kernels,
+    Novelty,
+    Path,
+    Redundancy,
+    Residuals,
+    Samples,
+    Scores,
+    Settings,
+)
+from .html import plain
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """Everything a report page says, as plain data.
+
+    It is made by `from_model`, and turned into a page by `html`, which does not look at the model again.
+
+    Attributes
+    ----------
+    title : str
+    fitted : Fitted
+        What was fitted, and on what.
+    scores : Scores or None
+        Score of the model and of the baselines; None without targets.
+    kernels : Kernels
+        Weights, norms, stability, contributions.
+    samples : Samples or None
+        f = b + sum_m f_m of chosen samples; None where the model is not a sum of kernels.
+    redundancy : Redundancy or None
+        Alignment of the kernels with one another.
+    path : Path or None
+    convergence : Convergence or None
+    errors : Confusion, Residuals, Novelty or None
+    settings : Settings
+        Parameters, versions and code.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, per_feature
+    >>> from kernelweave.report import Report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = kw.MKLClassifier(per_feature(RBF())).fit(X[::2], y[::2])
+    >>> report = Report.from_model(clf, X[::2], y[::2], X_test=X[1::2], y_test=y[1::2], stability=False)
+    >>> report.scores.model.value > 0.9
+    True
+    >>> report.html().startswith("<!doctype html>")
+    True
+    """
+
+    title: str
+    fitted: Fitted
+    scores: Scores | None
+    kernels: Kernels
+    samples: Samples | None
+    redundancy: Redundancy | None
+    path: Path | None
+    convergence: Convergence | None
+    errors: Confusion | Residuals | Novelty | None
+    settings: Settings
+
+    @classmethod
+    def from_model(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        X_test: Any = None,
+        y_test: Any = None,
+        title: str | None = None,
+        source: dict[str, Any] | None = None,
+        baselines: Iterable[Any] | None = None,
+        stability: Any = True,
+        random_state: int = 0,
+        progress: Callable[[str], Any] | None = None,
+    ) -> Self:
+        """Gather the report of a fitted model; the parameters are those of `write_report`."""
+        from . import gather
+
+        given = gather.Given(model, X, y, X_test, y_test, random_state)
+        say = progress or (lambda message: None)
+        scored = gather.scores(given, baselines, say)
+        steady = gather.stability(given, stability, say)
+        say("taking the prediction apart")
+        kernels = gather.kernels(given, steady)
+        return cls(
+            title=title or f"{type(given.inner).__name__}, {len(kernels.names)} kernels",
+            fitted=gather.fitted(given, source),
+            scores=scored,
+            kernels=kernels,
+            samples=gather.samples(given),
+            redundancy=gather.redundancy(given, kernels),
+            path=gather.path(given),
+            convergence=gather.convergence(given),
+            errors=gather.errors(given),
+            settings=gather.settings(given),
+        )
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {self.fitted.estimator}, {len(self.kernels.names)} kernels)"
+
+    def html(self) -> str:
+        """The page: one HTML document with everything inside, which loads nothing."""
+        from .render import render
+
+        return render(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as numbers, text, lists and dicts, ready for JSON."""
+        return plain(_as_dict(self))
+
+
+def _as_dict(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: _as_dict(getattr(value, item.name)) for item in fields(value)}
+    return [_as_dict(item) for item in value] if isinstance(value, tuple) else value
+
+
+def write_report(
+    path: str | FilePath,
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    X_test: Any = None,
+    y_test: Any = None,
+    title: str | None = None,
+    source: dict[str, Any] | None = None,
+    baselines: Iterable[Any] | None = None,
+    stability: Any = True,
+    random_state: int = 0,
+    progress: Callable[[str], Any] | None = None,
+) -> FilePath:
+    """Write the report of a fitted model as one HTML file that needs no network.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where to write.
+    model : fitted estimator, Pipeline ending in one, or search
+        Any estimator of kernelweave.
+    X, y
+        The samples it was trained on; y may be None for `MKLOneClass`.
+    X_test, y_test : optional
+        Held-out samples. Without them the scores are those of a cross-validation of the training samples,
+        and whatever else needs samples takes the training ones, and says so.
+    title : str, optional
+    source : dict, optional
+        What the page is to say about the data: file name, rows, columns, options, command line.
+    baselines : list of dict or of objects, optional
+        Scores to compare with, each with `name`, `score` and maybe `error`. By default the uniform sum of
+        the same kernels, the best single one of them (both with their cost chosen by cross-validation on
+        the training samples), and the majority class or the mean.
+    stability : bool or StabilityResult, default=True
+        Whether to compute weight intervals over sub-samples, or a result that has been computed already.
+    random_state : int, default=0
+        Seed of the sub-samples and folds.
+    progress : callable, optional
+        Called with a few words before each step.
+
+    Returns
+    -------
+    path : Path
+        Of the file written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_diabetes
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import Linear, per_feature
+    >>> from kernelweave.report import write_report
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = kw.MKLRegressor(per_feature(Linear())).fit(X[::2], y[::2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_report(Path(folder) / "report.html", reg, X[::2], y[::2], stability=False)
+    ...     "Kernel weights" in page.read_text(encoding="utf-8")
+    True
+    """
+    report = Report.from_model(
+        model,
+        X,
+        y,
+        X_test=X_test,
+        y_test=y_test,
+        title=title,
+        source=source,
+        baselines=baselines,
+        stability=stability,
+        random_state=random_state,
+        progress=progress,
+    )
+    target = FilePath(path)
+    target.write_text(report.html(), encoding="utf-8")
+    return target

@@ -1,0 +1,198 @@
+"""What the numbers say, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .data import Convergence, Kernels, Redundancy, Score, Scores, Stability
+from .numbers import count, fixed, listed, number, percent
+
+#: standard errors beyond which a difference is not put down to chance
+SIGNIFICANT = 2.0
+
+#: alignment from which two kernels say nearly the same
+ALIKE = 0.9
+
+#: share of sub-samples from which a kernel counts as always selected
+ALWAYS = 0.9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judgement: `tone` is "good", "even" or "poor", `headline` a few words, `text` a sentence or two."""
+
+    tone: str
+    headline: str
+    text: str
+
+
+def verdict(scores: Scores | None) -> Verdict | None:
+    """Whether learning the weights helped, judged against the best baseline.
+
+    Examples
+    --------
+    >>> plain = Score("uniform sum", 0.90, 0.02, difference=0.01, difference_error=0.02)
+    >>> verdict(
+    ...     Scores("accuracy", "on the held-out samples", 100, Score("this model", 0.91), (plain,))
+    ... ).headline
+    'MKL does not measurably help here'
+    """
+    if scores is None or not scores.baselines:
+        return None
+    useless = _no_better_than_trivial(scores)
+    if useless is not None:
+        return useless
+    best = max(scores.baselines, key=lambda score: score.value)
+    versus = _versus(scores, best)
+    if not _clear(best):
+        return _tie(scores, best, versus)
+    if scores.model.value > best.value:
+        return Verdict(
+            "good", "Learning the weights helps here", f"{versus} The difference is beyond chance."
+        )
+    advice = f"Use {_the(best)} instead, or tune C and the regulariser."
+    return Verdict("poor", "MKL does worse than a baseline here", f"{versus} {advice}")
+
+
+def _tie(scores: Scores, best: Score, versus: str) -> Verdict:
+    chance = f"That is within chance on {count(scores.n, 'sample')}: the simpler model does as well."
+    if best.difference_error is None:
+        chance = "No error of the difference is known, so neither is whether it is more than chance."
+    return Verdict("even", "MKL does not measurably help here", f"{versus} {chance}")
+
+
+def _no_better_than_trivial(scores: Scores) -> Verdict | None:
+    trivial = next((score for score in scores.baselines if score.name == scores.trivial), None)
+    if trivial is None or (_clear(trivial) and scores.model.value > trivial.value):
+        return None
+    return Verdict(
+        "poor",
+        "The model has learned next to nothing",
+        f"{_versus(scores, trivial)} A model that looks at no kernel does as well: do not read the weights.",
+    )
+
+
+def _versus(scores: Scores, other: Score) -> str:
+    gap = scores.model.value - other.value
+    error = "" if other.difference_error is None else f" ± {fixed(other.difference_error)}"
+    return (
+        f"{scores.metric.capitalize()} {fixed(scores.model.value)} for this model, {fixed(other.value)} for "
+        f"{_the(other)}: a difference of {fixed(gap)}{error}."
+    )
+
+
+def _the(score: Score) -> str:
+    return score.name if score.name.startswith("one ") else f"the {score.name}"
+
+
+def _clear(score: Score) -> bool:
+    if score.difference is None or score.difference_error is None:
+        return False
+    return bool(abs(score.difference) > SIGNIFICANT * score.difference_error)
+
+
+def certificate(fit: Convergence | None) -> Verdict | None:
+    """What is known of how far the fit is from the best possible."""
+    if fit is None:
+        return None
+    if fit.kind == "gap":
+        return _gap(fit)
+    if fit.kind == "greedy":
+        return Verdict(
+            "even",
+            "Greedy selection",
+            f"{count(fit.n_iter, 'kernel')} came in one at a time. Each lowered the objective by at least "
+            "its gain, but no bound says how far the set is from the best of its size.",
+        )
+    return _stationary(fit)
+
+
+def _gap(fit: Convergence) -> Verdict:
+    value, tol = number(fit.final, 2), number(fit.tol, 2)
+    if fit.converged:
+        return Verdict(
+            "good",
+            "Certified optimal",
+            f"The relative duality gap is {value}, within the {tol} asked for: no weights and coefficients "
+            f"whatever have an objective lower by more than {value} of its value.",
+        )
+    return Verdict(
+        "poor",
+        "Not converged",
+        f"The relative duality gap is {value}, above the {tol} asked for: the objective may be off by that "
+        "share. Raise max_iter, or scale the data, before reading the weights.",
+    )
+
+
+def _stationary(fit: Convergence) -> Verdict:
+    value, tol = number(fit.final, 2), number(fit.tol, 2)
+    if fit.converged:
+        return Verdict(
+            "even",
+            "Stationary point",
+            f"The stationarity residual is {value}, within the {tol} asked for. The problem is not convex: "
+            "here no small change improves the objective, but nothing certifies that none is better.",
+        )
+    return Verdict(
+        "poor",
+        "Not converged",
+        f"The stationarity residual is {value}, above the {tol} asked for: raise max_iter before reading "
+        "the weights.",
+    )
+
+
+def stable(kernels: Kernels) -> str:
+    """Which kernels can be relied on to be selected."""
+    found = kernels.stability
+    if found is None:
+        return "Stability was not computed: how much the weights change with the sample is not known."
+    always = np.flatnonzero(found.frequency >= ALWAYS)
+    changing = np.flatnonzero((found.frequency < ALWAYS) & (found.frequency > 1 - ALWAYS))
+    names = [kernels.names[m] for m in always[np.argsort(-kernels.shares[always], kind="stable")]]
+    second = f" {count(len(changing), 'kernel')} came and went with the sample." if len(changing) else ""
+    return _always(names, found) + second
+
+
+def share_rule(found: Stability) -> str:
+    """From which share of the weights on a kernel counts as selected, in words."""
+    if found.threshold <= 0:
+        return "a weight"
+    if np.isclose(found.threshold * len(found.frequency), 1.0):
+        return f"at least an equal share of the weights (1 in {len(found.frequency)})"
+    return f"at least {number(found.threshold, 2)} of the weights"
+
+
+def _always(names: list[str], found: Stability) -> str:
+    where = f"at least {percent(ALWAYS)} of {found.n_rounds} sub-samples"
+    if not names:
+        return f"No kernel had {share_rule(found)} in {where}: do not rely on any single one of them."
+    return f"{listed(names)} had {share_rule(found)} in {where}."
+
+
+def alike(found: Redundancy) -> str:
+    """Which kernels say the same, and what that means for their weights."""
+    M = len(found.names)
+    close = [(found.matrix[i, j], i, j) for i in range(M) for j in range(i) if found.matrix[i, j] >= ALIKE]
+    size = f"The {count(M, 'kernel')} count as about {number(found.effective_number, 2)} different ones."
+    if not close:
+        return f"{size} No two of them are nearly the same (alignment of {ALIKE} or more)."
+    value, i, j = max(close)
+    pairs = "1 pair is" if len(close) == 1 else f"{len(close)} pairs are"
+    return (
+        f"{size} {pairs} nearly the same (alignment of {ALIKE} or more), most of all "
+        f"{listed([found.names[j], found.names[i]])} ({fixed(value, 2)}): weight can move from one to the "
+        "other without changing the predictions, so read such weights together."
+    )
+
+
+def leading(kernels: Kernels) -> str:
+    """The kernels that move the prediction most."""
+    if kernels.spread is None or not kernels.spread.any():
+        return ""
+    order = np.argsort(-kernels.spread, kind="stable")
+    share = kernels.spread / kernels.spread.sum()
+    top = order[:3][share[order[:3]] > 0]
+    names, parts = [kernels.names[m] for m in top], [percent(float(share[m])) for m in top]
+    return f"The components that vary most are those of {listed(names)}: {listed(parts)} of all."
