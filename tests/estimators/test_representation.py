@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import kernelweave as kw
+from kernelweave.estimators._base import weights_table
 from kernelweave.kernels import RBF, Linear, Precomputed, Spectrum
 from kernelweave.losses import EpsInsensitive
 from kernelweave.solvers.multiple import Alternating
@@ -173,6 +174,16 @@ def test_html_escapes_the_names(binary):
     table = page[page.index("kernelweave-weights") :]
     assert "&lt;script&gt;" in table
     assert "<script>" not in table
+
+
+def test_html_of_very_many_kernels_shows_the_heaviest():
+    weights = np.random.default_rng(0).random((1, 100_000))
+    names = [f"k{m}" for m in range(100_000)]
+    table = weights_table(names, weights)
+    shown = re.findall("<th scope='row'[^>]*>(k[0-9]+)</th>", table)
+    assert shown == [names[m] for m in np.argsort(-weights[0])[:50]]
+    assert "and 99,950 kernels of smaller weight" in table
+    assert "of smaller weight" not in weights_table(names[:50], weights[:, :50])
 
 
 def test_weights_frame(binary, four):

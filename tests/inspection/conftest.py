@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -68,6 +69,12 @@ def fitted(name: str) -> tuple[Any, Any, Any]:
     if name == "together":
         data = data + 0.1 * np.random.default_rng(1).normal(size=data.shape)
     return estimator.fit(data, y), data, y
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="session")

@@ -217,6 +217,12 @@ def test_a_kernel_without_variance_is_never_used() -> None:
         assert result.weights.shape == (2, 5)
 
 
+def test_fits_on_sub_samples_are_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    for model in (kw.MKLRegressor(KERNELS, verbose=2), kw.GroupOMPRegressor(KERNELS, verbose=2)):
+        stability_selection(model, X, Y, n_subsamples=2)
+    assert capsys.readouterr().out == ""
+
+
 def test_progress_counts_up() -> None:
     seen: list[tuple[int, int]] = []
     stability_selection(

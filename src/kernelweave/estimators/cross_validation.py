@@ -153,6 +153,11 @@ class BaseMKLCV(BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
+    def weights_frame(self) -> Any:
+        """Kernel names, weights and component norms of the best estimator as a DataFrame (needs pandas)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.weights_frame()
+
     @property
     def weights_(self) -> FloatArray:
         """Kernel weights of the best estimator."""

@@ -271,6 +271,11 @@ class BaseGroupOMPCV(BaseEstimator):
         """Kernels of the best estimator, in the order in which they came in."""
         return self.best_estimator_.selected_
 
+    def weights_frame(self) -> Any:
+        """Kernel names, weights and component norms of the best estimator as a DataFrame (needs pandas)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.weights_frame()
+
     @property
     def weights_(self) -> FloatArray:
         """1 for the kernels of the best estimator, 0 for the others."""

@@ -88,7 +88,9 @@ def _by_group(
     size = int(fraction * n_groups)
     for _ in range(ATTEMPTS if size else 0):
         order = random.permutation(n_groups)
-        halves = [np.flatnonzero(np.isin(codes, part)) for part in (order[:size], order[-size:])]
+        halves: list[IntArray] = [
+            np.flatnonzero(np.isin(codes, part)) for part in (order[:size], order[-size:])
+        ]
         if all(len(np.unique(labels[rows])) == n_classes for rows in halves):
             return halves
     raise ValueError(

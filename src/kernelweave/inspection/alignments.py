@@ -24,7 +24,7 @@ MOST_KERNELS = 2000
 
 
 def kernel_alignments(
-    model_or_kernels: Any, X: Any, max_samples: int = 1000, kernels: Sequence[int] | None = None
+    model_or_kernels: Any, X: Any, max_samples: int = 1000, kernels: Sequence[int] | IntArray | None = None
 ) -> FloatArray:
     """Centred alignments between kernels: 1 for kernels that say the same, 0 for unrelated ones.
 

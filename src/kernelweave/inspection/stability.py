@@ -20,6 +20,9 @@ from ._subsamples import draw_subsamples
 
 METHODS = ("pairs", "subsamples")
 
+#: parameters of the estimator that are not for fits on sub-samples
+QUIET = {"verbose": 0, "checkpoint": None}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StabilityResult:
@@ -227,7 +230,9 @@ def _bare(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
         return _bare(chosen.best_estimator_, X, y)
     if not hasattr(estimator, "fit"):
         raise ValueError(f"estimator={estimator!r} must be an estimator that learns kernel weights.")
-    return clone(estimator), X
+    # fits on sub-samples must not write over one another
+    quiet = {name: value for name, value in QUIET.items() if name in estimator.get_params(deep=False)}
+    return clone(estimator).set_params(**quiet), X
 
 
 def _positive(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
@@ -245,7 +250,7 @@ def _positive(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -
 
 
 def _check(n_subsamples: Any, fraction: Any, method: Any, level: Any, threshold: Any) -> None:
-    if not (isinstance(n_subsamples, Integral) and n_subsamples >= 2):
+    if not (isinstance(n_subsamples, Integral) and int(n_subsamples) >= 2):
         raise ValueError(f"n_subsamples={n_subsamples!r} must be an integer of at least 2.")
     if method not in METHODS:
         raise ValueError(f"method={method!r}: expected 'pairs' or 'subsamples'.")
