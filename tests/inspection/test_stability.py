@@ -71,7 +71,12 @@ SEPARATING = {
 }
 
 
-@pytest.mark.parametrize("name", SEPARATING)
+SLOW = {"p = 1, classes", "p = 4/3, classes", "greedy, classes"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SEPARATING]
+)
 def test_informative_kernels_are_told_from_noise(name: str) -> None:
     """Area under the ROC curve over 0.95, kernels correlated with one another and with noise."""
     estimator, n = SEPARATING[name]
