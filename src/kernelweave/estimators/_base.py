@@ -41,6 +41,9 @@ NUMBERS = {"numeric", "any", "index"}
 #: support vectors for whose weighted sum room is kept, where a solver asks for no more
 EXPECTED_SUPPORT = 8000
 
+#: kernels in the table of a notebook
+MOST_ROWS = 50
+
 #: scikit-learn's word for data without targets
 NO_TARGET = "no_validation"
 
@@ -382,8 +385,8 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def weights_table(names: list[str], weights: FloatArray) -> str:
-    """An HTML table of kernels and weights, the heaviest first."""
-    order = np.argsort(-weights.max(axis=0), kind="stable")
+    """An HTML table of kernels and weights, the heaviest first and at most `MOST_ROWS` of them."""
+    order = np.argsort(-weights.max(axis=0), kind="stable")[:MOST_ROWS]
     rows = "".join(
         f"<tr><th scope='row' style='text-align:left'>{html.escape(names[m])}</th>"
         + "".join(f"<td>{value:.4g}</td>" for value in weights[:, m])
@@ -393,6 +396,9 @@ def weights_table(names: list[str], weights: FloatArray) -> str:
     heads = "".join(
         f"<th scope='col'>weight{f' {k}' if len(weights) > 1 else ''}</th>" for k in range(len(weights))
     )
+    left_out = len(names) - len(order)
+    if left_out:
+        rows += f"<tr><td colspan='{1 + len(weights)}'>and {left_out:,} kernels of smaller weight</td></tr>"
     return (
         "<table class='kernelweave-weights'><caption>Kernel weights</caption>"
         f"<thead><tr><th scope='col'>kernel</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"

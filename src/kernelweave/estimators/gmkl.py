@@ -268,6 +268,15 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_intercepts")
 
+    def weights_frame(self) -> Any:
+        """Names and values of the parameters d as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        models = np.repeat(np.arange(len(self._weights)), self._weights.shape[1])
+        names = self.kernel_names_ * len(self._weights)
+        return pd.DataFrame({"model": models, "kernel": names, "weight": self._weights.ravel()})
+
     def _html_repr(self) -> str:
         page = super()._html_repr()
         return (
