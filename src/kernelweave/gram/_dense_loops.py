@@ -8,6 +8,8 @@ import numpy as np
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
+MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
+
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def add_lower(out, K, weight, start, stop):  # type: ignore[no-untyped-def]
@@ -30,14 +32,12 @@ def add_lower_eight(out, A, B, C, D, E, F, G, H, w, start, stop):  # type: ignor
 
 
 @numba.njit(cache=True, nogil=True)
-def mirror(out, tile):  # type: ignore[no-untyped-def]
-    """Copy the lower triangle onto the upper one, tile by tile."""
-    n = out.shape[0]
-    for i0 in range(0, n, tile):
-        for j0 in range(0, i0 + 1, tile):
-            for i in range(i0, min(i0 + tile, n)):
-                for j in range(j0, min(j0 + tile, i)):
-                    out[j, i] = out[i, j]
+def mirror(out, start, stop):  # type: ignore[no-untyped-def]
+    """Copy rows start..stop of the lower triangle onto the upper one, tile by tile."""
+    for j0 in range(0, stop, MIRROR_ROWS):
+        for i in range(start, stop):
+            for j in range(j0, min(j0 + MIRROR_ROWS, i)):
+                out[j, i] = out[i, j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -61,3 +62,20 @@ def over_rows(loop: Callable[..., None], rows: range, *args: Any) -> None:
     loop(*args, *cuts[:2])
     for helper in helpers:
         helper.join()
+
+
+def mirror_lower(A: Any) -> None:
+    """Copy the lower triangle of a square array onto the upper one.
+
+    Examples
+    --------
+    >>> A = np.array([[1.0, 0.0], [2.0, 3.0]])
+    >>> mirror_lower(A)
+    >>> A
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    from ._dense_loops import MIRROR_ROWS, mirror
+
+    starts = range(0, len(A), MIRROR_ROWS)
+    deque(map_tiles(lambda start: mirror(A, start, min(start + MIRROR_ROWS, len(A))), starts), maxlen=0)

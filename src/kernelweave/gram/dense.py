@@ -9,10 +9,10 @@ from typing import Self
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ._workers import map_tiles
+from ._workers import map_tiles, mirror_lower
 from .base import Gram
 
-ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
+ROW_BLOCK_BYTES = 1 << 20  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
 
 
@@ -48,7 +48,7 @@ class DenseGram(Gram):
         self.n_passes = 0.0
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._dense_loops import add_lower, add_lower_eight, mirror
+        from ._dense_loops import add_lower, add_lower_eight
 
         n, out = self.n_samples, np.zeros((self.n_samples, self.n_samples))
         factors, matrices = self._live(weights)
@@ -63,7 +63,7 @@ class DenseGram(Gram):
                 add_lower(out, matrices[m], factors[m], start, stop)
 
         deque(map_tiles(add, range(0, n, step)), maxlen=0)
-        mirror(out, 64)
+        mirror_lower(out)
         self._count(0.5 * len(matrices))
         return out
 
@@ -115,7 +115,7 @@ class DenseGram(Gram):
         from ._dense_loops import take_square
 
         self._count(len(matrices) * (len(samples) / self.n_samples) ** 2)
-        return [take_square(K, samples) for K in matrices]
+        return list(map_tiles(lambda K: take_square(K, samples), matrices))
 
     def _live(self, weights: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
         """Factors and matrices of the kernels whose factor is not zero."""

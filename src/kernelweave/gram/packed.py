@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ._workers import map_tiles, over_rows
+from ._workers import map_tiles, mirror_lower, over_rows
 from .base import Gram
 from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
 from .dense import SMALL_SUPPORT
@@ -57,14 +57,13 @@ class PackedGram(Gram):
         self.n_samples, self.n_kernels, self.n_passes = n_samples, len(kernels), 0.0
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._dense_loops import mirror
         from ._packed_loops import combine_rows
 
         kernels, factors = self._live(weights)
         out = np.empty((self.n_samples, self.n_samples))
         for some in tiles(self.n_samples, TILE_ROWS):  # rows of one piece are of like length
             over_rows(combine_rows, range(some.start, some.stop), out, self.triangles, kernels, factors)
-        mirror(out, 64)
+        mirror_lower(out)
         self._count(0.5 * len(kernels))
         return out
 

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ._workers import map_tiles
+from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocks import Bases, Blocks, lower_tiles, rectangle
 from .memory import show_bytes
@@ -52,8 +52,6 @@ class StreamedGram(Gram):
         self._recent: tuple[tuple[bytes, bytes], dict[tuple[int, int], Bases]] | None = None
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._dense_loops import mirror
-
         n, factors = self.n_samples, weights * self.scales
         self._check_room()
         out = np.empty((n, n))
@@ -63,7 +61,7 @@ class StreamedGram(Gram):
 
         for _ in map_tiles(fill, self._lower(self.blocks)):
             pass
-        mirror(out, 64)
+        mirror_lower(out)
         self._count(0.5, factors)
         return out
 

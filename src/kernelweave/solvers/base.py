@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -17,7 +17,7 @@ from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Keeper, Place, Snapshot
 from .problem import Problem
-from .single import SingleSolver, choose_single
+from .single import SingleSolver, choose_single, machine_for
 
 #: first accuracy of the inner machines; later ones follow the outer gap
 FIRST_MACHINE_TOL = 0.02
@@ -32,7 +32,7 @@ MOST_KEPT = 5000
 GROWING_SHARE = 8
 
 #: a first look at a problem takes no fewer samples than the one, and no more than the other
-PILOT_SAMPLES, PILOT_MOST = 200, 4000
+PILOT_SAMPLES, PILOT_MOST = 125, 4000
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,8 @@ class Pilot:
         The best iterate.
     matrix : ndarray
         sum_m d_m K_m at its weights.
+    norms : ndarray of shape (M,)
+        Component norms to expect on all samples.
     """
 
     rows: IntArray
@@ -112,6 +114,7 @@ class Pilot:
     gram: Gram
     state: State
     matrix: FloatArray = field(repr=False)
+    norms: FloatArray = field(repr=False)
 
 
 #: called after every machine; a true answer stops the run
@@ -182,7 +185,7 @@ class MKLSolver(BaseEstimator):
         return state
 
     def _trained(self, weights: FloatArray, machine_tol: float, start: FloatArray | None) -> State:
-        machine = self._machine.solve(self._K, self._problem, machine_tol, start)
+        machine = machine_for(self._K, self._machine).solve(self._K, self._problem, machine_tol, start)
         squares = self._squares(machine.alpha, weights)
         proof = certificate(
             self._problem, self._gram, self._regularizer, machine.alpha, weights, machine.fitted, squares
@@ -308,7 +311,7 @@ class MKLSolver(BaseEstimator):
             self._iterate(run, weights, max_iter, callback, alpha)
             return
         if norms is None:
-            norms = np.ones(run.gram.n_kernels) if pilot is None else pilot.state.certificate.norms
+            norms = np.ones(run.gram.n_kernels) if pilot is None else pilot.norms
         weights = self.init(problem, run.gram, regularizer, norms)
         if pilot is not None:
             self.learn_from(pilot, run.tol)
@@ -356,12 +359,33 @@ class MKLSolver(BaseEstimator):
             return None
         rows = problem.spread(count)
         part, few = gram.subset(rows), problem.subset(rows)
-        solver, run = clone(self), Run(part, self.pilot_tol, keeper.place("pilot"))
-        if not (solver.resume(run, few, regularizer, keeper.found("pilot")) and run.converged):
-            solver.run(run, few, regularizer, 30)
+        fewer = self._solved_on(few.spread(count // 2), few, part, regularizer, keeper)
+        pilot = self._solved_on(np.arange(count), few, part, regularizer, keeper, fewer)
         gram.n_passes += part.n_passes * (count / gram.n_samples) ** 2
+        return replace(pilot, rows=rows, norms=self.foreseen_norms(fewer, pilot, gram.n_samples))
+
+    def _solved_on(
+        self,
+        rows: IntArray,
+        problem: Problem,
+        gram: Gram,
+        regularizer: Regularizer,
+        keeper: Keeper,
+        start: Pilot | None = None,
+    ) -> Pilot:
+        """The problem solved on some of the samples."""
+        everything = len(rows) == gram.n_samples
+        part, few = (gram, problem) if everything else (gram.subset(rows), problem.subset(rows))
+        phase = f"pilot {len(rows)}"
+        solver, run = clone(self), Run(part, self.pilot_tol, keeper.place(phase))
+        if not (solver.resume(run, few, regularizer, keeper.found(phase)) and run.converged):
+            solver.run(run, few, regularizer, 30, pilot=start)
         matrix = part.combine(run.best.weights) if run.matrix is None else run.matrix
-        return Pilot(rows, few, part, run.best, matrix)
+        return Pilot(rows, few, part, run.best, matrix, run.best.certificate.norms)
+
+    def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
+        """Component norms to expect on all samples after two solves on a few; those of the larger one."""
+        return pilot.norms
 
     def learn_from(self, pilot: Pilot, tol: float) -> None:
         """Take over what a first solve on a few samples found, besides its norms; nothing by default."""

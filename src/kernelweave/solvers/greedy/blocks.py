@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ..._typing import FloatArray
+from ...gram._workers import mirror_lower
 
 #: what a thin factor may leave out, as a share of the ridge: gains change by less than that share
 LEFT_OUT = 1e-10
@@ -103,13 +104,6 @@ class Full:
 
 
 Block = LowRank | Full
-
-
-def mirror_lower(total: FloatArray) -> None:
-    """Copy the lower triangle onto the upper one."""
-    from ...gram._dense_loops import mirror
-
-    mirror(total, 64)
 
 
 def cholesky(A: FloatArray) -> FloatArray:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..._typing import FloatArray
+from ...gram._workers import mirror_lower
 from ..problem import best_intercept
 from ..single import choose_single
-from .blocks import mirror_lower
 from .dictionary import FactorDictionary
 from .refit import Refit, RidgeRefit
 from .task import Fit, GreedyTask

@@ -9,11 +9,14 @@ from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import Pilot, State
 from ..problem import Problem
-from ._fixed_point import FixedPoint
+from ._fixed_point import NEAR, FixedPoint, _log
 from ._value_hessian import value_hessian
 
 #: kernels up to which Newton steps pay: their matrix is of that size
 MOST_NEWTON = 1000
+
+#: share of the tolerance left to the last machine
+LAST_SHARE = 0.2
 
 
 class Alternating(FixedPoint):
@@ -22,9 +25,10 @@ class Alternating(FixedPoint):
     Each half-step minimises the joint objective, which therefore never rises; for the lp norm
     with p > 1 every limit point is optimal (Kloft et al. 2011, Algorithm 1 and Theorem 4).
     Three things make it fast. Machines are solved only as well as the current gap deserves.
-    Many samples are first looked at through a few of them, which gives the start and the Jacobian
-    of the map from log norms to log norms; it turns plain steps into Newton steps, and is taken
-    anew on all samples where steps are slow,
+    Many samples are first looked at through a few of them, twice: the norms on few and on fewer
+    samples, continued to all of them, are the start, and the Jacobian of the map from log norms
+    to log norms turns plain steps into Newton steps; it is taken anew on all samples where steps
+    are slow,
 
         d log n_m / d log d_l = [m = l] - H_ml d_l / s_m,   H = d2J/dd2,  s_m = alpha' K_m alpha
 
@@ -52,7 +56,7 @@ class Alternating(FixedPoint):
     """
 
     name = "alternating"
-    pilot_share, pilot_tol = 4, 0.01
+    pilot_share, pilot_tol = 10, 0.001
 
     def can_handle(self, regularizer: Regularizer) -> bool:
         return self.supports(regularizer) and not regularizer.sparse
@@ -65,11 +69,24 @@ class Alternating(FixedPoint):
         return super().init(problem, gram, regularizer, norms)
 
     def learn_from(self, pilot: Pilot, tol: float) -> None:
-        self._first_tol = tol  # the weights are nearly right, a coarse machine would hide by how much
+        self._first_tol = (
+            LAST_SHARE * tol
+        )  # the weights are nearly right, a coarse machine would hide by how much
         if self._takes_newton_steps:
             self._newton = newton_factor(
                 pilot.problem, pilot.gram, self._regularizer, pilot.state, pilot.matrix
             )
+
+    def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
+        """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls."""
+        few, some, all_ = (count**-0.5 for count in (len(fewer.rows), len(pilot.rows), n_samples))
+        change = _log(pilot.norms) - _log(fewer.norms)
+        return np.asarray(pilot.norms * np.exp((some - all_) / (few - some) * np.clip(change, -1.0, 1.0)))
+
+    def machine_tol(self, previous: State | None, tol: float) -> float:
+        """Fine at once where Newton steps will make the machine most of what is left."""
+        near = previous is not None and self._newton is not None and previous.residual < NEAR
+        return LAST_SHARE * tol if near else super().machine_tol(previous, tol)
 
     @property
     def _takes_newton_steps(self) -> bool:

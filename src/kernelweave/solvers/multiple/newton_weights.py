@@ -7,7 +7,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
 from ...regularizers import Regularizer
-from ..base import MKLSolver, State
+from ..base import MKLSolver, Pilot, State
 from ..problem import Problem
 from ..single import SingleSolver
 from ..single._box_qp import BoxQP
@@ -47,7 +47,7 @@ class NewtonWeights(MKLSolver):
     """
 
     name = "newton"
-    pilot_share = 8
+    pilot_share, pilot_tol = 8, 0.005
 
     def __init__(self, single: str | SingleSolver = "auto", max_entering: int = 20) -> None:
         super().__init__(single)
@@ -62,6 +62,9 @@ class NewtonWeights(MKLSolver):
         generators = getattr(regularizer, "generators", np.ones)
         self._T = Coordinates(generators(gram.n_kernels))
         return super().init(problem, gram, regularizer, norms)
+
+    def learn_from(self, pilot: Pilot, tol: float) -> None:
+        self._first_tol = 0.5 * tol  # the weights are nearly right, a coarse machine would hide by how much
 
     def machine_tol(self, previous: State | None, tol: float) -> float:
         """Finer after a step that failed: coarse machines cannot tell which weights are better."""
