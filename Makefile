@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch test-slow lint format bench clean
+.PHONY: help demo test test-torch test-slow lint format bench docs clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -47,8 +47,14 @@ format: $(VENV)/.stamp-lint  ## fix what ruff can fix, and format
 bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes), or with BENCH=full
 	@$(BIN)/python benchmarks/run.py $(if $(filter full,$(BENCH)),--full)
 
+# one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
+docs: export OMP_NUM_THREADS := 1
+docs: $(VENV)/.stamp-docs  ## build the documentation in build/docs/html
+	@$(BIN)/python -m sphinx -q -W --keep-going -n -d build/docs/doctrees docs build/docs/html
+	@echo "build/docs/html/index.html"
+
 clean:  ## remove the environment, the caches and what the demo wrote
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png docs/api docs/gallery
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # the environment with one extra installed; done anew only when pyproject.toml changes

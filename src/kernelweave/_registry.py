@@ -41,6 +41,28 @@ class Registry(Mapping[str, type]):
     def __len__(self) -> int:
         return len(self._parts)
 
+    def add(self, cls: type) -> type:
+        """Add a part of your own under its `name`, for this session; also a class decorator.
+
+        Strings then find it, and so do the contract tests.
+
+        Examples
+        --------
+        >>> from kernelweave.losses import Loss
+        >>> class Absolute(Loss):
+        ...     name = "absolute"
+        >>> losses = Registry("loss", ())
+        >>> losses.add(Absolute) is losses["absolute"]
+        True
+        """
+        name = getattr(cls, "name", "")
+        if not name or self._parts.get(name, cls) is not cls:
+            raise ValueError(
+                f"{cls.__name__}.name={name!r}: a {self.kind} needs a `name` that no other one has."
+            )
+        self._parts[name] = cls
+        return cls
+
     def resolve(self, spec: Any, base: type, argument: str | None = None) -> Any:
         """Return `spec` itself if it is a part, or the default part of that name.
 

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from ..._typing import FloatArray
+from ...losses import Loss
 from ..problem import Problem
 from .base import Machine, SingleSolver, machine_gap
 
@@ -29,6 +30,14 @@ class LIBSVM(SingleSolver):
     name = "libsvm"
     requires = ("linear_dual",)
     needs_intercept = True
+
+    def missing(self, loss: Loss) -> list[str]:
+        """The abilities it lacks; of regression losses LIBSVM knows those with alpha in [-C, C] only."""
+        lacking = super().missing(loss)
+        if lacking or loss.task != "regression":
+            return lacking
+        lower, upper = loss.dual_box(np.zeros(1))
+        return [] if lower[0] == -1.0 and upper[0] == 1.0 else ["dual_box of -1 to 1"]
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         eps = min(1e-2, tol)

@@ -1,0 +1,32 @@
+"""Pages are run as tests: each in a folder of its own, with the worked examples importable."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parent
+
+collect_ignore_glob = ["conf.py", "_ext/*", "api/*", "gallery/*", "extending/register.py"]
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a page writes goes to a temporary folder, and parts that it registers are forgotten."""
+    from kernelweave.losses import LOSSES
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(DOCS / "extending")
+    monkeypatch.setattr(LOSSES, "_parts", dict(LOSSES._parts))
+
+
+@pytest.fixture(autouse=True)
+def _forget_worked_examples() -> object:
+    """Modules of docs/extending are imported anew by every page."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name in {path.stem for path in (DOCS / "extending").glob("*.py")}:
+            del sys.modules[name]

@@ -1,0 +1,337 @@
+"""The documentation: links lead somewhere, code runs, commands exist, every public name has its place."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import kernelweave as kw
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+EXTENDING = DOCS / "extending"
+BUILT = {DOCS / "api", DOCS / "gallery"}  # written when the documentation is built
+
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for page in sorted(DOCS.rglob("*.md")) if not BUILT & set(page.parents)),
+]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+#: opening fence, information, options, code: fences nest by their length
+FENCE = re.compile(r"^(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$", re.M | re.S)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str]]:
+    """Language and content of the code blocks of a page, captions and other options included."""
+    for match in FENCE.finditer(text_of(page)):
+        info = match["info"].strip().replace("{code-block}", "").strip()
+        if not info.startswith("{"):
+            yield info, match["code"]
+
+
+def prose(page: Path) -> str:
+    """A page without its code."""
+    return re.sub(r"`[^`\n]*`", "", FENCE.sub("", text_of(page)))
+
+
+def links(page: Path) -> Iterator[str]:
+    """Targets of links, pictures, cards and included files."""
+    for match in re.finditer(r"\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s[^)]*)?\)", prose(page)):
+        yield match[1]
+    for match in re.finditer(r"^`*\{(?:image|figure|literalinclude|include)\} (\S+)$", text_of(page), re.M):
+        yield match[1]
+    for match in re.finditer(r"^:link: (\S+)$", text_of(page), re.M):
+        yield f"{match[1]}.md"
+
+
+def anchors(page: Path) -> set[str]:
+    """Headings as links name them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text_of(page)), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+# -- links -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    broken = []
+    for link in links(page):
+        parts = urlsplit(link)
+        target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+        if parts.scheme or BUILT & {target, *target.parents}:
+            continue
+        if not target.exists() or (parts.fragment and parts.fragment not in anchors(target)):
+            broken.append(link)
+    assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_addresses_are_well_formed(page):
+    """The network is not asked: only the form of an address is checked, and that it is not this machine's."""
+    for address in [link for link in links(page) if urlsplit(link).scheme]:
+        parts = urlsplit(address)
+        assert parts.scheme in {"https", "mailto"}, address
+        assert parts.scheme == "mailto" or re.fullmatch(r"[a-z0-9.-]+\.[a-z]{2,}", parts.netloc), address
+
+
+def test_every_page_is_in_a_list_of_pages():
+    listed = "\n".join(text_of(page) for page in PAGES if "{toctree}" in text_of(page))
+    for page in PAGES[2:]:
+        relative = page.relative_to(DOCS).with_suffix("")
+        by_folder = relative.parent.name in {"guide", "results"}  # their index lists what there is
+        assert by_folder or page.stem in listed or str(relative) in listed or page == DOCS / "index.md"
+
+
+# -- code --------------------------------------------------------------------------------------------
+
+
+def is_foreign(page: Path, code: str) -> bool:
+    """The left side of "coming from": code of other libraries."""
+    return page.parent.name == "coming_from" and ":caption: kernelweave" not in code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_is_written_so_that_it_is_run(page):
+    for language, code in blocks(page):
+        if language in {"python", "pycon", "py"} and not is_foreign(page, code):
+            assert ">>> " in code
+            assert "+SKIP" not in code
+            assert code.endswith("\n\n"), "an empty line has to end the last output of a block"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_languages_are_known(page):
+    known = {"python", "bash", "text", "", "mermaid", "matlab", "toml", "json", "csv"}
+    assert {language for language, _ in blocks(page)} <= known
+
+
+def test_pages_with_code_are_collected():
+    paths = PYPROJECT["tool"]["pytest"]["ini_options"]["testpaths"]
+    assert {"docs", "README.md"} <= set(paths)
+    ignored = (DOCS / "conftest.py").read_text(encoding="utf-8").split("collect_ignore_glob = ")[1]
+    for pattern in ast.literal_eval(ignored.partition("\n")[0]):
+        assert not [path for path in DOCS.glob(pattern) if path in PAGES]
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Command lines of a page, as words; lines that end in a backslash go on."""
+    for language, code in blocks(page):
+        if language in {"bash", ""}:
+            for line in code.replace("\\\n", " ").splitlines():
+                words = shlex.split(line.removeprefix("$ "), comments=True)
+                while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                    words = words[1:]
+                if words and words[0] in CHECKS:
+                    yield words
+                else:
+                    assert language == "" or not words, f"{page.name}: nothing checks `{line}`"
+
+
+def check_kernelweave(words: list[str]) -> None:
+    """The command exists, and so do its options; it gets as many arguments as it takes."""
+    import typer
+
+    from kernelweave.cli import app
+
+    command = typer.main.get_command(app)
+    rest = words[1:]
+    if rest and not rest[0].startswith("-"):
+        command, rest = command.commands[rest[0]], rest[1:]
+    options = {
+        name: p for p in command.params for name in (*p.opts, *p.secondary_opts) if name.startswith("-")
+    }
+    arguments, given = [p for p in command.params if p.param_type_name == "argument"], []
+    while rest:
+        word, rest = rest[0], rest[1:]
+        if not word.startswith("-"):
+            given.append(word)
+            continue
+        option, _, value = word.partition("=")
+        assert option in {*options, "--help"}, f"{option} is no option of `{shlex.join(words)}`"
+        takes = option in options and not options[option].is_flag and not value
+        rest = rest[1:] if takes else rest
+    most = float("inf") if any(p.nargs < 0 for p in arguments) else len(arguments)
+    assert sum(p.required for p in arguments) <= len(given) <= most
+
+
+def check_make(words: list[str]) -> None:
+    makefile = text_of(ROOT / "Makefile")
+    for word in words[1:]:
+        assert "=" in word or re.search(rf"^{word}:.*## ", makefile, re.M), f"no target {word!r}"
+
+
+def check_pip(words: list[str]) -> None:
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    for word in words:
+        for extra in re.findall(r"\[([\w,]+)\]$", word):
+            assert set(extra.split(",")) <= set(extras)
+
+
+def check_paths(words: list[str]) -> None:
+    for word in words[1:]:
+        if re.match(r"(tests|docs|src|examples|benchmarks|experiments)/", word):
+            assert (ROOT / word).exists(), word
+
+
+CHECKS = {
+    "kernelweave": check_kernelweave,
+    "make": check_make,
+    "pip": check_pip,
+    "pytest": check_paths,
+    "python": check_paths,
+    ".ci/run": lambda words: check_paths(["", *words]),
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_command_lines_exist(page):
+    for words in commands(page):
+        CHECKS[words[0]](words)
+
+
+# -- API ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def extensions(monkeypatch):
+    """The Sphinx extensions of docs/_ext can be imported."""
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+
+
+def defined_at(module: ModuleType) -> dict[str, object]:
+    return {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for name in module.__all__
+        if not name.startswith("__") and not isinstance(getattr(module, name), ModuleType)
+    }
+
+
+def test_every_public_name_is_on_an_api_page(extensions):
+    listed = [
+        name
+        for groups in import_module("api_pages").pages().values()
+        for _, group in groups
+        for name in group
+    ]
+    shown = {id(import_module("api_pages")._object(name)) for name in listed}
+    modules = [kw, *(getattr(kw, name) for name in kw.__all__ if isinstance(getattr(kw, name), ModuleType))]
+    missing = [name for module in modules for name, obj in defined_at(module).items() if id(obj) not in shown]
+    assert not missing
+    assert len(listed) == len(set(listed)) > 100
+
+
+def test_formulas_in_docstrings_survive(extensions):
+    converted = import_module("plain_text_formulas").converted
+    text = ["V*(y, v) = |v| of `a*b`, see weights_.", "", "    h(d) = sum_m d_m", "", "* ``x_``: a*b"]
+    assert converted(text) == [
+        r"V\*(y, v) = \|v\| of `a*b`, see weights\_.",
+        "",
+        "::",
+        "",
+        "    h(d) = sum_m d_m",
+        "",
+        r"* ``x_``: a\*b",
+    ]
+    sections = [
+        "Parameters",
+        "----------",
+        "tol_ : float",
+        "    Of |x|.",
+        "",
+        "Examples",
+        "--------",
+        ">>> 2 * 3",
+    ]
+    assert converted(sections)[2:4] == ["tol_ : float", r"    Of \|x\|."]
+    assert converted(sections)[-1] == ">>> 2 * 3"
+
+
+def test_lists_of_pages_name_what_there_is(extensions, tmp_path):
+    pytest.importorskip("docutils", reason="comes with Sphinx, which the tests do without")
+    for name in ("index", "a", "b", "c"):
+        (tmp_path / f"{name}.md").touch()
+    text = "```{toctree}\n:caption: One\n\na\nnot_yet\n```\n\n```{toctree}\n\n*\n```\n"
+    filled = import_module("page_tools").with_present_pages(text, tmp_path)
+    assert filled == "```{toctree}\n:caption: One\n\na\n```\n\n```{toctree}\n\nb\nc\n```\n"
+
+
+# -- gallery -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
+def test_an_example_is_one_figure_offline(example):
+    code = text_of(example)
+    title, underline = (ast.get_docstring(ast.parse(code)) or "").splitlines()[:2]
+    assert example.name.startswith("plot_")
+    assert underline == "=" * len(title)
+    assert code.count("plt.show()") == 1
+    assert code.count("plt.subplots(") + code.count(".from_estimator(") <= 1
+    assert not re.search(r"fetch_|urlopen|requests|savefig|open\(", code)
+
+
+# -- the five "add a ..." pages ----------------------------------------------------------------------
+
+PARTS = {
+    "pinball": ["tests/losses", "tests/solvers/single/test_contract.py"],
+    "berhu": ["tests/regularizers/test_contract.py"],
+    "cauchy": ["tests/kernels/test_contract.py"],
+    "disk": ["tests/gram/test_contract.py"],
+    "conjugate_gradient": ["tests/solvers/single/test_contract.py"],
+}
+
+
+def test_the_parts_built_in_the_documentation_pass_the_contract_tests():
+    """All of them in one run of pytest, as the pages tell the reader to."""
+    files = sorted({path for paths in PARTS.values() for path in paths})
+    command = [sys.executable, "-m", "pytest", "-p", "register", *files, "-k", " or ".join(PARTS)]
+    options = ["-vv", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
+    environment = {**_environment(), "PYTHONPATH": f"{EXTENDING}{_separator()}{ROOT / 'src'}"}
+    run = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-3000:]
+    for part in PARTS:
+        passed = re.findall(rf"^tests/.*{part}.* PASSED", run.stdout, re.M | re.I)
+        assert len(passed) >= 8, f"{part}: {len(passed)} contract tests ran"
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+
+
+def _separator() -> str:
+    import os
+
+    return os.pathsep
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_worked_file_is_short_and_shown_on_a_page(part):
+    lines = text_of(EXTENDING / f"{part}.py").splitlines()
+    assert len(lines) <= 80
+    assert any(f"{{literalinclude}} {part}.py" in text_of(page) for page in EXTENDING.glob("*.md"))
+    module = ast.parse("\n".join(lines))
+    assert ">>>" in ast.get_docstring(next(node for node in module.body if isinstance(node, ast.ClassDef)))
