@@ -213,6 +213,15 @@ def test_kernels_too_many_to_be_kept_are_evaluated_again() -> None:
     assert_allclose(small.weights, large.weights)
 
 
+def test_given_matrices_too_many_to_be_copied_are_taken_apart() -> None:
+    stack = KernelStack([kernel.fit(X)(X) for kernel in KERNELS.values()])
+    model = kw.GroupOMPRegressor("precomputed", n_kernels=2, memory_limit="120KB", normalize=None)
+    assert isinstance(refits_for(model, stack, Y, np.ones(len(X))), PlainParts)
+    small = stability_selection(model, stack, Y, n_subsamples=4, random_state=0)
+    large = stability_selection(model.set_params(memory_limit=None), stack, Y, n_subsamples=4, random_state=0)
+    assert_allclose(small.weights, large.weights)
+
+
 @pytest.mark.filterwarnings("ignore:kernels without variance")
 def test_a_kernel_without_variance_is_never_used() -> None:
     data = np.column_stack([X, np.ones(len(X))])

@@ -7,11 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
-from ..estimators._base import BaseKernels, BaseMKL, Task
+from ..estimators._base import BaseKernels, BaseMKL, Task, _take
 from ..estimators._search import _task_on
 from ..estimators.path import solve_chain
 from ..gram import Dictionary, KernelStack, parse_memory
@@ -88,12 +87,11 @@ class MatrixParts:
         self.estimator = clone(estimator).set_params(kernels="precomputed", normalize=None)
         self.y, self.weight = y, weight
         with blas_threads_for(len(weight)):
-            self.dictionary = Dictionary(
-                source, estimator.normalize, weight, parse_memory(estimator.memory_limit)
-            )
-        self.names, gram = self.dictionary.names, self.dictionary.gram
-        units = np.eye(gram.n_kernels)
-        self.stack = KernelStack([gram.combine(unit) for unit in units])
+            limit = parse_memory(estimator.memory_limit)
+            dictionary = Dictionary(source, estimator.normalize, weight, limit)
+            units = np.eye(dictionary.gram.n_kernels)
+            self.stack = KernelStack([dictionary.gram.combine(unit) for unit in units])
+        self.names, self.live = dictionary.names, dictionary.live
 
     def weights(self, rows: IntArray | None) -> FloatArray:
         stack, y, weight = self.stack, self.y, self.weight
@@ -101,7 +99,10 @@ class MatrixParts:
             stack, weight = stack[np.ix_(rows, rows)], weight[rows]
             y = None if y is None else y[rows]
         model = clone(self.estimator).fit(stack, y, sample_weight=weight)
-        return self.dictionary.all_weights(np.atleast_2d(model.weights_))
+        found = np.atleast_2d(model.weights_)
+        full = np.zeros((len(found), len(self.names)))
+        full[:, self.live] = found
+        return full
 
 
 class PlainParts:
@@ -114,7 +115,7 @@ class PlainParts:
     def weights(self, rows: IntArray | None) -> FloatArray:
         X, y, weight = self.X, self.y, self.weight
         if rows is not None:
-            X, y, weight = _safe_indexing(X, rows), None if y is None else y[rows], weight[rows]
+            X, y, weight = _take(X, rows), None if y is None else y[rows], weight[rows]
         model = clone(self.estimator).fit(X, y, sample_weight=weight)
         self.names = list(model.kernel_names_)
         return np.atleast_2d(model.weights_)
