@@ -46,7 +46,8 @@ class Score:
 class Scores:
     """The model's score and those of the baselines.
 
-    `trivial` is the name of the baseline that looks at no kernel.
+    `trivial` is the name of the baseline that looks at no kernel; `failed` says which ones could not be
+    fitted, and why; `note` how they were made.
     """
 
     metric: str
@@ -55,6 +56,8 @@ class Scores:
     model: Score
     baselines: tuple[Score, ...]
     trivial: str | None = None
+    failed: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)

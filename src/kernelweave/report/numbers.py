@@ -39,12 +39,16 @@ def _trimmed(text: str) -> str:
 
 
 def fixed(value: float | None, decimals: int = 3) -> str:
-    """A number with so many decimals, for columns that line up."""
+    """A number with so many decimals, for columns that line up.
+
+    Examples
+    --------
+    >>> fixed(0.12345), fixed(-0.00001)
+    ('0.123', '0.000')
+    """
     if value is None or not math.isfinite(value):
         return "–"
-    if 0 < abs(value) < 0.5 * 10.0**-decimals:
-        return number(value, 2)
-    return f"{value:.{decimals}f}".replace("-", "−")
+    return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", "−")
 
 
 def signed(value: float, digits: int = 3) -> str:

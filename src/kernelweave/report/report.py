@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path as FilePath
 from typing import Any, Self
+
+from sklearn.exceptions import ConvergenceWarning
 
 from .data import (
     Confusion,
@@ -95,8 +98,10 @@ class Report:
 
         given = gather.Given(model, X, y, X_test, y_test, random_state)
         say = progress or (lambda message: None)
-        scored = gather.scores(given, baselines, say)
-        steady = gather.stability(given, stability, say)
+        with warnings.catch_warnings():  # how the model itself converged, the report says in words
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            scored = gather.scores(given, baselines, say)
+            steady = gather.stability(given, stability, say)
         say("taking the prediction apart")
         kernels = gather.kernels(given, steady)
         return cls(

@@ -11,7 +11,7 @@ from .frame import line, svg, text, x_axis, y_axis
 from .scale import Scale
 
 #: pixels: height of the drawing, top and bottom of the plane in it; percent: its sides
-HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 300, 34, 258, 9.0, 98.0
+HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 300, 34, 258, 11.0, 98.0
 
 #: colours there are
 TONES = 8

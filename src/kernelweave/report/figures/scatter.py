@@ -55,7 +55,7 @@ def scatter(
     if diagonal:
         xs = ys = xs + ys
     top, bottom = (4 if names else ABOVE), height - BELOW
-    across = Scale.covering(xs, LEFT if names else 9.0, RIGHT, pad=0.04)
+    across = Scale.covering(xs, LEFT if names else 11.0, RIGHT, pad=0.04)
     up = Scale(-0.5, len(names) - 0.5, top, bottom) if names else Scale.covering(ys, bottom, top, pad=0.04)
     low, high = max(across.low, up.low), min(across.high, up.high)
     guide = [line(across(low), up(low), across(high), up(high), "guide")] if diagonal else []

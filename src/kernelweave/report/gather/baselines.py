@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import _safe_indexing
 
@@ -28,6 +29,9 @@ SHORTLIST = 3
 
 #: bytes of Gram matrices up to which costs are searched for, and up to which kernels are aligned
 SEARCH_BYTES, ALIGN_BYTES = 600_000_000, 200_000_000
+
+#: what may stop a baseline without stopping the report
+FAILURES = (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError)
 
 #: samples x samples x kernels beyond which the plain sum is left out
 MOST_ENTRIES = 20_000_000_000
@@ -74,10 +78,21 @@ def _tuned(given: Given, kernels: Any, n_kernels: int) -> Any:
     )
     options = {"normalize": getattr(given.inner, "normalize", "variance"), **_loss(given)}
     cost = float(getattr(given.inner, "C", None) or 1.0)
-    if n_kernels * len(as_rows(given.X)) ** 2 * 8 > SEARCH_BYTES:
+    if not _searchable(given, n_kernels):
         # weights 1 / M in place of 1: the model's cost means the same
         return single(kernels, regularizer="uniform", C=cost / n_kernels, **options)
     return search(kernels, regularizers="uniform", Cs=sorted({*COSTS, cost}), cv=3, **options)
+
+
+def _searchable(given: Given, n_kernels: int) -> bool:
+    return n_kernels * len(as_rows(given.X)) ** 2 * 8 <= SEARCH_BYTES
+
+
+def cost_words(given: Given) -> str:
+    """How the baselines got their cost."""
+    if _searchable(given, len(given.inner.kernel_names_)):
+        return "The baselines chose their cost C by cross-validation on the training samples."
+    return "The uniform sum has the cost of the model: its matrices are too large to search for a better one."
 
 
 def _loss(given: Given) -> dict[str, Any]:
@@ -90,9 +105,8 @@ def _singles(given: Given) -> list[Baseline]:
     inner = given.inner
     if not hasattr(inner, "kernels") or len(inner.kernel_names_) == 1:
         return []
-    order = _aligned(given)[:SHORTLIST]
-    candidates = [_single(given, int(m)) for m in order]
-    return [max(candidates, key=lambda candidate: _validation(given, candidate))]
+    tried = [_validated(given, _single(given, int(m))) for m in _aligned(given)[:SHORTLIST]]
+    return [max(tried, key=lambda pair: pair[0])[1]]
 
 
 def _single(given: Given, m: int) -> Baseline:
@@ -115,10 +129,17 @@ def _aligned(given: Given) -> IntArray:
     return np.argsort(-target_alignment(given.inner.kernels, X, y, task=given.task).value, kind="stable")
 
 
-def _validation(given: Given, candidate: Baseline) -> float:
-    """Cross-validated score on (a part of) the training samples; alignment decides where there is none."""
+def _validated(given: Given, candidate: Baseline) -> tuple[float, Baseline]:
+    """Cross-validated score on the training samples, and the candidate with its cost chosen there.
+
+    Where costs are not searched for, all scores are equal and the alignment decides.
+    """
     if not hasattr(candidate.estimator, "Cs"):
-        return 0.0
+        return 0.0, candidate
     X = data_for(given.model, given.X)
     X = X if candidate.view is None else candidate.view(X)
-    return float(candidate.estimator.fit(X, given.y).best_score_)
+    try:
+        search = candidate.estimator.fit(X, given.y)
+    except FAILURES:
+        return -np.inf, candidate
+    return float(search.best_score_), replace(candidate, estimator=clone(search.best_estimator_))

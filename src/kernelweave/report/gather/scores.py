@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 from ..._typing import FloatArray
 from ...gram.stack import as_stack
 from ..data import Score, Scores
-from .baselines import Baseline, baselines_for
+from .baselines import FAILURES, Baseline, baselines_for, cost_words
 from .given import Given, Progress, spread
 
 #: folds where nothing is held out, and most samples in them
@@ -34,18 +34,24 @@ def scores(given: Given, baselines: Iterable[Any] | None, progress: Progress) ->
     progress("scoring the model")
     own = check.gains(check.predict(given.model, None))
     model = Score("this model", *_mean_and_error(own))
-    if baselines is not None:
-        others = [_given_score(entry, model) for entry in baselines]
-    else:
-        others = [_scored(entry, check, own, progress) for entry in baselines_for(given)]
-    trivial = None if baselines is not None else others[-1].name
     metric = "accuracy" if given.task == "classification" else "R²"
-    return Scores(metric, check.how, len(own), model, tuple(others), trivial)
+    if baselines is not None:
+        others = tuple(_given_score(entry, model) for entry in baselines)
+        return Scores(metric, check.how, len(own), model, others)
+    candidates = baselines_for(given)
+    scored = [_scored(entry, check, own, progress) for entry in candidates]
+    others = tuple(entry for entry in scored if isinstance(entry, Score))
+    failed = tuple(entry for entry in scored if isinstance(entry, str))
+    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, cost_words(given))
 
 
-def _scored(baseline: Baseline, check: Check, own: FloatArray, progress: Progress) -> Score:
+def _scored(baseline: Baseline, check: Check, own: FloatArray, progress: Progress) -> Score | str:
+    """The score of a baseline, or why there is none."""
     progress(f"scoring the baseline: {baseline.name}")
-    gains = check.gains(check.predict(baseline.estimator, baseline.view))
+    try:
+        gains = check.gains(check.predict(baseline.estimator, baseline.view))
+    except FAILURES as error:
+        return f"{baseline.name} ({error})"
     return Score(baseline.name, *_mean_and_error(gains), *_mean_and_error(own - gains))
 
 

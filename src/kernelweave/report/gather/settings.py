@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -20,8 +21,8 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 #: characters of code beyond which long arguments are cut
 LONGEST = 4000
 
-#: where the names in a representation come from
-MODULES = ("kernels", "regularizers", "losses")
+#: the packages of parts
+MODULES = ("kernels", "regularizers", "losses", "solvers")
 
 
 def settings(given: Given) -> Settings:
@@ -73,25 +74,34 @@ def now() -> str:
 def code(given: Given) -> str:
     """Python that makes and fits the model."""
     call = constructor(given.model)
-    known = [name for name in re.findall(r"\b[A-Z]\w+(?=\()", call)]
-    imports = [line for module in MODULES if (line := _import_line(module, known))]
-    others = _outside(given.model)
-    return "\n".join(
-        [*others, "import kernelweave as kw", *imports, "", f"model = {call}", "model.fit(X, y)"]
-    )
+    homes: dict[str, set[str]] = {}
+    for part in {type(part) for part in parts_of(given.model)}:
+        if re.search(rf"(?<!kw\.)\b{part.__name__}\(", call):
+            homes.setdefault(home(part), set()).add(part.__name__)
+    lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(homes.items())]
+    lines += ["from sklearn.pipeline import make_pipeline"] if hasattr(given.model, "steps") else []
+    first = ["import numpy as np"] if "np." in call else []
+    return "\n".join([*first, "import kernelweave as kw", *lines, "", f"model = {call}", "model.fit(X, y)"])
 
 
-def _import_line(module: str, names: list[str]) -> str:
-    public = import_module(f"kernelweave.{module}").__all__
-    found = sorted({name for name in names if name in public})
-    return f"from kernelweave.{module} import {', '.join(found)}" if found else ""
+def parts_of(value: Any) -> Iterator[Any]:
+    """The objects that a model was made of: kernels, regularisers, losses, transformers."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from parts_of(item)
+    elif hasattr(value, "get_params") and not isinstance(value, type):
+        yield value
+        yield from parts_of(value.get_params(deep=False))
 
 
-def _outside(model: Any) -> list[str]:
-    """Imports of the transformers of a pipeline."""
-    steps = [step for _, step in getattr(model, "steps", [])[:-1]]
-    lines = [f"from {type(step).__module__.split('._')[0]} import {type(step).__name__}" for step in steps]
-    return [*lines, "from sklearn.pipeline import make_pipeline"] if steps else []
+def home(part: type) -> str:
+    """The module to import a class from: the public one where it has one."""
+    for module in (f"kernelweave.{name}" for name in MODULES):
+        if part.__module__.startswith(module) and part.__name__ in import_module(module).__all__:
+            return module
+    return part.__module__.split("._")[0]
 
 
 def constructor(model: Any) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from ...gram.stack import as_stack
@@ -32,16 +30,14 @@ def stability(given: Given, wanted: Any, progress: Progress) -> Stability | None
     if size < LEAST_SAMPLES:
         return None
     X, y = _part(given, spread(n, size)) if size < n else (given.X, given.y)
-    with warnings.catch_warnings():  # how the model itself converged is said elsewhere
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        result = stability_selection(
-            given.model,
-            X,
-            y,
-            n_subsamples=ROUNDS if size <= FEW else FEWER_ROUNDS,
-            random_state=given.random_state,
-            progress=lambda done, total: progress(f"weights on sub-sample {done} of {total}"),
-        )
+    result = stability_selection(
+        given.model,
+        X,
+        y,
+        n_subsamples=ROUNDS if size <= FEW else FEWER_ROUNDS,
+        random_state=given.random_state,
+        progress=lambda done, total: progress(f"weights on sub-sample {done} of {total}"),
+    )
     return _plain(result, size)
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from ..html import Html, join, tag
 
+#: columns beyond which a table is not printed: the figure above it is
+WIDE = 18
+
 #: a cell: text, or text and the number it is sorted by
 Cell = str | Html | tuple[Any, float]
 
@@ -58,9 +61,9 @@ def table(
         tag("thead", tag("tr", *head)),
         tag("tbody", *body),
         id=key,
-        class_="sortable",
+        class_="sortable wide" if len(heads) > WIDE else "sortable",
     )
-    return region(content, caption)
+    return region(content, f"{caption}, table")
 
 
 def _cell(cell: Cell, k: int, text_columns: int) -> Html:

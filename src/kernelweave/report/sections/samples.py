@@ -131,8 +131,17 @@ def _heading(found: Samples, fitted: Fitted, sample: int, function: int) -> str:
     if found.truth:
         words += f": {_seen_as(fitted)} {found.truth[sample]}, predicted {found.predicted[sample]}"
     if len(fitted.functions) > 1:
-        words += f"; f of {fitted.functions[function]}"
+        words += f"; f of {_functions(fitted)[function]}"
     return words
+
+
+def _functions(fitted: Fitted) -> list[str]:
+    """What the functions are: classes, pairs of them, or outputs."""
+    if len(fitted.functions) == 1:
+        return list(fitted.functions)
+    pairs = fitted.task == "classification" and len(fitted.functions) != len(fitted.classes)
+    kind = "" if pairs else "output " if fitted.task == "regression" else "class "
+    return [f"{kind}{name}" for name in fitted.functions]
 
 
 def _seen_as(fitted: Fitted) -> str:
@@ -141,7 +150,7 @@ def _seen_as(fitted: Fitted) -> str:
 
 def _picker(fitted: Fitted) -> Html:
     """Filled and shown by the script; without it the table below holds the same."""
-    options = [tag("option", name, value=str(k)) for k, name in enumerate(fitted.functions)]
+    options = [tag("option", name, value=str(k)) for k, name in enumerate(_functions(fitted))]
     choice = [
         tag("label", "Function", for_="function-choice"),
         tag("select", *options, id="function-choice"),
@@ -253,7 +262,7 @@ def sample_data(report: Report) -> dict[str, Any]:
         "predicted": found.predicted,
         "wrong": found.wrong,
         "seen_as": _seen_as(report.fitted),
-        "functions": report.fitted.functions,
+        "functions": _functions(report.fitted),
         "rows": row_names(report, found),
         "parts": [[[float(f"{part:.5g}") for part in one] for one in each] for each in values],
         "scale": [scale.low, scale.high],

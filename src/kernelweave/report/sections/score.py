@@ -39,9 +39,8 @@ def score(report: Report) -> Html | None:
     )
     intro = lead(
         "What does learning the weights buy? The same samples, predicted by simpler models.",
-        "The baselines chose their cost C by cross-validation on the training samples."
-        if scores.trivial
-        else "",
+        scores.note,
+        f"Left out because they could not be fitted: {'; '.join(scores.failed)}" if scores.failed else "",
     )
     rows = [_row(entry, entry is scores.model) for entry in entries]
     heads = ("Model", scores.metric.capitalize(), "Standard error", "This model minus it")

@@ -87,13 +87,18 @@ def _bar(kernels: Kernels, m: int) -> Bar:
     return Bar(
         kernels.names[m],
         value,
-        fixed(value),
+        _brief(value),
         low=low,
         high=high,
         marks=marks,
         tip=_tip(kernels, m),
         tone=tone,
     )
+
+
+def _brief(value: float) -> str:
+    """Three decimals, or more for a weight that is small but not zero."""
+    return number(value, 2) if 0 < value < 0.0005 else fixed(value)
 
 
 def _tip(kernels: Kernels, m: int) -> str:

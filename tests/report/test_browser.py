@@ -1,0 +1,203 @@
+"""The page in a real browser: silent, offline, drawn, reachable by keyboard, readable without scripts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="no playwright: pip install kernelweave[browser]"
+)
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CASES = ("binary", "multiclass", "regression", "many_kernels", "greedy", "empirical_bayes")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A Chromium of the system; nothing is downloaded."""
+    path = os.environ.get("KERNELWEAVE_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip(
+            "no Chromium: install one (apt-get install chromium), or set KERNELWEAVE_BROWSER to its path"
+        )
+    with sync_api.sync_playwright() as playwright:
+        # a container's root has no user namespaces to sandbox with
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+class Opened:
+    """A page in the browser, and whatever it did that it should not."""
+
+    def __init__(self, browser: Any, path: Path, **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.faults: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.faults.append(message.text))
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.faults.append(dialog.message), dialog.dismiss()))
+        self.context.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def open_details(self) -> None:
+        self.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+
+
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    """Open a case in the browser."""
+    opened: list[Opened] = []
+
+    def start(case: Any, **options: Any) -> Opened:
+        path = tmp_path / "report.html"
+        path.write_text(case.html, encoding="utf-8")
+        options = {"viewport": {"width": 1200, "height": 900}, **options}
+        opened.append(Opened(browser, path, **options))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.context.close()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_silent_offline_drawn_and_no_wider_than_a_phone(name: str, cases: Any, show: Any) -> None:
+    opened = show(cases(name), viewport={"width": 375, "height": 800})
+    opened.open_details()
+    boxes = opened.page.evaluate(
+        """[...document.querySelectorAll('svg[role=img]')].map((svg) => {
+            const box = svg.getBoundingClientRect();
+            const drawn = [...svg.querySelectorAll('rect.bar, rect.cell, circle')].filter((shape) => {
+                const size = shape.getBoundingClientRect();
+                return size.width > 0 && size.height > 0;
+            });
+            return [svg.id, box.width, box.height, drawn.length];
+        })"""
+    )
+    assert len(boxes) >= 5
+    assert not [box for box in boxes if min(box[1:]) <= 0]
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 375
+    assert opened.faults == []
+    assert [url.split("/")[-1] for url in opened.requests] == ["report.html"]
+
+
+def test_hostile_names_do_nothing(hostile: Any, show: Any) -> None:
+    opened = show(hostile)
+    for _ in range(3):
+        opened.page.keyboard.press("Tab")
+    opened.page.locator("#sample-list").press("ArrowDown")
+    opened.page.locator("#sample-figure .row").nth(1).hover()
+    assert opened.page.locator("#tip").is_visible()
+    assert opened.page.locator("img, iframe").count() == 0
+    assert opened.faults == []
+    assert len(opened.requests) == 1
+
+
+def test_everything_can_be_reached_with_the_tab_key_and_shows_the_focus(cases: Any, show: Any) -> None:
+    page = show(cases("multiclass")).page
+    wanted = page.evaluate(
+        """[...document.querySelectorAll('a[href], button, select, summary, [tabindex="0"]')]
+            .filter((e) => e.checkVisibility()).length"""
+    )
+    seen = []
+    for _ in range(wanted):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate(
+                """(() => {
+                    const e = document.activeElement, style = getComputedStyle(e);
+                    e.dataset.reached = "yes";
+                    return [e.tagName, style.outlineStyle, parseFloat(style.outlineWidth)];
+                })()"""
+            )
+        )
+    assert page.locator("[data-reached]").count() == wanted
+    assert {"A", "BUTTON", "SELECT", "SUMMARY", "DIV", "PRE"} <= {tag for tag, _, _ in seen}
+    assert not [one for one in seen if one[1] == "none" or one[2] < 1]
+
+
+def test_the_picker_follows_the_arrow_keys(cases: Any, show: Any) -> None:
+    case = cases("multiclass")
+    opened, samples = show(case), case.report.samples
+    page, chosen = opened.page, opened.page.locator("#sample-list")
+    heading, total = page.locator("#sample-heading"), page.locator("#sample-figure .total .value")
+    chosen.press("Home")
+    for key, sample in (("ArrowDown", 1), ("ArrowDown", 2), ("ArrowUp", 1), ("End", len(samples.labels) - 1)):
+        chosen.press(key)
+        assert f"Sample {samples.labels[sample]}:" in heading.inner_text()
+        value = float(total.text_content().replace("\u2212", "-"))
+        assert value == pytest.approx(samples.values[:, sample].max(), rel=0.01, abs=0.01)
+    active = page.locator(f"#{chosen.get_attribute('aria-activedescendant')}")
+    assert active.get_attribute("aria-selected") == "true"
+    page.locator("#function-choice").select_option("0")
+    value = float(total.text_content().replace("\u2212", "-"))
+    assert value == pytest.approx(samples.values[0, -1], rel=0.01, abs=0.01)
+    page.locator("circle[data-sample='3']").first.click(force=True)
+    assert f"Sample {samples.labels[3]}:" in heading.inner_text()
+    assert opened.faults == []
+
+
+def test_tables_sort_and_code_is_copied(cases: Any, show: Any) -> None:
+    page = show(cases("binary"), permissions=["clipboard-read", "clipboard-write"]).page
+    page.get_by_text("Weights as a table").click()
+    column = page.locator("#weights-table tbody tr td:nth-child(2)")
+
+    def values() -> list[float]:
+        return column.evaluate_all("cells => cells.map((cell) => Number(cell.dataset.sort))")
+
+    head = page.locator("#weights-table th button").nth(1)
+    head.press("Enter")
+    assert values() == sorted(values(), reverse=True)
+    head.press("Enter")
+    assert values() == sorted(values())
+    page.get_by_role("button", name="Copy Python code").click()
+    page.get_by_text("Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == cases("binary").report.settings.code
+
+
+def test_readable_without_scripts(cases: Any, show: Any) -> None:
+    case = cases("binary")
+    opened = show(case, java_script_enabled=False)
+    page = opened.page
+    assert not page.locator(".picker").is_visible()
+    for section in page.locator("main section").all():
+        assert section.is_visible()
+        assert len(section.inner_text()) > 80
+    for figure in page.locator("figure svg[role=img]").all():
+        box = figure.bounding_box()
+        assert figure.locator("xpath=ancestor::details").count() or (box and box["width"] > 0)
+    page.get_by_text("The decomposition as a table").click()
+    assert page.locator("#samples-table").is_visible()
+    assert case.report.samples.labels[0] in page.locator("#samples-table").inner_text()
+
+
+def test_everything_is_open_in_print(cases: Any, show: Any) -> None:
+    page = show(cases("binary"), java_script_enabled=False).page
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator("#weights-table tbody tr").first.is_visible()
+    assert not page.locator("nav").is_visible()
+    # white paper, whatever the screen prefers
+    assert page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("binary", "light"), ("regression", "dark")])
+def test_axe_finds_nothing_serious(name: str, scheme: str, cases: Any, show: Any) -> None:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="pip install kernelweave[browser]"
+    )
+    opened = show(cases(name), color_scheme=scheme)
+    opened.open_details()
+    found = axe.Axe().run(opened.page).response
+    assert len(found["passes"]) > 20
+    faults = [(fault["impact"], fault["id"], fault["nodes"][0]["html"]) for fault in found["violations"]]
+    assert faults == []
