@@ -82,3 +82,21 @@ def test_a_true_callback_stops(sample):
         )
     assert len(solution.history["gap"]) == 1
     assert len(solution.state.alpha) == N
+
+
+def test_parts_that_memory_allows_are_enough(sample, monkeypatch):
+    X, Ks = sample
+    problem = Problem(target(X, Hinge()), Hinge(), np.full((N, 1), 2.0))
+    regularizer, sizes, round_of = LpNorm(p=2), [], growing.Growing._round
+    reference = choose_solver("auto", regularizer).solve(problem, DenseGram(Ks), regularizer, tol=1e-4)
+    n_support = np.count_nonzero(reference.state.alpha)
+    gram = BlockedGram(Ks, memory_limit=int(8 * (1.3 * n_support) ** 2 / 0.4))
+
+    def spy(self, *args):
+        sizes.append(len(self.rows))
+        return round_of(self, *args)
+
+    monkeypatch.setattr(growing.Growing, "_round", spy)
+    ours = choose_solver("auto", regularizer).solve(problem, gram, regularizer, tol=1e-4)
+    assert max(sizes) <= gram.most_combined < N
+    assert ours.state.certificate.primal == pytest.approx(reference.state.certificate.primal, rel=2e-4)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Self
 
+import numpy as np
+
 from .._typing import FloatArray, IntArray
 
 
@@ -28,6 +30,8 @@ class Gram(ABC):
     n_passes: float
     #: whether a pair of samples costs anew whenever it is asked for
     streams = False
+    #: samples on which `combine` leaves memory for the rest of a fit; None: any number
+    most_combined: int | None = None
     #: cosines between the matrices, once somebody has asked for them
     cached_alignments: FloatArray | None = None
 
@@ -38,6 +42,10 @@ class Gram(ABC):
     @abstractmethod
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Entries `rows` (all by default) of sum_m d_m K_m alpha, for alpha (n,) or (n, c)."""
+
+    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
+        """Entries `rows` of sum_m weights[k, m] K_m alpha for every k; shape (n_rows, k), alpha (n,)."""
+        return np.column_stack([self.dot(own, alpha, rows) for own in weights])
 
     @abstractmethod
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:

@@ -13,7 +13,7 @@ from .base import Gram
 from .blocked import BlockedGram
 from .blocks import WORK_BYTES, Blocks
 from .cached import CachedGram
-from .memory import SHARE, free_memory, show_bytes
+from .memory import SHARE, SUM_SHARE, free_memory, show_bytes
 from .packed import PackedGram
 
 #: what `gram` may be
@@ -207,8 +207,9 @@ def _free_share() -> int | None:
 def _cache_bytes(task: Task, limit: int | None) -> int:
     """What is left for caches, no more than all rows of all bases."""
     everything = task.n_bases * task.square
-    return (
-        everything
-        if limit is None
-        else max(0, min(everything, limit - task.sums(AT_MOST, streamed=True) - task.work))
-    )
+    if limit is None:
+        return everything
+    sums = task.sums(AT_MOST, streamed=True)
+    if task.combined is not True and task.combined:
+        sums = max(sums, min(task.square, int(SUM_SHARE * limit)))
+    return max(0, min(everything, limit - sums - task.work))

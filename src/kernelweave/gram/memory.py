@@ -10,6 +10,9 @@ import numpy as np
 #: part of the memory that is free which a fit may take when nothing else is said
 SHARE = 0.8
 
+#: part of the memory of an engine that computes pairs anew for a weighted sum on some of the samples
+SUM_SHARE = 0.4
+
 #: where a container finds its own limit, its use, and file pages it can give back: new and old control groups
 GROUPS = (
     ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),

@@ -11,7 +11,7 @@ from .._typing import FloatArray, IntArray
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocks import Bases, Blocks, lower_tiles, rectangle
-from .memory import show_bytes
+from .memory import SUM_SHARE, show_bytes
 from .stack import KernelStack
 
 #: bytes of bases kept from one call of `dot` to the next: solvers ask for many sums on the same rows
@@ -50,6 +50,10 @@ class StreamedGram(Gram):
         self.memory_limit = memory_limit
         self.n_passes = 0.0
         self._recent: tuple[tuple[bytes, bytes], dict[tuple[int, int], Bases]] | None = None
+
+    @property
+    def most_combined(self) -> int | None:  # type: ignore[override]
+        return None if self.memory_limit is None else int((SUM_SHARE * self.memory_limit / 8) ** 0.5)
 
     def combine(self, weights: FloatArray) -> FloatArray:
         n, factors = self.n_samples, weights * self.scales

@@ -28,8 +28,8 @@ FAILED = 0.1
 #: samples up to which the matrix of the best iterate is kept for whoever comes after the fit
 MOST_KEPT = 5000
 
-#: one sample in so many for the first look of a solver that usually does without
-GROWING_SHARE = 8
+#: one sample in so many for the first look that chooses the samples to begin with
+GROWING_SHARE = 4
 
 #: a first look at a problem takes no fewer samples than the one, and no more than the other
 PILOT_SAMPLES, PILOT_MOST = 125, 4000
@@ -283,7 +283,7 @@ class MKLSolver(BaseEstimator):
             SelectingKernels(self, problem, gram, regularizer, run.best, keeper).run(run, max_iter, callback)
             return
         if can_grow(problem, gram, regularizer):
-            share = self.pilot_share or GROWING_SHARE
+            share = GROWING_SHARE
             pilot = self.pilot(problem, gram, regularizer, share, keeper) if cold else None
             Growing(self, problem, gram, regularizer, pilot, run.best).run(run, max_iter, callback)
             return

@@ -72,12 +72,10 @@ class Growing:
             assert pilot is not None
             self.alpha = np.zeros(problem.shape)
             self.alpha[pilot.rows] = pilot.state.alpha
-            fitted, start = gram.dot(pilot.state.weights, self.alpha), pilot.state
+            fitted, start, self.norms = gram.dot(pilot.state.weights, self.alpha), pilot.state, pilot.norms
         else:
-            self.alpha, fitted = start.alpha, start.fitted
-        self.norms = start.certificate.norms
-        f = fitted + start.certificate.intercept
-        self.rows = np.union1d(np.flatnonzero(self.alpha.any(axis=1)), self._violated(f))
+            self.alpha, fitted, self.norms = start.alpha, start.fitted, start.certificate.norms
+        self.rows = self._with(self._violated(fitted + start.certificate.intercept), self._support)
 
     def run(self, run: Run, max_iter: int, callback: Callback | None) -> None:
         """Rounds until the gap on all samples is within the tolerance of `run`, recorded into it."""
@@ -91,7 +89,7 @@ class Growing:
             if run.converged or told(run.n_machines, state) or run.n_machines >= max_iter:
                 return
             joining = np.setdiff1d(self._violated(state.fitted + state.certificate.intercept), self.rows)
-            self.rows = self._with(joining)
+            self.rows = self._with(joining, self.rows)
             wanted = max(
                 NEXT_SHARE * min(state.residual, wanted if len(joining) == 0 else 1.0), 0.5 * run.tol
             )
@@ -122,9 +120,21 @@ class Growing:
         """Samples whose dual variable should not be zero at predictions f."""
         return np.flatnonzero(self.problem.alpha_of(f).any(axis=1))
 
-    def _with(self, joining: IntArray) -> IntArray:
-        rows = np.union1d(self.rows, joining)
-        return rows if len(rows) < NEARLY_ALL * self.gram.n_samples else np.arange(self.gram.n_samples)
+    @property
+    def _support(self) -> IntArray:
+        return np.flatnonzero(self.alpha.any(axis=1))
+
+    def _with(self, joining: IntArray, rows: IntArray) -> IntArray:
+        """Rows and those that join them; where memory is short, support vectors and some that join."""
+        n, most = self.gram.n_samples, self.gram.most_combined or self.gram.n_samples
+        if len(rows) + len(joining) > most:
+            rows = self._support
+            joining = np.setdiff1d(joining, rows)
+            joining = joining[
+                np.unique(np.linspace(0, len(joining) - 1, max(most - len(rows), 1)).astype(int))
+            ]
+        rows = np.union1d(rows, joining)
+        return rows if len(rows) < NEARLY_ALL * n or n > most else np.arange(n)
 
 
 class Told:
