@@ -9,12 +9,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch test-slow lint format bench docs clean
+.PHONY: chromium help demo test test-torch test-slow test-browser lint format bench docs clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.stamp-plot  ## learn kernel weights on a real multi-view task, under a minute
 	@$(BIN)/kernelweave demo
@@ -32,6 +32,23 @@ test-torch: $(VENV)/.stamp-test $(VENV)/.stamp-cpu-torch  ## run the tests that 
 test-slow: export OMP_NUM_THREADS := 1
 test-slow: $(VENV)/.stamp-test  ## run the tests that take long
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
+
+# Chromium comes from the system; where there is none and none can be installed, the tests skip and say why
+test-browser: export OMP_NUM_THREADS := 1
+test-browser: $(VENV)/.stamp-browser  ## look at the report page in a real browser, Chromium
+	@for name in "$$KERNELWEAVE_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
+	  command -v "$$name" > /dev/null && exit 0; done; $(MAKE) --no-print-directory chromium
+	@$(BIN)/python -m pytest -m browser -rs tests/report
+
+chromium:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo "Installing chromium (once)"; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  timeout 300 apt-get -qq update && timeout 600 apt-get -qq install --no-install-recommends chromium > /dev/null \
+	    || echo "chromium could not be installed: the browser tests will be skipped"; \
+	else \
+	  echo "No Chromium found, and installing it takes root: apt-get install chromium, or set KERNELWEAVE_BROWSER"; \
+	fi
 
 lint: $(VENV)/.stamp-lint  ## ruff check, ruff format --check, mypy
 	@$(BIN)/ruff check

@@ -22,7 +22,18 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import estimators, gram, inspection, kernels, losses, persistence, regularizers, solvers, theory
+    from . import (
+        estimators,
+        gram,
+        inspection,
+        kernels,
+        losses,
+        persistence,
+        regularizers,
+        report,
+        solvers,
+        theory,
+    )
     from .estimators import (
         EmpiricalBayesClassifier,
         EmpiricalBayesRegressor,
@@ -92,6 +103,7 @@ __all__ = [
     "mkl_path",
     "persistence",
     "regularizers",
+    "report",
     "save_model",
     "solvers",
     "stability_selection",
@@ -140,6 +152,7 @@ _SUBMODULES = frozenset(
         "losses",
         "persistence",
         "regularizers",
+        "report",
         "solvers",
         "theory",
     }

@@ -9,6 +9,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ..data import Fitted, Samples
 from ..figures import Bar, Point, bars, scatter
+from ..figures.frame import short
 from ..figures.scale import Scale
 from ..html import Html, join, tag
 from ..numbers import count, number, signed
@@ -180,9 +181,11 @@ def _map(found: Samples, fitted: Fitted) -> Html | None:
     rows = classes if found.truth and len(classes) <= 8 else ["all samples"]
     points = [_point(found, k, float(margins[k]), rows) for k in range(len(margins))]
     binary = len(found.intercept) == 1
-    label = "value f" if binary else "f of the true class, minus the largest other"
+    label = "f of the true class, minus the largest other"
+    if binary:
+        label = f"value f, positive for {short(classes[1])}" if len(classes) == 2 else "value f"
     wrong = sum(found.wrong)
-    caption = f"Each dot is a sample, in the row of its true class, at its {label}."
+    caption = f"Each dot is a sample{', in the row of its true class' if classes else ''}, at its {label}."
     if found.wrong:
         caption += f" {count(wrong, 'sample')} shown {'is' if wrong == 1 else 'are'} wrong (orange, ringed)."
     drawing = scatter(

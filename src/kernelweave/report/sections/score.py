@@ -34,8 +34,8 @@ def score(report: Report) -> Html | None:
         dots=True,
     )
     caption = (
-        f"{scores.metric.capitalize()} {scores.how}, {count(scores.n, 'sample')}; the lines are one standard "
-        "error to each side."
+        f"{scores.metric.capitalize()} {scores.how}, {count(scores.n, 'sample')} in all; the lines are one "
+        "standard error to each side."
     )
     intro = lead(
         "What does learning the weights buy? The same samples, predicted by simpler models.",
