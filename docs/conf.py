@@ -58,6 +58,7 @@ autosummary_generate = True
 # two names that differ in case only would be one file on some systems
 autosummary_filename_map = {"kernelweave.solvers.certificate": "kernelweave.solvers.certificate-function"}
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -80,7 +81,6 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 10_000,
     "image_srcset": ["2x"],
-    "default_thumb_file": str(DOCS / "_static" / "logo.png"),
 }
 
 html_theme = "pydata_sphinx_theme"

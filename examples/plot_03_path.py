@@ -13,11 +13,11 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave as kw
+from kernelweave.inspection import PathDisplay
 from kernelweave.kernels import RBF, per_feature
 
 data = load_diabetes(as_frame=True)
-X = data.data.copy()
-X[:] = StandardScaler().fit_transform(X)
+X = StandardScaler().set_output(transform="pandas").fit_transform(data.data)
 y = StandardScaler().fit_transform(data.target.to_frame()).ravel()
 
 reg = kw.MKLRegressor(per_feature(RBF()), regularizer=kw.ElasticNet(l1_ratio=0.8))
@@ -26,11 +26,7 @@ path = kw.mkl_path(reg, X, y, "C", np.geomspace(3e-3, 1.0, 20))
 # %%
 # A kernel is in the model where its norm is not zero.
 
-figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-strongest = np.argsort(-path.norms[len(path) // 2])
-for rank, m in enumerate(strongest):
-    style = {"label": path.kernel_names[m]} if rank < 5 else {"color": "0.75", "zorder": 0}
-    ax.semilogx(path.values, path.norms[:, m], **style)
-ax.set(xlabel="C", ylabel="norm of the component", title="Kernels enter one after another")
-ax.legend(title="column")
+figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
+PathDisplay.from_path(path, quantity="norms", ax=ax)
+ax.set_title("Kernels enter one after another")
 plt.show()

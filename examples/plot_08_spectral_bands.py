@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import kernelweave as kw
+from kernelweave.inspection import BandsDisplay
 from kernelweave.kernels import Linear, bands
 
 rng = np.random.default_rng(0)
@@ -34,14 +35,10 @@ reg = kw.MKLRegressor(bands(n_bands, Linear()), regularizer=kw.SMKL(), C=100.0).
 print(f"R2 on new spectra: {reg.score(X[100:], y[100:]):.3f}, bands used: {(reg.weights_ > 0).sum()}")
 
 # %%
-# Weights under the spectra they belong to: both lines are found, and a third band tells the background.
+# Both lines that carry the concentration are found, and the line that does not is left out. A third band
+# tells the background.
 
-figure, (top, bottom) = plt.subplots(
-    2, 1, figsize=(7, 4.4), sharex=True, layout="constrained", height_ratios=[2, 1]
-)
-top.plot(axis, X[:40].T, color="0.6", linewidth=0.4)
-top.set(ylabel="absorption", title="Three bands of twenty are enough")
-edges = np.linspace(0, 1, n_bands + 1)
-bottom.stairs(reg.weights_ / reg.weights_.max(), edges, fill=True, color="#0072B2")
-bottom.set(xlabel="position in the spectrum", ylabel="relative weight")
+figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
+BandsDisplay.from_estimator(reg, positions=axis, spectrum=X.mean(axis=0), ax=ax)
+ax.set_title("Three bands of twenty are enough")
 plt.show()

@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 from kernelweave import theory
+from kernelweave.inspection import AlignmentDisplay
 from kernelweave.kernels import RBF
 
 data = load_breast_cancer(as_frame=True)
@@ -20,21 +21,12 @@ X[:] = StandardScaler().fit_transform(X)
 kernels = {name: RBF(columns=[name]) for name in X.columns[:10]}
 
 cosines = theory.pairwise_alignment(kernels, X)
-target = theory.target_alignment(kernels, X, data.target)
 print(f"{len(kernels)} kernels amount to {cosines.parts['effective_number']:.1f} different ones")
 
 # %%
-# Radius, perimeter and area are three names for one thing.
+# Radius, perimeter and area are three names for one thing, and concavity is nearly another.
 
 names = [name.removeprefix("mean ") for name in kernels]
-figure, (left, right) = plt.subplots(
-    1, 2, figsize=(8.5, 4.2), layout="constrained", width_ratios=[3, 1], sharey=True
-)
-image = left.imshow(cosines.value, cmap="viridis", vmin=0, vmax=1)
-left.set_xticks(range(len(names)), names, rotation=60, ha="right")
-left.set_yticks(range(len(names)), names)
-left.set_title("with one another")
-figure.colorbar(image, ax=left, shrink=0.7)
-right.barh(range(len(names)), target.value, color="#E69F00")
-right.set(title="with the target", xlabel="alignment")
+figure, ax = plt.subplots(figsize=(7, 6), layout="constrained")
+AlignmentDisplay(cosines.value, names).plot(ax=ax)
 plt.show()

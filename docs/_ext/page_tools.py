@@ -1,7 +1,8 @@
-"""Two small things about pages: lists of what is there, and code blocks without a last empty line.
+"""Three small things about pages: lists of what is there, tidy code blocks, and links to the API.
 
 The pages of some folders come and go. In their index a line of a toctree that names no page is left out, and
-a line ``*`` stands for the pages that no other line of the index names.
+a line ``*`` stands for the pages that no other line of the index names. Names of public objects in the text
+lead to their API page without being marked up.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from api_pages import pages
 from docutils import nodes
+from sphinx import addnodes
 
 TOCTREE = re.compile(r"(```\{toctree\}\n(?::.*\n)*\n)((?:\S.*\n)+)(```)")
 
@@ -45,8 +48,31 @@ def _trim(app: Any, doctree: nodes.document) -> None:
             block.rawsource = text
 
 
+#: a name, perhaps with the module in front and a call behind
+NAME = re.compile(r"(?:kw\.|kernelweave\.)?(?:[a-z_]+\.)*(\w+)(?:\(.*\))?")
+
+
+def _link(app: Any, doctree: nodes.document) -> None:
+    """Let names of public objects lead to where they are described."""
+    docname = app.env.docname
+    if docname.startswith(("api/", "gallery/")):
+        return
+    full = {
+        name.rpartition(".")[2]: name for groups in pages().values() for _, group in groups for name in group
+    }
+    for literal in list(doctree.findall(nodes.literal)):
+        match = NAME.fullmatch(literal.astext())
+        inside = isinstance(literal.parent, nodes.reference | nodes.title | addnodes.pending_xref)
+        if match and match[1] in full and not inside:
+            target = {"reftype": "obj", "refdomain": "py", "reftarget": full[match[1]]}
+            link = addnodes.pending_xref("", refdoc=docname, refexplicit=True, refwarn=True, **target)
+            literal.replace_self(link)
+            link += literal
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Connect both."""
+    """Connect all three."""
     app.connect("source-read", _on_read)
     app.connect("doctree-read", _trim)
+    app.connect("doctree-read", _link)
     return {"parallel_read_safe": True}
