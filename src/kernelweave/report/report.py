@@ -8,8 +8,6 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-from sklearn.exceptions import ConvergenceWarning
-
 from .data import (
     Confusion,
     Convergence,
@@ -98,8 +96,8 @@ class Report:
 
         given = gather.Given(model, X, y, X_test, y_test, random_state)
         say = progress or (lambda message: None)
-        with warnings.catch_warnings():  # how the model itself converged, the report says in words
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings():  # of baselines and sub-samples; the model's own are in the report
+            warnings.simplefilter("ignore")
             scored = gather.scores(given, baselines, say)
             steady = gather.stability(given, stability, say)
         say("taking the prediction apart")

@@ -14,8 +14,10 @@ from sklearn.utils import _safe_indexing
 from ..._typing import FloatArray
 from ...gram.stack import as_stack
 from ..data import Score, Scores
-from .baselines import FAILURES, Baseline, baselines_for, cost_words
+from .baselines import FAILURES, Baseline, baselines_for
 from .given import Given, Progress, spread
+
+NOTE = "The baselines chose their cost C by cross-validation on the training samples."
 
 #: folds where nothing is held out, and most samples in them
 FOLDS, MOST_SAMPLES = 3, 1500
@@ -32,17 +34,18 @@ def scores(given: Given, baselines: Iterable[Any] | None, progress: Progress) ->
         return None
     check: Check = HeldOut(given) if given.held_out else Folds(given)
     progress("scoring the model")
-    own = check.gains(check.predict(given.model, None))
+    own = check.gains(check.predict(given.model, lambda X: X))
     model = Score("this model", *_mean_and_error(own))
     metric = "accuracy" if given.task == "classification" else "R²"
     if baselines is not None:
         others = tuple(_given_score(entry, model) for entry in baselines)
         return Scores(metric, check.how, len(own), model, others)
+    progress("choosing the baselines")
     candidates = baselines_for(given)
     scored = [_scored(entry, check, own, progress) for entry in candidates]
     others = tuple(entry for entry in scored if isinstance(entry, Score))
     failed = tuple(entry for entry in scored if isinstance(entry, str))
-    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, cost_words(given))
+    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE)
 
 
 def _scored(baseline: Baseline, check: Check, own: FloatArray, progress: Progress) -> Score | str:
@@ -82,7 +85,7 @@ class Check:
         """What each sample adds to the score, which is the mean of them."""
         return gains(self.given.task, self.truth, predicted)
 
-    def predict(self, estimator: Any, view: Callable[[Any], Any] | None) -> Any:
+    def predict(self, estimator: Any, view: Callable[[Any], Any]) -> Any:
         """Predictions by the fitted model itself, or by a baseline fitted here."""
         raise NotImplementedError
 
@@ -94,8 +97,7 @@ class HeldOut(Check):
         self.given, self.truth = given, np.asarray(given.y_test)
         self.how = "on the held-out samples"
 
-    def predict(self, estimator: Any, view: Callable[[Any], Any] | None) -> Any:
-        view = view or (lambda X: X)
+    def predict(self, estimator: Any, view: Callable[[Any], Any]) -> Any:
         if estimator is self.given.model:
             return estimator.predict(self.given.X_test)
         trained = in_pipeline(self.given.model, estimator).fit(view(self.given.X), self.given.y)
@@ -113,8 +115,7 @@ class Folds(Check):
         self.cv = check_cv(FOLDS, self.truth, classifier=given.task == "classification")
         self.how = f"by {FOLDS}-fold cross-validation of the training samples (nothing was held out)"
 
-    def predict(self, estimator: Any, view: Callable[[Any], Any] | None) -> Any:
-        view = view or (lambda X: X)
+    def predict(self, estimator: Any, view: Callable[[Any], Any]) -> Any:
         own = estimator is self.given.model
         estimator = clone(chosen(estimator)) if own else in_pipeline(self.given.model, estimator)
         return cross_val_predict(
