@@ -23,7 +23,7 @@ ORDER = [
     {"solvers"},
     {"estimators", "theory"},
     {"api"},  # the package itself, whose lazy names reach everything so far
-    {"inspection"},
+    {"inspection", "persistence"},
     {"report"},
     {"demo"},
     {"cli"},
@@ -127,7 +127,19 @@ def test_the_package_imports_next_to_nothing() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["estimators", "gram", "inspection", "kernels", "losses", "regularizers", "solvers", "theory", "cli"],
+    [
+        "estimators",
+        "gram",
+        "inspection",
+        "kernels",
+        "losses",
+        "persistence",
+        "regularizers",
+        "report",
+        "solvers",
+        "theory",
+        "cli",
+    ],
 )
 def test_submodules_import_nothing_heavy(name: str) -> None:
     assert not loaded_by(f"import kernelweave.{name}") & HEAVY

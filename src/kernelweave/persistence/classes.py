@@ -1,0 +1,123 @@
+"""The classes a model file may name: kernelweave's own, found through their base classes.
+
+A file names a class by a key such as "kernel:RBF". Keys are looked up in this table and nowhere
+else: nothing is imported because a file says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from .. import estimators
+from ..kernels import AutogradKernel, Family, FunctionKernel, Kernel, Normalization, ParametricKernel
+from ..losses import Loss
+from ..regularizers import FromBlockNorm, FromPrice, Regularizer
+from ..solvers.base import MKLSolver
+from ..solvers.kernel_gradient import Box, FunctionPenalty, Penalty, Projection
+from ..solvers.single import SingleSolver
+from .errors import ModelFileError
+
+#: kinds of parts, and the bases of their classes
+BASES: dict[str, tuple[type, ...]] = {
+    "kernel": (Kernel, ParametricKernel),
+    "family": (Family,),
+    "normalization": (Normalization,),
+    "loss": (Loss,),
+    "regularizer": (Regularizer,),
+    "penalty": (Penalty,),
+    "constraint": (Box,),
+    "solver": (MKLSolver, SingleSolver),
+}
+
+#: classes that are nothing without a Python function, and what can stand in their place
+FUNCTIONS: dict[type, str] = {
+    FunctionKernel: "a kernel of kernelweave.kernels, or Precomputed with the values of the function",
+    AutogradKernel: "a parametric kernel of kernelweave.kernels such as ProductRBF, PowerSum or WeightedSum",
+    FunctionPenalty: "L1, L2, PowerNorm, LogDet or a sum of them",
+    Projection: "Box",
+    FromPrice: "a regulariser of kernelweave.regularizers",
+    FromBlockNorm: "a regulariser of kernelweave.regularizers",
+}
+
+#: kernels of sklearn.gaussian_process.kernels that `GPKernel` may hold
+GP_KERNELS = (
+    "ConstantKernel",
+    "DotProduct",
+    "ExpSineSquared",
+    "Exponentiation",
+    "Matern",
+    "PairwiseKernel",
+    "Product",
+    "RBF",
+    "RationalQuadratic",
+    "Sum",
+)
+
+
+@functools.cache
+def own_classes() -> dict[str, type]:
+    """Keys and classes of kernelweave's parts and estimators.
+
+    Examples
+    --------
+    >>> own_classes()["kernel:RBF"].__name__
+    'RBF'
+    """
+    parts = ((kind, cls) for kind, bases in BASES.items() for base in bases for cls in _concrete(base))
+    public = (getattr(estimators, name) for name in estimators.__all__)
+    models = (cls for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator))
+    found: list[tuple[str, Any]] = [*parts, *(("model", cls) for cls in models)]
+    return {f"{kind}:{cls.__name__}": cls for kind, cls in found if cls not in FUNCTIONS}
+
+
+@functools.cache
+def gp_classes() -> dict[str, type]:
+    """Keys and classes of scikit-learn's Gaussian-process kernels."""
+    from sklearn.gaussian_process import kernels
+
+    return {f"gp:{name}": getattr(kernels, name) for name in GP_KERNELS}
+
+
+def find_class(key: Any) -> type:
+    """The class of a key."""
+    table = gp_classes() if isinstance(key, str) and key.startswith("gp:") else own_classes()
+    if not isinstance(key, str) or key not in table:
+        raise ModelFileError(f"it names {key!r:.60}, which is no class of kernelweave {_known()}.")
+    return table[key]
+
+
+def key_of(obj: Any) -> str | None:
+    """The key of an object's class; None for other classes, subclasses of kernelweave's included."""
+    cls = type(obj)
+    table = gp_classes() if cls.__module__ == "sklearn.gaussian_process.kernels" else own_classes()
+    return next((key for key, known in table.items() if known is cls), None)
+
+
+@functools.cache
+def parameters_of(cls: type) -> frozenset[str]:
+    """Names of the parameters of a constructor, which only stores them."""
+    init: Any = cls.__init__  # type: ignore[misc]
+    return (
+        frozenset() if init is object.__init__ else frozenset(inspect.signature(init).parameters) - {"self"}
+    )
+
+
+def _known() -> str:
+    from .._version import __version__
+
+    return __version__
+
+
+def _concrete(base: Any) -> Iterator[Any]:
+    """kernelweave's classes below and including `base`, without those that others only derive from."""
+    methods = (getattr(base, name, None) for name in dir(base) if not name.startswith("__"))
+    abstract = any(getattr(method, "__isabstractmethod__", False) for method in methods)
+    if base.__module__.startswith("kernelweave.") and getattr(base, "name", base) and not abstract:
+        yield base
+    for cls in base.__subclasses__():
+        yield from _concrete(cls)

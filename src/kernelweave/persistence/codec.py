@@ -1,0 +1,208 @@
+"""From Python values to JSON and arrays, and back, by forms.
+
+Numbers, text, truth values, None and lists are JSON's own. Everything else is an object with one entry,
+its kind and its content: ``{"tuple": [1, 2]}``, ``{"array": 3}``. A `Form` knows how one kind is written
+and read, and reading makes only what a form makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .arrays import storable_dtype
+from .errors import ModelFileError, NotStored
+
+#: numbers or strings of a list from which on they are stored as arrays
+LONG = 32
+
+JOBLIB = (
+    "or store the model with joblib or pickle at your own risk: loading such a file executes what it holds"
+)
+
+
+class Form(NamedTuple):
+    """How values of one kind are written and read.
+
+    Attributes
+    ----------
+    kind : str
+        Its name in the JSON.
+    takes : callable
+        Whether a value is written by this form.
+    write : callable
+        ``write(value, writer)`` returns JSON.
+    read : callable
+        ``read(json, reader)`` returns a value, or raises.
+    """
+
+    kind: str
+    takes: Callable[[Any], bool]
+    write: Callable[[Any, Writer], Any]
+    read: Callable[[Any, Reader], Any]
+
+
+def exactly(*types: type) -> Callable[[Any], bool]:
+    """Instances of these types; a subclass may be something else."""
+    return lambda value: type(value) in types
+
+
+def instances(*types: type) -> Callable[[Any], bool]:
+    """Instances of these types and of their subclasses."""
+    return lambda value: isinstance(value, types)
+
+
+class Writer:
+    """Writes values; collects arrays, each once.
+
+    Parameters
+    ----------
+    forms : sequence of Form
+        The first that takes a value writes it.
+    """
+
+    def __init__(self, forms: tuple[Form, ...]) -> None:
+        self.forms = forms
+        self.arrays: list[np.ndarray] = []
+        self._numbers: dict[int, int] = {}
+        self._originals: list[Any] = []  # alive, so that no other array gets their id
+        self._where: list[str] = []
+        self.omit: Callable[[Any, Writer], NotStored | None] | None = None
+
+    def value(self, value: Any, where: str = "") -> Any:
+        """JSON of a value; `where` is its place, for error messages."""
+        self._where.append(where)
+        try:
+            if value is None or type(value) in (bool, int, str):
+                return value
+            if type(value) is float and np.isfinite(value):
+                return value
+            if type(value) is list and len(value) <= LONG:
+                return [self.value(item, f"[{i}]") for i, item in enumerate(value)]
+            return self._form(value)
+        finally:
+            self._where.pop()
+
+    def _form(self, value: Any) -> Any:
+        if self.omit is not None:
+            value = self.omit(value, self) or value
+        for form in self.forms:
+            if form.takes(value):
+                return {form.kind: form.write(value, self)}
+        if callable(value):
+            name = getattr(value, "__qualname__", type(value).__name__)
+            self.refuse(f"{name} is a Python function or class", "use an object of kernelweave")
+        self.refuse(
+            f"a {type(value).__name__} is not a value it can hold", "use plain numbers, text or arrays"
+        )
+
+    def known(self, array: Any) -> bool:
+        """Whether an array was written already."""
+        return id(array) in self._numbers
+
+    def array(self, array: Any) -> int:
+        """The number of an array."""
+        if id(array) not in self._numbers:
+            plain = np.asarray(array)
+            if not storable_dtype(plain.dtype):
+                self.refuse(
+                    f"an array of {plain.dtype} is not a value it can hold", "use plain numbers or text"
+                )
+            self._numbers[id(array)] = len(self.arrays)
+            self._originals.append(array)
+            self.arrays.append(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
+        return self._numbers[id(array)]
+
+    def refuse(self, reason: str, instead: str) -> Any:
+        """Give up: what cannot be stored, why, and what to do."""
+        steps = [step for step in self._where if step]
+        named = [i for i, step in enumerate(steps) if step[0] not in ".["]
+        where = "".join(steps[named[-1] if named else 0 :]).lstrip(".") or "the model"
+        raise ModelFileError(
+            f"{where} cannot go into a model file, which holds arrays and JSON and no code: {reason}. "
+            f"Instead, {instead}, {JOBLIB}."
+        )
+
+
+class Reader:
+    """Reads values.
+
+    Parameters
+    ----------
+    forms : sequence of Form
+    arrays : list of ndarray
+    """
+
+    def __init__(self, forms: tuple[Form, ...], arrays: list[np.ndarray]) -> None:
+        self.forms = {form.kind: form for form in forms}
+        self.arrays = arrays
+        self.used = [False] * len(arrays)
+
+    def value(self, json: Any, *types: type) -> Any:
+        """The value of a piece of JSON, of one of `types` if any are given."""
+        value = self._any(json)
+        if types and not isinstance(value, types):
+            expected = " or ".join(cls.__name__ for cls in types)
+            raise ModelFileError(f"it holds a {type(value).__name__} where a {expected} has to be.")
+        return value
+
+    def _any(self, json: Any) -> Any:
+        if isinstance(json, list):
+            return [self._any(item) for item in json]
+        if isinstance(json, dict):
+            if len(json) != 1 or next(iter(json)) not in self.forms:
+                raise ModelFileError(f"it holds a value of an unknown kind, {sorted(json)!r:.60}.")
+            ((kind, content),) = json.items()
+            return self.forms[kind].read(content, self)
+        if isinstance(json, float) and not np.isfinite(json):
+            raise ModelFileError("it holds a number that is too large.")
+        return json
+
+    def array(self, number: Any, kinds: str = "", ndim: int | None = None) -> np.ndarray:
+        """An array, of one of the `kinds` of types and so many axes if they are given."""
+        if type(number) is not int or not 0 <= number < len(self.arrays):
+            raise ModelFileError(f"it refers to array {number!r:.20}, and has {len(self.arrays)} of them.")
+        array = self.arrays[number]
+        if (kinds and array.dtype.kind not in kinds) or (ndim is not None and array.ndim != ndim):
+            raise ModelFileError(
+                f"it holds an array of {array.dtype} and shape {array.shape} in a wrong place."
+            )
+        self.used[number] = True
+        return array
+
+
+def entries(json: Any, *names: str) -> list[Any]:
+    """The values of an object that has exactly these entries."""
+    if not isinstance(json, dict) or set(json) != set(names):
+        raise ModelFileError(f"it lacks one of {', '.join(names)}, or has more.")
+    return [json[name] for name in names]
+
+
+def text(json: Any) -> str:
+    """JSON that is a string."""
+    if not isinstance(json, str):
+        raise ModelFileError(f"it holds {json!r:.40} where text has to be.")
+    return json
+
+
+def listed(json: Any) -> list[Any]:
+    """JSON that is a list."""
+    if not isinstance(json, list):
+        raise ModelFileError(f"it holds {json!r:.40} where a list has to be.")
+    return json
+
+
+def pair_of(json: Any) -> list[Any]:
+    """JSON that is a list of two."""
+    if not isinstance(json, list) or len(json) != 2:
+        raise ModelFileError(f"it holds {json!r:.40} where a pair has to be.")
+    return json
+
+
+def count_of(json: Any) -> int:
+    """JSON that is a number of things."""
+    if type(json) is not int or json < 0:
+        raise ModelFileError(f"it holds {json!r:.40} where a count has to be.")
+    return json

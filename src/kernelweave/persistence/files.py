@@ -1,0 +1,121 @@
+"""`save_model` and `load_model`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from .classes import key_of
+from .codec import Reader, Writer
+from .container import read_container, write_container
+from .errors import ModelFileError
+from .expansions import EXPANSIONS
+from .objects import OBJECTS
+from .plain import ARRAYS, PLAIN
+from .processes import PROCESSES
+from .tables import TABLES
+
+FORMS = PLAIN + TABLES + ARRAYS + EXPANSIONS + PROCESSES + OBJECTS
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Store a fitted estimator in one file that is safe to load.
+
+    The file holds arrays and JSON under checksums, never code. It keeps what predictions need: the
+    training rows with a coefficient, the kernels with a weight, coefficients, normalisation,
+    calibration; and the parameters and fitted attributes. It is written beside its place and then
+    moved there, so an interrupted save leaves the file before it.
+
+    Parameters
+    ----------
+    model : fitted estimator of kernelweave
+    path : str or path
+        By custom it ends in ``.kw``. A file that is there is replaced.
+
+    Raises
+    ------
+    ModelFileError
+        If the model holds a Python function (`FunctionKernel`, `AutogradKernel`, a penalty or
+        hyper-prior of one's own) or an object of a class that is not kernelweave's.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import kernelweave as kw
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = kw.MKLClassifier().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "iris.kw"
+    ...     kw.save_model(model, path)
+    ...     loaded = kw.load_model(path)
+    >>> bool((loaded.predict_proba(X) == model.predict_proba(X)).all())
+    True
+    """
+    key = key_of(model)
+    if key is None or not key.startswith("model:"):
+        raise ModelFileError(
+            f"save_model stores estimators of kernelweave, not a {type(model).__name__}: store the estimator "
+            "itself, or pipelines and other objects with skops (see kernelweave.persistence.skops_types)."
+        )
+    check_is_fitted(model)
+    writer = Writer(FORMS)
+    write_container(Path(path), writer.value(model), writer.arrays)
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Load a model that `save_model` stored; safe on files of any origin.
+
+    Loading executes nothing that a file says: classes are looked up in a fixed list of kernelweave's
+    own. Sizes, types and checksums are verified before anything is allocated or made, and memory
+    stays at the size of the file and a bounded multiple of its description.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    model : fitted estimator
+        Its predictions are those of the model stored, to the last bit on the same machine.
+        Parameters that no file can hold and only a new fit would need are `NotStored`.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, truncated, not a model file, or of a newer format.
+
+    Examples
+    --------
+    >>> import kernelweave as kw
+    >>> kw.load_model(__file__)
+    Traceback (most recent call last):
+    ...
+    kernelweave.persistence.errors.ModelFileError: ...: it is not a kernelweave model file.
+    """
+    try:
+        content = read_container(Path(path))
+        reader = Reader(FORMS, content.arrays)
+        model = reader.value(content.model)
+        _check_model(model, reader)
+    except ModelFileError as error:
+        raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from error
+    except (OSError, ImportError):
+        raise
+    except Exception as error:  # whatever a file makes of the readers is a fault of the file
+        raise ModelFileError(
+            f"cannot load {os.fspath(path)!r}: it is damaged or was not written by save_model "
+            f"({type(error).__name__}: {error!s:.200})."
+        ) from error
+    return model
+
+
+def _check_model(model: Any, reader: Reader) -> None:
+    key = key_of(model)
+    if key is None or not key.startswith("model:"):
+        raise ModelFileError(f"it holds a {type(model).__name__}, which is not an estimator.")
+    if not all(reader.used):
+        raise ModelFileError("it is damaged: it holds arrays that belong to nothing.")

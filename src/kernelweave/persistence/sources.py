@@ -1,0 +1,113 @@
+"""Where a loaded model takes kernel values from: its kernels with weight and its training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._typing import IntArray
+from ..gram.batch import Batch
+from ..gram.sources import FeatureSource, KernelSource, StackSource
+from ..gram.squares import SharedSquares
+from ..kernels import Kernel
+from ..kernels.base import as_numeric
+from ..kernels.columns import as_table, take_columns
+from .codec import Reader, Writer, count_of, entries, listed, pair_of
+from .errors import ModelFileError
+
+
+def write_source(source: KernelSource, kernels: Iterable[int], writer: Writer) -> dict[str, Any]:
+    """A source with the training rows it still has, and some of its kernels."""
+    head = {"names": writer.value(list(source.names)), "n_samples": int(source.n_samples)}
+    if type(source) is StackSource:
+        return {"stack": {**head, "support": writer.array(source.support)}}
+    if type(source) is not FeatureSource:
+        writer.refuse(f"kernel values come from a {type(source).__name__}", "fit with another engine")
+    assert isinstance(source, FeatureSource)
+    live = [[m, writer.value(source.kernels[m], f"kernel {source.names[m]!r}")] for m in kernels]
+    return {"features": {**head, "rows": writer.value(source.X, "training rows"), "kernels": live}}
+
+
+def read_source(json: Any, reader: Reader) -> Any:
+    """A source that evaluates the kernels stored, and cannot train."""
+    if isinstance(json, dict) and set(json) == {"stack"}:
+        return _read_stack(json["stack"], reader)
+    names, n_samples, rows, kernels = entries(
+        *entries(json, "features"), "names", "n_samples", "rows", "kernels"
+    )
+    source = object.__new__(FeatureSource)
+    source.names, source.n_samples = reader.value(names, list), count_of(n_samples)
+    source.X, source._batch = reader.value(rows), None
+    if len(getattr(source.X, "shape", ())) != 2:
+        raise ModelFileError("it is damaged: its training rows are not a table.")
+    found: list[Any] = [None] * len(source.names)
+    for m, kernel in map(pair_of, listed(kernels)):
+        found[kernel_index(m, len(found))] = reader.value(kernel, Kernel)
+    source.kernels = found
+    return source
+
+
+def _read_stack(json: Any, reader: Reader) -> StackSource:
+    names, n_samples, support = entries(json, "names", "n_samples", "support")
+    source = object.__new__(StackSource)
+    source.names, source.n_samples = reader.value(names, list), count_of(n_samples)
+    source.support, source._stack = reader.array(support, "i", 1), None
+    return source
+
+
+def n_rows(source: Any) -> int:
+    """Training rows that a source still has."""
+    return len(source.support) if isinstance(source, StackSource) else source.X.shape[0]
+
+
+def kernel_index(m: Any, size: int) -> int:
+    """A position among `size` kernels."""
+    if count_of(m) >= size:
+        raise ModelFileError(f"it refers to kernel {m} of {size}.")
+    return m
+
+
+def check_kernel(source: Any, m: int) -> None:
+    """Refuse a kernel with weight that was not stored."""
+    if isinstance(source, FeatureSource) and source.kernels[m] is None:
+        raise ModelFileError(f"it weighs kernel {m}, which is not there.")
+
+
+def check_shape(array: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Refuse an array of another shape."""
+    if array.shape != shape:
+        raise ModelFileError(f"it is damaged: coefficients have shape {array.shape} in place of {shape}.")
+
+
+# -- Gaussian kernels computed together -------------------------------------------------------
+
+
+def write_batch(source: Any, together: IntArray, writer: Writer) -> dict[str, Any]:
+    """The kernels with a weight; the samples of all of them are rows of the source."""
+    batch = source._batch
+    arrays = (
+        batch.members[together],
+        batch.columns,
+        batch.part.subsets[together],
+        batch.part.gammas[together],
+    )
+    return dict(zip(("members", "columns", "subsets", "gammas"), map(writer.array, arrays), strict=True))
+
+
+def read_batch(json: Any, source: Any, reader: Reader) -> Batch:
+    """Kernels computed together, on rows of the source."""
+    members, columns, subsets, gammas = entries(json, "members", "columns", "subsets", "gammas")
+    which, seen = reader.array(members, "i", 1), reader.array(columns, "i", 1)
+    bits, widths = reader.array(subsets, "u", 2), reader.array(gammas, "f", 1)
+    table = as_table(source.X)
+    if len(seen) == 0 or not 0 <= seen.min() <= seen.max() < table.shape[1]:
+        raise ModelFileError("it is damaged: a kernel sees columns that are not there.")
+    check_shape(bits, (len(which), -(-len(seen) // 8)))
+    check_shape(widths, (len(which),))
+    # bits beyond the columns would make compiled loops read beyond their tables
+    beyond = np.unpackbits(bits.astype(np.uint8, copy=False), axis=1, bitorder="little")[:, len(seen) :]
+    if bits.dtype != np.uint8 or beyond.any() or len(which) == 0:
+        raise ModelFileError("it is damaged: a kernel sees columns that are not there.")
+    return Batch(SharedSquares(as_numeric(take_columns(table, seen)), bits, widths), which, seen)
