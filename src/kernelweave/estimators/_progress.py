@@ -21,6 +21,9 @@ except ImportError:  # scikit-learn before 1.9
 class Progress:
     """Reports every machine of every model of a fit.
 
+    An estimator may carry a `_listener`, called as listener(title, iteration, state) after every
+    machine; a true answer stops the model at its best iterate.
+
     Parameters
     ----------
     estimator : estimator being fitted
@@ -32,6 +35,7 @@ class Progress:
     def __init__(self, estimator: Any, n_models: int, verbose: int) -> None:
         self.estimator, self.verbose = estimator, verbose
         self.context = None
+        self.listener = getattr(estimator, "_listener", None)
         if getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx"):
             self.context = estimator._init_callback_context(max_subtasks=n_models, sequential_subtasks=False)
             self.context.call_on_fit_task_begin(estimator=estimator)
@@ -46,11 +50,12 @@ class Progress:
         def report(iteration: int, state: State) -> bool:
             if self.verbose > 1:
                 self.say(f"{title}, machine {iteration + 1}", state)
+            stop = self.listener is not None and bool(self.listener(title, iteration, state))
             if context is None:
-                return False
+                return stop
             step = context.subcontext(task_name="machine")
             step.call_on_fit_task_begin(estimator=self.estimator)
-            return bool(step.call_on_fit_task_end(estimator=self.estimator))
+            return bool(step.call_on_fit_task_end(estimator=self.estimator)) or stop
 
         report.context = context  # type: ignore[attr-defined]
         return report

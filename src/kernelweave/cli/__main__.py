@@ -1,0 +1,5 @@
+"""``python -m kernelweave.cli`` is the command ``kernelweave``."""
+
+from . import main
+
+main()

@@ -1,0 +1,129 @@
+"""Which columns a model may use as they are, and one message about those it may not."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._errors import CliError
+from ._table import Table, as_number, is_date, is_missing, kind_of, row_list
+
+#: what an identifier is usually called
+ID_NAME = re.compile(
+    r"(^|[_\s.-])(id|ids|uuid|guid|key|index|rownames?)$|^(unnamed.*|row|rownames?|sample|)$", re.I
+)
+
+#: share of cells that are numbers from which a text column is meant to hold numbers
+MOSTLY = 0.5
+
+#: values that differ from which a text column names its rows
+DISTINCT = 0.95
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A column that cannot be used as it is: why, what to do, and the option that does it."""
+
+    column: str
+    reason: str
+    remedy: str
+    option: str
+
+    def __str__(self) -> str:
+        return f"column {self.column!r} {self.reason}: {self.remedy}"
+
+
+def check_columns(table: Table, categorical: set[str], keep: set[str], imputed: bool) -> None:
+    """One error about all columns that hold neither numbers nor declared categories."""
+    found = [problem_of(name, table.columns[name], categorical, keep, imputed) for name in table.names]
+    problems = [problem for problem in found if problem is not None]
+    if not problems:
+        return
+    options = " ".join(dict.fromkeys(problem.option for problem in problems if problem.option))
+    if len(problems) == 1:
+        raise CliError(f"{table.path}: {problems[0]}.")
+    lines = "\n".join(f"  {problem}" for problem in problems[:20])
+    more = f"\n  ... and {len(problems) - 20} more" if len(problems) > 20 else ""
+    raise CliError(
+        f"{table.path}: {len(problems)} columns cannot be used as they are.\n{lines}{more}\n"
+        f"All at once, if that suits the data: {options}"
+    )
+
+
+def problem_of(
+    name: str, values: np.ndarray, categorical: set[str], keep: set[str], imputed: bool
+) -> Problem | None:
+    """What is wrong with a column, if anything."""
+    drop, missing = f"--drop {quoted(name)}", is_missing(values)
+    if missing.all():
+        return Problem(name, "is empty", f"leave it out with {drop}", drop)
+    if kind_of(values) == "date":
+        return date_problem(name, values[~missing][0])
+    if name in categorical:
+        return None if imputed else missing_problem(name, missing)
+    if kind_of(values) == "text":
+        return text_problem(name, values)
+    if np.isinf(values).any():
+        where = row_list(np.isinf(values))
+        return Problem(
+            name, f"has infinite values ({where})", f"mend them, or leave it out with {drop}", drop
+        )
+    if name not in keep and is_identifier(name, values[~missing]):
+        return identifier_problem(name)
+    return None if imputed else missing_problem(name, missing)
+
+
+def missing_problem(name: str, missing: np.ndarray) -> Problem | None:
+    if not missing.any():
+        return None
+    reason = f"has no value in {int(missing.sum())} of {len(missing)} rows ({row_list(missing)})"
+    remedy = "fill gaps with --impute median, leave those rows out with --drop-rows, or the column with "
+    return Problem(name, reason, f"{remedy}--drop {quoted(name)}", "--impute median")
+
+
+def text_problem(name: str, values: np.ndarray) -> Problem:
+    """Text: numbers with a slip, dates, names of the rows, or categories."""
+    drop, category = f"--drop {quoted(name)}", f"--categorical {quoted(name)}"
+    texts = [value for value in values if value is not None]
+    bad = np.array([value is not None and as_number(value) is None for value in values])
+    slip = str(values[int(np.argmax(bad))])
+    if bad.mean() <= 1 - MOSTLY and bad.any():
+        reason = f"holds numbers, but text in {int(bad.sum())} cells, such as {slip!r} ({row_list(bad)})"
+        return Problem(name, reason, f"mend the cells, or leave it out with {drop}", drop)
+    if all(is_date(value) for value in texts[:50]):
+        return date_problem(name, texts[0])
+    if all(as_number(value, ",") is not None for value in texts):
+        reason = f"holds numbers with a decimal comma, such as {slip!r}"
+        return Problem(name, reason, "read them with --decimal ,", "--decimal ,")
+    if len(set(texts)) >= DISTINCT * len(texts) and len(texts) > 4:
+        return identifier_problem(name)
+    reason = f"holds text, such as {slip!r} ({len(set(texts))} different values)"
+    return Problem(name, reason, f"encode it with {category}, or leave it out with {drop}", category)
+
+
+def date_problem(name: str, example: object) -> Problem:
+    drop = f"--drop {quoted(name)}"
+    remedy = f"turn dates into numbers first (days since a start, month), or leave it out with {drop}"
+    return Problem(name, f"holds dates, such as {str(example)[:19]!r}", remedy, drop)
+
+
+def identifier_problem(name: str) -> Problem:
+    ident, drop = f"--id {quoted(name)}", f"--drop {quoted(name)}"
+    remedy = f"say so with {ident} (it then names the predictions), leave it out with {drop}, or use its "
+    return Problem(name, "looks like an identifier", f"{remedy}numbers with --keep {quoted(name)}", ident)
+
+
+def is_identifier(name: str, values: np.ndarray) -> bool:
+    """Whether numbers name their rows: all different and whole, and so called or counted up one by one."""
+    whole = len(values) > 4 and bool((values == np.round(values)).all())
+    if not whole or len(np.unique(values)) < len(values):
+        return False
+    return bool(ID_NAME.search(name)) or bool((np.diff(values) == 1).all())
+
+
+def quoted(name: str) -> str:
+    """A column name as a shell takes it."""
+    return shlex.quote(name)

@@ -1,0 +1,147 @@
+"""NumPy archives: a matrix X with y, several views, or Gram matrices; nothing in them is executed."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ._errors import CliError
+from ._read import check_file
+from ._table import Table, listed
+
+#: names under which the feature names of X may lie
+FEATURE_NAMES = ("feature_names", "columns", "names")
+
+EXPECTED = (
+    "an archive holds X (n, p) and y; or several views, 2-D arrays with n rows each, and y; or Gram "
+    "matrices, K (n, n, M) or K1, K2, ..., and y"
+)
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Gram matrices of a file, K of shape (rows, columns, M), their names and the targets there may be."""
+
+    path: Path
+    K: np.ndarray
+    names: list[str]
+    targets: dict[str, np.ndarray]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.K)
+
+    def take(self, rows: np.ndarray, columns: np.ndarray) -> Grams:
+        """Some rows against some columns."""
+        targets = {name: values[rows] for name, values in self.targets.items()}
+        return replace(self, K=self.K[np.ix_(rows, columns)], targets=targets)
+
+
+def read_arrays(path: Path) -> Table | Grams:
+    """What an archive holds, as a table of columns or as Gram matrices."""
+    arrays = load(path)
+    vectors = {name: values for name, values in arrays.items() if values.ndim == 1}
+    matrices = {name: values for name, values in arrays.items() if values.ndim >= 2}
+    if "X" in matrices:
+        matrices = {"X": matrices["X"]}
+    if not matrices:
+        raise CliError(f"{path} holds no matrix ({shapes(arrays)}): {EXPECTED}.")
+    if any(name == "K" or (name[0] == "K" and name[1:].isdigit()) for name in matrices):
+        return read_grams(path, matrices, vectors)
+    return read_views(path, matrices, vectors)
+
+
+def load(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an archive; pickled objects are refused, not read."""
+    check_file(path)
+    try:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not hasattr(archive, "files"):
+                raise CliError(
+                    f"{path} holds one array without a name: write it with numpy.savez(X=..., y=...)."
+                )
+            return {name: archive[name] for name in archive.files}
+    except ValueError as error:
+        if "pickle" in str(error) or "Object arrays" in str(error):
+            raise CliError(
+                f"{path} holds Python objects, which are not read for safety: save plain numbers or text, "
+                "for example y.astype(str)."
+            ) from error
+        raise CliError(f"{path} is damaged, or no NPZ archive ({error}): write it again.") from error
+    except (zipfile.BadZipFile, OSError, EOFError, MemoryError, KeyError, zipfile.LargeZipFile) as error:
+        raise CliError(f"{path} is damaged, or no NPZ archive ({error}): write it again.") from error
+
+
+def read_views(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, np.ndarray]) -> Table:
+    """X, or several views side by side, each a group of columns of its own."""
+    rows = {name: len(values) for name, values in matrices.items()}
+    if len(set(rows.values())) > 1 or any(values.ndim != 2 for values in matrices.values()):
+        raise CliError(
+            f"{path}: views must be 2-D with the same number of rows ({shapes(matrices)}); {EXPECTED}."
+        )
+    n = next(iter(rows.values()))
+    given = {key: vectors.pop(key) for key in FEATURE_NAMES if key in vectors}
+    columns: dict[str, np.ndarray] = {}
+    groups = {}
+    for view, values in matrices.items():
+        names = column_names(view, values.shape[1], given, alone=len(matrices) == 1)
+        groups[view] = names
+        columns.update({name: as_column(values[:, j]) for j, name in enumerate(names)})
+    extra = {name: as_column(values) for name, values in vectors.items() if len(values) == n}
+    return Table(path, {**columns, **extra}, groups if len(groups) > 1 else {})
+
+
+def column_names(view: str, width: int, given: dict[str, np.ndarray], alone: bool) -> list[str]:
+    """Names of the columns of a view: the file's own where there are so many, else numbered."""
+    for names in given.values():
+        if alone and len(names) == width == len(set(names.astype(str))):
+            return names.astype(str).tolist()
+    prefix = "x" if alone else f"{view}_"
+    return [f"{prefix}{j}" for j in range(width)]
+
+
+def as_column(values: np.ndarray) -> np.ndarray:
+    """An array of the file as a column: float64, dates, or text."""
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    if values.dtype.kind == "M":
+        return values
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = [
+        str(value, "utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values
+    ]
+    return texts
+
+
+def read_grams(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, np.ndarray]) -> Grams:
+    """K of shape (rows, columns, M), from one array or from one a kernel."""
+    if "K" in matrices:
+        K, names = matrices["K"], []
+        K = K[:, :, None] if K.ndim == 2 else K
+    else:
+        names = sorted(matrices, key=lambda name: (len(name), name))
+        if len({matrices[name].shape for name in names}) > 1 or matrices[names[0]].ndim != 2:
+            raise CliError(f"{path}: Gram matrices must have one shape ({shapes(matrices)}); {EXPECTED}.")
+        K = np.stack([matrices[name] for name in names], axis=2)
+    if K.ndim != 3 or K.dtype.kind not in "biuf":
+        raise CliError(f"{path}: K is {K.dtype} of shape {K.shape}; {EXPECTED}.")
+    if not np.isfinite(K).all():
+        where = np.argwhere(~np.isfinite(K))[0]
+        raise CliError(
+            f"{path}: K has NaN or infinite values, the first at {where.tolist()}: compute it again."
+        )
+    given = next((vectors.pop(key) for key in ("kernel_names", *FEATURE_NAMES) if key in vectors), None)
+    if given is not None and len(given) == K.shape[2]:
+        names = given.astype(str).tolist()
+    names = names or [f"K{m + 1}" for m in range(K.shape[2])]
+    targets = {name: as_column(values) for name, values in vectors.items() if len(values) == len(K)}
+    return Grams(path, K.astype(np.float64), names, targets)
+
+
+def shapes(arrays: dict[str, np.ndarray]) -> str:
+    """Names and shapes for a message."""
+    return listed([f"{name} {values.shape}" for name, values in arrays.items()], 6)

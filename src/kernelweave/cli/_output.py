@@ -1,0 +1,95 @@
+"""Tables on disk: weights and predictions as CSV, the same everywhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._bundle import write_text
+
+#: weights below this share of the largest count as zero
+LIVE = 1e-6
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    r"""Rows as CSV, one line a row.
+
+    Examples
+    --------
+    >>> csv_text(["a", "b"], [[1, "x,y"]])
+    'a,b\n1,"x,y"\n'
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A CSV file that takes the place of an older one at once."""
+    write_text(path, csv_text(header, rows))
+
+
+def weight_rows(model: Any) -> list[tuple[str, str, float, float | None]]:
+    """Model, kernel, weight and component norm, the heaviest kernels first."""
+    weights = np.atleast_2d(model.weights_)
+    norms = np.atleast_2d(model.norms_) if hasattr(model, "norms_") else None
+    labels = model_labels(model, len(weights))
+    order = np.argsort(-weights.max(axis=0), kind="stable")
+    return [
+        (
+            labels[k],
+            model.kernel_names_[m],
+            float(weights[k, m]),
+            None if norms is None else float(norms[k, m]),
+        )
+        for k in range(len(weights))
+        for m in order
+    ]
+
+
+def model_labels(model: Any, count: int) -> list[str]:
+    """Names of the models of a fit: its classes where there is one a class."""
+    classes = [str(name) for name in getattr(model, "classes_", ())]
+    return classes if len(classes) == count else ["" if count == 1 else str(k) for k in range(count)]
+
+
+def live_kernels(model: Any) -> int:
+    """Kernels that carry weight in any of the models."""
+    weights = np.atleast_2d(model.weights_)
+    return int((weights > LIVE * max(weights.max(), 1e-300)).any(axis=0).sum())
+
+
+def predictions(model: Any, X: Any) -> dict[str, np.ndarray]:
+    """Predictions by name of the column they go to, with probabilities or deviations where there are any."""
+    if hasattr(model, "classes_"):
+        columns = {"prediction": model.predict(X)}
+        if hasattr(model, "predict_proba"):
+            P = model.predict_proba(X)
+            columns |= {f"probability {name}": P[:, k] for k, name in enumerate(model.classes_)}
+        return columns
+    if "EmpiricalBayes" in type(model).__name__:
+        mean, deviation = model.predict(X, return_std=True)
+        return {"prediction": mean, "deviation": deviation}
+    return {"prediction": model.predict(X)}
+
+
+def table_text(ids: np.ndarray, truth: Any, columns: dict[str, np.ndarray], ident: str) -> str:
+    """Predictions as CSV, one row a sample: its name or number, the truth if known, what was predicted."""
+    known = {} if truth is None else {"truth": np.asarray(truth)}
+    values = {ident: np.asarray(ids), **known, **columns}
+    return csv_text(list(values), zip(*(cells(column) for column in values.values()), strict=True))
+
+
+def cells(column: np.ndarray) -> list[Any]:
+    """Values as Python writes them; whole floats of an identifier without their decimal point."""
+    listed = column.tolist()
+    if column.dtype.kind == "f" and all(value == value and float(value).is_integer() for value in listed):
+        return [int(value) if abs(value) < 2**53 else value for value in listed]
+    return listed

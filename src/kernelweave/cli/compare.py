@@ -1,0 +1,133 @@
+"""``kernelweave compare``: every method and the baselines, by nested cross-validation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from . import _options as opt
+from ._errors import CliError, guarded
+
+
+@guarded
+def compare(
+    data: opt.Data,
+    target: opt.Target = "y",
+    methods: Annotated[
+        str | None, typer.Option(help="Methods and baselines to compare, by comma; all by default.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the outer cross-validation.")] = 5,
+    task: opt.TaskOption = opt.Task.auto,
+    kernels: opt.Spec = None,
+    groups: opt.Groups = None,
+    bands: opt.Bands = None,
+    kernel: opt.Kinds = None,
+    tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
+    seed: opt.Seed = 0,
+    drop: opt.Drop = None,
+    ident: opt.Ident = None,
+    keep: opt.Keep = None,
+    categorical: opt.Categorical = None,
+    impute: opt.ImputeOption = None,
+    drop_rows: opt.DropRows = False,
+    scale: opt.ScaleOption = opt.Scale.standard,
+    sep: opt.Sep = None,
+    encoding: opt.Encoding = "utf-8",
+    decimal: opt.Decimal = ".",
+    n_jobs: opt.Jobs = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Compare all methods with simpler models by nested cross-validation, and say whether MKL helps.
+
+    Parameters of every method are chosen by cross-validation inside each training part; the scores
+    are those of rows that had no part in it.
+    """
+    from ._comparing import compare_all, outer_folds, verdict
+    from ._console import print_json
+    from ._design import design
+    from ._methods import Options
+    from ._monitor import Monitor
+    from ._parts import KernelChoice, Reading
+
+    reading = Reading(
+        target, str(task), tuple(drop or ()), tuple(keep or ()), ident, tuple(categorical or ()),
+        str(impute) if impute else None, drop_rows, str(scale), sep, encoding, decimal,
+    )  # fmt: skip
+    options = Options(tol=tol, n_jobs=n_jobs, seed=seed)
+    with Monitor(quiet) as monitor:
+        monitor.stage(f"reading {data.name}")
+        ready = design(data, reading, KernelChoice(kernels, groups, bands, tuple(kernel or ())))
+        names = chosen_methods(methods, hasattr(ready, "table"))
+        outer = outer_folds(ready.target.task, folds, seed, ready.target.y)
+        monitor.stage("comparing")
+        entries = compare_all(names, ready, outer, options, monitor)
+    found = verdict(entries)
+    if as_json:
+        print_json(document(ready, entries, found))
+    else:
+        show(ready, entries, found, folds)
+
+
+def chosen_methods(text: str | None, table: bool) -> list[str]:
+    """Methods by name; those that need columns are left out where there are none."""
+    from ._comparing import LEARNED, SIMPLE
+
+    known = [*LEARNED, *SIMPLE]
+    if not table:
+        known = [name for name in known if name not in ("gmkl", "random forest", "linear model")]
+    names = known if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        raise CliError(f"--methods: {unknown[:1] or text!r} is not one of {', '.join(known)}.")
+    return names
+
+
+def document(ready: Any, entries: list[Any], found: Any) -> dict[str, Any]:
+    """The comparison as plain data."""
+    rows = [
+        {
+            "method": entry.name,
+            "baseline": entry.baseline,
+            "score": entry.mean,
+            "error": entry.error,
+            "scores": entry.scores,
+            "kernels_used": entry.used,
+            "seconds": entry.seconds,
+            "certified": entry.proof,
+            "failure": entry.failure or None,
+        }
+        for entry in entries
+    ]
+    said = {"mkl_helps": found.helps, "text": str(found)} if found else None
+    return {"task": ready.target.task, "n_rows": ready.n_rows, "methods": rows, "verdict": said}
+
+
+def show(ready: Any, entries: list[Any], found: Any, folds: int) -> None:
+    """The ranked table, and what it means."""
+    import numpy as np
+    from rich.table import Table
+    from rich.text import Text
+
+    from ._console import note, out
+
+    metric = "accuracy" if ready.target.task == "classification" else "R2"
+    title = f"{ready.n_rows} rows, {folds} outer folds, parameters chosen inside each training part"
+    table = Table(title=title, title_justify="left")
+    for heading in ("method", metric, "kernels used", "seconds", "certified"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for entry in entries:
+        if entry.failure:
+            table.add_row(Text(entry.name), "failed", "", "", "")
+            continue
+        used = f"{np.mean(entry.used):.1f}" if entry.used else "-"
+        cells = (f"{entry.mean:.3f} ± {entry.error:.3f}", used, f"{entry.seconds:.1f}", entry.proof)
+        table.add_row(Text(entry.name + (" (baseline)" if entry.baseline else "")), *cells)
+    out().print(table)
+    if found is not None:
+        out().print(str(found), markup=False, highlight=False, soft_wrap=True, style="bold")
+    for entry in entries:
+        if entry.failure:
+            note(f"{entry.name} failed: {entry.failure}")

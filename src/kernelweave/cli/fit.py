@@ -1,0 +1,75 @@
+"""``kernelweave fit``: from a data file to a model, its weights, predictions and report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import _options as opt
+from ._errors import guarded
+
+
+@guarded
+def fit(
+    data: opt.Data,
+    target: opt.Target = "y",
+    out: Annotated[Path, typer.Option(help="Folder for model, weights, predictions and report.")] = Path(
+        "kernelweave-out"
+    ),
+    task: opt.TaskOption = opt.Task.auto,
+    kernels: opt.Spec = None,
+    groups: opt.Groups = None,
+    bands: opt.Bands = None,
+    kernel: opt.Kinds = None,
+    method: Annotated[opt.Method, typer.Option(help="How weights are learned.")] = opt.Method.auto,
+    p: Annotated[float, typer.Option("--p", min=1.0, help="Norm of --method lp: 1 is sparse.")] = 2.0,
+    C: Annotated[float, typer.Option("--C", help="Cost of errors.")] = 1.0,
+    tune: Annotated[bool, typer.Option("--tune", help="Choose parameters by cross-validation.")] = False,
+    tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
+    test_size: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of rows held out.")] = 0.25,
+    seed: opt.Seed = 0,
+    drop: opt.Drop = None,
+    ident: opt.Ident = None,
+    keep: opt.Keep = None,
+    categorical: opt.Categorical = None,
+    impute: opt.ImputeOption = None,
+    drop_rows: opt.DropRows = False,
+    scale: opt.ScaleOption = opt.Scale.standard,
+    sep: opt.Sep = None,
+    encoding: opt.Encoding = "utf-8",
+    decimal: opt.Decimal = ".",
+    memory_limit: opt.Memory = None,
+    n_jobs: opt.Jobs = None,
+    resume: Annotated[
+        bool | None,
+        typer.Option("--resume/--no-resume", help="Go on with an interrupted fit (the default), or not."),
+    ] = None,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
+    stability: Annotated[
+        bool, typer.Option("--stability/--no-stability", help="Weight intervals in the report.")
+    ] = True,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Learn a model and the weights of its kernels from a table, and report on both.
+
+    Ctrl-C keeps the model learned so far; the same command then goes on where it stopped.
+    """
+    from ._methods import Options
+    from ._parts import KernelChoice, Reading
+    from ._run_fit import Job, run
+
+    reading = Reading(
+        target, str(task), tuple(drop or ()), tuple(keep or ()), ident, tuple(categorical or ()),
+        str(impute) if impute else None, drop_rows, str(scale), sep, encoding, decimal,
+    )  # fmt: skip
+    choice = KernelChoice(kernels, groups, bands, tuple(kernel or ()))
+    options = Options(p, C, tol, memory_limit, n_jobs, seed)
+    job = Job(
+        data, out, reading, choice, options, str(method), tune, test_size, report, stability, sys.argv[1:]
+    )
+    run(job, resume, quiet, as_json)

@@ -1,0 +1,60 @@
+"""``kernelweave predict``: a model on new data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import _options as opt
+from ._errors import guarded
+
+
+@guarded
+def predict(
+    model: opt.Model,
+    data: opt.Data,
+    out: Annotated[Path | None, typer.Option(help="CSV file to write; stdout by default.")] = None,
+    allow_unseen: opt.AllowUnseen = False,
+    sep: opt.Sep = None,
+    encoding: opt.Encoding = "utf-8",
+    decimal: opt.Decimal = ".",
+    as_json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Predict with a model that fit has written, and score it where the target is known."""
+    import numpy as np
+
+    from ._bundle import load_bundle, write_text
+    from ._console import note, print_json
+    from ._design import load
+    from ._errors import refusing
+    from ._facts import score
+    from ._output import cells, predictions, table_text
+    from ._parts import Reading
+    from ._predicting import check_kind, known_targets, new_rows, unused
+
+    bundle = load_bundle(model)
+    reading = Reading(bundle.target, sep=sep, encoding=encoding, decimal=decimal)
+    table = load(data, reading)
+    check_kind(bundle, table)
+    X = bundle.encoder.transform(table, allow_unseen)  # type: ignore[arg-type]
+    for message in unused(bundle, table):
+        note(message)
+    with refusing(str(data)):
+        columns = predictions(bundle.estimator, X)
+    ids, ident = new_rows(bundle, table)
+    truth = known_targets(bundle, table, np.asarray(columns["prediction"]))
+    scores: dict[str, Any] = {} if truth is None else score(bundle.task, truth, columns["prediction"])
+    if out is not None:
+        write_text(out, table_text(ids, truth, columns, ident))
+    if as_json:
+        listing = {name: cells(np.asarray(values)) for name, values in columns.items()}
+        print_json({ident: cells(np.asarray(ids)), **listing, "scores": scores, "out": out and str(out)})
+    elif out is None:
+        typer.echo(table_text(ids, truth, columns, ident), nl=False)
+    if scores:
+        note("Scores on these rows: " + ", ".join(f"{name} {value:.3f}" for name, value in scores.items()))
+    if out is not None and not as_json:
+        note(f"{len(ids)} predictions written to {out}.")

@@ -1,0 +1,83 @@
+"""``kernelweave report``: the page about a model, made again or for the first time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import _options as opt
+from ._errors import guarded
+
+
+@guarded
+def report(
+    model: opt.Model,
+    data: Annotated[
+        Path | None, typer.Option(help="The file the model was fitted on; by default where it was then.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write; beside the model by default.")] = None,
+    stability: Annotated[
+        bool, typer.Option("--stability/--no-stability", help="Weight intervals over sub-samples.")
+    ] = True,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Write report.html of a model, from the data it was fitted on."""
+    from ._bundle import load_bundle
+    from ._console import note, print_json
+    from ._monitor import Monitor
+    from ._reporting import make_report
+
+    bundle = load_bundle(model)
+    path = out or bundle.path.parent / "report.html"
+    with Monitor(quiet) as monitor:
+        monitor.stage("reading the data")
+        source = training_file(bundle, data)
+        samples = training_data(bundle, source)
+        monitor.stage("report")
+        facts, seed = bundle.settings, int(bundle.settings["request"]["seed"])
+        title = f"{bundle.target} from {source.name}"
+        baselines = make_report(path, bundle.estimator, samples, title, facts, stability, seed, monitor)
+    if as_json:
+        print_json({"report": str(path), "baselines": baselines})
+    else:
+        note(f"Report written to {path}.")
+
+
+def training_file(bundle: Any, data: Path | None) -> Path:
+    """The file a model was fitted on; another one is refused."""
+    from ._errors import CliError
+    from ._facts import file_digest
+    from ._read import check_file
+
+    known = bundle.settings["data"]
+    path = data or Path(known["path"])
+    if data is None and not path.exists():
+        raise CliError(f"{path}, which the model was fitted on, is not there any more: name it with --data.")
+    check_file(path)
+    if file_digest(path) != known["sha256"]:
+        raise CliError(
+            f"{path} is not the file the model was fitted on, or was changed since: name that file "
+            f"({known['file']}) with --data, or fit a model on this one."
+        )
+    return path
+
+
+def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
+    """Training part and held-out part, as they were for the fit."""
+    from ._design import design
+    from ._parts import KernelChoice, Reading
+    from ._run_fit import split_rows
+
+    request = bundle.settings["request"]
+    given: dict[str, Any] = request["reading"]
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+    ready = design(path, Reading(**values), KernelChoice())
+    split = split_rows(ready.target, request["test_size"], request["seed"])
+    parts = ready.split(split.train, split.shown)
+    y, truth = ready.target.y[split.train], ready.target.y[split.shown]
+    held_out = (parts.X_rest, truth) if len(split.test) else (None, None)
+    return parts.X, y, *held_out

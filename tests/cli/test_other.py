@@ -1,0 +1,60 @@
+"""`info`, `reproduce`, `inspect`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kernelweave
+
+Kw = Callable[..., Any]
+
+
+def test_info_says_versions_threads_and_memory(kw: Kw) -> None:
+    facts = json.loads(kw("info", "--json").out)
+    assert facts["versions"]["kernelweave"] == kernelweave.__version__
+    assert facts["versions"]["numpy"] == np.__version__
+    assert any(pool["user_api"] == "blas" and pool["num_threads"] >= 1 for pool in facts["thread pools"])
+    assert facts["cores"]["usable"] >= 1
+    assert facts["free memory"]["bytes"] > 0
+    assert "GPU" in facts
+    assert kernelweave.__version__ in kw("info").out
+
+
+def test_reproduce_lists_without_running(kw: Kw, tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text('"""Table 1.\n\nMore."""\nraise SystemExit("executed")\n')
+    (tmp_path / "_help.py").write_text("")
+    result = kw("reproduce", "--folder", tmp_path, "--json")
+    assert json.loads(result.out) == {"one": "Table 1."}
+    assert "Table 1." in kw("reproduce", "--folder", tmp_path).out
+
+
+def test_reproduce_runs_one_with_its_exit_code(kw: Kw, tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("import sys\nsys.exit(len(sys.argv))\n")
+    assert kw("reproduce", "one", "--folder", tmp_path).code == 1
+    assert kw("reproduce", "one", "--folder", tmp_path, "--", "--full", "x").code == 3
+    unknown = kw("reproduce", "two", "--folder", tmp_path)
+    assert unknown.code == 2
+    assert "'two'" in unknown.err
+
+
+def test_reproduce_without_experiments_says_where_they_are(kw: Kw, tmp_path: Path) -> None:
+    result = kw("reproduce", "--folder", tmp_path)
+    assert result.code == 2
+    assert "source code" in result.err
+
+
+def test_inspect_shows_weights_certificate_and_settings(kw: Kw, table: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    kw("fit", table(), "--out", out, "--no-report", "-q", "--method", "lp")
+    shown = kw("inspect", out).out
+    for text in ("MKLClassifier", "Kernel weights", "rbf a", "Certified", "target: y", "accuracy", "numpy"):
+        assert text in shown
+    document = json.loads(kw("inspect", out / "model.kw", "--json").out)
+    model = kernelweave.load_model(out / "model.kw")
+    weights = {row["kernel"]: row["weight"] for row in document["weights"]}
+    assert weights == dict(zip(model.kernel_names_, model.weights_.tolist(), strict=True))
