@@ -31,6 +31,7 @@ extensions = [
     "plain_text_formulas",
     "api_pages",
     "page_tools",
+    "offline_links",
 ]
 
 # other projects' indexes are fetched only when asked for: the build needs no network
@@ -79,7 +80,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
-    "min_reported_time": 10_000,
+    "write_computation_times": False,
     "image_srcset": ["2x"],
 }
 
