@@ -18,8 +18,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import kernelweave as kw
-from kernelweave.kernels import RBF, FunctionKernel, Linear
+from kernelweave.estimators.group_omp_cv import GreedySearch
+from kernelweave.kernels import RBF, FunctionKernel, Linear, per_feature
 from kernelweave.solvers._container import previous, read
+from kernelweave.solvers.checkpoint import Checkpoint
+from kernelweave.solvers.greedy import path as greedy_path
 from kernelweave.solvers.multiple import Alternating
 
 KERNELS = [RBF(gamma=gamma) for gamma in np.geomspace(0.02, 2.0, 6)]
@@ -44,7 +47,7 @@ def job(kind: str, path: Any = None) -> tuple[Any, np.ndarray, np.ndarray]:
     """An estimator and its data; seconds, most of them solving."""
     if kind == "classes":
         options = {"loss": "logistic", "regularizer": kw.LpNorm(p=4 / 3), "tol": 1e-8}
-        return plain(**options, checkpoint=path), *sample(350, classes=3)
+        return plain(**options, checkpoint=path), *sample(250, classes=3)
     if kind == "sparse":
         options = {"regularizer": kw.LpNorm(p=1), "solver": "interleaved", "C": 10.0, "tol": 1e-7}
         return kw.MKLClassifier(KERNELS, **options, checkpoint=path), *sample(700)
@@ -330,6 +333,141 @@ def test_pilots_are_part_of_it(tmp_path):
     models = [kw.MKLClassifier(KERNELS, **options, checkpoint=tmp_path / "c").fit(X, y) for _ in range(2)]
     assert models[1].n_resumed_ == models[0].n_iter_
     assert models[1].objective_ == pytest.approx(models[0].objective_, rel=1e-10)
+
+
+# -- the other estimators ---------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """Stands in for SIGKILL: nothing on the way catches it."""
+
+
+def kill_after(monkeypatch, count):
+    """Let the next fit die after so many iterates were kept."""
+    kept, left = Checkpoint.keep, [count]
+
+    def keep(self, *args):
+        self._written = -np.inf  # as if much time had passed
+        kept(self, *args)
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    monkeypatch.setattr(Checkpoint, "keep", keep)
+
+
+per_column = per_feature(Linear())
+OTHERS = {
+    "bayes": lambda: kw.EmpiricalBayesRegressor(per_column, tol=1e-7),
+    "bayes classes": lambda: kw.EmpiricalBayesClassifier(per_feature(RBF()), tol=1e-6),
+    "bayes labels": lambda: kw.EmpiricalBayesClassifier(per_column, method="regression", tol=1e-6),
+    "gmkl": lambda: kw.GMKLRegressor(C=10.0, tol=1e-6),
+    "gmkl starts": lambda: kw.GMKLRegressor(C=10.0, tol=1e-6, n_init=2, random_state=0),
+    "gmkl classes": lambda: kw.GMKLClassifier(C=5.0, tol=1e-5, n_features_to_select=2),
+    "greedy": lambda: kw.GroupOMPRegressor(per_feature(RBF()), tol=1e-4),
+    "greedy backward": lambda: kw.GroupOMPRegressor(per_feature(RBF()), tol=1e-4, backward=True),
+    "greedy sample": lambda: kw.GroupOMPRegressor(
+        per_feature(RBF()), tol=1e-4, dictionary_sample=2, random_state=3
+    ),
+    "greedy hinge": lambda: kw.GroupOMPClassifier(per_feature(RBF()), loss="hinge", tol=1e-4),
+}
+
+
+def other_data(name):
+    X, y = sample(90, classes=3)
+    labels = name in ("bayes classes", "bayes labels", "gmkl classes", "greedy hinge")
+    return X, y if labels else X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.3 * y
+
+
+def loss_of(model):
+    """What the fit minimises."""
+    value = model.log_marginal_likelihood_ if hasattr(model, "log_marginal_likelihood_") else model.objective_
+    return np.atleast_1d(value)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_estimator_goes_on(tmp_path, monkeypatch, name, count):
+    (X, y), model = other_data(name), OTHERS[name]()
+    whole = clone(model).fit(X, y)
+    model.set_params(checkpoint=tmp_path / "c")
+    with monkeypatch.context() as patch:
+        kill_after(patch, count)
+        with pytest.raises(Killed):
+            clone(model).fit(X, y)
+    rest = clone(model).fit(X, y)
+    np.testing.assert_allclose(loss_of(rest), loss_of(whole), rtol=1e-6)
+    np.testing.assert_allclose(rest.weights_, whole.weights_, atol=2e-2 * np.max(whole.weights_))
+    # the first entry may be the start; and after a selection only the steps of the second fit are told
+    assert np.sum(rest.n_resumed_) > 0 or count == 1 or name == "gmkl classes"
+    again = clone(model).fit(X, y)
+    np.testing.assert_array_equal(again.n_iter_, rest.n_iter_)
+    np.testing.assert_array_equal(again.n_resumed_, rest.n_iter_)
+    np.testing.assert_allclose(loss_of(again), loss_of(rest), rtol=1e-6)
+    with pytest.raises(ValueError, match="of another problem"):
+        clone(model).fit(X[::-1], y)
+    with pytest.raises(ValueError, match="cannot be written"):
+        clone(model).set_params(checkpoint=tmp_path / "missing" / "c").fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["greedy", "greedy backward", "greedy sample", "greedy hinge"])
+def test_a_greedy_path_is_the_same_kernel_by_kernel(tmp_path, monkeypatch, name):
+    (X, y), model = other_data(name), OTHERS[name]()
+    whole = clone(model).fit(X, y)
+    model.set_params(checkpoint=tmp_path / "c")
+    with monkeypatch.context() as patch:
+        kill_after(patch, 2)
+        with pytest.raises(Killed):
+            clone(model).fit(X, y)
+    rest = clone(model).fit(X, y)
+    assert rest.n_resumed_ == 2
+    assert rest.path_.sets == whole.path_.sets
+    assert rest.path_.stopped == whole.path_.stopped
+    np.testing.assert_allclose(rest.path_.objective, whole.path_.objective, rtol=1e-6)
+    np.testing.assert_allclose(rest.history_["gain"], whole.history_["gain"], rtol=1e-5)
+    np.testing.assert_allclose(rest.predict(X), whole.predict(X), atol=1e-3)
+
+
+def test_a_greedy_path_looks_at_no_kernel_twice(tmp_path, monkeypatch):
+    X, y = other_data("greedy")
+    model = kw.GroupOMPRegressor(per_feature(RBF()), n_kernels=2, tol=0.0, checkpoint=tmp_path / "c").fit(
+        X, y
+    )
+    looks = []
+    gains = greedy_path._State._gains
+    monkeypatch.setattr(greedy_path._State, "_gains", lambda self, m: looks.append(1) or gains(self, m))
+    longer = clone(model).set_params(n_kernels=3).fit(X, y)
+    assert longer.n_resumed_ == 2
+    assert len(looks) == 1
+    assert longer.path_.sets[:2] == model.path_.sets
+    shorter = clone(model).set_params(n_kernels=1).fit(X, y)
+    assert len(looks) == 1
+    assert shorter.path_.sets == model.path_.sets[:1]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_folds_that_are_done_are_kept(tmp_path, monkeypatch, n_jobs):
+    X, y = other_data("greedy")
+    search = kw.GroupOMPRegressorCV(per_feature(RBF()), alphas=2, cv=4, n_jobs=n_jobs)
+    whole = clone(search).fit(X, y)
+    search.set_params(checkpoint=tmp_path / "c")
+    with monkeypatch.context() as patch:
+        kill_after(patch, 2)
+        with pytest.raises(Killed):
+            clone(search).fit(X, y)
+    done, fold = [], GreedySearch.fold
+    monkeypatch.setattr(GreedySearch, "fold", lambda self, *args: done.append(1) or fold(self, *args))
+    rest = clone(search).fit(X, y)
+    assert len(done) <= 2
+    np.testing.assert_allclose(
+        rest.cv_results_["split_test_scores"], whole.cv_results_["split_test_scores"], rtol=1e-8
+    )
+    with pytest.raises(ValueError, match="of another problem"):
+        clone(search).set_params(alphas=3).fit(X, y)
+    moved = X.copy()
+    moved[5, 1] += 0.5
+    with pytest.raises(ValueError, match="kernel values differ"):
+        clone(search).fit(moved, y)
 
 
 def main(kind: str, path: str) -> None:

@@ -58,9 +58,9 @@ class Keepers:
         self.checkpoint = checkpoint
         self.require = None if checkpoint is None else "sharedmem"
 
-    def __call__(self, index: int) -> Keeper:
-        """The keeper of one model; without a checkpoint it keeps nothing."""
-        return Keeper(self.checkpoint, str(index))
+    def __call__(self, index: int, stage: str = "") -> Keeper:
+        """The keeper of one model, in one stage of its fit; without a checkpoint it keeps nothing."""
+        return Keeper(self.checkpoint, f"{index} {stage}".strip())
 
     def finish(self, converged: bool) -> None:
         """Write the final state."""
@@ -69,12 +69,13 @@ class Keepers:
 
 
 @contextmanager
-def keeping(checkpoint: Checkpoint | None, gram: Gram) -> Iterator[Keepers]:
+def keeping(checkpoint: Checkpoint | None, gram: Gram | None = None) -> Iterator[Keepers]:
     """Check that a checkpoint is of these kernels, and write its last state whatever happens."""
     if checkpoint is None:
         yield Keepers(None)
         return
-    checkpoint.check_kernels(gram)
+    if gram is not None:
+        checkpoint.check_kernels(gram)
     try:
         yield Keepers(checkpoint)
     finally:

@@ -16,8 +16,10 @@ from .._threads import blas_threads_for
 from .._typing import FloatArray
 from ..gram import KernelSource, KernelStack, parse_memory
 from ..losses import LOSSES, Loss
+from ..solvers._fingerprint import describe, digest
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyRun, GreedyTask, GroupOMP, best_subset
 from ._base import BaseKernels, _one_or_all, _take, check_positive
+from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
 from ._progress import Progress
 from ._stages import StagedExpansion
@@ -75,6 +77,7 @@ class BaseGroupOMP(BaseKernels):
         memory_limit: int | str | None,
         n_jobs: int | None,
         random_state: Any,
+        checkpoint: Any,
         verbose: int,
     ) -> None:
         self.kernels = kernels
@@ -90,6 +93,7 @@ class BaseGroupOMP(BaseKernels):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     # -- parameters ---------------------------------------------------------------------------
@@ -212,10 +216,13 @@ class BaseGroupOMP(BaseKernels):
         with blas_threads_for(len(training.weight)):
             source, task = self._problem(training)
             self.kernel_names_ = source.names
+            checkpoint = open_checkpoint(self, self._parts(source, task))
             training = training._replace(validation=self._checked(training.validation))
             dictionary = self._dictionary(source, task)
             report: Any = progress.model(0, "path")
-            run = self._rule().run(dictionary, task, report)
+            with keeping(checkpoint) as keepers:
+                run = self._rule().run(dictionary, task, report, keepers(0))
+                keepers.finish(run.reason != "interrupted")
             progress.model_done(report, "path", run.n_iter, run)  # type: ignore[arg-type]
             self._store_path(dictionary, run, task, training)
             fit = run.stages[self.path_.n_selected].fit
@@ -223,6 +230,21 @@ class BaseGroupOMP(BaseKernels):
             self._calibrate(dictionary, task, fit)
         self._expansion.forget_unused()
         progress.done()
+
+    def _parts(self, source: KernelSource, task: GreedyTask) -> dict[str, str]:
+        """What tells the problem from others; a path may be made longer, by `n_kernels` or `tol`."""
+        names = ("backward", "dictionary_sample", "random_state", "normalize")
+        return {
+            "estimator": type(self).__name__,
+            "kernels": digest(np.array(source.names)),
+            "loss": describe(task.loss),
+            "alpha": describe(float(task.ridge)),
+            "targets": digest(task.y),
+            "weights of the samples": digest(task.weight),
+            "fit_intercept": describe(task.fit_intercept),
+            "tol": describe(float(self.tol)) if self.backward else "",
+            **{name: describe(getattr(self, name)) for name in names},
+        }
 
     def _calibrate(self, dictionary: FactorDictionary, task: GreedyTask, fit: Fit) -> None:
         """What a classifier does for its probabilities."""
@@ -251,7 +273,7 @@ class BaseGroupOMP(BaseKernels):
             n_selected=len(fits) - 1 if errors is None or len(fits) == 1 else int(np.argmin(errors)) + 1,
             stopped=run.reason,
         )
-        self.n_iter_, self.history_ = run.n_iter, run.history
+        self.n_iter_, self.n_resumed_, self.history_ = run.n_iter, run.n_resumed, run.history
 
     def _store_model(self, dictionary: FactorDictionary, fit: Fit) -> None:
         """Set the attributes of the model chosen."""
@@ -317,7 +339,7 @@ class BaseGroupOMP(BaseKernels):
         """
         check_is_fitted(self)
         size = self._size(n_kernels)
-        worker = clone(self).set_params(validation_fraction=None)
+        worker = clone(self).set_params(validation_fraction=None, checkpoint=None)
         training = worker._setup(X, y, sample_weight)
         with blas_threads_for(len(training.weight)):
             source, task = worker._problem(training)

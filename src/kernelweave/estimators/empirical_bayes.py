@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, Gram, parse_memory
+from ..solvers._fingerprint import describe, digest
+from ..solvers.checkpoint import Keeper
 from ..solvers.multiple.empirical_bayes import (
     EmpiricalBayes,
     Evidence,
@@ -24,6 +26,7 @@ from ..solvers.multiple.empirical_bayes import (
     LaplaceEvidence,
 )
 from ._base import BaseKernels, _one_or_all, _take, all_or_nothing, check_positive, check_weights
+from ._checkpoint import keeping, open_checkpoint
 from ._process import Process
 from ._progress import Progress, with_callbacks
 
@@ -95,16 +98,31 @@ class BaseEmpiricalBayes(BaseKernels):
         """
         used = np.flatnonzero(sample_weight)
         progress = EvidenceProgress(self, len(tasks), int(self.verbose))
+        checkpoint = open_checkpoint(self, self._parts(targets, sample_weight[used], tasks))
         with blas_threads_for(len(used)):
             source = self._source(_take(table, used), sample_weight[used])
             limit = self._room(len(source.names), len(used), len(tasks))
             dictionary = Dictionary(source, self.normalize, sample_weight[used], limit)
             data = merge_equal(dictionary.gram, targets, sample_weight[used])
-            solutions = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._train)(data, task, progress, index) for index, task in enumerate(tasks)
-            )
+            with keeping(checkpoint, dictionary.gram) as keepers:
+                solutions = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
+                    delayed(self._train)(data, task, progress, index, keepers(index))
+                    for index, task in enumerate(tasks)
+                )
+                keepers.finish(all(solution.converged for solution in solutions))
         self._store(dictionary, data, solutions, used, len(sample_weight))
         progress.done()
+
+    def _parts(self, targets: FloatArray, weight: FloatArray, tasks: list[Task]) -> dict[str, str]:
+        """What tells the problem from others."""
+        names = ("fit_intercept", "hyperprior", "noise", "method")
+        return {
+            "estimator": type(self).__name__,
+            "models": describe([title for title, _ in tasks]),
+            "targets": digest(targets),
+            "weights of the samples": digest(weight),
+            **{name: describe(getattr(self, name, None)) for name in names},
+        }
 
     def _room(self, n_kernels: int, n: int, n_models: int) -> int | None:
         """Bytes for the Gram matrices once every model has room for its factor and the inverse."""
@@ -117,11 +135,13 @@ class BaseEmpiricalBayes(BaseKernels):
             )
         return limit
 
-    def _train(self, data: Data, task: Task, progress: Progress, index: int) -> EvidenceSolution:
+    def _train(
+        self, data: Data, task: Task, progress: Progress, index: int, keeper: Keeper
+    ) -> EvidenceSolution:
         title, make = task
         report: Any = progress.model(index, title)
         evidence = make(data.gram, data.targets, data.weight)
-        solution = EmpiricalBayes().solve(evidence, self.hyperprior, self.tol, self.max_iter, report)
+        solution = EmpiricalBayes().solve(evidence, self.hyperprior, self.tol, self.max_iter, report, keeper)
         progress.model_done(report, title, solution.n_iter, solution)  # type: ignore[arg-type]
         return solution
 
@@ -148,6 +168,7 @@ class BaseEmpiricalBayes(BaseKernels):
         self.intercept_ = _one_or_all(np.concatenate([posterior.intercept for posterior in posteriors]))
         self.log_marginal_likelihood_ = _one_or_all(np.array([s.log_evidence for s in solutions]))
         self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
+        self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
         self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
         self.history_ = _one_or_all([solution.history for solution in solutions])
 
@@ -204,7 +225,7 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
     max_iter : int, default=200
         Most steps.
     fit_intercept : bool, default=True
-    memory_limit, n_jobs, random_state, verbose
+    memory_limit, n_jobs, random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -222,7 +243,8 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         RKHS norms of the components of the posterior mean.
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
-    n_iter_ : int or ndarray
+    n_iter_, n_resumed_ : int or ndarray
+        Steps, and those of them read from the checkpoint.
     history_ : dict or list of dict
         "log_evidence", "stationarity" and "n_kernels" of every iterate.
     gram_, n_features_in_, feature_names_in_
@@ -368,7 +390,7 @@ class EmpiricalBayesClassifier(ClassifierMixin, BaseEmpiricalBayes):
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
     gram, tol, max_iter, fit_intercept
         As in `EmpiricalBayesRegressor`.
-    memory_limit, n_jobs, random_state, verbose
+    memory_limit, n_jobs, random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -379,7 +401,7 @@ class EmpiricalBayesClassifier(ClassifierMixin, BaseEmpiricalBayes):
     log_marginal_likelihood_ : float or ndarray of shape (n_classes,)
         (Approximate) log evidence, without the hyper-prior.
     classes_ : ndarray
-    stationarity_, kernel_names_, norms_, dual_coef_, intercept_, n_iter_, history_, gram_, \
+    stationarity_, kernel_names_, norms_, dual_coef_, intercept_, n_iter_, n_resumed_, history_, gram_, \
 n_features_in_, feature_names_in_
         As in `EmpiricalBayesRegressor`.
 

@@ -22,9 +22,12 @@ from ..gram import parse_memory
 from ..kernels.parametric import PARAMETRIC_KERNELS, ParametricKernel
 from ..losses import LOSSES, Loss
 from ..solvers import Problem, leave_one_out
+from ..solvers._fingerprint import describe, digest
+from ..solvers.checkpoint import Keeper
 from ..solvers.kernel_gradient import PENALTIES, KernelGradient, KernelSolution, Penalty, check_gradient
 from ._base import _one_or_all, all_or_nothing, check_positive, check_weights, weights_table
 from ._calibration import fit_temperature
+from ._checkpoint import Keepers, keeping, open_checkpoint
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
@@ -72,6 +75,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         memory_limit: int | str | None,
         n_jobs: int | None,
         random_state: Any,
+        checkpoint: Any,
         verbose: int,
     ) -> None:
         self.kernel = kernel
@@ -89,6 +93,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     # -- validation ---------------------------------------------------------------------------
@@ -147,20 +152,38 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             check_gradient(data.kernel, data.X, penalty=penalty)
         features = data.kernel.feature_map(data.X)
         count = self._n_features(features)
-        with blas_threads_for(len(data.X)):
-            solutions = self._solve(data, problems, penalty, data.free)
+        checkpoint = open_checkpoint(self, self._parts(data, problems, penalty))
+        with blas_threads_for(len(data.X)), keeping(checkpoint) as keepers:
+            solutions = self._solve(data, problems, penalty, data.free, keepers)
             importances = np.mean([solution.d for solution in solutions], axis=0) @ features
             order = np.argsort(-importances, kind="stable")
             self._mask = importances > NEGLIGIBLE * importances.max(initial=0.0)
             if count is not None:
                 kept = ~features.any(axis=1) | features[:, order[:count]].any(axis=1)
-                solutions = self._solve(data, problems, penalty, data.free & kept)
+                solutions = self._solve(data, problems, penalty, data.free & kept, keepers, "selected")
                 self._mask = features[kept].any(axis=0)
+            keepers.finish(all(solution.converged for solution in solutions))
         self.ranking_ = np.empty(len(order), dtype=int)
         self.ranking_[order] = np.arange(1, len(order) + 1)
         self._selects = bool(features.any())
         self._features = features
         self._store(data, solutions, weight)
+
+    def _parts(self, data: Data, problems: dict[str, Problem], penalty: Penalty) -> dict[str, str]:
+        """What tells the problem from others."""
+        each = list(problems.values())
+        names = ("constraint", "fit_intercept", "n_features_to_select", "n_init", "random_state")
+        return {
+            "estimator": type(self).__name__,
+            "models": describe(list(problems)),
+            "kernel": describe(data.kernel),
+            "regularizer": describe(penalty),
+            "loss": describe(each[0].loss),
+            "targets": digest(*(problem.y for problem in each)),
+            "C or weights of the samples": digest(*(problem.C for problem in each)),
+            "X": digest(data.X),
+            **{name: describe(getattr(self, name)) for name in names},
+        }
 
     def _n_features(self, features: FloatArray) -> int | None:
         count = self.n_features_to_select
@@ -175,11 +198,17 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return int(count)
 
     def _solve(
-        self, data: Data, problems: dict[str, Problem], penalty: Penalty, free: BoolArray
+        self,
+        data: Data,
+        problems: dict[str, Problem],
+        penalty: Penalty,
+        free: BoolArray,
+        keepers: Keepers,
+        stage: str = "all",
     ) -> list[KernelSolution]:
         progress = KernelProgress(self, len(problems), int(self.verbose))
-        solutions = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._train)(data, title, problem, penalty, free, progress, index)
+        solutions = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
+            delayed(self._train)(data, title, problem, penalty, free, progress, index, keepers(index, stage))
             for index, (title, problem) in enumerate(problems.items())
         )
         progress.done()
@@ -194,11 +223,21 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         free: BoolArray,
         progress: Progress,
         index: int,
+        keeper: Keeper,
     ) -> KernelSolution:
         report: Any = progress.model(index, title)
         solver = KernelGradient(self.solver, self.n_init, random_state=self.random_state)
         solution = solver.solve(
-            problem, data.kernel, data.X, penalty, self.constraint, self.tol, self.max_iter, report, free
+            problem,
+            data.kernel,
+            data.X,
+            penalty,
+            self.constraint,
+            self.tol,
+            self.max_iter,
+            report,
+            free,
+            keeper,
         )
         progress.model_done(report, title, solution.n_iter, solution)  # type: ignore[arg-type]
         return solution
@@ -229,6 +268,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self.intercept_ = _one_or_all(self._intercepts)
         self.objective_ = _one_or_all(np.array([solution.objective for solution in solutions]))
         self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
+        self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
         self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
         self.history_ = _one_or_all([solution.history for solution in solutions])
         self._solutions = solutions
@@ -341,6 +381,9 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         Threads over the models of a multiclass fit.
     random_state : int, RandomState or None, default=None
         Of the starts after the first.
+    checkpoint : str or path-like, optional
+        As in `MKLClassifier`; the parameters of every start are kept. The descent forgets its
+        estimate of the curvature, so it may take a few steps more.
     verbose : int, default=0
 
     Attributes
@@ -354,8 +397,8 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
     feature_importances_ : ndarray of shape (n_features,)
     ranking_ : ndarray of shape (n_features,)
         1 for the feature of largest weight in the fit with all features.
-    objective_, stationarity_, n_iter_ : float or ndarray
-        T(d), the residual that `tol` bounds, accepted steps.
+    objective_, stationarity_, n_iter_, n_resumed_ : float or ndarray
+        T(d), the residual that `tol` bounds, accepted steps, and those of them read from the checkpoint.
     history_ : dict or list of dict
         "objective", "stationarity", "n_active" and "n_machines" of every iterate.
     dual_coef_, intercept_, support_, classes_, n_features_in_, feature_names_in_
@@ -393,6 +436,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -411,6 +455,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.multiclass = multiclass
@@ -526,13 +571,13 @@ class GMKLRegressor(RegressorMixin, BaseGMKL):
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``.
     constraint, n_features_to_select, solver, n_init, check_gradient, tol, max_iter, fit_intercept, \
-memory_limit, n_jobs, random_state, verbose
+memory_limit, n_jobs, random_state, checkpoint, verbose
         As in `GMKLClassifier`.
 
     Attributes
     ----------
     weights_, kernel_names_, kernel_, feature_importances_, ranking_, objective_, stationarity_, \
-n_iter_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_names_in_
+n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_names_in_
         As in `GMKLClassifier`.
 
     Examples
@@ -563,6 +608,7 @@ n_iter_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_nam
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -581,6 +627,7 @@ n_iter_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_nam
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
 

@@ -69,6 +69,10 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         Threads that compute the kernels.
     random_state : int or RandomState, optional
         Seed of `validation_fraction` and `dictionary_sample`.
+    checkpoint : str or path-like, optional
+        As in `MKLClassifier`; the kernels selected are kept. A fit that goes on fits the models of the
+        path again but looks at no kernel that did not come in, and `n_kernels` and `tol` may make the
+        path longer or shorter than before.
     verbose : int, default=0
         1 prints a line at the end of the path, 2 a line a kernel.
 
@@ -88,8 +92,8 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
     support_ : ndarray of int
     objective_ : float
         J of the model chosen.
-    n_iter_ : int
-        Kernels let in.
+    n_iter_, n_resumed_ : int
+        Kernels let in, and those of them read from the checkpoint.
     history_ : dict
         "gain", "objective", "error" and "n_kernels" after every step.
     gram_ : str
@@ -128,6 +132,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -144,6 +149,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
 
@@ -211,7 +217,7 @@ class GroupOMPClassifier(ClassifierMixin, BaseGroupOMP):
     Parameters
     ----------
     kernels, n_kernels, alpha, tol, backward, dictionary_sample, normalize, fit_intercept, \
-memory_limit, n_jobs, random_state, verbose
+memory_limit, n_jobs, random_state, checkpoint, verbose
         As in `GroupOMPRegressor`.
     loss : str or Loss, default="squared"
         "squared", "hinge", "squared_hinge", "logistic", "huber" or "eps_insensitive".
@@ -223,8 +229,8 @@ memory_limit, n_jobs, random_state, verbose
     Attributes
     ----------
     classes_ : ndarray
-    path_, selected_, weights_, norms_, dual_coef_, intercept_, support_, objective_, n_iter_, history_, \
-gram_, kernel_names_, n_features_in_, feature_names_in_
+    path_, selected_, weights_, norms_, dual_coef_, intercept_, support_, objective_, n_iter_, n_resumed_, \
+history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         As in `GroupOMPRegressor`.
 
     Examples
@@ -259,6 +265,7 @@ gram_, kernel_names_, n_features_in_, feature_names_in_
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -275,6 +282,7 @@ gram_, kernel_names_, n_features_in_, feature_names_in_
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.class_weight = class_weight

@@ -18,9 +18,13 @@ from .._typing import FloatArray, IntArray
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
+from ..solvers._container import Entry
+from ..solvers._fingerprint import describe, digest
+from ..solvers.checkpoint import Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
 from ._base import all_or_nothing
+from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
 from ._group_omp import BaseGroupOMP, Training
 from ._search import FrozenClassifier, FrozenRegressor
@@ -88,6 +92,19 @@ class GreedySearch:
                 thin.add(m)
         return cls(matrices, source.names, thin, task, rule, alphas, normalize)
 
+    def probe(self) -> FloatArray:
+        """A number for each sample that changes with its data and with the kernels."""
+        weights = 1.0 + np.modf(np.arange(len(self.matrices)) * 0.6180339887498949)[0]
+        return np.sum([d * K.sum(axis=1) for d, K in zip(weights, self.matrices, strict=True)], axis=0)
+
+    def kept_fold(self, train: IntArray, test: IntArray, sizes: int, keeper: Keeper) -> FloatArray:
+        """`fold`, or what a keeper holds of it."""
+        entry = keeper.entry("values")
+        if entry is None:
+            entry = Entry({}, {"values": self.fold(train, test, sizes)})
+            keeper.keep_entry("values", entry)
+        return entry.arrays["values"]
+
     def fold(self, train: IntArray, test: IntArray, sizes: int) -> FloatArray:
         """Function values on `test` of all models, shape (sizes, n_alphas, n_test, c)."""
         source = FactorFoldSource(self.matrices, self.names, self.thin, train)
@@ -130,6 +147,7 @@ class BaseGroupOMPCV(BaseEstimator):
         fit_intercept: bool,
         n_jobs: int | None,
         random_state: Any,
+        checkpoint: Any,
         verbose: int,
     ) -> None:
         self.kernels = kernels
@@ -145,6 +163,7 @@ class BaseGroupOMPCV(BaseEstimator):
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def _template(self) -> BaseGroupOMP:
@@ -216,13 +235,32 @@ class BaseGroupOMPCV(BaseEstimator):
         where[used] = np.arange(len(used))
         splits = folds.split(np.zeros((len(targets), 1)), targets)
         kept = [[where[part][where[part] >= 0] for part in split] for split in splits]
-        values = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(search.fold)(train, test, sizes) for train, test in kept
-        )
+        checkpoint = open_checkpoint(self, self._parts(search, kept))
+        if checkpoint is not None:
+            checkpoint.check_probe(search.probe())
+        with keeping(checkpoint) as keepers:
+            values = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
+                delayed(search.kept_fold)(train, test, sizes, keepers(k))
+                for k, (train, test) in enumerate(kept)
+            )
+            keepers.finish(True)
         scorer, labels = check_scoring(self, self.scoring), targets[used]
         pairs = zip(values, (labels[test] for _, test in kept), (test for _, test in kept), strict=True)
         weight = training.weight[used]
         return np.array([self._fold_scores(scorer, template, V, t, weight[test]) for V, t, test in pairs])
+
+    def _parts(self, search: GreedySearch, kept: list[Any]) -> dict[str, str]:
+        """What tells the search from others."""
+        names = ("n_kernels", "tol", "loss", "backward", "normalize", "fit_intercept", "random_state")
+        return {
+            "estimator": type(self).__name__,
+            "kernels": digest(np.array(search.names)),
+            "alphas": digest(search.alphas),
+            "targets": digest(search.task.y),
+            "weights of the samples": digest(search.task.weight),
+            "folds": digest(*(part for pair in kept for part in pair)),
+            **{name: describe(getattr(self, name)) for name in names},
+        }
 
     def _fold_scores(
         self, scorer: Any, template: BaseGroupOMP, values: FloatArray, y: Any, weight: FloatArray
@@ -319,6 +357,8 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         As in `GroupOMPRegressor`.
     n_jobs : int, optional
         Threads over the folds.
+    checkpoint : str or path-like, optional
+        As in `MKLClassifier`; the folds that are done are kept.
 
     Attributes
     ----------
@@ -359,6 +399,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -375,6 +416,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
             fit_intercept=fit_intercept,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
 
@@ -394,7 +436,7 @@ class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
 
     Parameters
     ----------
-    kernels, alphas, n_kernels, one_standard_error, n_jobs
+    kernels, alphas, n_kernels, one_standard_error, n_jobs, checkpoint
         As in `GroupOMPRegressorCV`.
     cv : int, splitter or iterable, default=None
         As in scikit-learn; 5 stratified folds by default.
@@ -440,6 +482,7 @@ n_features_in_
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -456,6 +499,7 @@ n_features_in_
             fit_intercept=fit_intercept,
             n_jobs=n_jobs,
             random_state=random_state,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.class_weight = class_weight

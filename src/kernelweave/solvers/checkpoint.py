@@ -46,16 +46,26 @@ class Snapshot:
 
     def entry(self) -> Entry:
         """As a file holds it."""
-        table = np.array(list(self.history.values()), dtype=np.float64)
-        values = {"n_machines": self.n_machines, "history": list(self.history)}
-        return Entry(values, {"weights": self.weights, "alpha": self.alpha, "history": table})
+        arrays = {"weights": self.weights, "alpha": self.alpha}
+        return with_history({"n_machines": self.n_machines}, arrays, self.history)
 
     @classmethod
     def of(cls, entry: Entry) -> Snapshot:
         """From what a file held."""
-        arrays, names = entry.arrays, entry.values["history"]
-        history = {name: row.tolist() for name, row in zip(names, arrays["history"], strict=True)}
-        return cls(arrays["weights"], arrays["alpha"], int(entry.values["n_machines"]), history)
+        arrays, machines = entry.arrays, int(entry.values["n_machines"])
+        return cls(arrays["weights"], arrays["alpha"], machines, history_of(entry))
+
+
+def with_history(values: dict[str, Any], arrays: dict[str, Any], history: dict[str, list[float]]) -> Entry:
+    """An entry that holds a history too, as it is now."""
+    table = np.array(list(history.values()), dtype=np.float64)
+    return Entry({**values, "history": list(history)}, {**arrays, "history": table})
+
+
+def history_of(entry: Entry) -> dict[str, list[float]]:
+    """The history that an entry holds."""
+    rows = zip(entry.values["history"], entry.arrays["history"], strict=True)
+    return {name: row.tolist() for name, row in rows}
 
 
 class Checkpoint:
@@ -99,7 +109,10 @@ class Checkpoint:
 
     def check_kernels(self, gram: Gram) -> None:
         """Refuse the file when its kernels took other values on the samples."""
-        values = probe(gram)
+        self.check_probe(probe(gram))
+
+    def check_probe(self, values: FloatArray) -> None:
+        """Refuse the file when what tells its kernels from others differs."""
         before = self._entries.get(KERNELS)
         if before is not None and not same_probe(before.arrays["probe"], values):
             raise self._other(["kernel values"])
@@ -204,8 +217,12 @@ class Keeper:
 
     def found(self, phase: str = "main") -> Snapshot | None:
         """The iterate that an earlier run left in a phase."""
-        entry = None if self.checkpoint is None else self.checkpoint.found(self._key(phase))
+        entry = self.entry(phase)
         return None if entry is None else Snapshot.of(entry)
+
+    def entry(self, phase: str) -> Entry | None:
+        """What an earlier run left in a phase, as it is in the file."""
+        return None if self.checkpoint is None else self.checkpoint.found(self._key(phase))
 
     def place(self, phase: str = "main") -> Place | None:
         """What a run calls after every machine."""
@@ -218,8 +235,12 @@ class Keeper:
 
     def keep(self, phase: str, snapshot: Snapshot) -> None:
         """Keep an iterate; with one of the whole problem, "main", first looks at parts of it have served."""
-        assert self.checkpoint is not None
-        self.checkpoint.keep(self._key(phase), snapshot.entry(), self._key("") if phase == "main" else None)
+        self.keep_entry(phase, snapshot.entry(), alone=phase == "main")
+
+    def keep_entry(self, phase: str, entry: Entry, alone: bool = False) -> None:
+        """Keep an entry of a phase, alone or besides those of others."""
+        if self.checkpoint is not None:
+            self.checkpoint.keep(self._key(phase), entry, self._key("") if alone else None)
 
     def _key(self, phase: str) -> str:
         return f"{self.name}/{phase}"

@@ -12,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
+from .._container import Entry
+from ..checkpoint import Keeper, history_of, with_history
 from .dictionary import FactorDictionary
 from .losses import refit_for
 from .refit import Refit
@@ -50,12 +52,15 @@ class GreedyRun:
         Kernels let in; with backward steps it can exceed those on the path.
     history : dict of list
         "gain", "objective", "error" and "n_kernels" after every step.
+    n_resumed : int
+        Kernels let in by an earlier run that this one went on from.
     """
 
     stages: list[Stage]
     reason: str
     n_iter: int
     history: dict[str, list[float]]
+    n_resumed: int = 0
 
 
 #: called after every step; a true answer stops the run
@@ -114,19 +119,27 @@ class GroupOMP:
     random_state: Any = None
 
     def run(
-        self, dictionary: FactorDictionary, task: GreedyTask, callback: Callback | None = None
+        self,
+        dictionary: FactorDictionary,
+        task: GreedyTask,
+        callback: Callback | None = None,
+        keeper: Keeper | None = None,
     ) -> GreedyRun:
         """Select kernels until the gain, their number or the callback ends it.
 
-        Ctrl-C ends it too, and keeps the path so far.
+        Ctrl-C ends it too, and keeps the path so far. What a keeper holds of an earlier run is fitted
+        again, without looking at the kernels that did not come in.
         """
-        state = _State(self, dictionary, task)
+        keeper = Keeper() if keeper is None else keeper
+        state = _State(self, dictionary, task, keeper)
+        state.go_on(keeper.entry("path"))
         try:
             while state.reason == "":
                 state.step()
                 if callback is not None and state.reason == "" and callback(state.n_iter - 1, state.result()):
                     state.reason = "interrupted"
         except KeyboardInterrupt:
+            keeper.flush()
             if len(state.stages) == 1:
                 raise
             state.reason = "interrupted"
@@ -138,18 +151,77 @@ class GroupOMP:
 class _State:
     """A run: the current set, the best fits of every size, what happened."""
 
-    def __init__(self, rule: GroupOMP, dictionary: FactorDictionary, task: GreedyTask) -> None:
-        self.rule, self.dictionary, self.task = rule, dictionary, task
+    def __init__(
+        self, rule: GroupOMP, dictionary: FactorDictionary, task: GreedyTask, keeper: Keeper
+    ) -> None:
+        self.rule, self.dictionary, self.task, self.keeper = rule, dictionary, task, keeper
         self.limit = min(rule.n_kernels or len(dictionary.live), len(dictionary.live))
         self.rng = check_random_state(rule.random_state)
         self.refit: Refit = refit_for(dictionary, task)
         self.now = self.refit.fit()
         self.stages = [Stage(np.nan, self.now)]
         self.history: dict[str, list[float]] = {"gain": [], "objective": [], "error": [], "n_kernels": []}
-        self.reason, self.n_iter = "", 0
+        self.reason, self.n_iter, self.n_resumed = "", 0, 0
 
     def result(self) -> GreedyRun:
-        return GreedyRun(self.stages, self.reason, self.n_iter, self.history)
+        return GreedyRun(self.stages, self.reason, self.n_iter, self.history, self.n_resumed)
+
+    # -- checkpoints --------------------------------------------------------------------------
+
+    def go_on(self, entry: Entry | None) -> None:
+        """Fit the models that an earlier run had found, as far as the present rule goes."""
+        if entry is None:
+            return
+        sets, gains, history = entry.values["sets"], entry.arrays["gains"], history_of(entry)
+        count = len(sets)
+        if not self.rule.backward:  # one more kernel each, so that the path can be cut
+            wanted = np.append(gains > self.rule.tol, False)
+            count = min(int(np.argmin(wanted)), self.limit)
+            history = {name: values[:count] for name, values in history.items()}
+        for kernels, gain in zip(sets[:count], gains[:count], strict=True):
+            self._take(kernels)
+            self.stages.append(Stage(float(gain), self.now))
+        if self.rule.backward:
+            self._take(entry.values["now"])
+        self.history, self.n_iter, self.n_resumed = history, len(history["gain"]), len(history["gain"])
+        self._check_objective()
+        self._set_seed(entry.arrays["seed"])
+
+    def _check_objective(self) -> None:
+        """The objectives of the same sets tell whether the kernels are those of before."""
+        before = self.history["objective"][-1:]
+        if before and not np.isclose(self.now.objective, before[0], rtol=1e-5):
+            raise ValueError(
+                "checkpoint is of another problem (kernel values differ): delete it to start anew, or pass "
+                "another path; every fit needs its own."
+            )
+
+    def _seed(self) -> FloatArray:
+        """Where the random numbers are; empty where none are drawn, or not from a seed."""
+        if self.rule.sample is None or not isinstance(self.rule.random_state, int | np.integer):
+            return np.zeros(0)
+        keys, position = self.rng.get_state()[1:3]
+        return np.append(keys.astype(np.float64), position)
+
+    def _set_seed(self, seed: FloatArray) -> None:
+        if len(seed) and len(self._seed()):
+            self.rng.set_state(("MT19937", seed[:-1].astype(np.uint32), int(seed[-1])))
+
+    def _take(self, kernels: list[int]) -> None:
+        """Make a set the current one, by adding to the one before it where that is possible."""
+        if tuple(kernels) == self.now.kernels:
+            return
+        if tuple(kernels[:-1]) == self.now.kernels:
+            self.refit.add(int(kernels[-1]))
+        else:
+            self.refit = self.refit.with_kernels(kernels)
+        self.now = self.refit.fit()
+
+    def _write(self) -> None:
+        sets = [list(map(int, stage.fit.kernels)) for stage in self.stages[1:]]
+        values = {"sets": sets, "now": list(map(int, self.now.kernels))}
+        arrays = {"gains": np.array([stage.gain for stage in self.stages[1:]]), "seed": self._seed()}
+        self.keeper.keep_entry("path", with_history(values, arrays, self.history))
 
     def step(self) -> None:
         """Let the most promising kernel in, then perhaps others out."""
@@ -170,6 +242,7 @@ class _State:
         values = (gain, self.now.objective, self.now.error, len(self.now.kernels))
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(float(value))
+        self._write()
 
     def _best(self) -> tuple[int, float]:
         """The kernel of the largest gain among those drawn, or among all if these gain too little."""

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
 from ...kernels.parametric import ParametricKernel
+from ..checkpoint import Keeper, history_of, with_history
 from ..problem import Problem
 from .check import check_problem
 from .constraints import resolve_constraint
@@ -47,6 +48,8 @@ class KernelSolution:
     converged : bool
     history : dict of lists
         "objective", "stationarity", "n_active", "n_machines" of every accepted iterate.
+    n_resumed : int
+        Steps of an earlier run that this one went on from.
     """
 
     d: FloatArray
@@ -59,6 +62,7 @@ class KernelSolution:
     n_machines: int
     converged: bool
     history: dict[str, list[float]]
+    n_resumed: int = 0
 
 
 class KernelGradient(BaseEstimator):
@@ -115,6 +119,7 @@ class KernelGradient(BaseEstimator):
         max_iter: int = 200,
         report: Report | None = None,
         free: BoolArray | None = None,
+        keeper: Keeper | None = None,
     ) -> KernelSolution:
         """Run from every start until the stationarity residual is at most `tol`.
 
@@ -132,6 +137,9 @@ class KernelGradient(BaseEstimator):
         report : callable, optional
         free : ndarray of bool, optional
             Parameters to learn; the others stay zero.
+        keeper : Keeper, optional
+            Where the iterates of every start are kept; those found there are gone on from, and
+            `max_iter` counts their steps.
         """
         check_problem(problem)
         method = self._method()
@@ -145,8 +153,8 @@ class KernelGradient(BaseEstimator):
             self.single,
         )
         runs = []
-        for start in self._starts(objective):
-            runs.append(_Run(objective, tol, max_iter, report))
+        for index, start in enumerate(self._starts(objective)):
+            runs.append(_Run(objective, tol, max_iter, report, keeper or Keeper(), f"start {index}"))
             if not runs[-1].descend(method, start):
                 break
         return _best(runs)
@@ -171,9 +179,18 @@ class _Run:
     point: Point
     residual: float
 
-    def __init__(self, objective: Objective, tol: float, max_iter: int, report: Report | None) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        tol: float,
+        max_iter: int,
+        report: Report | None,
+        keeper: Keeper,
+        name: str,
+    ) -> None:
         self.objective, self.tol, self.max_iter, self.report = objective, tol, max_iter, report
-        self.n_iter, self.stopped, self.interrupted = 0, False, False
+        self.keeper, self.name = keeper, name
+        self.n_iter, self.n_resumed, self.stopped, self.interrupted = 0, 0, False, False
         self.history: dict[str, list[float]] = {
             "objective": [],
             "stationarity": [],
@@ -182,11 +199,25 @@ class _Run:
         }
         objective.accuracy, objective.alpha, objective.n_machines = FIRST_ACCURACY, None, 0
 
+    def _resumed(self, start: FloatArray) -> FloatArray:
+        """Where an earlier run of this start had come; `start` when there was none."""
+        entry = self.keeper.entry(self.name)
+        if entry is None:
+            return start
+        history, self.n_iter = history_of(entry), int(entry.values["n_iter"])
+        self.n_resumed = self.n_iter
+        self.history = {name: values[:-1] for name, values in history.items()}
+        self.objective.alpha = entry.arrays["alpha"]
+        self.objective.n_machines = int(history["n_machines"][-1]) - 1  # the last one is trained again
+        self._sharpen(history["stationarity"][-1])
+        return entry.arrays["u"]
+
     def descend(self, method: Callable[..., None], start: FloatArray) -> bool:
         """Run `method`, with finer machines whenever it stalls; False when the user interrupted."""
         objective = self.objective
         try:
-            self._note(objective.evaluate(start))
+            self._note(objective.evaluate(self._resumed(start)))
+            self.stopped |= self.n_iter >= self.max_iter
             while not self.stopped:
                 before = self.n_iter
                 method(objective, self.point, self.record)
@@ -198,7 +229,8 @@ class _Run:
                 objective.accuracy = max(0.01 * objective.accuracy, FINEST_ACCURACY)
                 self._refine()
         except KeyboardInterrupt:
-            if not self.history["objective"]:
+            self.keeper.flush()
+            if not hasattr(self, "point"):
                 raise
             self.interrupted = True
         return not self.interrupted
@@ -224,8 +256,15 @@ class _Run:
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(value)
         self.stopped |= self.residual <= self.tol
-        # T falls by about residual^2 |T| a step: machines have to be better than that
-        objective.accuracy = min(objective.accuracy, max(0.1 * self.residual**2, FINEST_ACCURACY))
+        self._sharpen(self.residual)
+        if point.u.any():  # a machine can be trained there again
+            arrays = {"u": point.u, "alpha": point.machine.alpha}
+            self.keeper.keep_entry(self.name, with_history({"n_iter": self.n_iter}, arrays, self.history))
+
+    def _sharpen(self, residual: float) -> None:
+        """T falls by about residual^2 |T| a step: machines have to be better than that."""
+        objective = self.objective
+        objective.accuracy = min(objective.accuracy, max(0.1 * residual**2, FINEST_ACCURACY))
 
     def _refine(self) -> None:
         """The last point with a finer machine."""
@@ -250,6 +289,7 @@ class _Run:
             n_machines=int(self.history["n_machines"][-1]),
             converged=self.converged,
             history=self.history,
+            n_resumed=self.n_resumed,
         )
 
 

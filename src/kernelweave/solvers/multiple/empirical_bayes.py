@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._typing import BoolArray, FloatArray, IntArray
+from ..checkpoint import Keeper, history_of, with_history
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
 from ._fixed_point import extrapolate
 
@@ -146,6 +147,8 @@ class EvidenceSolution:
     converged : bool
     history : dict of list
         "log_evidence" (hyper-prior included), "stationarity" and "n_kernels" of every iterate.
+    n_resumed : int
+        Steps of an earlier run that this one went on from.
     """
 
     weights: FloatArray
@@ -157,6 +160,7 @@ class EvidenceSolution:
     n_iter: int
     converged: bool
     history: dict[str, list[float]] = field(repr=False)
+    n_resumed: int = 0
 
 
 #: called after every step; a true answer stops the run
@@ -214,6 +218,7 @@ class EmpiricalBayes(BaseEstimator):
         tol: float = 1e-4,
         max_iter: int = 200,
         callback: Callback | None = None,
+        keeper: Keeper | None = None,
     ) -> EvidenceSolution:
         """Run until the stationarity residual is within `tol`.
 
@@ -228,14 +233,18 @@ class EmpiricalBayes(BaseEstimator):
         callback : callable, optional
             Called as callback(iteration, point) after every step; a true answer stops the run.
             So does Ctrl-C: the last iterate is the best.
+        keeper : Keeper, optional
+            Where iterates are kept; one found there is gone on from, and `max_iter` counts its steps.
         """
+        keeper = Keeper() if keeper is None else keeper
         if self.update not in ("mackay", "mm"):
             raise ValueError(f"update={self.update!r}: expected 'mackay' or 'mm'.")
         exponent = 1.0 if self.update == "mackay" else 0.5
-        search = _Search(evidence, HyperPrior(hyperprior), self.memory, exponent)
+        search = _Search(evidence, HyperPrior(hyperprior), self.memory, exponent, keeper)
         try:
             self._iterate(search, tol, max_iter, callback)
         except KeyboardInterrupt:
+            keeper.flush()
             warnings.warn(f"interrupted; {search.describe()}", ConvergenceWarning, stacklevel=3)
             return search.solution(tol)
         if search.point.stationarity > tol:
@@ -247,7 +256,7 @@ class EmpiricalBayes(BaseEstimator):
         return search.solution(tol)
 
     def _iterate(self, search: _Search, tol: float, max_iter: int, callback: Callback | None) -> None:
-        for iteration in range(max_iter):
+        for iteration in range(search.n_resumed, max_iter):
             settled = search.point.stationarity <= tol
             if not search.prune(insist=settled) and (settled or not search.step()):
                 break
@@ -259,18 +268,28 @@ class EmpiricalBayes(BaseEstimator):
 class _Search:
     """The current iterate, and the ways to a better one."""
 
-    def __init__(self, evidence: Evidence, prior: HyperPrior, memory: int, exponent: float) -> None:
+    def __init__(
+        self, evidence: Evidence, prior: HyperPrior, memory: int, exponent: float, keeper: Keeper
+    ) -> None:
         self.whole, self.prior, self.memory, self.exponent = evidence, prior, memory, exponent
+        self.keeper = keeper
         weights, self.noise = evidence.start()
         live = np.flatnonzero(weights)
-        self.evidence = evidence.subset(live)
         theta = np.log(np.append(weights[live], [self.noise] * evidence.learns_noise))
+        before = keeper.entry("main")
+        if before is not None:
+            live, theta = before.arrays["live"], before.arrays["theta"]
+        self.evidence = evidence.subset(live)
         self.point = self._first_point(live, theta)
         self.points: list[FloatArray] = []  # the last iterates
         self.images: list[FloatArray] = []  # where MacKay's update takes them
         self.stretch = 1.0  # t, relative to `exponent`
         self.patience = self.waited = 0  # steps to the next attempt at pruning
         self.history: dict[str, list[float]] = {"log_evidence": [], "stationarity": [], "n_kernels": []}
+        self.n_resumed = 0
+        if before is not None:
+            self.history = {name: values[:-1] for name, values in history_of(before).items()}
+            self.n_resumed = len(self.history["stationarity"])
         self.record()
 
     def _first_point(self, live: IntArray, theta: FloatArray) -> Point:
@@ -430,6 +449,8 @@ class _Search:
         values = (self.whole.log_evidence(point.objective), point.stationarity, len(point.live))
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(value)
+        arrays = {"live": point.live, "theta": point.theta}
+        self.keeper.keep_entry("main", with_history({}, arrays, self.history))
 
     def describe(self) -> str:
         count, residual = len(self.history["stationarity"]) - 1, self.point.stationarity
@@ -451,4 +472,5 @@ class _Search:
             n_iter=len(self.history["stationarity"]) - 1,
             converged=point.stationarity <= tol,
             history=self.history,
+            n_resumed=self.n_resumed,
         )
