@@ -1,4 +1,4 @@
-"""The experiments run from end to end, on one split and few options each."""
+"""The experiments run from end to end in quick mode, and their pages are what their CSV files say."""
 
 from __future__ import annotations
 
@@ -7,8 +7,41 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+from kernelweave.datasets import find
+from kernelweave.reproduce import Mode, listing, load_experiment, run
+from kernelweave.reproduce.page import page_from
+
+ROOT = Path(__file__).resolve().parents[1]
+EXPERIMENTS = ROOT / "experiments"
+PAGES = sorted((ROOT / "docs" / "results" / "data").glob("*/about.csv"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(listing(EXPERIMENTS)))
+def test_quick_mode_ends_with_a_comparison(name, tmp_path):
+    missing = [data for data in load_experiment(name, EXPERIMENTS).data if find(data) is None]
+    if missing:
+        pytest.skip(f"no {missing[0]}.npz: set KERNELWEAVE_DATA to the folder that holds it")
+    done = run([name], "quick", tmp_path, folder=EXPERIMENTS, docs=tmp_path, console=Console(quiet=True))
+    assert done[name].lines
+    assert (tmp_path / f"{name}-quick.csv").is_file()
+    assert f"# {name}: " in (tmp_path / "results" / f"{name}.md").read_text()
+
+
+@pytest.mark.parametrize("about", PAGES, ids=lambda path: path.parent.name)
+def test_pages_are_generated_from_their_csv_files(about):
+    page = ROOT / "docs" / "results" / f"{about.parent.name}.md"
+    assert page.read_text(encoding="utf-8") == page_from(about.parent)
+
+
+@pytest.mark.parametrize("name", sorted(listing(EXPERIMENTS)))
+def test_cells_are_plain_distinct_and_more_in_full_mode(name):
+    experiment = load_experiment(name, EXPERIMENTS)
+    quick, full = (experiment.cells(Mode(mode)) for mode in ("quick", "full"))
+    assert len({experiment.key(cell) for cell in full}) == len(full)
+    assert 0 < len(quick) <= len(full)
 
 
 def load(name):

@@ -18,14 +18,14 @@ PACKAGE = Path(kernelweave.__file__).parent
 # do not import one another.
 ORDER = [
     {"private"},  # _registry, _typing, ...: every top-level module whose name starts with _
-    {"losses", "regularizers", "kernels"},
+    {"losses", "regularizers", "kernels", "datasets"},
     {"gram"},
     {"solvers"},
     {"estimators", "theory"},
     {"api"},  # the package itself, whose lazy names reach everything so far
     {"inspection", "persistence"},
     {"report"},
-    {"demo"},
+    {"demo", "reproduce"},
     {"cli"},
 ]
 RANK = {layer: rank for rank, row in enumerate(ORDER) for layer in row}
@@ -128,6 +128,7 @@ def test_the_package_imports_next_to_nothing() -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "datasets",
         "estimators",
         "gram",
         "inspection",
@@ -136,6 +137,7 @@ def test_the_package_imports_next_to_nothing() -> None:
         "persistence",
         "regularizers",
         "report",
+        "reproduce",
         "solvers",
         "theory",
         "cli",

@@ -23,6 +23,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import (
+        datasets,
         estimators,
         gram,
         inspection,
@@ -94,6 +95,7 @@ __all__ = [
     "Uniform",
     "Wedge",
     "__version__",
+    "datasets",
     "estimators",
     "gram",
     "inspection",
@@ -145,6 +147,7 @@ _EXPORTS = {
 
 _SUBMODULES = frozenset(
     {
+        "datasets",
         "estimators",
         "gram",
         "inspection",

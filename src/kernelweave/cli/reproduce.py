@@ -2,73 +2,77 @@
 
 from __future__ import annotations
 
-import ast
-import subprocess
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from . import _options as opt
 from ._errors import CliError, guarded
 
-FOLDER = "experiments"
-
 
 @guarded
 def reproduce(
-    name: Annotated[
-        str | None, typer.Argument(help="An experiment of the list; without it, the list.")
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments; without one, the list.")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="The papers' repetitions, or about a minute each.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
+    only_list: Annotated[bool, typer.Option("--list", help="List the experiments, and stop.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Where results go; build/experiments by default.")] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(help="In place of the number --quick or --full stand for.", min=1)
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes side by side.", min=1)] = 1,
+    docs: Annotated[
+        Path | None, typer.Option(help="Also write the results pages of this documentation folder.")
     ] = None,
     folder: Annotated[Path | None, typer.Option(help="The experiments folder of the source code.")] = None,
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- ARGS]", help="Arguments of the experiment.")
-    ] = None,
     as_json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """List the experiments that reproduce tables and figures of the papers, or run one."""
+    """Run the papers' experiments again, or list them; what is done already is not done again."""
+    from ._console import err
+    from ._console import out as results
+
+    if only_list or not (names or everything):
+        _print_list(folder, as_json)
+        return
+    from ..reproduce import Mode, run
+
+    try:
+        mode = Mode("full" if full else "quick", repetitions)
+        chosen = None if everything else names
+        found = run(
+            chosen, mode, out, jobs=jobs, folder=folder, docs=docs, console=err() if as_json else results()
+        )
+    except FileNotFoundError as error:
+        raise CliError(str(error)) from error
+    if as_json:
+        _print_summaries(found)
+
+
+def _print_list(folder: Path | None, as_json: bool) -> None:
+    from ..reproduce import listing
     from ._console import note, out, print_json
 
-    found = experiments(folder)
-    if name is not None:
-        raise typer.Exit(run(name, found, arguments or []))
-    listing = {key: summary(path) for key, path in found.items()}
-    if as_json:
-        print_json(listing)
-        return
-    for key, text in listing.items():
-        out().print(f"{key:<24} {text}", markup=False, highlight=False, soft_wrap=True)
-    note("Run one with: kernelweave reproduce NAME (-- --help shows its options)")
-
-
-def experiments(folder: Path | None) -> dict[str, Path]:
-    """Scripts by name, of the folder named, of the source code this runs from, or of where one is."""
-    source = Path(__file__).resolve().parents[3] / FOLDER
-    places = [folder] if folder is not None else [source, Path(FOLDER)]
-    for place in places:
-        scripts = sorted(place.glob("*.py")) if place.is_dir() else []
-        found = {path.stem: path for path in scripts if not path.stem.startswith("_")}
-        if found:
-            return found
-    raise CliError(
-        f"there are no experiments in {' or '.join(str(place) for place in places)}: they come with the "
-        "source code, not with the installed package; clone it and run this there, or use --folder."
-    )
-
-
-def summary(path: Path) -> str:
-    """The first line of a script's docstring; the script is read, not run."""
     try:
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    except (SyntaxError, OSError, UnicodeDecodeError):
-        return "cannot be read"
-    return text.partition("\n")[0]
+        found = listing(folder)
+    except FileNotFoundError as error:
+        raise CliError(str(error)) from error
+    if as_json:
+        print_json(found)
+        return
+    for name, text in found.items():
+        out().print(f"{name:<20} {text}", markup=False, highlight=False, soft_wrap=True)
+    note("Run one with: kernelweave reproduce NAME [--quick | --full], all with: kernelweave reproduce --all")
 
 
-def run(name: str, found: dict[str, Path], arguments: list[str]) -> int:
-    """Run a script in a Python of its own; its exit code."""
-    if name not in found:
-        raise CliError(f"there is no experiment {name!r}; there are {', '.join(found)}.")
-    return subprocess.run([sys.executable, str(found[name]), *arguments], check=False).returncode
+def _print_summaries(found: dict[str, Any]) -> None:
+    from dataclasses import asdict
+
+    from ._console import print_json
+
+    print_json({name: [asdict(line) for line in summary.lines] for name, summary in found.items()})

@@ -1,0 +1,205 @@
+"""Pages of the documentation, written from summaries."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from .experiment import Experiment, Mode, Row
+from .summary import Summary, Table
+
+COMPARISON = ["what", "paper", "ours ± standard error", "repetitions", "verdict"]
+LARGEST_FIGURE = 150_000  # bytes
+
+
+def publish(
+    name: str,
+    experiment: Experiment,
+    summary: Summary,
+    rows: list[Row],
+    mode: Mode,
+    docs: Path | str,
+    figure: Path | None = None,
+) -> Path:
+    """Write ``results/NAME.md`` of a documentation folder, with its CSV files and its figure.
+
+    The summary is stored in ``results/data/NAME``, one CSV file a table, and the page is made from these
+    files alone (`page_from`), so that page and figures cannot disagree.
+
+    Parameters
+    ----------
+    name : str
+        Name of the experiment.
+    experiment : Experiment
+        Its title, paper and text.
+    summary : Summary
+        What was found.
+    rows : list of dict
+        Results, for the time they took.
+    mode : Mode
+        What was run.
+    docs : path
+        Folder of the documentation.
+    figure : Path, optional
+        The figure to copy.
+
+    Returns
+    -------
+    page : Path
+        The page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kernelweave.reproduce import Experiment, Mode, Summary, compare, publish
+    >>> one = Experiment("Halves", "nobody, Table 1", list, dict, Summary, about="Halves are halves.")
+    >>> found = Summary([compare("half", [0.5], 0.5)])
+    >>> page = publish("half", one, found, [], Mode("quick"), tempfile.mkdtemp())
+    >>> page.read_text().splitlines()[0]
+    '# half: Halves'
+    """
+    results = Path(docs) / "results"
+    data = results / "data" / name
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    pictured = figure is not None and figure.stat().st_size <= LARGEST_FIGURE
+    if figure is not None and pictured:
+        shutil.copyfile(figure, results / f"{name}.png")
+    _write(data / "about.csv", ["key", "value"], _about(name, experiment, rows, mode, pictured))
+    _write(data / "comparison.csv", [*COMPARISON, "why"], _lines(summary))
+    for number, table in enumerate(summary.tables, 1):
+        _write(data / f"table{number}.csv", table.header, [[table.title], *table.lines])
+    _write(data / "notes.csv", ["note"], [[note] for note in summary.notes])
+    page = results / f"{name}.md"
+    page.write_text(page_from(data), encoding="utf-8")
+    return page
+
+
+def _about(name: str, experiment: Experiment, rows: list[Row], mode: Mode, pictured: bool) -> list[list[str]]:
+    seconds = sum(float(row.get("seconds", 0.0)) for row in rows)
+    command = f"kernelweave reproduce {name} --{mode.name}"
+    command += f" --repetitions {mode.repetitions}" if mode.repetitions else ""
+    return [
+        ["name", name],
+        ["title", experiment.title],
+        ["paper", experiment.paper],
+        ["text", experiment.about.strip()],
+        ["command", command],
+        ["minutes", f"{seconds / 60:.1f}"],
+        ["unconverged", str(sum(int(row.get("unconverged", 0)) > 0 for row in rows))],
+        ["rows", str(len(rows))],
+        ["figure", f"{name}.png" if pictured else ""],
+    ]
+
+
+def _lines(summary: Summary) -> list[list[str]]:
+    return [
+        [line.what, line.paper, line.ours, str(line.n) if line.n else "", line.verdict, line.why]
+        for line in summary.lines
+    ]
+
+
+def _write(path: Path, header: list[str], lines: list[list[str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *lines])
+
+
+def _read(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def page_from(data: Path) -> str:
+    """The page, from the CSV files of one experiment."""
+    about = {line[0]: line[1] for line in _read(data / "about.csv")[1:]}
+    lines = _read(data / "comparison.csv")[1:]
+    parts = [
+        f"# {about['name']}: {about['title']}",
+        f"*{about['paper']}.*",
+        _text(about["text"]),
+        _ran(about),
+    ]
+    if lines:
+        parts += ["## The paper's figures and ours", _tally(lines), _comparison(lines)]
+    if about["figure"]:
+        parts += [f"![{about['title']}]({about['figure']})"]
+    parts += [line[0] for line in _read(data / "notes.csv")[1:]]
+    parts += [_table_of(path) for path in sorted(data.glob("table*.csv"), key=_number)]
+    return "\n\n".join([*parts, GENERATED]) + "\n"
+
+
+GENERATED = "Written by `kernelweave reproduce` from the results; it is not edited by hand."
+
+
+def _number(path: Path) -> int:
+    return int(re.sub(r"\D", "", path.stem))
+
+
+def _text(docstring: str) -> str:
+    """A docstring without its first line, which is the title."""
+    return docstring.partition("\n")[2].strip() or docstring
+
+
+def _ran(about: dict[str, str]) -> str:
+    open_ended = int(about["unconverged"])
+    caution = f" {open_ended} of {about['rows']} rows hold a fit that did not converge." if open_ended else ""
+    return f"Run with `{about['command']}`: {about['minutes']} minutes of one core.{caution}"
+
+
+def _tally(lines: list[list[str]]) -> str:
+    """How many of the figures came out how."""
+    counts = Counter(line[4] for line in lines)
+    return ", ".join(f"{count} {word}" for word, count in counts.items()) + "."
+
+
+def _comparison(lines: list[list[str]]) -> str:
+    shown = [[*line[:4], f"{line[4]}: {line[5]}" if line[5] else line[4]] for line in lines]
+    return markdown(Table("", COMPARISON, shown))
+
+
+def _table_of(path: Path) -> str:
+    header, (title, *_), *lines = _read(path)
+    return f"## {title}\n\n" + markdown(Table(title, header, lines))
+
+
+def markdown(table: Table) -> str:
+    """A table in Markdown."""
+    rule = ["---"] * len(table.header)
+    return "\n".join(
+        "| " + " | ".join(map(_safe, line)) + " |" for line in [table.header, rule, *table.lines]
+    )
+
+
+def _safe(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def show(
+    console: Any, name: str, experiment: Experiment, summary: Summary, path: Path, figure: Path | None
+) -> None:
+    """Print the comparison, the other tables and the notes."""
+    lines = [[*line[:4], f"{line[4]}: {line[5]}" if line[5] else line[4]] for line in _lines(summary)]
+    if lines:
+        _print(console, Table(f"{name}: {experiment.paper}", COMPARISON, lines))
+    for table in summary.tables:
+        _print(console, table)
+    for note in summary.notes:
+        console.print(note, markup=False, highlight=False)
+    written = [str(path), *([str(figure)] if figure is not None else [])]
+    console.print("Wrote " + " and ".join(written), markup=False, highlight=False, soft_wrap=True)
+
+
+def _print(console: Any, table: Table) -> None:
+    from rich.markup import escape
+    from rich.table import Table as RichTable
+
+    shown = RichTable(title=escape(table.title), title_justify="left")
+    for heading in table.header:
+        shown.add_column(escape(heading))
+    for line in table.lines:
+        shown.add_row(*map(escape, line))
+    console.print(shown)

@@ -1,0 +1,174 @@
+"""Running the cells of experiments: those not done yet, with progress, each stored as it ends."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..datasets import DataNotFoundError, find
+from .experiment import Cell, Experiment, Mode, Row
+from .folder import find_folder, listing, load_experiment
+from .page import publish, show
+from .store import Store
+from .summary import Summary
+
+OUT = Path("build") / "experiments"
+
+
+def run(
+    names: Sequence[str] | None = None,
+    mode: str | Mode = "quick",
+    out: Path | str | None = None,
+    *,
+    jobs: int = 1,
+    folder: Path | str | None = None,
+    docs: Path | str | None = None,
+    console: Any = None,
+) -> dict[str, Summary]:
+    r"""Run experiments, print the comparison with the papers, write CSV and figure.
+
+    Cells that are in ``OUT/NAME-MODE.csv`` already are not run again. An experiment whose data are not on
+    this machine is left out if it is one of several, and is an error if it is the only one.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Names of `listing()`; all by default.
+    mode : {"quick", "full"} or Mode
+        About a minute each, or the paper's sizes.
+    out : path, optional
+        Where results go; ``build/experiments`` of the source code by default.
+    jobs : int, default=1
+        Cells side by side.
+    folder : path, optional
+        The folder of experiments.
+    docs : path, optional
+        Also write the page ``docs/results/NAME.md`` of this documentation folder.
+    console : rich Console, optional
+        Where to print.
+
+    Returns
+    -------
+    summaries : dict of str to Summary
+        By name, those that were run.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> from rich.console import Console
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "half.py").write_text(
+    ...     "from kernelweave.reproduce import Experiment, Summary, compare\n"
+    ...     "EXPERIMENT = Experiment('Halves', 'nobody', lambda mode: [{'seed': 0}],\n"
+    ...     "    lambda seed: {'x': 0.5}, lambda rows: Summary([compare('x', [rows[0]['x']], 0.5)]))\n"
+    ... )
+    >>> run(["half"], out=folder, folder=folder, console=Console(quiet=True))["half"].lines[0].verdict
+    'reproduced'
+    """
+    mode = mode if isinstance(mode, Mode) else Mode(mode)
+    place = find_folder(folder)
+    chosen = list(listing(place)) if names is None else list(names)
+    output = Path(out) if out is not None else place.parent / OUT
+    terminal = console or _console()
+    found = {}
+    for name in chosen:
+        try:
+            found[name] = _run_one(name, mode, output, jobs, place, docs, terminal)
+        except DataNotFoundError as error:
+            if len(chosen) == 1:
+                raise
+            terminal.print(f"{name} left out: {error}", style="yellow", markup=False)
+    return found
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console()
+
+
+def _run_one(
+    name: str, mode: Mode, out: Path, jobs: int, folder: Path, docs: Path | str | None, console: Any
+) -> Summary:
+    experiment = load_experiment(name, folder)
+    _need(experiment)
+    cells = experiment.cells(mode)
+    store = Store(out / f"{name}-{mode.name}.csv")
+    _do(name, experiment, cells, store, jobs, folder, console)
+    rows = store.rows([experiment.key(cell) for cell in cells])
+    summary = experiment.summarise(rows)
+    figure = _draw(experiment, rows, out / f"{name}-{mode.name}.png")
+    show(console, name, experiment, summary, store.path, figure)
+    if docs is not None:
+        publish(name, experiment, summary, rows, mode, docs, figure)
+    return summary
+
+
+def _need(experiment: Experiment) -> None:
+    """Fetch what is not on this machine, before anything is run."""
+    from ..datasets import load_arrays
+
+    for name in experiment.data:
+        if find(name) is None:
+            load_arrays(name)
+
+
+def _do(
+    name: str, experiment: Experiment, cells: list[Cell], store: Store, jobs: int, folder: Path, console: Any
+) -> None:
+    """Run the cells that are not in the store, with a bar."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    todo = [cell for cell in cells if experiment.key(cell) not in store]
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(name, total=len(cells), completed=len(cells) - len(todo))
+        for cell, rows in _results(name, todo, jobs, folder):
+            store.add(experiment.key(cell), rows)
+            progress.advance(task)
+
+
+def _results(name: str, cells: list[Cell], jobs: int, folder: Path) -> Iterator[tuple[Cell, list[Row]]]:
+    """Cells with their rows, as they end."""
+    if jobs == 1:
+        yield from (run_cell(name, cell, folder) for cell in cells)
+        return
+    from joblib import Parallel, delayed
+
+    side_by_side = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    yield from side_by_side(delayed(run_cell)(name, cell, folder) for cell in cells)
+
+
+def run_cell(name: str, cell: Cell, folder: Path) -> tuple[Cell, list[Row]]:
+    """One cell on one thread: its rows, with settings, seconds, and how many fits did not converge."""
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    experiment = load_experiment(name, folder)
+    begun = time.perf_counter()
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        found = experiment.run(**cell)
+    rows = found if isinstance(found, list) else [found]
+    share = round((time.perf_counter() - begun) / max(len(rows), 1), 4)  # they add up to the cell's time
+    open_ended = sum(issubclass(one.category, ConvergenceWarning) for one in seen)
+    return cell, [{**cell, **row, "seconds": share, "unconverged": open_ended} for row in rows]
+
+
+def _draw(experiment: Experiment, rows: list[Row], path: Path) -> Path | None:
+    """Save the figure, where there is one and matplotlib is installed."""
+    if experiment.draw is None:
+        return None
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        return None
+    figure = experiment.draw(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=90)
+    plt.close(figure)
+    return path

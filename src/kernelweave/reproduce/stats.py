@@ -1,0 +1,104 @@
+"""Small helpers on rows of results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .experiment import Row
+from .summary import Table
+
+
+def select(rows: Sequence[Row], column: str, **settings: Any) -> list[float]:
+    """Values of a column in the rows with these settings.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Results.
+    column : str
+        What to take; rows without it are left out.
+    **settings
+        What the rows have to equal.
+
+    Examples
+    --------
+    >>> rows = [{"n": 50, "error": 0.1}, {"n": 800, "error": 0.05}]
+    >>> select(rows, "error", n=50)
+    [0.1]
+    """
+    return [
+        float(row[column])
+        for row in rows
+        if column in row and all(row.get(name) == wanted for name, wanted in settings.items())
+    ]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Mean; not a number for no values.
+
+    Examples
+    --------
+    >>> mean([1.0, 2.0])
+    1.5
+    """
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Standard error of the mean; not a number for fewer than two values.
+
+    Examples
+    --------
+    >>> standard_error([1.0, 3.0])
+    1.0
+    """
+    if len(values) < 2:
+        return float("nan")
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def table(
+    title: str, rows: Sequence[Row], column: str, down: str, across: str, digits: int = 2, **settings: Any
+) -> Table:
+    """Means with standard errors: one line for each value of `down`, one column for each of `across`.
+
+    Parameters
+    ----------
+    title : str
+        Heading of the table.
+    rows : list of dict
+        Results.
+    column : str
+        What is averaged.
+    down, across : str
+        Settings that name lines and columns, in the order they come.
+    digits : int
+        Decimals.
+    **settings
+        What the rows have to equal.
+
+    Examples
+    --------
+    >>> rows = [{"p": "l1", "noise": 0, "error": e} for e in (1.0, 3.0)]
+    >>> table("errors", rows, "error", "p", "noise").lines
+    [['l1', '2.00 ± 1.00']]
+    """
+    kept = [
+        r for r in rows if all(r.get(name) == wanted for name, wanted in settings.items()) and column in r
+    ]
+    lines, columns = (list(dict.fromkeys(row[name] for row in kept)) for name in (down, across))
+    cells = [
+        [str(one), *(_cell(select(kept, column, **{down: one, across: other}), digits) for other in columns)]
+        for one in lines
+    ]
+    return Table(title, [down, *map(str, columns)], cells)
+
+
+def _cell(values: list[float], digits: int) -> str:
+    if not values:
+        return ""
+    spread = f" ± {standard_error(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{spread}"

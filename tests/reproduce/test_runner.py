@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from kernelweave.datasets import DataNotFoundError
+from kernelweave.reproduce import Mode, NoExperimentsError, listing, load_experiment, run
+from kernelweave.reproduce.page import page_from
+
+QUIET = Console(quiet=True)
+TEXT = '''"""Squares are squares.
+
+What is done.
+"""
+import warnings
+from pathlib import Path
+from _shared import square
+from sklearn.exceptions import ConvergenceWarning
+from kernelweave.reproduce import Experiment, Mode, Summary, claim, compare, table
+
+LOG = Path(__file__).with_name("log")
+
+def cells(mode):
+    return [{"base": b, "seed": s} for b in (2, 3) for s in range(mode.count(2, 4))]
+
+def one(base, seed):
+    with LOG.open("a") as file:
+        file.write(f"{base} {seed}\\n")
+    if (LOG.parent / "stop").exists() and base == 3:
+        raise KeyboardInterrupt
+    if seed == 1:
+        warnings.warn("not there yet", ConvergenceWarning)
+    return [{"method": m, "value": square(base) + seed} for m in ("a", "b")]
+
+def summarise(rows):
+    values = [row["value"] for row in rows if row["base"] == 2]
+    return Summary(
+        [compare("four | six", values, 4.5), claim("odd", False, paper="yes", ours="no", why="it is not")],
+        [table("Values", rows, "value", "base", "method")], ["A note."],
+    )
+
+def draw(rows):
+    from matplotlib.figure import Figure
+    figure = Figure(figsize=(2, 2))
+    figure.subplots().plot([row["value"] for row in rows])
+    return figure
+
+EXPERIMENT = Experiment("squares", "Nobody (1999), Table 1", cells, one, summarise, draw)
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "experiments"
+    place.mkdir()
+    (place / "two_squares.py").write_text(TEXT)
+    (place / "_shared.py").write_text("def square(x):\n    return x * x\n")
+    return place
+
+
+def calls(folder: Path) -> list[str]:
+    log = folder / "log"
+    return log.read_text().split("\n")[:-1] if log.exists() else []
+
+
+def test_done_cells_are_not_run_again(folder: Path, tmp_path: Path) -> None:
+    first = run(["two-squares"], "quick", tmp_path, folder=folder, console=QUIET)
+    assert calls(folder) == ["2 0", "2 1", "3 0", "3 1"]
+    again = run(["two-squares"], Mode("quick", 3), tmp_path, folder=folder, console=QUIET)
+    assert calls(folder)[4:] == ["2 2", "3 2"]
+    assert [first["two-squares"].lines[0].n, again["two-squares"].lines[0].n] == [4, 6]
+    assert run(["two-squares"], "quick", tmp_path, folder=folder, console=QUIET) == first
+
+
+def test_a_stopped_run_goes_on(folder: Path, tmp_path: Path) -> None:
+    (folder / "stop").touch()
+    with pytest.raises(KeyboardInterrupt):
+        run(["two-squares"], "quick", tmp_path, folder=folder, console=QUIET)
+    (folder / "stop").unlink()
+    run(["two-squares"], "quick", tmp_path, folder=folder, console=QUIET)
+    assert calls(folder) == ["2 0", "2 1", "3 0", "3 0", "3 1"]
+
+
+def test_a_new_version_runs_everything_again(folder: Path, tmp_path: Path) -> None:
+    experiment = load_experiment("two-squares", folder)
+    keys = [experiment.key(cell) for cell in experiment.cells(Mode())]
+    newer = replace(experiment, version="2")
+    assert not {newer.key(cell) for cell in newer.cells(Mode())} & set(keys)
+    assert experiment.key({"a": 1, "b": 2}) == experiment.key({"b": 2, "a": 1})
+
+
+def test_cells_side_by_side_give_the_same_rows(folder: Path, tmp_path: Path) -> None:
+    found = [
+        run(["two-squares"], "quick", tmp_path / str(jobs), folder=folder, jobs=jobs, console=QUIET)
+        for jobs in (1, 2)
+    ]
+    assert found[0] == found[1]
+
+
+def test_rows_carry_settings_seconds_and_unconverged_fits(folder: Path, tmp_path: Path) -> None:
+    run(["two-squares"], "quick", tmp_path, folder=folder, console=QUIET)
+    with (tmp_path / "two-squares-quick.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["base"], row["seed"], row["method"]) for row in rows[:3]] == [
+        ("2", "0", "a"),
+        ("2", "0", "b"),
+        ("2", "1", "a"),
+    ]
+    assert [row["unconverged"] for row in rows[:4]] == ["0", "0", "1", "1"]
+    assert all(float(row["seconds"]) >= 0 for row in rows)
+
+
+def test_pages_say_what_was_found_and_can_be_made_again(folder: Path, tmp_path: Path) -> None:
+    run(["two-squares"], Mode("full", 2), tmp_path, folder=folder, docs=tmp_path / "docs", console=QUIET)
+    results = tmp_path / "docs" / "results"
+    text = (results / "two-squares.md").read_text()
+    assert text == page_from(results / "data" / "two-squares")
+    assert (results / "two-squares.png").stat().st_size < 150_000
+    for part in (
+        "# two-squares: squares",
+        "*Nobody (1999), Table 1.*",
+        "What is done.",
+        "`kernelweave reproduce two-squares --full --repetitions 2`",
+        "4 of 8 rows hold a fit that did not converge",
+        "1 reproduced, 1 different.",
+        "| four \\| six | 4.5 | 4.5 ± 0.3 | 4 | reproduced |",
+        "| odd | yes | no |  | different: it is not |",
+        "![squares](two-squares.png)",
+        "A note.",
+        "## Values",
+        "| 2 | 4.50 ± 0.50 | 4.50 ± 0.50 |",
+    ):
+        assert part in text
+
+
+def test_the_comparison_is_printed(folder: Path, tmp_path: Path) -> None:
+    console = Console(width=200, record=True, file=io.StringIO())
+    run(["two-squares"], "quick", tmp_path, folder=folder, console=console)
+    text = console.export_text()
+    assert "reproduced" in text
+    assert "different: it is not" in text
+    assert "two-squares-quick.csv" in text
+
+
+def test_names_of_files_and_of_experiments(folder: Path) -> None:
+    assert listing(folder) == {"two-squares": "Squares are squares."}
+    with pytest.raises(NoExperimentsError, match="no experiment 'three'; there are two-squares"):
+        load_experiment("three", folder)
+    with pytest.raises(NoExperimentsError, match="come with the source code"):
+        listing(folder / "nowhere")
+
+
+@pytest.mark.parametrize(("name", "count"), [("fast", None), ("quick", 0)])
+def test_modes_are_checked(name: str, count: int | None) -> None:
+    with pytest.raises(ValueError, match=r"mode='fast'|repetitions=0"):
+        Mode(name, count)
+
+
+def test_missing_data_stop_one_experiment_and_skip_one_of_many(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere(record: object) -> None:
+        raise DataNotFoundError("sonar.npz is not on this machine")
+
+    monkeypatch.setattr("kernelweave.datasets.locate.folders", lambda: [tmp_path])
+    monkeypatch.setattr("kernelweave.datasets.loading.fetch", nowhere)
+    (folder / "needs_data.py").write_text(TEXT.replace("draw)", 'draw, data=("sonar",))'))
+    with pytest.raises(DataNotFoundError, match=r"sonar\.npz"):
+        run(["needs-data"], "quick", tmp_path, folder=folder, console=QUIET)
+    assert list(run(None, "quick", tmp_path, folder=folder, console=QUIET)) == ["two-squares"]
