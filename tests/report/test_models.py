@@ -138,3 +138,13 @@ def test_the_same_seed_and_time_give_the_same_page(data: Any, monkeypatch: pytes
     first, second = (Report.from_model(model, X, y, random_state=1).html() for _ in range(2))
     assert first == second
     assert "1970-01-01" in first
+
+
+def test_the_checkpoint_of_the_fit_is_left_alone(data: Any, tmp_path: Any) -> None:
+    X, y = data
+    kernels = {"a": Linear(columns=0), "b": RBF()}
+    model = kw.MKLRegressor(kernels, checkpoint=tmp_path / "state").fit(X, y)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    report = report_of(model, X, y)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    assert "checkpoint" not in report.settings.code

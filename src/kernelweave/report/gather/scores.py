@@ -117,7 +117,7 @@ class Folds(Check):
 
     def predict(self, estimator: Any, view: Callable[[Any], Any]) -> Any:
         own = estimator is self.given.model
-        estimator = clone(chosen(estimator)) if own else in_pipeline(self.given.model, estimator)
+        estimator = afresh(chosen(estimator)) if own else in_pipeline(self.given.model, estimator)
         return cross_val_predict(
             estimator, _square(view(self.given.X), self.rows, self.given), self.truth, cv=self.cv
         )
@@ -126,6 +126,13 @@ class Folds(Check):
 def _square(X: Any, rows: Any, given: Given) -> Any:
     """Samples in the order of `rows`; of matrices, on both axes."""
     return as_stack(X)[np.ix_(rows, rows)] if given.precomputed else _safe_indexing(X, rows)
+
+
+def afresh(model: Any) -> Any:
+    """An unfitted copy that neither reads nor writes the checkpoint of the fit."""
+    copy = clone(model)
+    kept = [name for name in copy.get_params() if name.split("__")[-1] == "checkpoint"]
+    return copy.set_params(**dict.fromkeys(kept))
 
 
 def chosen(model: Any) -> Any:

@@ -21,6 +21,9 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 #: characters of code beyond which long arguments are cut
 LONGEST = 4000
 
+#: parameters that do not change the model
+ASIDE = ("checkpoint", "verbose")
+
 #: the packages of parts
 MODULES = ("kernels", "regularizers", "losses", "solvers")
 
@@ -111,7 +114,8 @@ def constructor(model: Any) -> str:
     if not type(model).__module__.startswith("kernelweave"):
         return shown(model)
     default = type(model)().get_params(deep=False)
-    changed = {k: v for k, v in model.get_params(deep=False).items() if shown(v) != shown(default[k])}
+    given = {k: v for k, v in model.get_params(deep=False).items() if k not in ASIDE}
+    changed = {k: v for k, v in given.items() if shown(v) != shown(default[k])}
     arguments = [f"{key}={_cut(spelled(value))}" for key, value in changed.items()]
     one_line = ", ".join(arguments)
     lines = "".join(f"\n    {argument}," for argument in arguments)
