@@ -14,7 +14,7 @@ from sklearn.compose import make_column_selector
 from sklearn.model_selection import KFold
 
 import kernelweave as kw
-from kernelweave.inspection import KernelWeightsDisplay
+from kernelweave.inspection import KernelWeightsDisplay, contributions
 from kernelweave.kernels import RBF, Linear, Precomputed, Spectrum, per_feature, per_group, per_task
 from kernelweave.kernels import random_subsets as subsets
 from kernelweave.losses import Huber
@@ -198,7 +198,9 @@ def test_kernels_that_are_computed_together(name: str, round_trip: Any) -> None:
     X, X_new = rng.normal(size=(N_TRAIN, 30)), rng.normal(size=(6, 30))
     for spec in (per_feature(RBF()), [per_feature(RBF()), Linear()], subsets(60), subsets(600)):
         for regularizer in ("lp", kw.LpNorm(1)):
-            round_trip(fit(make(name, spec, regularizer=regularizer), X), X_new)
+            model = fit(make(name, spec, regularizer=regularizer), X)
+            loaded = round_trip(model, X_new)
+            assert np.array_equal(contributions(model, X_new), contributions(loaded, X_new))
     wide = np.hstack([rng.normal(size=(N_TRAIN, 1100))])
     round_trip(fit(make(name, subsets(20)), wide), wide[:5])
     table = pd.DataFrame(X, columns=[f"c{k}" for k in range(30)])
@@ -294,3 +296,12 @@ def test_a_path_keeps_its_models(round_trip: Any) -> None:
     assert repr(loaded.path_) == repr(model.path_)
     assert loaded.path_.frame().equals(model.path_.frame())
     assert np.array_equal(loaded.predict(numbers(5, 1), 1), model.predict(numbers(5, 1), 1))
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_contributions_of_kernels_come_from_the_file_too(name: str, round_trip: Any) -> None:
+    X, X_new = numbers(N_TRAIN, 0), numbers(5, 1)
+    model = fit(make(name, [RBF(), Linear(), RBF(factor=0.1)]), X)
+    loaded = round_trip(model, X_new)
+    expected, found = contributions(model, X_new), contributions(loaded, X_new)
+    assert np.array_equal(np.asarray(expected), np.asarray(found))

@@ -93,9 +93,12 @@ def find_class(key: Any) -> type:
 
 def key_of(obj: Any) -> str | None:
     """The key of an object's class; None for other classes, subclasses of kernelweave's included."""
-    cls = type(obj)
-    table = gp_classes() if cls.__module__ == "sklearn.gaussian_process.kernels" else own_classes()
-    return next((key for key, known in table.items() if known is cls), None)
+    return _keys(type(obj).__module__ == "sklearn.gaussian_process.kernels").get(type(obj))
+
+
+@functools.cache
+def _keys(gaussian: bool) -> dict[type, str]:
+    return {cls: key for key, cls in (gp_classes() if gaussian else own_classes()).items()}
 
 
 @functools.cache

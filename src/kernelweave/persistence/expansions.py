@@ -5,6 +5,7 @@ Only what an evaluation reads is written: the kernels with weight, the training 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..estimators._stages import StagedExpansion
 from ..gram.dictionary import Expansion, _Term
 from ..gram.sum_terms import SumTerm
 from ..kernels import Normalization
-from .codec import Form, Reader, Writer, count_of, entries, exactly, listed, pair_of
+from .codec import Form, Reader, Writer, count_of, entries, exactly, listed, pair_of, text
 from .errors import ModelFileError
 from .sources import (
     check_kernel,
@@ -41,24 +42,33 @@ def _write_expansion(expansion: Expansion, writer: Writer) -> dict[str, Any]:
         "sums": [_write_sum(term, together, writer) for term in sums],
         "n_functions": int(expansion.n_functions),
         "support": writer.array(expansion.support),
+        "device": getattr(expansion, "device", None),
     }
 
 
 def _read_expansion(json: Any, reader: Reader) -> Expansion:
-    names = ("source", "batch", "terms", "sums", "n_functions", "support")
-    source, batch, terms, sums, n_functions, support = entries(json, *names)
+    names = ("source", "batch", "terms", "sums", "n_functions", "support", "device")
+    source, batch, terms, sums, n_functions, support, device = entries(json, *names)
     expansion = object.__new__(Expansion)
     origin = read_source(source, reader)
     expansion.source, expansion.n_functions = origin, count_of(n_functions)
     expansion.support = reader.array(support, "i", 1)
     if batch is not None:
-        origin._batch = read_batch(batch, origin, reader)
+        read_batch(batch, origin, reader)
     shape = (n_rows(origin), expansion.n_functions)
     expansion.terms = [_read_term(term, origin, shape, reader) for term in listed(terms)]
     expansion.terms += [_read_sum(term, origin, shape, reader) for term in listed(sums)]
     if len(expansion.support) != shape[0]:
         raise ModelFileError("it is damaged: its support vectors are not as many as its training rows.")
+    if device is not None:
+        expansion.device = _device(device)
     return expansion
+
+
+def _device(json: Any) -> str:
+    if not re.fullmatch(r"[a-z]{2,8}(:\d{1,3})?", text(json)):
+        raise ModelFileError(f"it names the device {json!r:.40}, which there is not.")
+    return json
 
 
 def _write_term(term: _Term, writer: Writer) -> dict[str, Any]:
@@ -79,16 +89,20 @@ def _read_term(json: Any, source: Any, shape: tuple[int, int], reader: Reader) -
 
 def _write_sum(term: SumTerm, together: Any, writer: Writer) -> dict[str, Any]:
     arrays = {name: writer.array(getattr(term, name)) for name in ("coef", "factors", "offset")}
-    return {"kernels": writer.array(np.searchsorted(together, term.kernels)), **arrays}
+    offsets = None if term.offsets is None else writer.array(term.offsets)
+    return {"kernels": writer.array(np.searchsorted(together, term.kernels)), "offsets": offsets, **arrays}
 
 
 def _read_sum(json: Any, source: Any, shape: tuple[int, int], reader: Reader) -> SumTerm:
-    kernels, coef, factors, offset = entries(json, "kernels", "coef", "factors", "offset")
+    kernels, coef, factors, offset, offsets = entries(json, "kernels", "coef", "factors", "offset", "offsets")
     chosen = reader.array(kernels, "i", 1)
     term = SumTerm(chosen, reader.array(coef, "f"), reader.array(factors, "f"), reader.array(offset, "f"))
     check_shape(term.coef, shape)
     check_shape(term.factors, (len(chosen), shape[1]))
     check_shape(term.offset, shape[1:])
+    if offsets is not None:
+        term.offsets = reader.array(offsets, "f")
+        check_shape(term.offsets, term.factors.shape)
     if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(source.together):
         raise ModelFileError("it is damaged: it adds up kernels that are not there.")
     return term

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from .._typing import IntArray
 from ..gram.batch import Batch
 from ..gram.sources import FeatureSource, KernelSource, StackSource
 from ..gram.squares import SharedSquares
-from ..kernels import Kernel
+from ..kernels import RBF, Kernel
 from ..kernels.base import as_numeric
 from ..kernels.columns import as_table, take_columns
 from .codec import Reader, Writer, count_of, entries, listed, pair_of
@@ -42,11 +42,53 @@ def read_source(json: Any, reader: Reader) -> Any:
     source.X, source._batch = reader.value(rows), None
     if len(getattr(source.X, "shape", ())) != 2:
         raise ModelFileError("it is damaged: its training rows are not a table.")
-    found: list[Any] = [None] * len(source.names)
-    for m, kernel in map(pair_of, listed(kernels)):
-        found[kernel_index(m, len(found))] = reader.value(kernel, Kernel)
-    source.kernels = found
+    size = len(source.names)
+    pairs = map(pair_of, listed(kernels))
+    source.kernels = LiveKernels(size, {kernel_index(m, size): reader.value(k, Kernel) for m, k in pairs})
     return source
+
+
+class LiveKernels(Sequence[Any]):
+    """The kernels with weight of a loaded model, at their places among all of them; None at the others.
+
+    Those that are computed together are made from the bits of their columns when they are asked for.
+
+    Parameters
+    ----------
+    size : int
+        Number of kernels of the fit.
+    kept : dict of int to Kernel
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear
+    >>> list(LiveKernels(3, {1: Linear()}))
+    [None, Linear(), None]
+    """
+
+    def __init__(self, size: int, kept: dict[int, Kernel]) -> None:
+        self.size, self.kept = size, kept
+        self.batch: Batch | None = None
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, m: Any) -> Any:
+        if isinstance(m, slice):
+            return [self[k] for k in range(*m.indices(self.size))]
+        m = range(self.size)[m]
+        return self.kept[m] if m in self.kept else self._together(m)
+
+    def _together(self, m: int) -> RBF | None:
+        if self.batch is None:
+            return None
+        k = int(np.searchsorted(self.batch.members, m))
+        if k == len(self.batch.members) or self.batch.members[k] != m:
+            return None
+        mask = np.unpackbits(self.batch.part.subsets[k], count=len(self.batch.columns), bitorder="little")
+        kernel = RBF(float(self.batch.part.gammas[k]), columns=self.batch.columns[mask > 0].tolist())
+        kernel.columns_, kernel.gamma_ = self.batch.columns[mask > 0], float(self.batch.part.gammas[k])
+        return kernel
 
 
 def _read_stack(json: Any, reader: Reader) -> StackSource:
@@ -96,8 +138,8 @@ def write_batch(source: Any, together: IntArray, writer: Writer) -> dict[str, An
     return dict(zip(("members", "columns", "subsets", "gammas"), map(writer.array, arrays), strict=True))
 
 
-def read_batch(json: Any, source: Any, reader: Reader) -> Batch:
-    """Kernels computed together, on rows of the source."""
+def read_batch(json: Any, source: Any, reader: Reader) -> None:
+    """Give a source of features the kernels that it computes together."""
     members, columns, subsets, gammas = entries(json, "members", "columns", "subsets", "gammas")
     which, seen = reader.array(members, "i", 1), reader.array(columns, "i", 1)
     bits, widths = reader.array(subsets, "u", 2), reader.array(gammas, "f", 1)
@@ -110,4 +152,7 @@ def read_batch(json: Any, source: Any, reader: Reader) -> Batch:
     beyond = np.unpackbits(bits.astype(np.uint8, copy=False), axis=1, bitorder="little")[:, len(seen) :]
     if bits.dtype != np.uint8 or beyond.any() or len(which) == 0:
         raise ModelFileError("it is damaged: a kernel sees columns that are not there.")
-    return Batch(SharedSquares(as_numeric(take_columns(table, seen)), bits, widths), which, seen)
+    if (np.diff(which) <= 0).any() or which[0] < 0 or which[-1] >= len(source.names):
+        raise ModelFileError("it is damaged: it weighs kernels that are not there.")
+    batch = Batch(SharedSquares(as_numeric(take_columns(table, seen)), bits, widths), which, seen)
+    source._batch = source.kernels.batch = batch
