@@ -45,7 +45,8 @@ if os.environ.get("KERNELWEAVE_INTERSPHINX"):
 
 exclude_patterns = ["_build", "**.ipynb", "**.py", "gallery/**/GALLERY_HEADER.rst"]
 templates_path = ["_templates"]
-suppress_warnings = ["config.cache"]
+# the path of a checkout may contain spaces; the names of the examples do not
+suppress_warnings = ["config.cache", "sphinx_gallery.space_in_filename"]
 nitpicky = True
 # attributes that numpydoc lists are described where they are listed
 nitpick_ignore_regex = [("py:obj", r"kernelweave\..*"), ("py:.*", r"(sklearn|numpy|matplotlib|torch)\..*")]
