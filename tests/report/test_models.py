@@ -148,3 +148,14 @@ def test_the_checkpoint_of_the_fit_is_left_alone(data: Any, tmp_path: Any) -> No
     report = report_of(model, X, y)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
     assert "checkpoint" not in report.settings.code
+
+
+def test_a_model_read_from_a_file_lacks_only_what_it_dropped(data: Any, tmp_path: Any) -> None:
+    X, y = data
+    model = kw.GroupOMPRegressor(per_feature(Linear()), n_kernels=2).fit(X, y)
+    kw.save_model(model, tmp_path / "model.kw")
+    read = kw.load_model(tmp_path / "model.kw")
+    first, second = report_of(model, X, y), report_of(read, X, y)
+    assert np.allclose(first.samples.parts, second.samples.parts)
+    assert first.scores == second.scores
+    assert (len(first.redundancy.names), len(second.redundancy.names)) == (3, 2)

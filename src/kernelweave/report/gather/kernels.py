@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._typing import FloatArray
+from ..._typing import FloatArray, IntArray
 from ...inspection import drop_one, kernel_alignments
 from ...theory.alignment import effective_number
 from ..data import Kernels, Redundancy, Stability
@@ -49,14 +49,21 @@ def _spread(given: Given) -> FloatArray | None:
 
 def redundancy(given: Given, found: Kernels) -> Redundancy | None:
     """Alignments of the heaviest kernels, like ones side by side."""
-    if given.parts is None or len(found.names) < 2:
+    chosen = np.sort(_kept(given.inner, found.heaviest(len(found.names)))[:MOST_ALIGNED])
+    if given.parts is None or len(chosen) < 2:
         return None
-    chosen = np.sort(found.heaviest(MOST_ALIGNED))
     matrix = kernel_alignments(given.model, given.X, ALIGNED_SAMPLES, kernels=chosen)
     order = _side_by_side(matrix)
     names = tuple(found.names[m] for m in chosen[order])
     left_out = len(found.names) - len(chosen)
     return Redundancy(names, matrix[np.ix_(order, order)], effective_number(matrix), left_out)
+
+
+def _kept(inner: Any, kernels: IntArray) -> IntArray:
+    """Of the kernels those that the model still has: one read from a file has only those with weight."""
+    holder = getattr(inner, "_process", None) or getattr(inner, "_expansion", None)
+    held = getattr(getattr(holder, "source", None), "kernels", None)
+    return kernels if held is None else np.array([m for m in kernels if held[m] is not None], dtype=int)
 
 
 def _side_by_side(matrix: FloatArray) -> Any:
