@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from kernelweave.cli._facts import file_digest
 from kernelweave.cli._methods import Options
 from kernelweave.cli._parts import KernelChoice, Reading
 from kernelweave.cli._run_fit import Job
+from kernelweave.cli._stop import Brake
 
 Kw = Callable[..., Any]
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -139,6 +141,75 @@ def test_before_the_first_machine_there_is_nothing_to_keep(
     assert not (out / "model.kw").exists()
 
 
+@pytest.mark.parametrize(
+    ("method", "n_jobs"), [("lp", 2), ("smkl", 1), ("gomp", 1), ("gmkl", 2), ("empirical-bayes", 1)]
+)
+def test_every_method_stops_with_a_model_of_all_classes_and_goes_on(
+    method: str, n_jobs: int, kw: Kw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C heard after the first machine of the first class, without the process around it."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(90, 4))
+    y = np.digitize(X[:, 0] + 0.3 * X[:, 1] ** 2, [-0.3, 0.6])
+    np.savez(tmp_path / "d.npz", a=X[:, :2], b=X[:, 2:], y=y)
+    options = ["--method", method, "--kernel", "rbf", "--no-report", "-q", "--n-jobs", n_jobs]
+    out = tmp_path / "out"
+
+    def heard(self: Brake, title: str, iteration: int, state: Any) -> bool:
+        self.asked, self.n_machines = True, self.n_machines + 1
+        return True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Brake, "__call__", heard)
+        stopped = kw("fit", tmp_path / "d.npz", *options, "--out", out)
+    assert stopped.code == 130, stopped.err
+    assert "Stopped by Ctrl-C" in stopped.err
+    first = settings(out)
+    predicted = json.loads(kw("predict", out, tmp_path / "d.npz", "--json").out)["prediction"]
+    assert set(predicted) <= {0, 1, 2}
+    resumed = kw("fit", tmp_path / "d.npz", *options, "--out", out, "--resume")
+    assert resumed.code == 0, resumed.err
+    assert kw("fit", tmp_path / "d.npz", *options, "--out", tmp_path / "whole").code == 0
+    last, whole = settings(out), settings(tmp_path / "whole")
+    assert last["n_machines_now"] <= whole["n_machines_now"]
+    assert last["n_machines_now"] + first["n_machines_now"] > 0
+    if method == "lp":
+        np.testing.assert_allclose(last["objective"], whole["objective"], rtol=2e-3)
+
+
+def swallowing(*arguments: Any, **options: Any) -> None:
+    """Ctrl-C, and a solver that takes it for a request to finish early."""
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("where", "command", "said"),
+    [
+        ("_run_fit.make_report", ["fit", "--method", "uniform"], "the model is in"),
+        ("_fitting.search_of", ["fit", "--tune"], "nothing was saved"),
+        ("_fitting.choose", ["fit"], "nothing was saved"),
+        ("_comparing.run_fold", ["compare"], "no comparison yet"),
+    ],
+)
+def test_ctrl_c_elsewhere_stops_at_once(
+    where: str,
+    command: list[str],
+    said: str,
+    kw: Kw,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(f"kernelweave.cli.{where}", swallowing)
+    out = ["--out", tmp_path / "out"] if command[0] == "fit" else []
+    result = kw(command[0], data, *command[1:], *out, "-q")
+    assert result.code == 130, result.err
+    assert said in result.err
+    assert (tmp_path / "out" / "model.kw").exists() == ("the model is in" in said)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def leave_checkpoint(kw: Kw, data: Path, out: Path) -> None:
     """The files of a fit that was killed, its checkpoint cut short."""
     reading, choice, options = Reading("y"), KernelChoice(kinds=("rbf",)), Options(p=1.2)
@@ -213,8 +284,9 @@ def test_five_thousand_rows_and_twenty_kernels(
         return running.wait(timeout=600), text, silence
 
     code, _, silence = run("whole")
+    print(f"longest silence {silence:.2f} s")
     assert code == 0
-    assert silence < 1.5 if not terminal else silence < 1.0
+    assert silence < 1.0
     code, text, _ = run("out", stop_at=b"machine 1,")
     assert code == 130
     assert b"Stopped by Ctrl-C" in text

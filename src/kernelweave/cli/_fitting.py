@@ -15,7 +15,7 @@ from ._errors import CliError, StoppedError, refusing
 from ._methods import FOLDS, Options, check_room, choose, search_of
 from ._monitor import Monitor
 from ._parts import Parts
-from ._stop import Brake
+from ._stop import Brake, stopping_with
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def fit_model(plan: Plan, parts: Parts, y: np.ndarray, checkpoint: Path, monitor
 def _fitted(plan: Plan, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
     with refusing(f"--method {plan.method}"):
         monitor.stage("choosing a method" if plan.method == "auto" else f"method {plan.method}")
-        choice = choose(plan.method, plan.task, parts.kernels, parts.X, y, plan.options)
+        with stopping_with("Stopped while choosing a method; nothing was saved."):
+            choice = choose(plan.method, plan.task, parts.kernels, parts.X, y, plan.options)
         model, began = choice.estimator, time.monotonic()
         if "checkpoint" in model.get_params(deep=False):
             model.set_params(checkpoint=checkpoint)
@@ -99,14 +100,10 @@ def _tuned(plan: Plan, parts: Parts, y: np.ndarray, monitor: Monitor) -> Outcome
         note("--tune: empirical Bayes learns weights and noise from the evidence; there is nothing to tune.")
     monitor.stage(f"choosing parameters of {plan.method} by {FOLDS}-fold cross-validation")
     began = time.monotonic()
-    try:
-        with refusing("--tune"):
-            search = search_of(plan.method, plan.task, parts.kernels, plan.options)
-            search.fit(parts.X, y)
-    except KeyboardInterrupt:
-        raise StoppedError(
-            "Stopped while choosing parameters; there is no model yet, nothing was saved."
-        ) from None
+    stopped = "Stopped while choosing parameters; there is no model yet, nothing was saved."
+    with stopping_with(stopped), refusing("--tune"):
+        search = search_of(plan.method, plan.task, parts.kernels, plan.options)
+        search.fit(parts.X, y)
     seconds = time.monotonic() - began
     model = getattr(search, "best_estimator_", search)
     method = "lp" if plan.method == "auto" else plan.method

@@ -17,7 +17,7 @@ from rich.table import Table
 from ._console import err
 
 #: seconds between plain lines, where stderr is no terminal: in the first minute, and after it
-SOON, LATER, MINUTE = 1.0, 10.0, 60.0
+SOON, LATER, MINUTE = 0.5, 10.0, 60.0
 
 #: frames a second on a terminal
 FRAMES = 5
@@ -29,7 +29,7 @@ class Monitor:
     """Stage, machine, gap and time of a command, drawn by a thread of its own.
 
     On a terminal one line is drawn again and again; elsewhere a plain line is printed when a stage
-    begins and once a second meanwhile (every ten seconds after the first minute).
+    begins and twice a second meanwhile (every ten seconds after the first minute).
 
     Parameters
     ----------

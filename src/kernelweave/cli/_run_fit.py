@@ -14,7 +14,7 @@ from . import _folder
 from ._bundle import MODEL, save_bundle, write_text
 from ._console import note, print_json
 from ._design import design
-from ._errors import INTERRUPTED, CliError, StoppedError
+from ._errors import INTERRUPTED, CliError
 from ._facts import certificate, file_digest, score, top_kernels, trivial_score, versions
 from ._fitting import Outcome, Plan, fit_model
 from ._methods import Options
@@ -22,6 +22,7 @@ from ._monitor import Monitor
 from ._output import live_kernels, predictions, table_text, weight_rows, write_csv
 from ._parts import KernelChoice, Parts, Reading
 from ._reporting import make_report
+from ._stop import stopping_with
 from ._summary import print_summary
 from ._task import Target
 
@@ -181,13 +182,12 @@ def report_facts(
     """The report page; its baselines, and where it is. Ctrl-C leaves it out."""
     monitor.stage("report")
     title, path = f"{job.reading.target} from {job.data.name}", job.out / REPORT
-    try:
+    again = f"kernelweave report {shlex.quote(str(job.out))}"
+    stopped = (
+        f"Stopped while making the report; the model is in {job.out / MODEL}. `{again}` makes the report."
+    )
+    with stopping_with(stopped):
         baselines = make_report(path, model, data, title, facts, job.stability, job.options.seed, monitor)
-    except KeyboardInterrupt:
-        again = f"kernelweave report {shlex.quote(str(job.out))}"
-        raise StoppedError(
-            f"Stopped while making the report; the model is in {job.out / MODEL}. `{again}` makes the report."
-        ) from None
     return {"baselines": baselines, "report": str(path)}
 
 

@@ -1,13 +1,15 @@
-"""Ctrl-C during a fit: the first keeps the model so far, the second quits."""
+"""Ctrl-C: during a fit the first keeps the model so far and the second quits; elsewhere the first does."""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from ._errors import Quit
+from ._errors import Quit, StoppedError
 from ._monitor import Monitor
 
 
@@ -55,3 +57,25 @@ class Brake:
         if self.n_machines == 0:
             raise KeyboardInterrupt
         self.monitor.warn("stopping after this machine; Ctrl-C again quits at once")
+
+
+@contextmanager
+def stopping_with(message: str) -> Iterator[None]:
+    """Let Ctrl-C end what happens inside with `message`.
+
+    A solver takes KeyboardInterrupt for a request to finish early, and a search would go on with
+    its next fit; `Quit` ends all of it.
+    """
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        raise Quit
+
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, heard) if in_main else None
+    try:
+        yield
+    except Quit:
+        raise StoppedError(message) from None
+    finally:
+        if in_main:
+            signal.signal(signal.SIGINT, before)

@@ -51,13 +51,14 @@ def compare(
     from ._methods import Options
     from ._monitor import Monitor
     from ._parts import KernelChoice, Reading
+    from ._stop import stopping_with
 
     reading = Reading(
         target, str(task), tuple(drop or ()), tuple(keep or ()), ident, tuple(categorical or ()),
         str(impute) if impute else None, drop_rows, str(scale), sep, encoding, decimal,
     )  # fmt: skip
     options = Options(tol=tol, n_jobs=n_jobs, seed=seed)
-    with Monitor(quiet) as monitor:
+    with stopping_with("Stopped; there is no comparison yet."), Monitor(quiet) as monitor:
         monitor.stage(f"reading {data.name}")
         ready = design(data, reading, KernelChoice(kernels, groups, bands, tuple(kernel or ())))
         names = chosen_methods(methods, hasattr(ready, "table"))

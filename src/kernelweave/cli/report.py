@@ -30,10 +30,11 @@ def report(
     from ._console import note, print_json
     from ._monitor import Monitor
     from ._reporting import make_report
+    from ._stop import stopping_with
 
     bundle = load_bundle(model)
     path = out or bundle.path.parent / "report.html"
-    with Monitor(quiet) as monitor:
+    with stopping_with("Stopped; no report was written."), Monitor(quiet) as monitor:
         monitor.stage("reading the data")
         source = training_file(bundle, data)
         samples = training_data(bundle, source)
