@@ -63,6 +63,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "too many bands": ({}, ["--bands", "9"], ["--bands", "2 columns"]),
     "no such kernel": ({}, ["--bands", "1", "--kernel", "rfb"], ["--kernel rfb", "rbf"]),
     "negative cost": ({}, ["--C", "-1"], ["--C -1", "positive"]),
+    "kernels of gmkl": ({}, ["--method", "gmkl", "--kernel", "rbf"], ["--method gmkl", "leave out"]),
     "bad memory": ({}, ["--memory-limit", "lots"], ["--memory-limit lots", "2GB"]),
     "nothing to resume": ({}, ["--resume"], ["--resume", "no interrupted fit"]),
 }

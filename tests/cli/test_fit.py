@@ -239,6 +239,9 @@ def test_gram_matrices_in_and_out(kw: Kw, tmp_path: Path) -> None:
     assert json.loads(result.out)["scores"]["accuracy"] > 0.9
     predicted = json.loads(kw("predict", out, tmp_path / "new.npz", "--json").out)
     assert predicted["prediction"] == y[:5].tolist()
+    for options in (["--method", "auto"], ["--method", "gomp"], ["--tune"]):
+        other = kw("fit", tmp_path / "k.npz", *options, "--out", tmp_path / "other", "-q", "--no-report")
+        assert other.code == 0, other.err
     wrong = kw("predict", out, tmp_path / "wrong.npz")
     assert wrong.code == 2
     np.savez(tmp_path / "narrow.npz", K=K[:5, :7])

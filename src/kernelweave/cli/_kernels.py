@@ -101,7 +101,7 @@ def from_groups(named: dict[str, list[str]], encoder: Encoder, kinds: list[str],
     kernels = kernel_list(kinds) if kinds or source == "--groups" else [Linear(), RBF()]
     expanded = dict(per_group(places, kernels).expand(Layout(encoder.features)))
     parts = ", ".join(f"{group} ({len(columns)})" for group, columns in list(places.items())[:8])
-    more = ", ..." if len(places) > 8 else ""
+    more = f" and {len(places) - 8} more" if len(places) > 8 else ""
     return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}", places)
 
 

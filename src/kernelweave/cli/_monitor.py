@@ -16,8 +16,8 @@ from rich.table import Table
 
 from ._console import err
 
-#: seconds between plain lines, where stderr is no terminal: in the first minute, and after it
-SOON, LATER, MINUTE = 0.5, 10.0, 60.0
+#: seconds between plain lines, where stderr is no terminal: in the first ten minutes, and after them
+SOON, LATER, LONG = 0.5, 10.0, 600.0
 
 #: frames a second on a terminal
 FRAMES = 5
@@ -29,7 +29,7 @@ class Monitor:
     """Stage, machine, gap and time of a command, drawn by a thread of its own.
 
     On a terminal one line is drawn again and again; elsewhere a plain line is printed when a stage
-    begins and twice a second meanwhile (every ten seconds after the first minute).
+    begins and twice a second meanwhile (every ten seconds after ten minutes).
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Monitor:
         self.console.print(self._line().replace("\\[", "["), markup=False, highlight=False, soft_wrap=True)
 
     def _print_lines(self) -> None:
-        while not self._ended.wait(SOON if time.monotonic() - self.started < MINUTE else LATER):
+        while not self._ended.wait(SOON if time.monotonic() - self.started < LONG else LATER):
             if self.title:
                 self._print()
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from ..gram import parse_memory
 from . import _folder
 from ._bundle import MODEL, save_bundle, write_text
 from ._console import note, print_json
@@ -90,7 +91,7 @@ def split_rows(target: Target, test_size: float, seed: int) -> Split:
 
 def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
     """Read, split, fit, write, report, say."""
-    check_numbers(job.options)
+    check_options(job)
     with Monitor(quiet) as monitor:
         monitor.stage(f"reading {job.data.name}")
         ready = design(job.data, job.reading, job.choice)
@@ -114,18 +115,28 @@ def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
     finish(job.out, facts, outcome, as_json)
 
 
-def check_numbers(options: Options) -> None:
-    """Refuse numbers that no fit can use."""
+def check_options(job: Job) -> None:
+    """Refuse numbers that no fit can use, and options that exclude one another."""
+    options = job.options
     for name, value in (("--C", options.C), ("--tol", options.tol)):
         if not 0 < value < np.inf:
             raise CliError(f"{name} {value:g}: expected a positive number.")
-    if options.memory_limit is not None:
-        from ..gram import parse_memory
+    if job.method == "gmkl" and (job.choice.spec or job.choice.kinds):
+        raise CliError(
+            "--method gmkl learns the widths of one Gaussian kernel, of columns, --groups or --bands: leave "
+            "out --kernels and --kernel, or choose another method."
+        )
+    try:
+        parse_memory(options.memory_limit)
+    except ValueError:
+        raise CliError(f"--memory-limit {options.memory_limit}: expected a size such as 2GB.") from None
 
-        try:
-            parse_memory(options.memory_limit)
-        except ValueError:
-            raise CliError(f"--memory-limit {options.memory_limit}: expected a size such as 2GB.") from None
+
+def kernel_words(method: str, parts: Parts) -> str:
+    """How the kernels came about; generalized MKL has one, with a width a column or group."""
+    if method != "gmkl":
+        return parts.why
+    return f"the widths of one Gaussian kernel, one a {'group' if parts.groups else 'column'}"
 
 
 def describe(job: Job, target: Target, split: Split, parts: Parts, outcome: Outcome) -> dict[str, Any]:
@@ -145,7 +156,7 @@ def describe(job: Job, target: Target, split: Split, parts: Parts, outcome: Outc
         "n_train": len(split.train),
         "n_test": len(split.test),
         "scored_on": "held-out rows" if len(split.test) else "training rows",
-        "kernels": parts.why,
+        "kernels": kernel_words(outcome.method, parts),
         "n_kernels": len(model.kernel_names_),
         "n_used": live_kernels(model),
         "method": outcome.method,
