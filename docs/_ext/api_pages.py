@@ -250,8 +250,8 @@ def page_text(page: str, groups: list[tuple[str, list[str]]]) -> str:
     return "\n".join(lines)
 
 
-def write(folder: Path) -> None:
-    """Write the pages, leaving alone those that have not changed."""
+def write(folder: Path) -> list[Path]:
+    """Write the pages, leaving alone those that have not changed, and return them."""
     folder.mkdir(exist_ok=True)
     found = pages()
     texts = {page: page_text(page, groups) for page, groups in found.items()}
@@ -260,10 +260,12 @@ def write(folder: Path) -> None:
         target = folder / f"{page}.rst"
         if not target.exists() or target.read_text(encoding="utf-8") != text:
             target.write_text(text, encoding="utf-8")
+    return [folder / f"{page}.rst" for page in texts]
 
 
 def _on_start(app: Any, config: Any) -> None:
-    write(Path(app.srcdir) / "api")
+    # named one by one: a build that goes on from an earlier one would not look for new pages
+    config.autosummary_generate = [str(path) for path in write(Path(app.srcdir) / "api")]
 
 
 def setup(app: Any) -> dict[str, bool]:
