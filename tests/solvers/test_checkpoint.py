@@ -35,7 +35,7 @@ class Dying(Checkpoint):
         self.lives, self.kept = lives, []
 
     def keep(self, key, entry, instead_of=None):
-        self._written = -np.inf  # as if much time had passed
+        self._begun = -np.inf  # as if much time had passed
         super().keep(key, entry, instead_of)
         self.kept.append(key)
         if len(self.kept) >= self.lives:
@@ -206,7 +206,7 @@ def test_interruption_writes_before_it_warns(tmp_path, draw):
     keeper = Keeper(Checkpoint(path, {}))
 
     def interrupt(iteration, state):
-        keeper.checkpoint._cost = 1e9  # too dear to write of its own accord
+        keeper.checkpoint._spent = 1e9  # too dear to write of its own accord
         if iteration == 2:
             raise KeyboardInterrupt
 
@@ -374,7 +374,7 @@ def test_a_full_disk_warns_and_goes_on(tmp_path, monkeypatch):
 
 
 def test_writing_waits_until_it_is_cheap(tmp_path, monkeypatch):
-    """A write that takes 1 s is followed by 50 s without one."""
+    """A write of 1 s is followed by 50 s without one."""
     now, writes = [0.0], []
 
     def slow(*args, **kwargs):

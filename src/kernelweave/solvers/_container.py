@@ -132,7 +132,6 @@ def replace(path: Path, data: bytes, keep: bool) -> None:
     if keep and path.exists():
         _keep(path)
     os.replace(partial, path)
-    _sync_folder(path.parent)
 
 
 def _keep(path: Path) -> None:
@@ -146,7 +145,7 @@ def _keep(path: Path) -> None:
     os.replace(second, previous(path))
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make renamed files survive a power failure, where folders can be opened."""
     if hasattr(os, "O_DIRECTORY"):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

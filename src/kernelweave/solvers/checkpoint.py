@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
-from ._container import DamagedFileError, Entry, ForeignFileError, pack, previous, read, replace
+from ._container import DamagedFileError, Entry, ForeignFileError, pack, previous, read, replace, sync_folder
 from ._fingerprint import probe, same_probe
 
 __all__ = ["Checkpoint", "Keeper", "Snapshot"]
@@ -95,7 +95,7 @@ class Checkpoint:
     def __init__(self, path: Any, problem: dict[str, str]) -> None:
         self.path = _checked(path)
         self._lock = threading.Lock()
-        self._cost, self._written, self._due = 0.0, -np.inf, False
+        self._begun, self._spent, self._cost, self._due = time.monotonic(), 0.0, 0.0, False
         self._rotate = True  # a damaged file does not push out the good one before it
         self._entries = self._read()
         self.resumed = bool(self._entries)
@@ -129,7 +129,7 @@ class Checkpoint:
                 self._entries = {k: e for k, e in self._entries.items() if not k.startswith(instead_of)}
             self._entries[key] = entry
             self._due = True
-            if time.monotonic() - self._written >= self._cost / SHARE:
+            if self._spent + self._cost <= SHARE * (time.monotonic() - self._begun):
                 self._write()
 
     def flush(self) -> None:
@@ -139,10 +139,11 @@ class Checkpoint:
                 self._write()
 
     def finish(self, converged: bool) -> None:
-        """Write the final state."""
+        """Write the final state, which a power failure does not undo either."""
         with self._lock:
             self._entries[PROBLEM].values["finished"] = converged
             self._write()
+            sync_folder(self.path.parent)
 
     # -- the file -----------------------------------------------------------------------------
 
@@ -154,8 +155,8 @@ class Checkpoint:
             self._rotate, self._due = True, False
         except OSError as error:
             warnings.warn(f"checkpoint {str(self.path)!r} could not be written ({error}).", stacklevel=6)
-        self._written = time.monotonic()
-        self._cost = self._written - begin
+        self._cost = time.monotonic() - begin
+        self._spent += self._cost
 
     def _read(self) -> dict[str, Entry]:
         """The newest file that is whole; nothing when there is none."""
