@@ -67,20 +67,33 @@ def test_weak_duality(name, rule, seed, size, tied):
         assert proof.machine_gap >= -1e-9 * (1.0 + abs(proof.machine_dual))
 
 
+def few_kernels(count):
+    return DenseGram([np.eye(2)] * count), np.array([[1.0], [-1.0]])
+
+
 def test_negative_squares_name_the_kernel():
     with pytest.raises(ValueError, match=r"kernel 1 is not positive semidefinite: alpha' K alpha = -0\.5"):
-        check_squares(np.array([1.0, -0.5, 2.0]))
+        check_squares(np.array([1.0, -0.5, 2.0]), *few_kernels(3))
 
 
 def test_rounding_below_zero_is_removed():
-    np.testing.assert_array_equal(check_squares(np.array([1.0, -1e-9])), [1.0, 0.0])
-    np.testing.assert_array_equal(check_squares(np.zeros(2)), [0.0, 0.0])
+    np.testing.assert_array_equal(check_squares(np.array([1.0, -1e-9]), *few_kernels(2)), [1.0, 0.0])
+    np.testing.assert_array_equal(check_squares(np.zeros(2), *few_kernels(2)), [0.0, 0.0])
+
+
+def test_rounding_around_zero_is_no_fault_of_the_kernel(rng):
+    x = rng.normal(size=(40, 1))
+    gram, alpha = DenseGram([x @ x.T]), rng.normal(size=(40, 1))
+    alpha -= x * (x.T @ alpha) / (x.T @ x)
+    np.testing.assert_array_equal(check_squares(np.array([-3e-14]), gram, alpha), [0.0])
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        check_squares(np.array([-1e-6]), gram, alpha)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_overflow_is_reported(value):
     with pytest.raises(FloatingPointError, match="alpha' K alpha is not finite"):
-        check_squares(np.array([1.0, value]))
+        check_squares(np.array([1.0, value]), *few_kernels(2))
 
 
 def test_relative_to_the_size_of_the_value():

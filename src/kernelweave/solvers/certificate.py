@@ -72,7 +72,7 @@ def certificate(
         sum_m d_m K_m alpha and s, when the caller has them already.
     """
     fitted = gram.dot(weights, alpha) if fitted is None else fitted
-    squares = check_squares(gram.quad(alpha) if squares is None else squares)
+    squares = check_squares(gram.quad(alpha) if squares is None else squares, gram, alpha)
     dual_norms = np.sqrt(squares)
     norms = weights * dual_norms
     intercept = best_intercept(problem, fitted)
@@ -115,14 +115,22 @@ def relative(difference: float, value: float) -> float:
     return float(difference / max(abs(value), 1e-12))
 
 
-def check_squares(squares: FloatArray) -> FloatArray:
+def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatArray:
     """s with rounding below zero removed; a truly negative entry means a kernel that is none."""
     if not np.isfinite(squares).all():
         raise FloatingPointError("alpha' K alpha is not finite: check the kernels for overflow.")
     worst = int(squares.argmin())
-    if squares[worst] < -1e-6 * max(float(squares.max()), 1e-12):
+    below = -1e-6 * max(float(squares.max()), 1e-12)
+    if squares[worst] < below and squares[worst] < -_rounding(gram, alpha, worst):
         raise ValueError(
             f"kernel {worst} is not positive semidefinite: alpha' K alpha = {squares[worst]:.3g} for the "
             "current alpha. Repair the matrix (for example by clipping its negative eigenvalues) or drop it."
         )
     return np.maximum(squares, 0.0)
+
+
+def _rounding(gram: Gram, alpha: FloatArray, kernel: int) -> float:
+    """What rounding can make of alpha' K alpha: a share of sum_ij |alpha_i| |alpha_j| sqrt(K_ii K_jj)."""
+    diagonal = gram.diag(np.eye(1, gram.n_kernels, kernel)[0])
+    columns = np.abs(alpha).reshape(len(diagonal), -1)
+    return 1e-12 * float(((np.sqrt(np.maximum(diagonal, 0.0)) @ columns) ** 2).sum())

@@ -215,7 +215,7 @@ class Interleaved(MKLSolver):
         """s_m, up to date for the kernels that have weight."""
         live = np.flatnonzero(weights)
         self._seen[live] = self._fields.squares_of(live)
-        return check_squares(self._seen)
+        return check_squares(self._seen, self._gram, self._fields.alpha)
 
     def _proof(self, weights: FloatArray, squares: FloatArray) -> Certificate:
         alpha, fitted = self._fields.alpha, self._fields.fitted(weights)
