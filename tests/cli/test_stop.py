@@ -152,7 +152,7 @@ def test_every_method_stops_with_a_model_of_all_classes_and_goes_on(
     X = rng.normal(size=(90, 4))
     y = np.digitize(X[:, 0] + 0.3 * X[:, 1] ** 2, [-0.3, 0.6])
     np.savez(tmp_path / "d.npz", a=X[:, :2], b=X[:, 2:], y=y)
-    options = ["--method", method, "--kernel", "rbf", "--no-report", "-q", "--n-jobs", n_jobs]
+    options = ["--method", method, "--no-report", "-q", "--n-jobs", n_jobs]
     out = tmp_path / "out"
 
     def heard(self: Brake, title: str, iteration: int, state: Any) -> bool:
