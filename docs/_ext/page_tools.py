@@ -63,11 +63,16 @@ def _link(app: Any, doctree: nodes.document) -> None:
     for literal in list(doctree.findall(nodes.literal)):
         match = NAME.fullmatch(literal.astext())
         inside = isinstance(literal.parent, nodes.reference | nodes.title | addnodes.pending_xref)
-        if match and match[1] in full and not inside:
+        if match and match[1] in full and _is_telling(match) and not inside:
             target = {"reftype": "obj", "refdomain": "py", "reftarget": full[match[1]]}
             link = addnodes.pending_xref("", refdoc=docname, refexplicit=True, refwarn=True, **target)
             literal.replace_self(link)
             link += literal
+
+
+def _is_telling(match: re.Match[str]) -> bool:
+    """Whether it can be no other word: `info` alone could be a command, `load()` and `LpNorm` are ours."""
+    return match[0] != match[1] or "_" in match[1] or match[1] != match[1].lower()
 
 
 def setup(app: Any) -> dict[str, bool]:
