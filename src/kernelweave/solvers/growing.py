@@ -19,6 +19,9 @@ FEWEST = 4000
 #: gap of the first round on the violated samples, and share of the last gap asked for in the next
 FIRST_GAP, NEXT_SHARE = 5e-3, 0.1
 
+#: share of the support vectors that may join them however short memory is
+LEAST_JOINING = 0.25
+
 #: share of the samples from which all are taken
 NEARLY_ALL = 0.9
 
@@ -130,9 +133,8 @@ class Growing:
         if len(rows) + len(joining) > most:
             rows = self._support
             joining = np.setdiff1d(joining, rows)
-            joining = joining[
-                np.unique(np.linspace(0, len(joining) - 1, max(most - len(rows), 1)).astype(int))
-            ]
+            room = max(most - len(rows), int(LEAST_JOINING * len(rows)))
+            joining = joining[np.unique(np.linspace(0, len(joining) - 1, room).astype(int))]
         rows = np.union1d(rows, joining)
         return rows if len(rows) < NEARLY_ALL * n or n > most else np.arange(n)
 
