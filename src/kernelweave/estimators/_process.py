@@ -34,7 +34,7 @@ class Process:
         # centring needs the kernel values of all training samples
         self.source.restrict(np.arange(self.source.n_samples))
         self.live = np.flatnonzero(weights.any(axis=0))
-        self.rules = [dictionary.normalizations[m] for m in self.live]
+        self.rules = [dictionary.normalizations[m] for m in self.live.tolist()]
         self.factors = weights[:, self.live] * np.array([rule.scale_ for rule in self.rules])
 
     def __call__(self, X: Any, variance: bool = False) -> tuple[FloatArray, FloatArray]:

@@ -50,6 +50,9 @@ class KernelWeightsDisplay:
     ['rna', 'protein']
     """
 
+    ax_: Any
+    figure_: Any
+
     _label = "kernel weight"
 
     def __init__(
