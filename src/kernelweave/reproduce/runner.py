@@ -144,17 +144,17 @@ def _results(name: str, cells: list[Cell], jobs: int, folder: Path) -> Iterator[
 
 
 def run_cell(name: str, cell: Cell, folder: Path) -> tuple[Cell, list[Row]]:
-    """One cell on one thread: its rows, with settings, seconds, and how many fits did not converge."""
+    """One cell on one thread: its rows, with settings, seconds of CPU, and how many fits did not converge."""
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
     experiment = load_experiment(name, folder)
-    begun = time.perf_counter()
+    begun = time.process_time()
     with threadpool_limits(1), warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         found = experiment.run(**cell)
     rows = found if isinstance(found, list) else [found]
-    share = round((time.perf_counter() - begun) / max(len(rows), 1), 4)  # they add up to the cell's time
+    share = round((time.process_time() - begun) / max(len(rows), 1), 4)  # they add up to the cell's time
     open_ended = sum(issubclass(one.category, ConvergenceWarning) for one in seen)
     return cell, [{**cell, **row, "seconds": share, "unconverged": open_ended} for row in rows]
 
