@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing, check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .._backend import device_of, follow, resolve_device, to_host
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FeatureSource, Gram, KernelSource, KernelStack, StackSource, parse_memory
@@ -23,6 +24,7 @@ from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..gram.stack import as_stack
 from ..kernels import resolve_kernels
 from ..kernels.columns import numeric_positions
+from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, leave_one_out
@@ -86,6 +88,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         tol: float,
         max_iter: int,
         memory_limit: int | str | None,
+        device: str | None,
         n_jobs: int | None,
         random_state: Any,
         checkpoint: Any,
@@ -97,6 +100,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.checkpoint = checkpoint
@@ -120,6 +124,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_positive("tol", self.tol)
+        resolve_device(self.device)
         if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):
             raise ValueError(f"max_iter={self.max_iter!r} must be a positive integer.")
         if self.gram not in self._engines:
@@ -168,7 +173,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         if self._precomputed:
             return StackSource(table, used)
         kernels = resolve_kernels(self.kernels, table)
-        takes = {kernel.accepts for _, kernel in kernels}
+        takes = {"numeric"} if isinstance(kernels, Subsets) else {kernel.accepts for _, kernel in kernels}
         # index kernels look their column up by name on every call, so they keep the DataFrame,
         # and columns that no kernel reads may hold anything
         self._numeric = takes <= NUMBERS and not hasattr(table, "iloc")
@@ -218,6 +223,7 @@ class BaseMKL(BaseKernels):
         tol: float,
         max_iter: int,
         memory_limit: int | str | None,
+        device: str | None,
         n_jobs: int | None,
         random_state: Any,
         checkpoint: Any,
@@ -230,6 +236,7 @@ class BaseMKL(BaseKernels):
             tol=tol,
             max_iter=max_iter,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -267,8 +274,9 @@ class BaseMKL(BaseKernels):
         used = np.flatnonzero(setup.weight)
         source = self._source(_take(setup.table, used), setup.weight[used], used)
         limit = parse_memory(self.memory_limit)
+        options: dict[str, Any] = {"gram": self.gram, "combined": self._combines(setup)}
         return Dictionary(
-            source, self.normalize, setup.weight[used], limit, gram=self.gram, combined=self._combines(setup)
+            source, self.normalize, setup.weight[used], limit, device=fit_device(self), **options
         )
 
     def _combines(self, setup: Setup) -> bool | int:
@@ -369,19 +377,39 @@ class BaseMKL(BaseKernels):
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a fit that fails leave the estimator as it was."""
+    """Let a fit that fails leave the estimator as it was; tensors and CuPy arrays are taken as arrays."""
 
     @functools.wraps(fit)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def guarded(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
+        self._data_device = device_of(X)
         try:
-            return fit(self, *args, **kwargs)
+            given = {name: to_host(value) for name, value in kwargs.items()}
+            return fit(self, to_host(X), *(to_host(value) for value in args), **given)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
             raise
 
     return guarded
+
+
+def fit_device(estimator: Any) -> Any:
+    """The torch device of a fit: that of the parameter, else that of the data; None for NumPy."""
+    return resolve_device(estimator.device or getattr(estimator, "_data_device", None))
+
+
+def follows_input(predict: Callable[..., Any]) -> Callable[..., Any]:
+    """Give predictions on tensors or CuPy arrays back as such, on the same device."""
+
+    @functools.wraps(predict)
+    def following(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if device_of(X) is None:
+            return predict(self, X, *args, **kwargs)
+        found = predict(self, to_host(X), *args, **kwargs)
+        return tuple(follow(part, X) for part in found) if isinstance(found, tuple) else follow(found, X)
+
+    return following
 
 
 def weights_table(names: list[str], weights: FloatArray) -> str:

@@ -12,13 +12,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from .._backend import resolve_device
 from .._threads import blas_threads_for
 from .._typing import FloatArray
 from ..gram import KernelSource, KernelStack, parse_memory
 from ..losses import LOSSES, Loss
 from ..solvers._fingerprint import describe, digest
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyRun, GreedyTask, GroupOMP, best_subset
-from ._base import BaseKernels, _one_or_all, _take, check_positive
+from ._base import BaseKernels, _one_or_all, _take, check_positive, fit_device
 from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
 from ._progress import Progress
@@ -75,6 +76,7 @@ class BaseGroupOMP(BaseKernels):
         normalize: str | None,
         fit_intercept: bool,
         memory_limit: int | str | None,
+        device: str | None,
         n_jobs: int | None,
         random_state: Any,
         checkpoint: Any,
@@ -91,6 +93,7 @@ class BaseGroupOMP(BaseKernels):
         self.normalize = normalize
         self.fit_intercept = fit_intercept
         self.memory_limit = memory_limit
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.checkpoint = checkpoint
@@ -100,6 +103,7 @@ class BaseGroupOMP(BaseKernels):
 
     def _check_parameters(self) -> None:
         check_positive("alpha", self.alpha)
+        resolve_device(self.device)
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             raise ValueError(f"tol={self.tol!r} must be a number that is not negative.")
         if self.n_kernels is not None and not _is_count(self.n_kernels):
@@ -205,6 +209,7 @@ class BaseGroupOMP(BaseKernels):
             task.shift,
             parse_memory(self.memory_limit),
             self.n_jobs,
+            device=fit_device(self),
         )
 
     def _rule(self) -> GroupOMP:

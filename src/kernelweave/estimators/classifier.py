@@ -18,7 +18,7 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Model, Setup, Task, all_or_nothing, check_weights
+from ._base import BaseMKL, Model, Setup, Task, all_or_nothing, check_weights, follows_input
 from ._calibration import fit_sigmoid, fit_temperature
 from ._progress import with_callbacks
 
@@ -175,6 +175,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         max_iter: int = 200,
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -191,6 +192,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
             tol=tol,
             max_iter=max_iter,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -241,6 +243,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         C = self.C * weight[used] * self._class_factors(y[used], weight[used])[labels]
         return Setup(table, weight, self._tasks(labels, C, loss), labels)
 
+    @follows_input
     def decision_function(self, X: Any) -> FloatArray:
         """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more."""
         return self._class_values(self._decision(X))
@@ -253,12 +256,14 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
             return _ovr_decision_function(values > 0, values, len(self.classes_))
         return values
 
+    @follows_input
     def predict(self, X: Any) -> Any:
         """Class labels of new samples."""
         values = self.decision_function(X)
         chosen = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         return self.classes_[chosen]
 
+    @follows_input
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
 
@@ -275,6 +280,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         positive = self._link(values)[:, 0]
         return np.column_stack([1.0 - positive, positive])
 
+    @follows_input
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of `predict_proba`."""
         return np.log(np.maximum(self.predict_proba(X), 1e-300))

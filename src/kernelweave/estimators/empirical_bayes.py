@@ -25,7 +25,16 @@ from ..solvers.multiple.empirical_bayes import (
     HyperPrior,
     LaplaceEvidence,
 )
-from ._base import BaseKernels, _one_or_all, _take, all_or_nothing, check_positive, check_weights
+from ._base import (
+    BaseKernels,
+    _one_or_all,
+    _take,
+    all_or_nothing,
+    check_positive,
+    check_weights,
+    fit_device,
+    follows_input,
+)
 from ._checkpoint import keeping, open_checkpoint
 from ._process import Process
 from ._progress import Progress, with_callbacks
@@ -102,7 +111,8 @@ class BaseEmpiricalBayes(BaseKernels):
         with blas_threads_for(len(used)):
             source = self._source(_take(table, used), sample_weight[used])
             limit = self._room(len(source.names), len(used), len(tasks))
-            dictionary = Dictionary(source, self.normalize, sample_weight[used], limit)
+            options: dict[str, Any] = {"device": fit_device(self), "host_sums": True, "double": True}
+            dictionary = Dictionary(source, self.normalize, sample_weight[used], limit, **options)
             data = merge_equal(dictionary.gram, targets, sample_weight[used])
             with keeping(checkpoint, dictionary.gram) as keepers:
                 solutions = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
@@ -225,7 +235,7 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
     max_iter : int, default=200
         Most steps.
     fit_intercept : bool, default=True
-    memory_limit, n_jobs, random_state, checkpoint, verbose
+    memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -277,6 +287,7 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         max_iter: int = 200,
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -292,6 +303,7 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
             max_iter=max_iter,
             fit_intercept=fit_intercept,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -330,6 +342,7 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         self._flat = y.ndim == 1
         return self
 
+    @follows_input
     def predict(self, X: Any, return_std: bool = False, include_noise: bool = True) -> Any:
         """Predictive means of new samples, and their standard deviations if asked for.
 
@@ -390,7 +403,7 @@ class EmpiricalBayesClassifier(ClassifierMixin, BaseEmpiricalBayes):
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
     gram, tol, max_iter, fit_intercept
         As in `EmpiricalBayesRegressor`.
-    memory_limit, n_jobs, random_state, checkpoint, verbose
+    memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -430,6 +443,7 @@ n_features_in_, feature_names_in_
         max_iter: int = 200,
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -445,6 +459,7 @@ n_features_in_, feature_names_in_
             max_iter=max_iter,
             fit_intercept=fit_intercept,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -484,6 +499,7 @@ n_features_in_, feature_names_in_
             self.noise_ = _one_or_all(self._noises)
         return self
 
+    @follows_input
     def decision_function(self, X: Any) -> FloatArray:
         """Moderated values of f, whose sigmoid (or Phi) is the probability.
 
@@ -492,6 +508,7 @@ n_features_in_, feature_names_in_
         scores = self._scores(X, variance=not self._precomputed)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @follows_input
     def predict(self, X: Any) -> Any:
         """Class labels of new samples."""
         check_is_fitted(self)
@@ -500,6 +517,7 @@ n_features_in_, feature_names_in_
             return self.classes_[(self._scores(X, variance=False)[:, 0] > 0).astype(int)]
         return self.classes_[self.decision_function(X).argmax(axis=1)]
 
+    @follows_input
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
 
@@ -512,6 +530,7 @@ n_features_in_, feature_names_in_
         positive = np.maximum(positive, 1e-300)
         return positive / positive.sum(axis=1, keepdims=True)
 
+    @follows_input
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of `predict_proba`."""
         return np.log(np.maximum(self.predict_proba(X), 1e-300))

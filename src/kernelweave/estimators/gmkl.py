@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._backend import resolve_device
 from .._threads import blas_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
 from ..gram import parse_memory
@@ -25,7 +26,16 @@ from ..solvers import Problem, leave_one_out
 from ..solvers._fingerprint import describe, digest
 from ..solvers.checkpoint import Keeper
 from ..solvers.kernel_gradient import PENALTIES, KernelGradient, KernelSolution, Penalty, check_gradient
-from ._base import _one_or_all, all_or_nothing, check_positive, check_weights, weights_table
+from ..solvers.kernel_gradient.torch_kernel import on_device
+from ._base import (
+    _one_or_all,
+    all_or_nothing,
+    check_positive,
+    check_weights,
+    fit_device,
+    follows_input,
+    weights_table,
+)
 from ._calibration import fit_temperature
 from ._checkpoint import Keepers, keeping, open_checkpoint
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
@@ -73,6 +83,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         max_iter: int,
         fit_intercept: bool,
         memory_limit: int | str | None,
+        device: str | None,
         n_jobs: int | None,
         random_state: Any,
         checkpoint: Any,
@@ -91,6 +102,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.memory_limit = memory_limit
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.checkpoint = checkpoint
@@ -102,6 +114,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """Refuse parameters that cannot work; the loss."""
         check_positive("C", self.C)
         check_positive("tol", self.tol)
+        resolve_device(self.device)
         if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):
             raise ValueError(f"max_iter={self.max_iter!r} must be a positive integer.")
         loss = LOSSES.resolve(self.loss, Loss, "loss")
@@ -229,7 +242,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         solver = KernelGradient(self.solver, self.n_init, random_state=self.random_state)
         solution = solver.solve(
             problem,
-            data.kernel,
+            on_device(data.kernel, fit_device(self)),
             data.X,
             penalty,
             self.constraint,
@@ -434,6 +447,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         max_iter: int = 500,
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -453,6 +467,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
             max_iter=max_iter,
             fit_intercept=fit_intercept,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -521,16 +536,19 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         """One column a class."""
         return np.hstack([-values, values]) if len(self.classes_) == 2 else values
 
+    @follows_input
     def decision_function(self, X: Any) -> FloatArray:
         """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more."""
         values = self._decision(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
+    @follows_input
     def predict(self, X: Any) -> Any:
         """Class labels of new samples."""
         values = self._decision(X)
         return self.classes_[self._scores(values).argmax(axis=1)]
 
+    @follows_input
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
 
@@ -546,6 +564,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         positive = np.maximum(positive, 1e-300)
         return positive / positive.sum(axis=1, keepdims=True)
 
+    @follows_input
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of `predict_proba`."""
         return np.log(np.maximum(self.predict_proba(X), 1e-300))
@@ -571,7 +590,7 @@ class GMKLRegressor(RegressorMixin, BaseGMKL):
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``.
     constraint, n_features_to_select, solver, n_init, check_gradient, tol, max_iter, fit_intercept, \
-memory_limit, n_jobs, random_state, checkpoint, verbose
+memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `GMKLClassifier`.
 
     Attributes
@@ -606,6 +625,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         max_iter: int = 500,
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -625,6 +645,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
             max_iter=max_iter,
             fit_intercept=fit_intercept,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -660,6 +681,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         self._flat = y.ndim == 1
         return self
 
+    @follows_input
     def predict(self, X: Any) -> FloatArray:
         """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""
         values = self._decision(X)

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._typing import FloatArray
 from ..losses import Loss
 from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins, refit_for
-from ._base import all_or_nothing, check_weights
+from ._base import all_or_nothing, check_weights, follows_input
 from ._calibration import fit_temperature
 from ._group_omp import BaseGroupOMP, Training
 from ._progress import with_callbacks
@@ -130,6 +130,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         normalize: str | None = "variance",
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -147,6 +148,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
             normalize=normalize,
             fit_intercept=fit_intercept,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -188,6 +190,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         losses = 2.0 * self._resolve_loss().value(np.asarray(y, float).reshape(len(values), -1), values)
         return float(weight @ losses.sum(axis=1) / weight.sum())
 
+    @follows_input
     def predict(self, X: Any, n_kernels: int | None = None) -> FloatArray:
         """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets.
 
@@ -217,7 +220,7 @@ class GroupOMPClassifier(ClassifierMixin, BaseGroupOMP):
     Parameters
     ----------
     kernels, n_kernels, alpha, tol, backward, dictionary_sample, normalize, fit_intercept, \
-memory_limit, n_jobs, random_state, checkpoint, verbose
+memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `GroupOMPRegressor`.
     loss : str or Loss, default="squared"
         "squared", "hinge", "squared_hinge", "logistic", "huber" or "eps_insensitive".
@@ -263,6 +266,7 @@ history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         normalize: str | None = "variance",
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -280,6 +284,7 @@ history_, gram_, kernel_names_, n_features_in_, feature_names_in_
             normalize=normalize,
             fit_intercept=fit_intercept,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -351,6 +356,7 @@ history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         slope = 2.0 * fit_temperature(np.hstack([-margins, margins]), labels, task.weight)
         self._link = Link(sigmoid_link, np.array([[slope], [0.0]]))
 
+    @follows_input
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:
         """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more.
 
@@ -365,6 +371,7 @@ history_, gram_, kernel_names_, n_features_in_, feature_names_in_
     def _class_values(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if len(self.classes_) == 2 else values
 
+    @follows_input
     def predict(self, X: Any, n_kernels: int | None = None) -> Any:
         """Class labels of new samples, by the model chosen or that of `n_kernels` kernels."""
         return self._labels(self._decision(X, n_kernels))
@@ -377,6 +384,7 @@ history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         chosen = (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)
         return self.classes_[chosen]
 
+    @follows_input
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
 
@@ -390,6 +398,7 @@ history_, gram_, kernel_names_, n_features_in_, feature_names_in_
             return _normalised(values)
         return np.column_stack([1.0 - values[:, 0], values[:, 0]])
 
+    @follows_input
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of `predict_proba`."""
         return np.log(np.maximum(self.predict_proba(X), 1e-300))

@@ -12,7 +12,7 @@ from .._typing import FloatArray
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Setup, Task, all_or_nothing, check_weights
+from ._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
 from ._progress import with_callbacks
 
 
@@ -36,7 +36,7 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         Bound on the share of training samples left outside, in (0, 1].
     C : float, optional
         Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n.
-    normalize, solver, gram, tol, max_iter, memory_limit, n_jobs, random_state, checkpoint, verbose
+    normalize, solver, gram, tol, max_iter, memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -71,6 +71,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         tol: float = 1e-3,
         max_iter: int = 200,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -87,6 +88,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
             tol=tol,
             max_iter=max_iter,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -124,10 +126,12 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         self.offset_ = -self.intercept_
         return self
 
+    @follows_input
     def score_samples(self, X: Any) -> FloatArray:
         """Values of sum_m f_m: larger is more normal."""
         return self.decision_function(X) + self.offset_
 
+    @follows_input
     def decision_function(self, X: Any) -> FloatArray:
         """Values of f: positive inside the learned region, zero on its boundary.
 
@@ -136,6 +140,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         values = self._decision(X)[:, 0]
         return np.where(np.abs(values) <= 1e-9 * max(abs(self.offset_), 1e-12), 0.0, values)
 
+    @follows_input
     def predict(self, X: Any) -> FloatArray:
         """+1 for samples inside the learned region or on its boundary, -1 for outliers."""
         return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -12,7 +12,7 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Setup, Task, all_or_nothing, check_weights
+from ._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
 from ._progress import with_callbacks
 
 
@@ -37,7 +37,8 @@ class MKLRegressor(RegressorMixin, BaseMKL):
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
     multioutput : {"shared", "independent"}, default="shared"
         Several outputs share one set of kernel weights, or learn one each.
-    solver, gram, tol, max_iter, fit_intercept, memory_limit, n_jobs, random_state, checkpoint, verbose
+    solver, gram, tol, max_iter, fit_intercept, memory_limit, device, n_jobs, random_state, checkpoint, \
+verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -72,6 +73,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         max_iter: int = 200,
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -88,6 +90,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
             tol=tol,
             max_iter=max_iter,
             memory_limit=memory_limit,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -133,6 +136,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         self._flat = y.ndim == 1
         return Setup(table, weight, tasks, Y)
 
+    @follows_input
     def predict(self, X: Any) -> FloatArray:
         """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""
         values = self._decision(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .choice import Choice, Task, choose_engine
 from .dense import DenseGram
 from .memory import parse_memory
 from .normalised import normalised
-from .sources import KernelSource
+from .sources import KernelSource, without
 from .sum_terms import SumTerm, sum_terms
 
 __all__ = ["Dictionary", "Expansion", "check_kernel_matrix", "parse_memory"]
@@ -48,6 +49,12 @@ class Dictionary:
     combined : bool or int, default=True
         Whether the solver asks for the weighted sum of all kernels, which then has to fit too; or on
         how many samples at most.
+    device : torch.device, optional
+        Where the kernels are computed, and `memory_limit` counts; with NumPy by default.
+    host_sums : bool, default=False
+        Whether weighted sums of the kernels come back from the device.
+    double : bool, default=False
+        Whether the device computes in double precision.
 
     Attributes
     ----------
@@ -68,9 +75,17 @@ class Dictionary:
         check: bool = True,
         gram: str = "dense",
         combined: bool | int = True,
+        device: Any = None,
+        host_sums: bool = False,
+        double: bool = False,
     ) -> None:
         self.source = source
         self.names = source.names
+        self.device = device
+        self.normalizations: Sequence[Normalization]
+        if device is not None:
+            self._keep_on_device(normalize, sample_weight, check, memory_limit, host_sums, double)
+            return
         choice = choose_engine(gram, self._task(normalize, combined), memory_limit)
         self.gram_reason = choice.reason
         self.gram: Gram
@@ -90,13 +105,13 @@ class Dictionary:
 
     def _keep_matrices(self, normalize: Any, sample_weight: FloatArray | None, check: bool) -> None:
         """All matrices, normalised, in memory."""
-        self.normalizations = [resolve_normalization(normalize) for _ in self.names]
+        rules = self.normalizations = [resolve_normalization(normalize) for _ in self.names]
         matrices: dict[int, FloatArray] = {}
         for m, K in self.source.train_all():
             if check:
                 check_kernel_matrix(K, f"kernel {self.names[m]!r}", PSD_FLOPS / len(self.names))
-            matrices[m] = self.normalizations[m].fit(K, sample_weight).train(K)
-        scales = np.array([rule.scale_ for rule in self.normalizations])
+            matrices[m] = rules[m].fit(K, sample_weight).train(K)
+        scales = np.array([rule.scale_ for rule in rules])
         self.live = self._with_variance(scales)
         self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live])
 
@@ -107,17 +122,39 @@ class Dictionary:
         raw = self.source.blocks()
         if check:
             self._check_parts(raw)
-        blocks, self.normalizations = normalised(raw, normalize, sample_weight)
-        scales = np.array([rule.scale_ for rule in self.normalizations])
+        blocks, rules = normalised(raw, normalize, sample_weight)
+        self.normalizations, scales = rules, np.array([rule.scale_ for rule in rules])
         self.live = self._with_variance(scales)
         self.gram = choice.build(blocks.take(kernels=self.live), scales[self.live])
+
+    def _keep_on_device(
+        self,
+        normalize: Any,
+        sample_weight: FloatArray | None,
+        check: bool,
+        memory_limit: int | None,
+        host_sums: bool,
+        double: bool,
+    ) -> None:
+        """The kernels on another device, computed there from what they share."""
+        from .torch.fit import fit_on_device, open_engine
+
+        raw = self.source.blocks()
+        if check:
+            self._check_parts(raw)
+        engine = open_engine(raw, self.device, double, memory_limit, host_sums)
+        self.normalizations, scales = fit_on_device(raw, normalize, sample_weight, engine)
+        self.live = self._with_variance(scales)
+        everything = len(self.live) == len(scales)
+        self.gram = engine if everything else engine.subset(kernels=self.live)
+        self.gram_reason = f"device={str(self.device)!r} was asked for: kernels are computed there."
 
     def _check_parts(self, blocks: Blocks) -> None:
         """`check_kernel_matrix` on the samples it would look at."""
         flops = PSD_FLOPS / len(self.names)
         rows = _spread(self.source.n_samples, flops)
         # kernels computed together are positive semidefinite whatever the data
-        kernels = np.setdiff1d(np.arange(len(self.names)), self.source.together)
+        kernels = without(np.ones(len(self.names), dtype=bool), self.source.together)
         doubtful = blocks.take(kernels=kernels).each(rows, rows) if len(kernels) else ()
         for k, K in doubtful:
             check_kernel_matrix(K, f"kernel {self.names[kernels[k]]!r}", flops)
@@ -149,13 +186,16 @@ class Dictionary:
         """
         together, live = self.source.together, weights.any(axis=0)
         terms: list[_Term | SumTerm] = []
-        for m in np.setdiff1d(np.flatnonzero(live), together):
+        for m in without(np.asarray(live), together):
             coef, offset = self.normalizations[m].expand(alpha)
             factor = weights[:, m] * self.normalizations[m].scale_
             terms.append(_Term(int(m), self.normalizations[m], coef * factor, offset * factor))
-        rules = [self.normalizations[m] for m in together]
-        terms += sum_terms(rules, weights[:, together], alpha)
-        return Expansion(self.source, terms, alpha.shape[1])
+        whole = len(together) == len(self.names)
+        rules = self.normalizations if whole else [self.normalizations[m] for m in together]
+        terms += sum_terms(rules, weights[:, together], alpha) if len(together) else []
+        found = Expansion(self.source, terms, alpha.shape[1])
+        found.device = None if self.device is None else str(self.device)
+        return found
 
 
 class _Term:
@@ -180,6 +220,9 @@ class Expansion:
 
     block_bytes = 1 << 26
 
+    #: where new data are evaluated; NumPy by default, and where that device is missing
+    device: str | None = None
+
     def __init__(self, source: KernelSource, terms: list[_Term | SumTerm], n_functions: int) -> None:
         used = np.zeros(source.n_samples, dtype=bool)
         for term in terms:
@@ -192,6 +235,14 @@ class Expansion:
 
     def __call__(self, X: Any) -> FloatArray:
         """Values of the functions on new data, shape (n_new, J)."""
+        if self.device is not None:
+            from .torch.predict import evaluate
+
+            return evaluate(self, X)
+        return self.on_host(X)
+
+    def on_host(self, X: Any) -> FloatArray:
+        """The same with NumPy, wherever the fit ran."""
         n = X.shape[0]
         step = max(1, self.block_bytes // (8 * len(self.support)))
         out = np.zeros((n, self.n_functions))

@@ -88,15 +88,24 @@ class _Points(Shared):
     def __init__(self, X: Any, norms: FloatArray | None = None) -> None:
         self.X = X if sparse.issparse(X) else np.ascontiguousarray(X)
         self.n_samples, self.dtype = X.shape[0], np.dtype(X.dtype)
-        self.norms = _squared_norms(X) if norms is None else norms
+        self._norms = norms
+
+    @property
+    def norms(self) -> FloatArray:
+        """Squared lengths of the samples, computed when they are first asked for."""
+        if self._norms is None:
+            self._norms = _squared_norms(self.X)
+        return self._norms
 
     def _products(self, rows: Part, columns: Part) -> FloatArray:
         """x_i'x_j, in double precision whatever the data are: distances are small differences of them."""
         left, right = (self.X[part].astype(np.float64, copy=False) for part in (rows, columns))
         return np.asarray(safe_sparse_dot(left, right.T, dense_output=True))
 
-    def _taken(self, samples: IntArray | None) -> tuple[Any, FloatArray]:
-        return (self.X, self.norms) if samples is None else (self.X[samples], self.norms[samples])
+    def _taken(self, samples: IntArray | None) -> tuple[Any, FloatArray | None]:
+        if samples is None:
+            return self.X, self._norms
+        return self.X[samples], self.norms[samples]
 
 
 class SharedDistances(_Points):

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from .._typing import FloatArray, IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..kernels import Kernel
+from ..kernels.base import known_finite
 from ..kernels.subsets import Subsets
 from .batch import Batch, batch_of, share_keys
 from .blocks import Blocks
@@ -98,15 +99,18 @@ class FeatureSource(KernelSource):
         sample_weight: FloatArray | None = None,
         values: Any = None,
     ) -> None:
-        self.names = [name for name, _ in kernels]
-        self.kernels: Sequence[Kernel] = (
-            kernels.fit(X, sample_weight)
-            if isinstance(kernels, Subsets)
-            else [kernel.fit(X, sample_weight=sample_weight) for _, kernel in kernels]
-        )
         self.n_samples = X.shape[0]
         self.X = X if values is None else values
-        self._batch: Batch | None = batch_of(self.kernels, self.X)
+        self.kernels: Sequence[Kernel]
+        finite = _finite(self.X)
+        with known_finite(finite):
+            if isinstance(kernels, Subsets):
+                self.names, self.kernels = kernels.labels(), kernels.fit(X, sample_weight)
+            else:
+                self.names = [name for name, _ in kernels]
+                self.kernels = [kernel.fit(X, sample_weight=sample_weight) for _, kernel in kernels]
+            self._batch: Batch | None = batch_of(self.kernels, self.X)
+        self._looked = finite is not None  # whether the values were found finite
 
     def train(self, m: int) -> FloatArray:
         return self.kernels[m](self.X)
@@ -131,13 +135,14 @@ class FeatureSource(KernelSource):
             yield m, K.copy() if K is base else K
 
     def blocks(self) -> Blocks:
-        return Blocks.of_kernels(self.kernels, self.X)
+        with known_finite(self.X if self._looked else None):
+            return Blocks.of_kernels(self.kernels, self.X)
 
     @property
     def n_bases(self) -> int:
         if len(self.together) == len(self.kernels):
             return 0
-        keys, apart = share_keys(self.kernels), np.setdiff1d(np.arange(len(self.kernels)), self.together)
+        keys, apart = share_keys(self.kernels), without(np.ones(len(self.kernels), dtype=bool), self.together)
         return len({keys[m] for m in apart})
 
     def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
@@ -164,6 +169,20 @@ class FeatureSource(KernelSource):
 
     def diag(self, m: int, X: Any) -> FloatArray:
         return self.kernels[m].diag(X)
+
+
+def without(chosen: BoolArray, members: IntArray) -> IntArray:
+    """Positions of those chosen that are no members; a million of them are no matter."""
+    rest = chosen.copy()
+    rest[members] = False
+    return np.flatnonzero(rest)
+
+
+def _finite(X: Any) -> Any:
+    """X, if it is an array of finite numbers; else None."""
+    numbers = isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    with np.errstate(invalid="ignore", over="ignore"):
+        return X if numbers and np.isfinite(X.sum()) else None
 
 
 class StackSource(KernelSource):

@@ -58,10 +58,20 @@ class SharedSquares(Shared):
     def __init__(self, X: FloatArray, subsets: IntArray, gammas: FloatArray) -> None:
         self._set(np.ascontiguousarray(X.T), subsets, gammas, None)
 
-    def _set(self, points: FloatArray, subsets: IntArray, gammas: FloatArray, lines: Lines | None) -> None:
+    def _set(
+        self, points: FloatArray, subsets: IntArray, gammas: FloatArray, coded: list[Lines] | None
+    ) -> None:
         self.points, self.subsets, self.gammas = points, subsets, gammas
         self.n_samples, self.n_kernels, self.dtype = points.shape[1], len(gammas), points.dtype
-        self.lines = code_lines(subsets, len(points)) if lines is None else lines
+        # shared with the same kernels on other samples, and filled by whoever asks first
+        self._coded: list[Lines] = [] if coded is None else coded
+
+    @property
+    def lines(self) -> Lines:
+        """The rows that every kernel adds up, coded when they are first asked for."""
+        if not self._coded:
+            self._coded.append(code_lines(self.subsets, len(self.points)))
+        return self._coded[0]
 
     def base(self, rows: Part, columns: Part) -> Any:
         """The two sets of samples themselves: differences of all columns would be larger than a tile."""
@@ -86,7 +96,7 @@ class SharedSquares(Shared):
         part = object.__new__(type(self))
         points = self.points if samples is None else np.ascontiguousarray(self.points[:, samples])
         if kernels is None:
-            part._set(points, self.subsets, self.gammas, self.lines)
+            part._set(points, self.subsets, self.gammas, self._coded)
         else:
             part._set(points, self.subsets[kernels], self.gammas[kernels], None)
         return part

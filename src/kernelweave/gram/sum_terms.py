@@ -74,6 +74,10 @@ def sum_terms(rules: Sequence[Normalization], weights: FloatArray, alpha: FloatA
     >>> term.kernels, term.factors.ravel()
     (array([0, 2]), array([1., 2.]))
     """
+    scales = getattr(rules, "scales", None)  # many rules that only scale
+    if scales is not None:
+        live = np.flatnonzero(weights.any(axis=0))
+        return [SumTerm(live, alpha, (weights * scales)[:, live].T, np.zeros(alpha.shape[1]))]
     coefs: dict[bytes, FloatArray] = {}
     groups: dict[bytes, list[Any]] = {}
     for k in np.flatnonzero(weights.any(axis=0)).tolist():

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Self
 
 import numpy as np
@@ -174,7 +177,23 @@ def as_numeric(X: Any) -> Any:
         ) from error
 
 
+#: an array that was found finite, while many kernels are fitted on it
+_KNOWN: ContextVar[Any] = ContextVar("known_finite", default=None)
+
+
+@contextmanager
+def known_finite(values: Any) -> Iterator[None]:
+    """Let kernels take `values` as they are: looking for NaN once in a large table is enough."""
+    token = _KNOWN.set(values)
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
 def _finite(values: np.ndarray) -> np.ndarray:
+    if values is _KNOWN.get():
+        return values
     with np.errstate(invalid="ignore", over="ignore"):
         if not np.isfinite(values.sum()) and not np.isfinite(values).all():
             raise ValueError(

@@ -17,6 +17,9 @@ from .rbf import RBF
 #: random numbers drawn at a time
 DRAWN = 1 << 20
 
+#: columns up to which a kernel is named after them
+NAMED = 3
+
 
 class RandomSubsets(Family):
     """Gaussian kernels on random subsets of the columns; see `random_subsets`."""
@@ -114,8 +117,21 @@ class Subsets(Sequence[tuple[str, Kernel]]):
 
     def _kernel(self, m: int, inside: np.ndarray) -> tuple[str, Kernel]:
         factor, columns = float(self.factors[m]), self.columns[inside].tolist()
-        where = ", ".join(self.names[f] for f in inside) if len(inside) <= 3 else f"{len(inside)} columns"
+        where = ", ".join(self.names[f] for f in inside) if len(inside) <= NAMED else f"{len(inside)} columns"
         return f"rbf {m}: scale*{factor:.3g} on {where}", RBF(factor=factor, columns=columns)
+
+    def labels(self) -> list[str]:
+        """Names of all kernels, without the kernels."""
+        sizes = np.bitwise_count(self.bits).sum(axis=1).tolist()
+        pairs = enumerate(zip(self.factors.tolist(), sizes, strict=True))
+        names = [f"rbf {m}: scale*{factor:.3g} on {size} columns" for m, (factor, size) in pairs]
+        few = np.flatnonzero(np.array(sizes) <= NAMED)
+        masks = _masks(self.bits[few], len(self.columns))
+        inside = np.split(np.nonzero(masks)[1], np.cumsum(masks.sum(axis=1))[:-1])
+        for m, columns in zip(few.tolist(), inside, strict=False):  # one empty part where there are none
+            where = ", ".join(self.names[f] for f in columns)
+            names[m] = f"rbf {m}: scale*{self.factors[m]:.3g} on {where}"
+        return names
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None) -> Sequence[Kernel]:
         """The kernels fitted on training rows: all at once where the data are dense."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -50,6 +51,8 @@ class FactorDictionary(Dictionary):
         Threads that compute the kernels.
     check : bool, default=True
         Whether to check the matrices.
+    device : torch.device, optional
+        Where kernels are scored; with NumPy by default.
 
     Attributes
     ----------
@@ -81,8 +84,10 @@ class FactorDictionary(Dictionary):
         memory_limit: int | None = None,
         n_jobs: int | None = None,
         check: bool = True,
+        device: Any = None,
     ) -> None:
         self.source, self.names, self.normalize = source, source.names, normalize
+        self.device = device
         self.weight, self.centred, self.shift = sample_weight, centred, shift
         self._limit, self._check = memory_limit, check
         self._rules: list[Normalization | None] = [None] * len(self.names)
@@ -96,6 +101,11 @@ class FactorDictionary(Dictionary):
         self.normalizations = [rule for rule in self._rules if rule is not None]
         self.live = self._with_variance(np.array([rule.scale_ for rule in self.normalizations]))
         self._groups = list(_grouped(self._kept))
+        self._scores: Any = None
+        if device is not None:
+            from .torch_scores import TorchScores
+
+            self._scores = TorchScores(self._kept, device)
 
     @property
     def n_samples(self) -> int:
@@ -115,9 +125,16 @@ class FactorDictionary(Dictionary):
 
     def captured(self, R: FloatArray, wanted: BoolArray, shift: float) -> FloatArray:
         """tr(R' K_m (K_m + shift I)^-1 R) of the kernels `wanted`, -inf for the others; shape (M,)."""
-        out = np.full(len(self.names), -np.inf)
         R = np.asfortranarray(R)
-        alone = np.flatnonzero(wanted)
+        if self._scores is None:
+            return self._by_host(R, wanted, shift)
+        out, found = np.full(len(self.names), -np.inf), self._scores.captured(R, wanted, shift)
+        out[list(found)] = list(found.values())
+        rest = wanted & np.isinf(out)
+        return np.maximum(out, self._by_host(R, rest, shift)) if rest.any() else out
+
+    def _by_host(self, R: FloatArray, wanted: BoolArray, shift: float) -> FloatArray:
+        out, alone = np.full(len(self.names), -np.inf), np.flatnonzero(wanted)
         for group in self._groups:
             if wanted[group.members].any():
                 out[group.members] = group.captured(R, shift, wanted[group.members])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -15,7 +16,7 @@ from ..problem import Problem
 Products = Callable[[FloatArray, IntArray], FloatArray]
 
 
-def value_hessian(problem: Problem, state: State, K: FloatArray, products: Products) -> FloatArray:
+def value_hessian(problem: Problem, state: State, K: Any, products: Products) -> FloatArray:
     """d2J/dd_m dd_l = g_m' P g_l, with J(d) the value of the machine at weights d and g_m = K_m alpha.
 
     P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace that keeps
@@ -34,7 +35,11 @@ def value_hessian(problem: Problem, state: State, K: FloatArray, products: Produ
     for k in range(problem.shape[1]):
         free = np.flatnonzero(np.isfinite(curvature[:, k]))
         G = products(state.alpha[:, k], free)
-        form = projected_inverse_form(K[np.ix_(free, free)], curvature[free, k], G, problem.fit_intercept)
+        if isinstance(K, np.ndarray):
+            K_free = K[np.ix_(free, free)]
+            form = projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept)
+        else:  # on another device
+            form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
         total = total + form
     return np.asarray(total)
 

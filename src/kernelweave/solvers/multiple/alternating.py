@@ -121,7 +121,7 @@ def newton_factor(
         return None
 
     def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-        return np.column_stack([gram.dot(unit, alpha, rows) for unit in each])
+        return gram.dots(each, alpha, rows)
 
     H = value_hessian(problem, state, K, products)
     of_weights = each - H * state.weights / squares[:, None]

@@ -114,7 +114,7 @@ class NewtonWeights(MKLSolver):
 
     def _hessian(self, state: State, chosen: IntArray) -> FloatArray:
         def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-            return np.column_stack([self._gram.dot(self._T.column(k), alpha, rows) for k in chosen])
+            return self._gram.dots(np.array([self._T.column(k) for k in chosen]), alpha, rows)
 
         return value_hessian(self._problem, state, self._K, products)
 

@@ -1,5 +1,9 @@
 """Machines for one Gram matrix, one solver a file."""
 
+from typing import Any
+
+import numpy as np
+
 from ..._registry import Registry
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
@@ -32,6 +36,18 @@ def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
     )
 
 
+def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
+    """`machine`, or the one that does its work on the device where K lives."""
+    if isinstance(K, np.ndarray):
+        return machine
+    from .torch_box import TorchBox
+    from .torch_least_squares import TorchLeastSquares
+    from .torch_newton import TorchNewton
+
+    twins = {"least_squares": TorchLeastSquares, "smo": TorchBox, "libsvm": TorchBox, "newton": TorchNewton}
+    return twins[machine.name]() if machine.name in twins else machine
+
+
 __all__ = [
     "LIBSVM",
     "SINGLE_SOLVERS",
@@ -41,5 +57,6 @@ __all__ = [
     "Newton",
     "SingleSolver",
     "choose_single",
+    "machine_for",
     "machine_gap",
 ]

@@ -42,7 +42,7 @@ class Newton(SingleSolver):
         g = product(K, alpha)
         b = best_intercept(problem, g)
         for iteration in range(1, self.max_iter + 1):
-            step, db = _direction(K, problem, alpha, g + b)
+            step, db = self.direction(K, problem, alpha, g + b)
             dg = product(K, step)
             t = _step_length(problem, alpha, g, b, step, dg, db)
             alpha, g = alpha + t * step, g + t * dg
@@ -51,6 +51,12 @@ class Newton(SingleSolver):
             if t == 0.0 or machine_gap(problem, machine.alpha, machine.fitted) <= tol:
                 break
         return machine
+
+    def direction(
+        self, K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Newton direction (dalpha, db) of the optimality conditions at predictions f."""
+        return _direction(K, problem, alpha, f)
 
 
 def _feasible_machine(K: FloatArray, problem: Problem, f: FloatArray, n_iter: int) -> Machine:

@@ -1,0 +1,231 @@
+"""Box-constrained duals on a device: accelerated projected gradient, then Newton steps on a face."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend import torch
+from ..._typing import FloatArray
+from ..problem import Problem
+from .base import Machine, SingleSolver, machine_gap
+from .torch_interior import Interior
+from .torch_projection import Projection
+from .torch_repeat import Repeat
+
+#: gradient steps between two looks at the gap, and steps of the power method
+ROUND, POWERS = 50, 20
+
+#: a round that leaves more than this share of the gap was slow: the next one ends with Newton steps
+SLOW = 0.25
+
+#: most free samples whose matrix is factored, and most factors of a round
+MOST_FREE, MOST_FACTORS = 20_000, 3
+
+#: rounds that leave more than this share of the least gap so far, after which all is only rounding
+ROUNDED, IDLE_ROUNDS = 0.95, 5
+
+
+class TorchBox(SingleSolver):
+    """Hinge, eps-insensitive and one-class machines where K is on a device.
+
+        min_a 1/2 a' K a - linear' a + kink |a|_1,   lower <= a <= upper,  sum(a) fixed
+
+    Steps of the accelerated projected gradient method (Nesterov; restarts of O'Donoghue & Candes
+    2015) cost one product with K each and never wait for the host. Under the sum constraint only
+    the centred K matters: its largest eigenvalue, not that of K, sets the step length. Where a
+    round of steps closes little of the gap, Newton steps on the free samples follow: one factor
+    each, taken as far as the objective falls; and where these do not help, as with kernels of low
+    rank, an interior-point method.
+
+    Parameters
+    ----------
+    max_iter : int, default=20_000
+        Most gradient steps.
+    """
+
+    name = "torch_box"
+    requires = ("linear_dual",)
+
+    def __init__(self, max_iter: int = 20_000) -> None:
+        self.max_iter = max_iter
+
+    def solve_column(self, K: Any, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        descent, tried, idle = Descent(K, problem, alpha[:, 0]), False, 0
+        best = descent.machine(0)
+        gap = before = machine_gap(problem, best.alpha, best.fitted)
+        if gap <= tol:
+            return best
+        for n_iter in range(ROUND, self.max_iter + 1, ROUND):
+            descent.steps(ROUND)
+            machine, now = descent.certified(n_iter)
+            if now > max(tol, SLOW * before) and descent.newton():
+                machine, now = descent.certified(n_iter)
+            if now > max(tol, SLOW * before) and not tried and descent.interior(0.1 * tol):
+                tried = True
+                machine, now = descent.certified(n_iter)
+            idle = idle + 1 if now > ROUNDED * gap else 0
+            best, gap = (machine, now) if now < gap else (best, gap)
+            if gap <= tol or idle >= IDLE_ROUNDS:
+                break
+            before = now
+        return best
+
+
+class Descent:
+    """A point of the box, its product with K, and ways down from it; all on the device of K."""
+
+    def __init__(self, K: Any, problem: Problem, alpha: FloatArray) -> None:
+        linear, kink = problem.loss.linear_dual(problem.y)
+        lower, upper = problem.box()
+        self.K, self.problem, self.kink = K, problem, float(kink)
+        self.linear, self.lower, self.upper = (K.tensor(v[:, 0]) for v in (linear, lower, upper))
+        self.tied = problem.fit_intercept
+        total = float(problem.loss.alpha_sum) if self.tied else 0.0
+        self.project = Projection(self.lower, self.upper, self.kink, total, self.tied)
+        self.a = K.tensor(alpha)
+        self.Ka = self._product(self.a)
+        self.step = 1.0 / self._largest()
+        self.repeat = Repeat(self.a)
+        self.state: tuple[Any, ...] | None = None  # of the gradient steps, until something else moves a
+
+    def _product(self, v: Any) -> Any:
+        """K v; where the sum is fixed, up to a constant that the projection takes away."""
+        Kv = self.K.multiply(v)
+        return Kv if self.tied else Kv + self.K.shift * v.sum()
+
+    def _largest(self) -> Any:
+        """A little more than the largest eigenvalue of K, within sum zero when tied."""
+        v = torch.cos(torch.arange(len(self.a), device=self.a.device, dtype=self.a.dtype) ** 2)
+        size = torch.ones_like(v[0])
+        for _ in range(POWERS):
+            v = v - v.mean() if self.tied else v
+            v = self._product(v / torch.linalg.vector_norm(v))
+            v = v - v.mean() if self.tied else v
+            size = torch.linalg.vector_norm(v)
+        return 1.05 * size + 1e-30
+
+    def steps(self, count: int) -> None:
+        """Accelerated projected gradient steps, restarted where they turn back."""
+        state = self.state or (self.a, self.Ka, self.a, self.Ka, torch.ones_like(self.a[0]))
+        self.state = self.repeat(self._step, state, count)
+        self.a, self.Ka = self.state[:2]
+
+    def _step(self, a: Any, Ka: Any, before: Any, Kbefore: Any, t: Any) -> tuple[Any, ...]:
+        """One step from a, pushed on in the direction it came from; t is Nesterov's sequence."""
+        longer = 0.5 * (1.0 + torch.sqrt(1.0 + 4.0 * t * t))
+        push = (t - 1.0) / longer
+        y = a + push * (a - before)
+        G = Ka + push * (Ka - Kbefore) - self.linear
+        new = self.project(y - self.step * G, self.step)
+        back = torch.dot(y - new, new - a) > 0.0
+        return new, self._product(new), a, Ka, torch.where(back, torch.ones_like(t), longer)
+
+    def newton(self) -> bool:
+        """Newton steps on the face of the free samples, as far as the objective falls; whether it did."""
+        gained = False
+        for _ in range(MOST_FACTORS):
+            free = self._free()
+            if not int(self.tied) < len(free) <= MOST_FREE:
+                break
+            step = torch.zeros_like(self.a)
+            step[free] = self._within(free, self.a[free] + self._direction(free)) - self.a[free]
+            reach = self._line_search(step)
+            gained |= reach > 0.0
+            if reach < 1e-3 or reach == 1.0:
+                break
+        return gained and self._move(self.a)
+
+    def interior(self, tol: float) -> bool:
+        """The solution to a relative gap, whatever the conditioning; whether n allows it."""
+        if len(self.a) > MOST_FREE:
+            return False
+        every = torch.arange(len(self.a), device=self.a.device)
+        A = self.K.rows(every).double()
+        A += self._constant(A)
+        size = float((self.problem.C * np.abs(self.problem.y)).sum()) if self.problem.y.any() else 1.0
+        linear, lower, upper = (part.double() for part in (self.linear, self.lower, self.upper))
+        ridge = self._rounding(len(A)) * float(A.diagonal().mean())
+        program = Interior(A, linear, lower, upper, self.kink, self.project.total, self.tied, ridge)
+        found = program.solve(tol * size * 1e-2)
+        return bool(torch.isfinite(found).all()) and self._move(self.project(found.to(self.a.dtype), None))
+
+    def _rounding(self, n: int) -> float:
+        """Eigenvalues below zero that rounding of the entries, and of a factor, may leave."""
+        own = torch.finfo(self.a.dtype).eps
+        return float(n**2 * torch.finfo(torch.float64).eps + (10.0 * n**0.5 * own if own > 1e-10 else 0.0))
+
+    def _move(self, a: Any) -> bool:
+        self.a, self.state = a, None
+        self.Ka = self._product(a)
+        return True
+
+    def _constant(self, A: Any) -> float:
+        """What makes S positive semidefinite again: the shift, or with a fixed sum anything of that size."""
+        return float(A.diagonal().mean().abs()) if self.tied else self.K.shift
+
+    def _within(self, free: Any, target: Any) -> Any:
+        """The nearest point to a target at which free samples stay on their side of zero, if it is a kink."""
+        a, lower, upper = self.a[free], self.lower[free], self.upper[free]
+        if self.kink > 0.0:
+            lower, upper = torch.where(a > 0.0, 0.0, lower), torch.where(a < 0.0, 0.0, upper)
+        return Projection(lower, upper, 0.0, float(a.sum(dtype=torch.float64)), self.tied)(target, None)
+
+    def _free(self) -> Any:
+        """Samples strictly inside their interval, of which zero is an end where there is a kink."""
+        inside = (self.a > self.lower) & (self.a < self.upper)
+        if self.kink > 0.0:
+            inside &= self.a != 0.0
+        return inside.nonzero()[:, 0]
+
+    def _direction(self, free: Any) -> Any:
+        """To the minimum over the free samples: K d + b = -G, sum(d) = 0 when tied."""
+        A = self.K.block(free, free).double()
+        A += self._constant(A)
+        A.diagonal().add_(1e-7 * A.diagonal().mean())
+        G = (self.Ka - self.linear + self.kink * torch.sign(self.a))[free].double()
+        right = torch.stack([-G, torch.ones_like(G)], dim=1)
+        factor, failed = torch.linalg.cholesky_ex(A)
+        if int(failed):
+            return torch.zeros_like(G, dtype=self.a.dtype)
+        x, ones = torch.cholesky_solve(right, factor).T
+        d = x - ones * (x.sum() / ones.sum()) if self.tied else x
+        return d.to(self.a.dtype)
+
+    def _line_search(self, step: Any) -> float:
+        """Move along a step that stays inside, to the least value on it; the share of it that was taken."""
+        Kstep = self._product(step)
+        slope = torch.dot((self.Ka - self.linear).double(), step.double())
+        slope += self.kink * ((self.a + step).abs() - self.a.abs()).sum(dtype=torch.float64)
+        curvature = torch.dot(step.double(), Kstep.double())
+        reach = float(torch.clamp(-slope / torch.clamp(curvature, min=1e-300), 0.0, 1.0))
+        if reach > 0.0:
+            whole = reach == 1.0
+            self.a = self.a + step if whole else self.a + reach * step
+            self.a = torch.clamp(self.a, self.lower, self.upper)
+            self.Ka = self.Ka + reach * Kstep
+        return reach
+
+    def certified(self, n_iter: int) -> tuple[Machine, float]:
+        """The machine, and its relative gap."""
+        machine = self.machine(n_iter)
+        return machine, machine_gap(self.problem, machine.alpha, machine.fitted)
+
+    def machine(self, n_iter: int) -> Machine:
+        """The point on the host, its sum right to the last bit, and its predictions."""
+        lower, upper = (bound[:, 0] for bound in self.problem.box())
+        alpha = np.clip(self.a.double().cpu().numpy(), lower, upper)
+        fitted = self.Ka.double().cpu().numpy()[:, None]
+        if self.tied:
+            alpha = self._with_sum(alpha, lower, upper)
+            fitted = fitted + self.K.shift * alpha.sum()  # left out by `_product`
+        return Machine(alpha[:, None], fitted, n_iter)
+
+    def _with_sum(self, alpha: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        """The sum made right by free samples only: those at a bound, or at zero, stay there."""
+        room = np.minimum(alpha - lower, upper - alpha) * (alpha != 0.0)
+        missing = self.project.total - float(alpha.sum())
+        if not room.sum() > 2.0 * abs(missing):
+            return self.problem.feasible(alpha[:, None])[:, 0]
+        return np.asarray(alpha + missing * room / room.sum())

@@ -1,0 +1,111 @@
+"""Machines of torch agree with those of the host, on torch's CPU device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernelweave.losses import EpsInsensitive, Hinge, Huber, Logistic, OneClass, Squared, SquaredHinge
+from kernelweave.solvers import Problem
+from kernelweave.solvers.single import choose_single, machine_for, machine_gap
+
+torch = pytest.importorskip("torch", reason="needs torch")
+pytestmark = pytest.mark.torch
+
+LOSSES = [Hinge(), SquaredHinge(), Logistic(), Squared(), EpsInsensitive(0.1), Huber(0.5), OneClass()]
+
+
+def matrix_of(K, shift=0.0, dtype=None):
+    from kernelweave.gram.torch.matrix import StoredMatrix
+
+    return StoredMatrix(torch.as_tensor(K - shift).to(dtype or torch.float64), shift)
+
+
+def problem_of(loss, rng, n=120, C=1.0, fit_intercept=True):
+    x = rng.normal(size=(n, 2))
+    K = np.exp(-0.5 * ((x[:, None] - x) ** 2).sum(axis=2)) + 30.0  # far from centred
+    y = np.sin(2.0 * x[:, 0]) + 0.3 * rng.normal(size=n)
+    y = y if loss.task == "regression" else np.where(y > 0, 1.0, -1.0)
+    costs = C * rng.uniform(0.5, 1.5, size=(n, 1))
+    costs = 0.1 + 0.0 * costs if loss.task == "one_class" else costs
+    return K, Problem(y[:, None], loss, costs, fit_intercept)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_same_solution_as_the_host(loss, fit_intercept, rng):
+    if loss.task == "one_class" and not fit_intercept:
+        pytest.skip("one-class machines always have an offset")
+    K, problem = problem_of(loss, rng, fit_intercept=fit_intercept)
+    host = choose_single("auto", loss)
+    device = machine_for(matrix_of(K, 30.0), host)
+    assert type(device).__module__.rpartition(".")[2].startswith("torch_")
+    machine, expected = device.solve(matrix_of(K, 30.0), problem, 1e-7), host.solve(K, problem, 1e-9)
+    assert machine_gap(problem, machine.alpha, K @ machine.alpha) <= 1.1e-7
+    np.testing.assert_allclose(machine.fitted, K @ machine.alpha, atol=1e-7)
+    lower, upper = problem.box()
+    assert (machine.alpha >= lower).all()
+    assert (machine.alpha <= upper).all()
+    assert problem.has_right_sum(machine.alpha)
+    f, g = machine.fitted, expected.fitted
+    offset = (f - g).mean() if fit_intercept else 0.0
+    np.testing.assert_allclose(f - offset, g, atol=2e-2)
+
+
+def test_single_precision_reaches_the_usual_gap(rng):
+    K, problem = problem_of(Hinge(), rng, n=300, C=10.0)
+    machine = machine_for(matrix_of(K, 30.3, torch.float32), choose_single("auto", Hinge())).solve(
+        matrix_of(K, 30.3, torch.float32), problem, 1e-4
+    )
+    assert machine_gap(problem, machine.alpha, K @ machine.alpha) <= 1.2e-4
+    assert (machine.alpha == 0.0).sum() > 50  # samples that do not matter have no share, not a tiny one
+
+
+def test_a_warm_start_takes_fewer_steps(rng):
+    K, problem = problem_of(Hinge(), rng, n=300, C=10.0)
+    machine = machine_for(matrix_of(K), choose_single("auto", Hinge()))
+    cold = machine.solve(matrix_of(K), problem, 1e-6)
+    warm = machine.solve(matrix_of(K), problem, 1e-6, cold.alpha)
+    assert warm.n_iter < cold.n_iter
+
+
+def test_a_machine_that_cannot_improve_stops(rng):
+    K, problem = problem_of(Hinge(), rng)
+    machine = machine_for(matrix_of(K), choose_single("auto", Hinge())).solve(matrix_of(K), problem, 1e-16)
+    assert machine_gap(problem, machine.alpha, K @ machine.alpha) < 1e-8
+
+
+def test_several_outputs_at_once(rng):
+    K, problem = problem_of(Squared(), rng)
+    both = Problem(np.hstack([problem.y, -2.0 * problem.y]), Squared(), problem.C)
+    host = choose_single("auto", Squared())
+    machine = machine_for(matrix_of(K, 30.0), host).solve(matrix_of(K, 30.0), both, 1e-8)
+    np.testing.assert_allclose(machine.alpha, host.solve(K, both, 1e-8).alpha, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=lambda loss: type(loss).__name__)
+def test_conjugate_gradients_where_factors_do_not_fit(loss, rng, monkeypatch):
+    from kernelweave.solvers.single import torch_linear
+
+    monkeypatch.setattr(torch_linear, "MOST_FACTORED", 10)
+    K, problem = problem_of(loss, rng)
+    machine = machine_for(matrix_of(K, 30.0), choose_single("auto", loss)).solve(
+        matrix_of(K, 30.0), problem, 1e-6
+    )
+    assert machine_gap(problem, machine.alpha, K @ machine.alpha) <= 1.1e-6
+
+
+@pytest.mark.parametrize("kink", [0.0, 0.2])
+@pytest.mark.parametrize("tied", [True, False])
+def test_projection_is_the_nearest_point(kink, tied, rng):
+    from kernelweave.solvers.single.torch_projection import Projection
+
+    lower, upper = -rng.uniform(0.1, 1.0, size=40), rng.uniform(0.1, 1.0, size=40)
+    v, total, step = 2.0 * rng.normal(size=40), 1.5, 0.7
+    project = Projection(torch.as_tensor(lower), torch.as_tensor(upper), kink, total, tied)
+    x = project(torch.as_tensor(v), torch.tensor(step, dtype=torch.float64)).numpy()
+    assert not tied or x.sum() == pytest.approx(total, abs=1e-9)
+    # x + step kink sign(x) = v - mu wherever x is inside
+    inside = (x > lower + 1e-9) & (x < upper - 1e-9) & (x != 0.0)
+    mu = (v - x - step * kink * np.sign(x))[inside]
+    np.testing.assert_allclose(mu, mu[0] if tied else 0.0, atol=1e-7)
