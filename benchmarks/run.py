@@ -29,13 +29,17 @@ SUITE, GROWTH = "benchopt_mkl", "bench_growth"
 SOLVERS = ["kernelweave", "kernelweave interleaved", "user loop closed form", "user loop cutting planes"]
 RIVALS = {"MKLpy EasyMKL": "MKLpy", "himalaya hyper-gradient": "himalaya"}
 
+#: arguments at the sizes of the page, where they are not the script's own, and scripts that use all cores
+FULL = {"bench_user_loop": ["1000", "2000", "4000"]}
+ALL_CORES = {"bench_on_the_fly", "bench_many_kernels", "bench_threads"}
+
 #: arguments at small sizes; what is not here is left out of them
 SMALL = {"bench_import": [], "bench_user_loop": ["500"], "bench_engines": ["1000", "--repeats", "1"]}
 
 
-def call(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command with one thread, showing what it prints and keeping it."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+def call(command: list[str], threads: int = 1) -> subprocess.CompletedProcess[str]:
+    """Run a command with so many threads, showing what it prints and keeping it."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -79,7 +83,8 @@ def run_growth(docs: Path, full: bool) -> int:
 def run_script(docs: Path, name: str, arguments: list[str]) -> int:
     """A script, and what it printed."""
     start = time.perf_counter()
-    done = call([sys.executable, str(HERE / f"{name}.py"), *arguments])
+    threads = os.cpu_count() if name in ALL_CORES else 1
+    done = call([sys.executable, str(HERE / f"{name}.py"), *arguments], threads or 1)
     kept = {"arguments": arguments, "output": done.stdout, "exit_code": done.returncode}
     write(docs, name, {**kept, "minutes": round((time.perf_counter() - start) / 60, 1)})
     return done.returncode
@@ -116,7 +121,7 @@ def main() -> int:
         if name in special:
             code = special[name](options.docs, options.full)
         else:
-            code = run_script(options.docs, name, [] if options.full else SMALL.get(name, []))
+            code = run_script(options.docs, name, (FULL if options.full else SMALL).get(name, []))
         failed += [name] if code else []
     print(f"\nwrote {page.write_page(options.docs)}")
     if failed:

@@ -32,7 +32,7 @@ MOST_KEPT = 5000
 GROWING_SHARE = 4
 
 #: a first look at a problem takes no fewer samples than the one, and no more than the other
-PILOT_SAMPLES, PILOT_MOST = 125, 4000
+PILOT_SAMPLES, PILOT_MOST = 200, 4000
 
 
 @dataclass(frozen=True)
