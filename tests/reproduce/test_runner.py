@@ -155,6 +155,12 @@ def test_names_of_files_and_of_experiments(folder: Path) -> None:
         listing(folder / "nowhere")
 
 
+def test_a_broken_file_hurts_no_other_experiment(folder: Path, tmp_path: Path) -> None:
+    (folder / "broken.py").write_text("EXPERIMENT = \n\nEXPERIMENT = (")
+    assert listing(folder)["broken"] == "cannot be read"
+    assert run(["two-squares"], "quick", tmp_path, folder=folder, console=QUIET)
+
+
 @pytest.mark.parametrize(("name", "count"), [("fast", None), ("quick", 0)])
 def test_modes_are_checked(name: str, count: int | None) -> None:
     with pytest.raises(ValueError, match=r"mode='fast'|repetitions=0"):

@@ -17,7 +17,8 @@ True
 from __future__ import annotations
 
 from .catalogue import Dataset, info, names
+from .download import ChecksumError
 from .loading import load, load_arrays
 from .locate import DataNotFoundError, find
 
-__all__ = ["DataNotFoundError", "Dataset", "find", "info", "load", "load_arrays", "names"]
+__all__ = ["ChecksumError", "DataNotFoundError", "Dataset", "find", "info", "load", "load_arrays", "names"]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .readers import LOCATIONS
+
 RAW = "https://raw.githubusercontent.com"
+VIEWS = f"{RAW}/ChuanbinZhang/Multi-view-datasets/03ead31e6538322e4e0701c3c28a01595c1a015d"
+NIR = f"{RAW}/ryuzakyl/data-bloodhound/cc44914e827087925cd528d891f1af01be0cb00a/datasets"
+MULTILOC = (
+    f"{RAW}/KohlbacherLab/MultiLoc2/8c4b6f4cc5f43093787f87a04b6edfc4044e307b/MultiLoc2/data/datasets/multiloc"
+)
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
@@ -24,14 +31,14 @@ class Dataset:
         For sets with several targets, the one `load` predicts unless told otherwise.
     real : bool
         Whether samples are returned as float64; large sets keep the type they are stored in.
-    openml : dict of str to int
-        Data ids on OpenML, by the array they become.
+    openml : int, optional
+        Data id on OpenML.
     urls : tuple of str
-        Original addresses.
+        Original addresses, where it is not OpenML.
     reader : str
         The function of `kernelweave.datasets.readers` that makes arrays of what was downloaded.
     sha256 : str
-        Of the arrays `X` and `y` (or what stands for them), see `kernelweave.datasets.download`.
+        Of samples and targets, see `kernelweave.datasets.download.digest`.
 
     Examples
     --------
@@ -44,7 +51,7 @@ class Dataset:
     citation: str
     target: str | None = None
     real: bool = True
-    openml: tuple[tuple[str, int], ...] = ()
+    openml: int | None = None
     urls: tuple[str, ...] = ()
     reader: str = ""
     sha256: str = ""
@@ -86,22 +93,25 @@ _ALL = (
         "ionosphere",
         "Radar returns, good (+1) or bad (-1): 351 samples, 34 features, of which the second is constant.",
         "Sigillito et al. 1989",
-        openml=(("X", 59),),
+        urls=(f"{UCI}/ionosphere/ionosphere.data",),
         reader="ionosphere",
+        sha256="c03c04bbfacd54f574bcc3e8d05b7aed93cb3224d14098f58adf1531643b14e9",
     ),
     Dataset(
         "sonar",
         "Sonar echoes of mines (+1) and rocks (-1): 208 samples, 60 frequency bands.",
         "Gorman & Sejnowski 1988",
-        openml=(("X", 40),),
+        urls=(f"{UCI}/undocumented/connectionist-bench/sonar/sonar.all-data",),
         reader="sonar",
+        sha256="daaa617df29cb486ed12376279101b33357bfd4e0fb77216f86f9217deda34f5",
     ),
     Dataset(
         "pima",
         "Diabetes (+1) or not (-1): 768 women, 8 measurements, missing values written as 0.",
         "Smith et al. 1988",
-        openml=(("X", 37),),
+        openml=37,
         reader="pima",
+        sha256="170fdcca1bfd4afd568ece37608292dc8b2cdfd23640c813123cbe4d94933272",
     ),
     Dataset(
         "wpbc",
@@ -109,6 +119,7 @@ _ALL = (
         "Street, Mangasarian & Wolberg 1995",
         urls=(f"{UCI}/breast-cancer-wisconsin/wpbc.data",),
         reader="wpbc",
+        sha256="e7f0730e3401b69159c274c0e418c4eaf1c542c2891d18c9b1bda28381e8eb0b",
     ),
     Dataset(
         "liver",
@@ -117,6 +128,7 @@ _ALL = (
         "Forsyth, BUPA Medical Research",
         urls=(f"{UCI}/liver-disorders/bupa.data",),
         reader="liver",
+        sha256="e3547136d864b65e7b3134b90f67de965bb4d4cb324dcf44005d14ec3d81238d",
     ),
     Dataset(
         "magic04",
@@ -124,13 +136,15 @@ _ALL = (
         "Bock et al. 2004",
         urls=(f"{UCI}/magic/magic04.data",),
         reader="magic04",
+        sha256="50a4451af1f9511c3504d14ab2617a1022936bf1790aeaf08fb192cceaee072a",
     ),
     Dataset(
         "spambase",
         "Mail, spam (+1) or not (-1): 4601 samples, 57 frequencies of words and characters.",
         "Hopkins et al. 1999",
-        openml=(("X", 44),),
+        urls=(f"{UCI}/spambase/spambase.data",),
         reader="spambase",
+        sha256="e6cc7d565cf7d3e4b316083f5833ee360f72c5f2a0b9f133897ab9196e785174",
     ),
     Dataset(
         "mushroom",
@@ -139,14 +153,16 @@ _ALL = (
         "Schlimmer 1987",
         urls=(f"{UCI}/mushroom/agaricus-lepiota.data",),
         reader="mushroom",
+        sha256="67e409e9acbbecc668211e3c545c3b5102737fb0a5e4d03e7e52232d3f96c268",
     ),
     Dataset(
         "mnist",
         "Handwritten digits, 28 x 28 pixels: 60000 to train (X, y), 10000 to test (X_test, y_test).",
         "LeCun et al. 1998",
         real=False,
-        openml=(("X", 554),),
+        openml=554,
         reader="mnist",
+        sha256="14404c39b5ee7f308a9e9b0a229df85c65ae2b18d41017b770518a8c83eca581",
     ),
     Dataset(
         "indian_pines",
@@ -158,6 +174,7 @@ _ALL = (
             "http://www.ehu.eus/ccwintco/uploads/c/c4/Indian_pines_gt.mat",
         ),
         reader="indian_pines",
+        sha256="872200052f400267451fec1740ceae9a6ab560f8f6c62a6dae574ce9d9e917d6",
     ),
     Dataset(
         "ovarian_216x4000",
@@ -169,6 +186,7 @@ _ALL = (
             "ovariancancer.mat",
         ),
         reader="ovarian",
+        sha256="411fe3eedb8ace237adaaff92ba842e87a6a7dcab9116e6c301e1134d162fd68",
     ),
     Dataset(
         "swri_diesel",
@@ -176,8 +194,9 @@ _ALL = (
         "cetane number CN is known for 381 of 784.",
         "S. Hutzler, Southwest Research Institute",
         target="CN",
-        urls=(f"{RAW}/ryuzakyl/data-bloodhound/HEAD/datasets/nir_fuel/data/SWRI_Diesel_NIR.mat",),
+        urls=(f"{NIR}/nir_fuel/data/SWRI_Diesel_NIR.mat",),
         reader="swri_diesel",
+        sha256="92cc1a2c053fd9ea21202b03dc448bab707e4dbbf5926e7b734ca2d68b072cd5",
     ),
     Dataset(
         "gasoline",
@@ -190,8 +209,9 @@ _ALL = (
         "with moisture, oil, protein and starch.",
         "Cargill; eigenvector.com/data/Corn",
         target="Protein",
-        urls=(f"{RAW}/ryuzakyl/data-bloodhound/HEAD/datasets/nir_corn/data/corn.mat",),
+        urls=(f"{NIR}/nir_corn/data/corn.mat",),
         reader="corn_nir",
+        sha256="670f6fa2038ca6472c9b9ef766c8c1530e9d417307f17c71f3e3ac70a94b0d31",
     ),
     Dataset(
         "tecator",
@@ -199,8 +219,9 @@ _ALL = (
         "steps, with moisture, fat and protein.",
         "Borggaard & Thodberg 1992",
         target="fat",
-        urls=(f"{RAW}/caseykneale/ChemometricsData.jl/HEAD/data/Tecator_Meat_Data/tecator.csv",),
+        openml=505,
         reader="tecator",
+        sha256="a61f1287083ef02a601ae3710705bfbcadae4699753d1f30b07e6d3fa2dd6841",
     ),
     Dataset(
         "nirsoil",
@@ -214,23 +235,26 @@ _ALL = (
         "Handwritten digits seen six ways: 2000 samples, 200 a class; profile correlations, Fourier and "
         "Karhunen-Loeve coefficients, morphology, pixels, Zernike moments.",
         "van Breukelen, Duin et al. 1998",
-        openml=(("fac", 12), ("fou", 14), ("kar", 16), ("mor", 18), ("pix", 20), ("zer", 22)),
+        urls=(f"{VIEWS}/Handwritten.mat",),
         reader="mfeat",
+        sha256="f3b16e75b0a6cd08788b646b10ee58150c417ddae26d38185c699aa5241cb7e2",
     ),
     Dataset(
         "bbcsport",
         "Sports news in five classes, 544 articles, each cut in two segments of about 3200 terms.",
         "Greene & Cunningham 2006",
-        urls=(f"{RAW}/ChuanbinZhang/Multi-view-datasets/HEAD/BBCSport.mat",),
+        urls=(f"{VIEWS}/BBCSport.mat",),
         reader="bbcsport",
+        sha256="4fa4720d32cea724c408655c47167eace1cf463e381bb2b7b33aaf7d084f463c",
     ),
     Dataset(
         "proteinfold_kpca27",
         "Proteins in 27 folds, 694 samples, 12 feature spaces, each as its 27 leading kernel principal "
         "components.",
         "Ding & Dubchak 2001; Damoulas & Girolami 2008",
-        urls=(f"{RAW}/ChuanbinZhang/Multi-view-datasets/HEAD/ProteinFold.mat",),
+        urls=(f"{VIEWS}/ProteinFold.mat",),
         reader="proteinfold",
+        sha256="c844f00468964e91e4e9da79f449a995f080f95526f41e16955c37decf66abb4",
     ),
     Dataset(
         "rosmap_mogonet",
@@ -247,6 +271,9 @@ _ALL = (
         "multiloc_sequences",
         "Protein sequences, 5959, in 11 places of the cell.",
         "Hoeglund et al. 2006, Bioinformatics 22:1158",
+        urls=tuple(f"{MULTILOC}/{location}.fasta" for location in LOCATIONS),
+        reader="multiloc",
+        sha256="fe1d64f5abb653454a1526e44552075d1dc5ce5cc7b85b64d58a6535d35db115",
     ),
 )
 _BY_NAME = {record.name: record for record in _ALL}

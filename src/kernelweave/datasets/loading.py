@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .catalogue import Dataset, info
-from .download import fetch
-from .locate import find
+from .download import check, fetch
+from .locate import cache_folder, find
 
 Arrays = dict[str, np.ndarray]
 
@@ -68,7 +68,13 @@ def load_arrays(name: str) -> Arrays:
     >>> find("sonar") is None or sorted(load_arrays("sonar"))
     ['X', 'classes', 'y']
     """
-    return _read(find(name) or fetch(info(name)))
+    record, path = info(name), find(name)
+    if path is None:
+        return _read(fetch(record))
+    arrays = _read(path)
+    if path.parent == cache_folder() and record.sha256:
+        check(record, arrays, f"{path} (delete it to download it anew)")
+    return arrays
 
 
 def _read(path: Path) -> Arrays:

@@ -57,10 +57,19 @@ def listing(folder: Path | str | None = None) -> dict[str, str]:
     files = sorted(find_folder(folder).glob("[!_]*.py"))
     read = {path: path.read_text(encoding="utf-8") for path in files}
     return {
-        path.stem.replace("_", "-"): (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
-        for path, text in read.items()
-        if "\nEXPERIMENT = " in text
+        path.stem.replace("_", "-"): _first_line(text) for path, text in read.items() if _is_experiment(text)
     }
+
+
+def _is_experiment(text: str) -> bool:
+    return "\nEXPERIMENT = " in text
+
+
+def _first_line(text: str) -> str:
+    try:
+        return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+    except SyntaxError:
+        return "cannot be read"
 
 
 def load_experiment(name: str, folder: Path | str | None = None) -> Experiment:
@@ -85,10 +94,10 @@ def load_experiment(name: str, folder: Path | str | None = None) -> Experiment:
     there are no experiments in /...
     """
     place = find_folder(folder)
-    known = listing(place)
-    if name not in known:
-        raise NoExperimentsError(f"there is no experiment {name!r}; there are {', '.join(known)}.")
-    module = _module(place / f"{name.replace('-', '_')}.py")
+    path = place / f"{name.replace('-', '_')}.py"
+    if not path.is_file() or not _is_experiment(path.read_text(encoding="utf-8")):
+        raise NoExperimentsError(f"there is no experiment {name!r}; there are {', '.join(listing(place))}.")
+    module = _module(path)
     experiment: Experiment = module.EXPERIMENT
     return experiment if experiment.about else replace(experiment, about=module.__doc__ or "")
 
