@@ -11,7 +11,7 @@ from rich.console import Console
 
 from kernelweave.datasets import find
 from kernelweave.reproduce import Mode, listing, load_experiment, run
-from kernelweave.reproduce.page import page_from
+from kernelweave.reproduce.page import overview, page_from
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENTS = ROOT / "experiments"
@@ -34,6 +34,11 @@ def test_quick_mode_ends_with_a_comparison(name, tmp_path):
 def test_pages_are_generated_from_their_csv_files(about):
     page = ROOT / "docs" / "results" / f"{about.parent.name}.md"
     assert page.read_text(encoding="utf-8") == page_from(about.parent)
+
+
+def test_the_collecting_page_is_generated_too():
+    results = ROOT / "docs" / "results"
+    assert not PAGES or (results / "experiments.md").read_text(encoding="utf-8") == overview(results)
 
 
 @pytest.mark.parametrize("name", sorted(listing(EXPERIMENTS)))

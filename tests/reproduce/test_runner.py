@@ -121,6 +121,9 @@ def test_pages_say_what_was_found_and_can_be_made_again(folder: Path, tmp_path: 
     text = (results / "two-squares.md").read_text()
     assert text == page_from(results / "data" / "two-squares")
     assert (results / "two-squares.png").stat().st_size < 150_000
+    collected = (results / "experiments.md").read_text()
+    assert "| [two-squares](two-squares.md) | Nobody (1999), Table 1 | " in collected
+    assert collected.rstrip().splitlines()[-3].endswith("| 1 | 0 | 1 | 0 |")
     for part in (
         "# two-squares: squares",
         "*Nobody (1999), Table 1.*",

@@ -76,6 +76,7 @@ def publish(
     _write(data / "notes.csv", ["note"], [[note] for note in summary.notes])
     page = results / f"{name}.md"
     page.write_text(page_from(data), encoding="utf-8")
+    (results / "experiments.md").write_text(overview(results), encoding="utf-8")
     return page
 
 
@@ -133,6 +134,27 @@ def page_from(data: Path) -> str:
 
 
 GENERATED = "Written by `kernelweave reproduce` from the results; it is not edited by hand."
+
+
+OPENING = """# Experiments
+
+The tables and figures of the papers, run again by `kernelweave reproduce`: how many of the papers' figures
+and statements came out how. *Reproduced*: within one standard deviation of the paper's figure, or the
+statement holds. *Better*: outside it, on the good side. *Different*: neither, and the page says why as far as
+it is known. *Ours alone*: the paper has no figure of its own."""
+
+
+def overview(results: Path) -> str:
+    """A page that collects all experiments, from their CSV files."""
+    lines = []
+    for data in sorted(path.parent for path in (results / "data").glob("*/comparison.csv")):
+        about = {line[0]: line[1] for line in _read(data / "about.csv")[1:]}
+        counts = Counter(line[4] for line in _read(data / "comparison.csv")[1:])
+        link = f"[{about['name']}]({about['name']}.md)"
+        words = ("reproduced", "better", "different", "ours alone")
+        lines.append([link, about["paper"], about["command"], *(str(counts[word]) for word in words)])
+    header = ["experiment", "paper", "run with", "reproduced", "better", "different", "ours alone"]
+    return "\n\n".join([OPENING, markdown(Table("", header, lines)), GENERATED]) + "\n"
 
 
 def _number(path: Path) -> int:
