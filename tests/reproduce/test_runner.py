@@ -86,6 +86,16 @@ def test_a_stopped_run_goes_on(folder: Path, tmp_path: Path) -> None:
     assert calls(folder) == ["2 0", "2 1", "3 0", "3 0", "3 1"]
 
 
+def test_what_is_done_can_be_summarised_alone(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(NoExperimentsError, match="nothing of two-squares is done"):
+        run(["two-squares"], "full", tmp_path, folder=folder, go_on=False, console=QUIET)
+    run(["two-squares"], Mode("full", 1), tmp_path, folder=folder, console=QUIET)
+    docs = tmp_path / "docs"
+    run(["two-squares"], "full", tmp_path, folder=folder, docs=docs, go_on=False, console=QUIET)
+    assert len(calls(folder)) == 2
+    assert "Not all of it has been run: 2 of 8 cells." in (docs / "results" / "two-squares.md").read_text()
+
+
 def test_a_new_version_runs_everything_again(folder: Path, tmp_path: Path) -> None:
     experiment = load_experiment("two-squares", folder)
     keys = [experiment.key(cell) for cell in experiment.cells(Mode())]

@@ -29,6 +29,7 @@ def reproduce(
     docs: Annotated[
         Path | None, typer.Option(help="Also write the results pages of this documentation folder.")
     ] = None,
+    only_done: Annotated[bool, typer.Option("--done", help="Run nothing; summarise what is done.")] = False,
     folder: Annotated[Path | None, typer.Option(help="The experiments folder of the source code.")] = None,
     as_json: opt.Json = False,
     debug: opt.Debug = False,
@@ -46,7 +47,14 @@ def reproduce(
         mode = Mode("full" if full else "quick", repetitions)
         chosen = None if everything else names
         found = run(
-            chosen, mode, out, jobs=jobs, folder=folder, docs=docs, console=err() if as_json else results()
+            chosen,
+            mode,
+            out,
+            jobs=jobs,
+            folder=folder,
+            docs=docs,
+            go_on=not only_done,
+            console=err() if as_json else results(),
         )
     except FileNotFoundError as error:
         raise CliError(str(error)) from error

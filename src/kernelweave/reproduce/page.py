@@ -24,6 +24,7 @@ def publish(
     mode: Mode,
     docs: Path | str,
     figure: Path | None = None,
+    done: tuple[int, int] | None = None,
 ) -> Path:
     """Write ``results/NAME.md`` of a documentation folder, with its CSV files and its figure.
 
@@ -46,6 +47,8 @@ def publish(
         Folder of the documentation.
     figure : Path, optional
         The figure to copy.
+    done : pair of int, optional
+        Cells that are done, and all of them.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def publish(
     pictured = figure is not None and figure.stat().st_size <= LARGEST_FIGURE
     if figure is not None and pictured:
         shutil.copyfile(figure, results / f"{name}.png")
-    _write(data / "about.csv", ["key", "value"], _about(name, experiment, rows, mode, pictured))
+    _write(data / "about.csv", ["key", "value"], _about(name, experiment, rows, mode, pictured, done))
     _write(data / "comparison.csv", [*COMPARISON, "why"], _lines(summary))
     for number, table in enumerate(summary.tables, 1):
         _write(data / f"table{number}.csv", table.header, [[table.title], *table.lines])
@@ -80,7 +83,14 @@ def publish(
     return page
 
 
-def _about(name: str, experiment: Experiment, rows: list[Row], mode: Mode, pictured: bool) -> list[list[str]]:
+def _about(
+    name: str,
+    experiment: Experiment,
+    rows: list[Row],
+    mode: Mode,
+    pictured: bool,
+    done: tuple[int, int] | None,
+) -> list[list[str]]:
     seconds = sum(float(row.get("seconds", 0.0)) for row in rows)
     command = f"kernelweave reproduce {name} --{mode.name}"
     command += f" --repetitions {mode.repetitions}" if mode.repetitions else ""
@@ -93,6 +103,7 @@ def _about(name: str, experiment: Experiment, rows: list[Row], mode: Mode, pictu
         ["minutes", f"{seconds / 60:.1f}"],
         ["unconverged", str(sum(int(row.get("unconverged", 0)) > 0 for row in rows))],
         ["rows", str(len(rows))],
+        ["cells", " of ".join(map(str, done)) if done and done[0] < done[1] else ""],
         ["figure", f"{name}.png" if pictured else ""],
     ]
 
@@ -169,7 +180,8 @@ def _text(docstring: str) -> str:
 def _ran(about: dict[str, str]) -> str:
     open_ended = int(about["unconverged"])
     caution = f" {open_ended} of {about['rows']} rows hold a fit that did not converge." if open_ended else ""
-    return f"Run with `{about['command']}`: {about['minutes']} minutes of one core.{caution}"
+    part = f" Not all of it has been run: {about['cells']} cells." if about["cells"] else ""
+    return f"Run with `{about['command']}`: {about['minutes']} minutes of one core.{part}{caution}"
 
 
 def _tally(lines: list[list[str]]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..datasets import DataNotFoundError, find
 from .experiment import Cell, Experiment, Mode, Row
-from .folder import find_folder, listing, load_experiment
+from .folder import NoExperimentsError, find_folder, listing, load_experiment
 from .page import publish, show
 from .store import Store
 from .summary import Summary
@@ -26,6 +26,7 @@ def run(
     jobs: int = 1,
     folder: Path | str | None = None,
     docs: Path | str | None = None,
+    go_on: bool = True,
     console: Any = None,
 ) -> dict[str, Summary]:
     r"""Run experiments, print the comparison with the papers, write CSV and figure.
@@ -47,6 +48,8 @@ def run(
         The folder of experiments.
     docs : path, optional
         Also write the page ``docs/results/NAME.md`` of this documentation folder.
+    go_on : bool, default=True
+        Run what is not done yet; otherwise what is done is summarised, and the page says how much that is.
     console : rich Console, optional
         Where to print.
 
@@ -77,7 +80,7 @@ def run(
     found = {}
     for name in chosen:
         try:
-            found[name] = _run_one(name, mode, output, jobs, place, docs, terminal)
+            found[name] = _run_one(name, mode, output, jobs, place, docs, go_on, terminal)
         except DataNotFoundError as error:
             if len(chosen) == 1:
                 raise
@@ -92,19 +95,31 @@ def _console() -> Any:
 
 
 def _run_one(
-    name: str, mode: Mode, out: Path, jobs: int, folder: Path, docs: Path | str | None, console: Any
+    name: str,
+    mode: Mode,
+    out: Path,
+    jobs: int,
+    folder: Path,
+    docs: Path | str | None,
+    go_on: bool,
+    console: Any,
 ) -> Summary:
     experiment = load_experiment(name, folder)
-    _need(experiment)
     cells = experiment.cells(mode)
     store = Store(out / f"{name}-{mode.name}.csv")
-    _do(name, experiment, cells, store, jobs, folder, console)
-    rows = store.rows([experiment.key(cell) for cell in cells])
+    if go_on:
+        _need(experiment)
+        _do(name, experiment, cells, store, jobs, folder, console)
+    keys = [experiment.key(cell) for cell in cells]
+    rows = store.rows(keys)
+    if not rows:
+        raise NoExperimentsError(f"nothing of {name} is done in {store.path}: run it first.")
     summary = experiment.summarise(rows)
     figure = _draw(experiment, rows, out / f"{name}-{mode.name}.png")
     show(console, name, experiment, summary, store.path, figure)
     if docs is not None:
-        publish(name, experiment, summary, rows, mode, docs, figure)
+        done = sum(key in store for key in keys), len(keys)
+        publish(name, experiment, summary, rows, mode, docs, figure, done)
     return summary
 
 
