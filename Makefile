@@ -27,7 +27,7 @@ test: $(VENV)/.stamp-test  ## run the tests, the docstring examples and the READ
 # the CPU build is enough for the tests, and small
 test-torch: export OMP_NUM_THREADS := 1
 test-torch: $(VENV)/.stamp-test $(VENV)/.stamp-cpu-torch  ## run the tests that need torch, on its CPU device
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m torch
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "torch and not slow"
 
 test-slow: export OMP_NUM_THREADS := 1
 test-slow: $(VENV)/.stamp-test  ## run the tests that take long

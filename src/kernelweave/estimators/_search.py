@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FoldSource
 from ..solvers.base import Solution
-from ._base import BaseMKL, Setup, Task
+from ._base import BaseMKL, Setup, Task, fit_device
 from .path import solve_chain
 
 
@@ -37,7 +37,8 @@ class Search:
         """Solve the grid on `train` and evaluate it on `test`."""
         weight = self.setup.weight[self.setup.weight > 0]
         source = FoldSource(self.matrices, self.names, train)
-        dictionary = Dictionary(source, self.normalize, weight[train], check=False)
+        device = fit_device(self.template)
+        dictionary = Dictionary(source, self.normalize, weight[train], check=False, device=device)
         tasks = [_task_on(task, train) for task in self.setup.tasks]
         solved = [
             [

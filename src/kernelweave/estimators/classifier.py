@@ -109,6 +109,9 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     memory_limit : int or str, optional
         Bytes the Gram matrices and their sum may take, such as "2GB"; by default a share of the
         memory that is free.
+    device : str, optional
+        "cuda" (or "cuda:1", ...) to fit and predict on a GPU through torch, "torch:cpu" for the same
+        code on the CPU; by default where the data are: NumPy, or the device of a tensor or CuPy array.
     n_jobs : int, optional
         Threads over the models of a multiclass fit.
     random_state : int or RandomState, optional

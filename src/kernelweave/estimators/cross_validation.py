@@ -38,6 +38,7 @@ class BaseMKLCV(BaseEstimator):
         normalize: str | None,
         tol: float,
         max_iter: int,
+        device: str | None,
         n_jobs: int | None,
         verbose: int,
     ) -> None:
@@ -50,6 +51,7 @@ class BaseMKLCV(BaseEstimator):
         self.normalize = normalize
         self.tol = tol
         self.max_iter = max_iter
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -201,7 +203,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
         As in scikit-learn; 5 stratified folds by default.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values.
-    loss, normalize, multiclass, class_weight, tol, max_iter, fit_intercept
+    loss, normalize, multiclass, class_weight, tol, max_iter, fit_intercept, device
         As in `MKLClassifier`.
     n_jobs : int, optional
         Threads over the folds.
@@ -243,6 +245,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
         tol: float = 1e-3,
         max_iter: int = 200,
         fit_intercept: bool = True,
+        device: str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -256,6 +259,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
             normalize=normalize,
             tol=tol,
             max_iter=max_iter,
+            device=device,
             n_jobs=n_jobs,
             verbose=verbose,
         )
@@ -273,6 +277,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
             tol=self.tol,
             max_iter=self.max_iter,
             fit_intercept=self.fit_intercept,
+            device=self.device or getattr(self, "_data_device", None),
             verbose=self.verbose,
         )
 
@@ -300,7 +305,7 @@ class MKLRegressorCV(RegressorMixin, BaseMKLCV):
 
     Parameters
     ----------
-    kernels, regularizers, Cs, cv, n_jobs, verbose
+    kernels, regularizers, Cs, cv, device, n_jobs, verbose
         As in `MKLClassifierCV`.
     scoring : str or callable, optional
         R^2 by default.
@@ -338,6 +343,7 @@ dual_gap_, n_features_in_
         tol: float = 1e-3,
         max_iter: int = 200,
         fit_intercept: bool = True,
+        device: str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -351,6 +357,7 @@ dual_gap_, n_features_in_
             normalize=normalize,
             tol=tol,
             max_iter=max_iter,
+            device=device,
             n_jobs=n_jobs,
             verbose=verbose,
         )
@@ -366,6 +373,7 @@ dual_gap_, n_features_in_
             tol=self.tol,
             max_iter=self.max_iter,
             fit_intercept=self.fit_intercept,
+            device=self.device or getattr(self, "_data_device", None),
             verbose=self.verbose,
         )
 

@@ -390,6 +390,9 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
         Bytes the kernel matrices may take, such as "2GB"; more is refused. float32 data halve them.
+    device : str, optional
+        "cuda" (or "cuda:1", ...) to fit and predict on a GPU through torch, "torch:cpu" for the same
+        code on the CPU; by default where the data are: NumPy, or the device of a tensor or CuPy array.
     n_jobs : int, optional
         Threads over the models of a multiclass fit.
     random_state : int, RandomState or None, default=None

@@ -65,6 +65,9 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
         Bytes the kernels may take, such as "2GB"; those beyond are computed again at every step.
+    device : str, optional
+        "cuda" (or "cuda:1", ...) to fit and predict on a GPU through torch, "torch:cpu" for the same
+        code on the CPU; by default where the data are: NumPy, or the device of a tensor or CuPy array.
     n_jobs : int, optional
         Threads that compute the kernels.
     random_state : int or RandomState, optional

@@ -145,6 +145,7 @@ class BaseGroupOMPCV(BaseEstimator):
         one_standard_error: bool,
         normalize: str | None,
         fit_intercept: bool,
+        device: str | None,
         n_jobs: int | None,
         random_state: Any,
         checkpoint: Any,
@@ -161,6 +162,7 @@ class BaseGroupOMPCV(BaseEstimator):
         self.one_standard_error = one_standard_error
         self.normalize = normalize
         self.fit_intercept = fit_intercept
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.checkpoint = checkpoint
@@ -179,6 +181,7 @@ class BaseGroupOMPCV(BaseEstimator):
             "normalize",
             "fit_intercept",
             "random_state",
+            "device",
             "verbose",
         )
         return {name: getattr(self, name) for name in names}
@@ -353,7 +356,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         R^2 by default.
     one_standard_error : bool, default=False
         Whether to take the fewest kernels whose score is within one standard error of the best.
-    tol, loss, backward, normalize, fit_intercept, random_state, verbose
+    tol, loss, backward, normalize, fit_intercept, device, random_state, verbose
         As in `GroupOMPRegressor`.
     n_jobs : int, optional
         Threads over the folds.
@@ -397,6 +400,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         one_standard_error: bool = False,
         normalize: str | None = "variance",
         fit_intercept: bool = True,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -414,6 +418,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
             one_standard_error=one_standard_error,
             normalize=normalize,
             fit_intercept=fit_intercept,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
@@ -442,7 +447,7 @@ class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
         As in scikit-learn; 5 stratified folds by default.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values.
-    tol, loss, backward, class_weight, normalize, fit_intercept, random_state, verbose
+    tol, loss, backward, class_weight, normalize, fit_intercept, device, random_state, verbose
         As in `GroupOMPClassifier`.
 
     Attributes
@@ -480,6 +485,7 @@ n_features_in_
         one_standard_error: bool = False,
         normalize: str | None = "variance",
         fit_intercept: bool = True,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
@@ -497,6 +503,7 @@ n_features_in_
             one_standard_error=one_standard_error,
             normalize=normalize,
             fit_intercept=fit_intercept,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,

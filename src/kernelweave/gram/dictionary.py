@@ -18,7 +18,9 @@ from .choice import Choice, Task, choose_engine
 from .dense import DenseGram
 from .memory import parse_memory
 from .normalised import normalised
+from .shared import SharedDistances
 from .sources import KernelSource, without
+from .squares import SharedSquares
 from .sum_terms import SumTerm, sum_terms
 
 __all__ = ["Dictionary", "Expansion", "check_kernel_matrix", "parse_memory"]
@@ -140,8 +142,8 @@ class Dictionary:
         from .torch.fit import fit_on_device, open_engine
 
         raw = self.source.blocks()
-        if check:
-            self._check_parts(raw)
+        if check and not all(isinstance(part, SharedDistances | SharedSquares) for part in raw.parts):
+            self._check_parts(raw)  # Gaussian kernels are positive semidefinite whatever the data
         engine = open_engine(raw, self.device, double, memory_limit, host_sums)
         self.normalizations, scales = fit_on_device(raw, normalize, sample_weight, engine)
         self.live = self._with_variance(scales)

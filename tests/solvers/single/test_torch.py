@@ -70,7 +70,7 @@ def test_a_warm_start_takes_fewer_steps(rng):
 
 
 def test_a_machine_that_cannot_improve_stops(rng):
-    K, problem = problem_of(Hinge(), rng)
+    K, problem = problem_of(Hinge(), rng, n=60)
     machine = machine_for(matrix_of(K), choose_single("auto", Hinge())).solve(matrix_of(K), problem, 1e-16)
     assert machine_gap(problem, machine.alpha, K @ machine.alpha) < 1e-8
 

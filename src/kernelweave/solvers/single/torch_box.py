@@ -17,8 +17,9 @@ from .torch_repeat import Repeat
 #: gradient steps between two looks at the gap, and steps of the power method
 ROUND, POWERS = 50, 20
 
-#: a round that leaves more than this share of the gap was slow: the next one ends with Newton steps
-SLOW = 0.25
+#: a round that leaves more than this share of the gap was slow, and ends with Newton steps; after so many
+#: rounds that even these left slow, an interior-point method is tried
+SLOW, SLOW_ROUNDS = 0.25, 4
 
 #: most free samples whose matrix is factored, and most factors of a round
 MOST_FREE, MOST_FACTORS = 20_000, 3
@@ -52,7 +53,7 @@ class TorchBox(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: Any, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
-        descent, tried, idle = Descent(K, problem, alpha[:, 0]), False, 0
+        descent, slow, idle = Descent(K, problem, alpha[:, 0]), 0, 0
         best = descent.machine(0)
         gap = before = machine_gap(problem, best.alpha, best.fitted)
         if gap <= tol:
@@ -62,8 +63,9 @@ class TorchBox(SingleSolver):
             machine, now = descent.certified(n_iter)
             if now > max(tol, SLOW * before) and descent.newton():
                 machine, now = descent.certified(n_iter)
-            if now > max(tol, SLOW * before) and not tried and descent.interior(0.1 * tol):
-                tried = True
+            slow += now > max(tol, SLOW * before)
+            if slow == SLOW_ROUNDS and descent.interior(0.1 * tol):
+                slow += 1  # once is enough
                 machine, now = descent.certified(n_iter)
             idle = idle + 1 if now > ROUNDED * gap else 0
             best, gap = (machine, now) if now < gap else (best, gap)

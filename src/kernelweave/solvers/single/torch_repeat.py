@@ -8,7 +8,7 @@ from typing import Any
 from ..._backend import torch
 
 #: steps recorded together
-RECORDED = 10
+RECORDED = 5
 
 Step = Callable[..., tuple[Any, ...]]
 
