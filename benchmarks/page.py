@@ -173,7 +173,7 @@ def script_section(name: str, result: dict[str, Any]) -> str:
     description = rest.partition("\n\n    python ")[0]
     command = " ".join(["python", f"benchmarks/{name}.py", *result["arguments"]])
     kept = "" if result["exit_code"] == 0 else "This run found a promise broken, or failed."
-    printed = f"```\n$ {command}\n{result['output'].rstrip()}\n```\n"
+    printed = f"```text\n$ {command}\n{result['output'].rstrip()}\n```\n"
     return "\n\n".join(part for part in (f"## {title.rstrip('.')}", description, kept, printed) if part)
 
 

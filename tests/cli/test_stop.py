@@ -213,13 +213,14 @@ def test_ctrl_c_elsewhere_stops_at_once(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(f"kernelweave.cli.{where}", swallowing)
     out = ["--out", tmp_path / "out"] if command[0] == "fit" else []
     result = kw(command[0], data, *command[1:], *out, "-q")
     assert result.code == 130, result.err
     assert said in result.err
     assert (tmp_path / "out" / "model.kw").exists() == ("the model is in" in said)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def leave_checkpoint(kw: Kw, data: Path, out: Path) -> None:
