@@ -41,6 +41,8 @@ from kernelweave.reproduce import (
 COSTS = 10.0 ** np.arange(-4.0, 1.1, 0.5)
 RIDGES = 10.0 ** np.arange(-2.0, 4.1, 0.5)
 N, GREEDY = 50, "MKL-GOMP"
+#: norms whose weights a duality gap of 1e-3 leaves open at small C
+TIGHT = ("l4/3", "l2", "l4")
 
 
 def cells(mode: Mode) -> list[dict[str, Any]]:
@@ -48,10 +50,11 @@ def cells(mode: Mode) -> list[dict[str, Any]]:
     levels = mode.pick(quick=(0, 82, 98), full=tuple(LEVELS))
     count = mode.count(quick=3, full=10)
     methods = (*NORMS, GREEDY)
-    return [{"noise": k, "method": m, "seed": s} for s in range(count) for k in levels for m in methods]
+    found = [{"noise": k, "method": m, "seed": s} for s in range(count) for k in levels for m in methods]
+    return [{**cell, "tight": True} if cell["method"] in TIGHT else cell for cell in found]
 
 
-def run(noise: int, method: str, seed: int) -> dict[str, Any]:
+def run(noise: int, method: str, seed: int, tight: bool = False) -> dict[str, Any]:
     """Error of what is best on the validation samples, and how many kernels and which ridge it has."""
     task = draw_task(N, noise, seed)
     if method == GREEDY:
@@ -64,7 +67,7 @@ def run(noise: int, method: str, seed: int) -> dict[str, Any]:
             "share": 2 * kernels,
             "ridge": ridge,
         }
-    lines = mkl_lines(kw.LpNorm(NORMS[method]), task, COSTS, squared=True)
+    lines = mkl_lines(kw.LpNorm(NORMS[method]), task, COSTS, squared=True, tight=tight)
     line = lines[best(lines, task)]
     return {"error": exact_error(line, task.mean), "gap": line.gap}
 

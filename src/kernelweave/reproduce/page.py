@@ -181,7 +181,7 @@ def _ran(about: dict[str, str]) -> str:
     open_ended = int(about["unconverged"])
     caution = f" {open_ended} of {about['rows']} rows hold a fit that did not converge." if open_ended else ""
     part = f" Not all of it has been run: {about['cells']} cells." if about["cells"] else ""
-    return f"Run with `{about['command']}`: {about['minutes']} minutes of one core.{part}{caution}"
+    return f"Run with `{about['command']}`: at most {about['minutes']} minutes of one core.{part}{caution}"
 
 
 def _tally(lines: list[list[str]]) -> str:
