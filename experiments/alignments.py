@@ -34,6 +34,7 @@ from kernelweave.reproduce import (
     select,
     standard_error,
     table,
+    with_error,
 )
 from kernelweave.theory import pairwise_alignment
 
@@ -185,10 +186,7 @@ def norm_gain(rows: list[dict[str, Any]], data: str) -> np.ndarray:
 def redundant(rows: list[dict[str, Any]]) -> Line:
     """Widths of one kernel: aligned, and sparse weights lose nothing."""
     gain, aligned = norm_gain(rows, "sonar"), neighbours(rows)
-    text = (
-        f"alignment of neighbours {aligned:.2f}; l1 less the sum {gain.mean():+.1f} ± "
-        f"{standard_error(gain):.1f}"
-    )
+    text = f"alignment of neighbours {aligned:.2f}; l1 less the sum {with_error(gain, 1, '+')}"
     holds = bool(gain.mean() >= -np.nan_to_num(standard_error(gain)))
     what = "sonar, 20 widths: where kernels repeat one another, sparse weights lose nothing"
     return claim(what, holds, paper="yes (section 6.2)", ours=text, n=len(gain))
@@ -204,10 +202,7 @@ def neighbours(rows: list[dict[str, Any]]) -> float:
 def uniform(rows: list[dict[str, Any]], data: str) -> Line:
     """Figure 6: moderate, equal alignments, and the uniform sum at least as good as l1."""
     aligned, gain = list(pair_alignment(rows, data, "alignment").values()), norm_gain(rows, data)
-    text = (
-        f"alignments {min(aligned):.2f} to {max(aligned):.2f}; the sum less l1 {-gain.mean():+.1f} ± "
-        f"{standard_error(gain):.1f}"
-    )
+    text = f"alignments {min(aligned):.2f} to {max(aligned):.2f}; the sum less l1 {with_error(-gain, 1, '+')}"
     holds = bool(gain.mean() <= np.nan_to_num(standard_error(gain)))
     what = f"{data}: moderate alignments of three views, and the uniform sum is best"
     return claim(what, holds, paper="yes (Figure 6)", ours=text, n=len(gain), why=why_not(rows, data))
@@ -222,10 +217,8 @@ def why_not(rows: list[dict[str, Any]], data: str) -> str:
         return ""
     worst = max(sums, key=lambda name: mean(sums[name]))
     gain, left = np.subtract(sums[worst], linf), np.subtract(l1, sums[worst])
-    return (
-        f"the views are not equally useful; without {worst} the sum is {gain.mean():+.1f} ± "
-        f"{standard_error(gain):.1f} better, and l1 {left.mean():+.1f} ± {standard_error(left):.1f} above it"
-    )
+    better = f"without {worst} the sum is {with_error(gain, 1, '+')} better"
+    return f"the views are not equally useful: {better}, and l1 {with_error(left, 1, '+')} above it"
 
 
 def order(rows: list[dict[str, Any]], names: list[str]) -> Line:

@@ -30,6 +30,7 @@ from kernelweave.reproduce import (
     select,
     standard_error,
     table,
+    with_error,
 )
 
 #: name -> training samples
@@ -130,7 +131,7 @@ def compared(rows: list[dict[str, Any]], data: str, kernel: str) -> list[Line]:
     where = {"data": data, "kernel": kernel}
     ours, theirs = (select(rows, "F1", method=method, **where) for method in (GREEDY, SPARSE))
     gain = np.subtract(ours, theirs[: len(ours)])
-    text = f"{mean(ours):.1f} against {mean(theirs):.1f}: {gain.mean():+.1f} ± {standard_error(gain):.1f}"
+    text = f"{mean(ours):.1f} against {mean(theirs):.1f}: {with_error(gain, 1, '+')}"
     holds = bool(gain.mean() >= -np.nan_to_num(standard_error(gain)))
     counts = [mean(select(rows, "kernels", method=method, **where)) for method in (GREEDY, SPARSE)]
     name = f"{data}, {kernel} kernels"

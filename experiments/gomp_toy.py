@@ -36,6 +36,7 @@ from kernelweave.reproduce import (
     select,
     standard_error,
     table,
+    with_error,
 )
 
 COSTS = 10.0 ** np.arange(-4.0, 1.1, 0.5)
@@ -93,7 +94,7 @@ def envelope(rows: list[dict[str, Any]], noise: int) -> Line:
     errors = {norm: select(rows, "error", noise=noise, method=norm) for norm in NORMS}
     first = min(errors, key=lambda norm: mean(errors[norm]))
     excess = np.subtract(greedy, errors[first])
-    ours = f"{excess.mean():+.2f} ± {standard_error(excess):.2f} points to {first}"
+    ours = f"{with_error(excess, 2, '+')} points to {first}"
     holds = bool(excess.mean() <= np.nan_to_num(standard_error(excess)))
     what = f"MKL-GOMP at or below the best norm, {noise} % noise"
     return claim(what, holds, paper="tends to be below", ours=ours, n=len(greedy))

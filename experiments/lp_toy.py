@@ -34,7 +34,17 @@ from scipy.stats import spearmanr
 
 import kernelweave as kw
 from kernelweave.kernels import Linear, per_feature
-from kernelweave.reproduce import Experiment, Mode, Summary, claim, mean, select, standard_error, table
+from kernelweave.reproduce import (
+    Experiment,
+    Mode,
+    Summary,
+    claim,
+    mean,
+    select,
+    standard_error,
+    table,
+    with_error,
+)
 
 OTHERS = ("block inf", "elastic net", "SMKL", "GOMP", "empirical Bayes")
 METHODS = (*NORMS, *OTHERS)
@@ -154,9 +164,9 @@ def winner(rows: list[dict[str, Any]], n: int, noise: int) -> Any:
     found = min(expected, key=lambda norm: mean(errors[norm]))
     excess = np.subtract(errors[found], errors[first])
     holds = first in expected or excess.mean() <= standard_error(excess)
-    ours = f"{first}: {mean(errors[first]):.2f} ± {standard_error(errors[first]):.2f} %"
+    ours = f"{first}: {with_error(errors[first], 2)} %"
     if first not in expected:
-        ours += f"; {found} is {excess.mean():.2f} ± {standard_error(excess):.2f} above"
+        ours += f"; {found} is {with_error(excess, 2)} above"
     what = f"best norm at {noise} % noise, n = {n}"
     return claim(what, holds, paper=" or ".join(expected), ours=ours, n=len(excess))
 
@@ -170,7 +180,7 @@ def extremes(rows: list[dict[str, Any]], levels: list[int]) -> list[Any]:
             above = mean(values) - BAYES
             what = f"{norm} at {noise} % noise, n = 50: above the Bayes error"
             paper = "reaches it" if near else "does not approach it"
-            ours = f"{above:.2f} ± {standard_error(values):.2f} points"
+            ours = f"{with_error([value - BAYES for value in values])} points"
             found.append(claim(what, (above <= 0.5) == near, paper=paper, ours=ours, n=len(values)))
     return found
 
@@ -183,7 +193,7 @@ def robustness(rows: list[dict[str, Any]], levels: list[int]) -> list[Any]:
     }
     first, l4 = min(worst, key=lambda norm: mean(worst[norm])), worst["l4"]
     spread = float(np.std(l4, ddof=1))  # of one draw: the paper does not say how many it has
-    text = f"{mean(l4):.2f} ± {standard_error(l4):.2f} % (standard deviation of one draw {spread:.2f})"
+    text = f"{with_error(l4, 2)} % (standard deviation of one draw {spread:.2f})"
     under = mean(l4) - spread < 10.0
     others = ", ".join(f"{norm} {mean(values):.1f}" for norm, values in worst.items())
     return [
@@ -211,10 +221,8 @@ def uniform_case(rows: list[dict[str, Any]], n: int) -> Any:
         return None
     difference = [ours[seed] - theirs[seed] for seed in seeds]
     values = [ours[seed] for seed in seeds]
-    text = (
-        f"{mean(values):.2f} % against {mean([theirs[s] for s in seeds]):.2f} %: {mean(difference):+.2f} ± "
-        f"{standard_error(difference):.2f}"
-    )
+    against = f"{mean(values):.2f} % against {mean([theirs[seed] for seed in seeds]):.2f} %"
+    text = f"{against}: {with_error(difference, 2, '+')}"
     # one repetition has no standard error
     holds = mean(difference) < -np.nan_to_num(standard_error(difference))
     what = f"block q = inf beats the plain sum at 0 % noise, n = {n}"
@@ -234,7 +242,7 @@ def large_samples(rows: list[dict[str, Any]]) -> list[Any]:
         seeds = sorted(l1.keys() & linf.keys())
         if seeds:
             gain = [l1[s] - linf[s] for s in seeds]
-            text = f"{mean(gain):+.2f} ± {standard_error(gain):.2f} points"
+            text = f"{with_error(gain, 2, '+')} points"
             what = f"l1 less linf at {noise} % noise, n = 800"
             found.append(claim(what, 0 < mean(gain) <= 1.5, paper="up to 1 point", ours=text, n=len(seeds)))
     sparse = {norm: select(rows, "error", n=SLOW, noise=98, method=norm) for norm in NORMS}

@@ -18,7 +18,7 @@ from .experiment import Experiment, Mode
 from .folder import NoExperimentsError, listing, load_experiment
 from .page import publish
 from .runner import run
-from .stats import mean, select, standard_error, table
+from .stats import mean, select, standard_error, table, with_error
 from .summary import Line, Summary, Table, claim, compare
 
 __all__ = [
@@ -38,4 +38,5 @@ __all__ = [
     "select",
     "standard_error",
     "table",
+    "with_error",
 ]

@@ -60,6 +60,27 @@ def standard_error(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
+def with_error(values: Sequence[float], digits: int = 2, sign: str = "") -> str:
+    """Mean and standard error as text; the mean alone for one value.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One value a repetition.
+    digits : int, default=2
+        Decimals.
+    sign : {"", "+"}
+        Whether positive means carry their sign.
+
+    Examples
+    --------
+    >>> with_error([1.0, 3.0]), with_error([1.0], sign="+")
+    ('2.00 ± 1.00', '+1.00')
+    """
+    spread = f" ± {standard_error(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):{sign}.{digits}f}{spread}"
+
+
 def table(
     title: str, rows: Sequence[Row], column: str, down: str, across: str, digits: int = 2, **settings: Any
 ) -> Table:
@@ -98,7 +119,4 @@ def table(
 
 
 def _cell(values: list[float], digits: int) -> str:
-    if not values:
-        return ""
-    spread = f" ± {standard_error(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{mean(values):.{digits}f}{spread}"
+    return with_error(values, digits) if values else ""
