@@ -14,7 +14,8 @@ from ...kernels import Normalization, resolve_normalization
 from ...kernels.normalize import Variance
 from ..blocks import Blocks
 from ..normalised import normalised
-from .engine import Constants, TorchGram
+from .engine import TorchGram
+from .sums import Constants
 
 
 class ScaledRules(Sequence[Normalization]):
