@@ -2,8 +2,9 @@
 
 Two Gaussian classes in 50 dimensions, one linear kernel a dimension, of which 0 to 98 % are noise ("nu =
 1" in the paper is 49 of 50); kernels of variance 1, hinge loss, C chosen on 10,000 validation samples.
-Test errors are exact, as if the test set had no end; the model error is the distance of the learned to
-the true weights, both of length 1.
+Duality gaps shrink with C: at C = 1e-4 a relative gap of 1e-3 is more than the whole regulariser, and
+would leave weights near their start, which are equal. Test errors are exact, as if the test set had no
+end; the model error is the distance of the learned to the true weights, both of length 1.
 
 Beside the paper's norms p = 1, 4/3, 2, 4, infinity there are, on the same samples: the block norm q =
 infinity, which the paper names as the right one for the uniform case and does not try; the elastic net
@@ -293,7 +294,9 @@ def draw(rows: list[dict[str, Any]]) -> Any:
         left.axhline(BAYES, color="black", linestyle=":", label="Bayes error")
         left.set(ylabel=f"test error (%), n = {n}", ylim=(3, 22 if n == 50 else 9))
         right.set(ylabel=f"model error, n = {n}")
-    axes[0, 0].legend(fontsize="small", ncols=2)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, fontsize="small"
+    )
     return figure
 
 
@@ -311,6 +314,7 @@ def _curves(ax: Any, rows: list[dict[str, Any]], n: int, column: str) -> None:
             marker="o",
             markersize=4,
             linestyle="-" if method in NORMS else "--",
+            color=f"C{METHODS.index(method)}",
             label=method,
         )
     ax.set(xlabel="noise kernels (%)", xticks=range(len(levels)), xticklabels=levels)

@@ -151,6 +151,15 @@ def test_pages_say_what_was_found_and_can_be_made_again(folder: Path, tmp_path: 
         assert part in text
 
 
+def test_large_figures_are_made_smaller(folder: Path, tmp_path: Path) -> None:
+    noise = "import numpy as np; X = np.random.default_rng(0).random((300, 300))"
+    plain = 'figure.subplots().plot([row["value"] for row in rows])'
+    large = TEXT.replace(plain, f"{noise}\n    figure.set_size_inches(5, 5); figure.subplots().imshow(X)")
+    (folder / "two_squares.py").write_text(large)
+    run(["two-squares"], "quick", tmp_path, folder=folder, docs=tmp_path, console=QUIET)
+    assert 10_000 < (tmp_path / "results" / "two-squares.png").stat().st_size <= 150_000
+
+
 def test_the_comparison_is_printed(folder: Path, tmp_path: Path) -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     run(["two-squares"], "quick", tmp_path, folder=folder, console=console)

@@ -11,11 +11,13 @@ from typing import Any
 from ..datasets import DataNotFoundError, find
 from .experiment import Cell, Experiment, Mode, Row
 from .folder import NoExperimentsError, find_folder, listing, load_experiment
-from .page import publish, show
+from .page import LARGEST_FIGURE, publish, show
 from .store import Store
 from .summary import Summary
 
 OUT = Path("build") / "experiments"
+#: dots per inch, the next where a figure is too large for a page
+RESOLUTIONS = (90, 75, 60, 45)
 
 
 def run(
@@ -184,6 +186,9 @@ def _draw(experiment: Experiment, rows: list[Row], path: Path) -> Path | None:
         return None
     figure = experiment.draw(rows)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=90)
+    for dpi in RESOLUTIONS:
+        figure.savefig(path, dpi=dpi)
+        if path.stat().st_size <= LARGEST_FIGURE:
+            break
     plt.close(figure)
     return path
