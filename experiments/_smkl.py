@@ -21,15 +21,17 @@ def grid(strengths: Sequence[float], ratios: Sequence[float] = RATIOS) -> list[A
 
 
 def sparsest(search: Any, X: Any, y: Any) -> Any:
-    """The model of fewest bands within one standard error of the best of a fitted search.
+    """The model of fewest bands that cross-validation cannot tell from the best of a fitted search.
 
-    Breiman's rule: every point of the grid that is as good is fitted on all of the training part; of equal
-    numbers of bands the better in cross-validation is taken.
+    Breiman's rule, fold by fold: a point is as good if its mean loss against the best point is within one
+    standard error of that loss. Those points are fitted on all of the training part; of equal numbers of
+    bands the better in cross-validation is taken.
     """
-    scores = search.cv_results_["split_test_scores"]
-    spread = scores[:, search.best_index_].std(ddof=1) / np.sqrt(len(scores))
-    means, params = search.cv_results_["mean_test_score"], search.cv_results_["params"]
-    close = sorted(np.flatnonzero(means >= means.max() - spread), key=lambda point: -means[point])
+    scores, params = search.cv_results_["split_test_scores"], search.cv_results_["params"]
+    loss = scores[:, [search.best_index_]] - scores
+    spread = loss.std(axis=0, ddof=1) / np.sqrt(len(loss))
+    close = np.flatnonzero(loss.mean(axis=0) <= spread)
+    close = close[np.argsort(loss.mean(axis=0)[close], kind="stable")]
     models = [clone(search.best_estimator_).set_params(**params[point]).fit(X, y) for point in close]
     return min(models, key=n_bands)
 

@@ -5,12 +5,14 @@ in each one linear, one cubic and two Gaussian kernels, 40 in all. 30 random spl
 cross-validation on the training part. Five adjacent wavelengths are averaged first, as the paper does with
 its wheat, but for tecator, which has 100 only. NMSE is the mean squared error over the variance of the target
 on all samples. Of the paper's three sets one is here, diesel (cetane number), as 381 samples in place of 245;
-the others are tecator (fat), gasoline (octane) and corn (protein).
+the others are tecator (fat), gasoline (octane) and corn (protein). The paper's diesel is without outliers, by
+a rule it does not give; "swri_diesel 373" leaves out the 8 samples (2 %) that partial least squares predicts
+worst when they are held out, to see what outliers are worth.
 
 Machines have the squared loss where the paper tunes a tube as well; single-kernel SVR tunes its own. SMKL:
-the strength of its penalty and the ratio of its two terms by cross-validation, of those within one standard
-error of the best the one with fewest bands. "MKL, sparse" is MKL with C by the same rule, "MKL" with the
-best C.
+the strength of its penalty and the ratio of its two terms by cross-validation, of those as good as the best
+(their loss against it, fold by fold, is within one standard error) the one with fewest bands. "MKL, sparse"
+is MKL with C by the same rule, "MKL" with the best C.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from _smkl import grid, n_bands, n_kernels, sparsest
 from sklearn.cross_decomposition import PLSRegression
-from sklearn.model_selection import GridSearchCV, KFold, train_test_split
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, train_test_split
 from sklearn.svm import SVR
 
 import kernelweave as kw
@@ -71,17 +73,16 @@ def spectra(data: str) -> tuple[np.ndarray, np.ndarray]:
     if name != "tecator":
         X = X[:, : X.shape[1] // 5 * 5].reshape(len(X), -1, 5).mean(axis=2)
     X = (X - X.mean(axis=1, keepdims=True)) / X.std(axis=1, keepdims=True)
-    second = np.pad(np.diff(X, 2, axis=1), ((0, 0), (1, 1)))
-    kept = ordinary(X, found.y) if part else np.arange(len(X))
-    return np.hstack([X, second])[kept], found.y[kept]
+    X = np.hstack([X, np.pad(np.diff(X, 2, axis=1), ((0, 0), (1, 1)))])
+    kept = ordinary(X, found.y, int(part)) if part else np.arange(len(X))
+    return X[kept], found.y[kept]
 
 
-def ordinary(X: np.ndarray, y: np.ndarray, size: int = 245) -> np.ndarray:
-    """The `size` samples nearest to the others: those least far out, in spectra and target, by rank."""
-    scores = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[0][:, :10]
-    leverage, target = (scores**2).sum(axis=1), np.abs(y - np.median(y))
-    rank = np.maximum(leverage.argsort().argsort(), target.argsort().argsort())
-    return np.sort(rank.argsort(kind="stable")[:size])
+def ordinary(X: np.ndarray, y: np.ndarray, size: int) -> np.ndarray:
+    """The `size` samples whose targets partial least squares predicts best when they are held out."""
+    folds = KFold(10, shuffle=True, random_state=0)
+    found = cross_val_predict(PLSRegression(10), X, y, cv=folds)
+    return np.sort(np.abs(np.ravel(found) - y).argsort(kind="stable")[:size])
 
 
 def divided(data: str, split: int) -> Split:
@@ -155,8 +156,8 @@ def row(method: str, model: Any, parts: Split) -> dict:
 
 
 def cells(mode: Mode) -> list[dict]:
-    """One a data set and split; diesel also without the samples that are far out."""
-    sets, folds = [*DATA, *mode.pick(quick=[], full=["swri_diesel 245"])], mode.pick(quick=5, full=10)
+    """One a data set and split; diesel also without the 8 samples that are predicted worst."""
+    sets, folds = [*DATA, *mode.pick(quick=[], full=["swri_diesel 373"])], mode.pick(quick=5, full=10)
     splits = range(mode.count(quick=2, full=30))
     return [{"data": data, "split": split, "folds": folds} for split in splits for data in sets]
 
@@ -192,11 +193,11 @@ def summarise(rows: list[dict]) -> Summary:
 
 
 def diesel(rows: list[dict], method: str) -> list[Any]:
-    """NMSE beside the paper's, on all samples and on 245."""
+    """NMSE beside the paper's, on all samples and without outliers."""
     nmse, width, _ = PAPER[method]
     # the half width of a 95 % interval of 30 splits, as a standard deviation
     deviation = None if width is None else width / 1.96 * np.sqrt(30)
-    sets = [data for data in ("swri_diesel", "swri_diesel 245") if select(rows, "nmse", data=data)]
+    sets = [data for data in ("swri_diesel", "swri_diesel 373") if select(rows, "nmse", data=data)]
     values = {data: select(rows, "nmse", data=data, method=method) for data in sets}
     return [
         compare(f"{data}, {method}, NMSE", found, nmse, deviation, higher=False, digits=3)
@@ -244,4 +245,5 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     draw=draw,
     data=DATA,
+    version="2",
 )
