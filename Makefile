@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: chromium help demo test test-torch test-slow test-browser lint format bench docs clean
+.PHONY: chromium help demo test test-torch test-slow test-browser lint format bench docs reproduce clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -63,6 +63,11 @@ format: $(VENV)/.stamp-lint  ## fix what ruff can fix, and format
 # those installed in .venv; results go to build/bench
 bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes), or with BENCH=full
 	@$(BIN)/python benchmarks/run.py $(if $(filter full,$(BENCH)),--full)
+
+# those on simulated data; `kernelweave reproduce --all --quick` runs every table and figure
+reproduce: export OMP_NUM_THREADS := 1
+reproduce: $(VENV)/.stamp-plot  ## run the quick forms of the experiments on simulated data, about a minute
+	@$(BIN)/kernelweave reproduce lp-toy gomp-toy --quick --out build/experiments
 
 # one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
 docs: export OMP_NUM_THREADS := 1
