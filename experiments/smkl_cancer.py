@@ -9,6 +9,12 @@ The paper tunes C by the leave-one-out estimate of its SVM; here it is 10-fold c
 training part; for SMKL, over the strength of its penalty and the ratio of its two terms. "MKL, sparse" is MKL
 with, of all C as good as the best (up to a standard error of the loss, fold by fold), the one with fewest
 bands; "SVM" one linear kernel on all features, "best band" the one band of best cross-validated accuracy.
+
+How this set-up was come by: four preparations of the spectra (none, standardised, square roots, both), three
+losses (hinge, squared hinge, logistic) and four grids and rules for SMKL were tried on splits 0 to 5, mostly
+by cross-validation, but test accuracies of splits 0 to 4 were seen. Two set-ups were run and given up: hinge
+without preparation, 97.7 % with 5.0 bands (3 splits); hinge and square roots, 96.8 % with 3.4 bands (5
+splits). Splits from 10 on were looked at only after the set-up was fixed, and have lines of their own.
 """
 
 from __future__ import annotations
@@ -41,6 +47,7 @@ COSTS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
 STRENGTHS, RATIOS = (3.0, 1.0, 0.3), (1.0, 0.3)  # the sparser first: it is taken of equals
 #: accuracy and half width of its 95 % interval, bands and the same
 PAPER = {"SMKL": (100.0, 0.0, 2.0, 0.0), "MKL": (98.67, 0.27, 8.5, 1.5), "SVM": (100.0, 0.0, 10.0, 0.0)}
+SEEN = 10  # splits below this were looked at while the set-up was chosen
 METHODS = ("SMKL", "MKL", "MKL, sparse", "uniform", "SVM", "best band")
 
 
@@ -125,31 +132,40 @@ def cells(mode: Mode) -> list[dict]:
 
 
 def summarise(rows: list[dict]) -> Summary:
-    """Accuracy and bands."""
-    accuracy = {method: select(rows, "accuracy", method=method) for method in METHODS}
-    few = {method: mean(select(rows, "bands", method=method)) for method in METHODS}
-    n = len(accuracy["SMKL"])
-    best, spread = mean(accuracy["SMKL"]), standard_error(accuracy["SMKL"])
-    ours = f"{best:.1f} % ± {spread:.1f} with {few['SMKL']:.1f} bands"
-    reached = best >= 97.0 and few["SMKL"] <= 4.0
-    equal = best >= mean(accuracy["MKL"]) - standard_error(accuracy["MKL"])
-    sparser = equal and few["SMKL"] <= few["MKL"] / 2
-    lines = [
-        claim("97 % or more with at most 4 bands", reached, paper="100 % with 2", ours=ours, n=n),
-        claim(
-            "SMKL is as accurate as MKL with at most half the bands",
-            sparser,
-            paper="100 % with 2 against 98.7 % with 8.5",
-            ours=f"{ours} against {mean(accuracy['MKL']):.1f} % with {few['MKL']:.1f}",
-            n=n,
-        ),
-        *(compare(f"{method}, accuracy (another set)", accuracy[method]) for method in METHODS),
-    ]
+    """Accuracy and bands, on all splits and on those that nothing was chosen on."""
+    fresh = [row for row in rows if row["split"] >= SEEN]
+    lines = [*claims(fresh, f"splits from {SEEN} on"), *claims(rows, "all splits")] if fresh else claims(rows)
+    lines += [compare(f"{m}, accuracy (another set)", select(rows, "accuracy", method=m)) for m in METHODS]
     tables = [
         table("Test accuracy (%)", rows, "accuracy", "method", "folds"),
         table("Bands used, of 40", rows, "bands", "method", "folds", digits=1),
     ]
     return Summary(lines, tables, [chosen(rows)])
+
+
+def claims(rows: list[dict], which: str = "splits that were looked at") -> list[Any]:
+    """The paper's statements on some of the splits."""
+    accuracy = {method: select(rows, "accuracy", method=method) for method in ("SMKL", "MKL")}
+    few = {method: mean(select(rows, "bands", method=method)) for method in ("SMKL", "MKL")}
+    best, n = mean(accuracy["SMKL"]), len(accuracy["SMKL"])
+    ours = f"{best:.1f} % ± {standard_error(accuracy['SMKL']):.1f} with {few['SMKL']:.1f} bands"
+    equal = best >= mean(accuracy["MKL"]) - standard_error(accuracy["MKL"])
+    return [
+        claim(
+            f"97 % or more with at most 4 bands, {which}",
+            best >= 97.0 and few["SMKL"] <= 4.0,
+            paper="100 % with 2",
+            ours=ours,
+            n=n,
+        ),
+        claim(
+            f"SMKL is as accurate as MKL (one standard error) with at most half the bands, {which}",
+            equal and few["SMKL"] <= few["MKL"] / 2,
+            paper="100 % with 2 against 98.7 % with 8.5",
+            ours=f"{ours} against {mean(accuracy['MKL']):.1f} % with {few['MKL']:.1f}",
+            n=n,
+        ),
+    ]
 
 
 def chosen(rows: list[dict]) -> str:
@@ -185,5 +201,5 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     draw=draw,
     data=(DATA,),
-    version="2",
+    version="3",
 )
