@@ -23,7 +23,7 @@ ORDER = [
     {"solvers"},
     {"estimators", "theory"},
     {"api"},  # the package itself, whose lazy names reach everything so far
-    {"inspection", "persistence"},
+    {"inspection", "persistence", "dask"},
     {"report"},
     {"demo", "reproduce"},
     {"cli"},
@@ -128,6 +128,7 @@ def test_the_package_imports_next_to_nothing() -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "dask",
         "datasets",
         "estimators",
         "gram",

@@ -101,6 +101,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Matrices you bring": ("KernelStack",),
         },
     ),
+    "dask": (("dask",), {"On a cluster": ("DaskGram", "find_client")}),
     "solvers": (
         (
             "solvers",

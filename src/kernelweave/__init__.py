@@ -23,6 +23,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import (
+        dask,
         datasets,
         estimators,
         gram,
@@ -95,6 +96,7 @@ __all__ = [
     "Uniform",
     "Wedge",
     "__version__",
+    "dask",
     "datasets",
     "estimators",
     "gram",
@@ -147,6 +149,7 @@ _EXPORTS = {
 
 _SUBMODULES = frozenset(
     {
+        "dask",
         "datasets",
         "estimators",
         "gram",

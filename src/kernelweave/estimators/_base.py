@@ -247,7 +247,7 @@ class BaseMKL(BaseKernels):
         self.C = C
         self.solver = solver
 
-    _engines = ENGINES
+    _engines = (*ENGINES, "dask")
 
     #: whether C may be None
     _optional_cost = False

@@ -97,10 +97,11 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Factors of C by class.
     solver : str or MKLSolver, default="auto"
         "alternating", "newton", or "auto" by the regulariser.
-    gram : {"auto", "dense", "packed", "cached", "blocked"}, default="auto"
+    gram : {"auto", "dense", "packed", "cached", "blocked", "dask"}, default="auto"
         Where the Gram matrices live: all in memory, as triangles, as rows computed when asked for
         and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of
-        these that `memory_limit` allows.
+        these that `memory_limit` allows. "dask" spreads the kernels over the workers of the current
+        Dask client, each of which holds its own or computes them anew as its memory allows.
     tol : float, default=1e-3
         Relative duality gap at which the fit has converged.
     max_iter : int, default=200

@@ -34,6 +34,13 @@ class Gram(ABC):
     most_combined: int | None = None
     #: cosines between the matrices, once somebody has asked for them
     cached_alignments: FloatArray | None = None
+    #: whether other processes can be given a copy
+    portable = True
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of kernel values in memory."""
+        return 0
 
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:

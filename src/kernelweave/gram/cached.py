@@ -174,6 +174,10 @@ class CachedGram(StreamedGram):
         size = cache_bytes // len(self.blocks.parts)
         self.blocks = self.blocks.with_parts([_with_cache(part, size) for part in self.blocks.parts])
 
+    @property
+    def nbytes(self) -> int:
+        return sum(part.cache.store.nbytes for part in self.blocks.parts if isinstance(part, Cached))
+
 
 def _with_cache(part: Shared, size: int) -> Shared:
     """A part that remembers; one that does already, as those of a subset do, keeps the cache it shares."""

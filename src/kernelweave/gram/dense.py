@@ -47,6 +47,10 @@ class DenseGram(Gram):
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.n_passes = 0.0
 
+    @property
+    def nbytes(self) -> int:
+        return sum(K.nbytes for K in self.matrices)
+
     def combine(self, weights: FloatArray) -> FloatArray:
         from ._dense_loops import add_lower, add_lower_eight
 

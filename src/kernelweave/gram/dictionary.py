@@ -45,9 +45,9 @@ class Dictionary:
         Bytes that the kernels and the sums of a solver may take.
     check : bool, default=True
         Whether to check the matrices; parts of matrices checked before need not be.
-    gram : {"auto", "dense", "packed", "cached", "blocked"}, default="dense"
+    gram : {"auto", "dense", "packed", "cached", "blocked", "dask"}, default="dense"
         The Gram engine; "auto" takes the fastest that `memory_limit`, or by default the memory
-        that is free, allows.
+        that is free, allows, and "dask" spreads the kernels over the workers of a Dask cluster.
     combined : bool or int, default=True
         Whether the solver asks for the weighted sum of all kernels, which then has to fit too; or on
         how many samples at most.
@@ -85,8 +85,13 @@ class Dictionary:
         self.names = source.names
         self.device = device
         self.normalizations: Sequence[Normalization]
+        if device is not None and gram == "dask":
+            raise ValueError("gram='dask' computes on the workers of a cluster: leave device=None with it.")
         if device is not None:
             self._keep_on_device(normalize, sample_weight, check, memory_limit, host_sums, double)
+            return
+        if gram == "dask":
+            self._keep_on_workers(normalize, sample_weight, check, memory_limit, combined)
             return
         choice = choose_engine(gram, self._task(normalize, combined), memory_limit)
         self.gram_reason = choice.reason
@@ -150,6 +155,31 @@ class Dictionary:
         everything = len(self.live) == len(scales)
         self.gram = engine if everything else engine.subset(kernels=self.live)
         self.gram_reason = f"device={str(self.device)!r} was asked for: kernels are computed there."
+
+    def _keep_on_workers(
+        self,
+        normalize: Any,
+        sample_weight: FloatArray | None,
+        check: bool,
+        memory_limit: int | None,
+        combined: bool | int,
+    ) -> None:
+        """The kernels on the workers of a Dask cluster, normalised there."""
+        from .dask.engine import DaskGram
+        from .dask.share import Plan
+
+        raw = self.source.blocks()
+        if check:
+            self._check_parts(raw)
+        plan = Plan(normalize, sample_weight, combined=combined, limit=memory_limit)
+        gram = DaskGram(raw, plan=plan)
+        self.normalizations, scales = gram.rules, gram.scales
+        self.live = self._with_variance(scales)
+        self.gram = gram if len(self.live) == len(scales) else gram.subset(kernels=self.live)
+        self.gram_reason = f"gram='dask' was asked for: {gram.describe()}."
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.gram.nbytes
 
     def _check_parts(self, blocks: Blocks) -> None:
         """`check_kernel_matrix` on the samples it would look at."""

@@ -56,6 +56,10 @@ class PackedGram(Gram):
         self.triangles, self.kernels, self.scales = triangles, kernels, scales
         self.n_samples, self.n_kernels, self.n_passes = n_samples, len(kernels), 0.0
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.triangles.nbytes)
+
     def combine(self, weights: FloatArray) -> FloatArray:
         from ._packed_loops import combine_rows
 

@@ -1,0 +1,14 @@
+"""Fits on a Dask cluster: ``gram="dask"`` spreads the kernels over its workers.
+
+    from dask.distributed import Client
+    client = Client()                                   # the cores of this machine, or a cluster's address
+    model = kw.MKLClassifier(kernels, gram="dask").fit(X, y)
+
+Nothing else is needed; here are the engine itself, for solvers of one's own, and the client it finds.
+Install with ``pip install kernelweave[dask]``.
+"""
+
+from ._cluster import find_client
+from .gram.dask import DaskGram
+
+__all__ = ["DaskGram", "find_client"]

@@ -1,0 +1,248 @@
+"""M Gram matrices on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from ..._cluster import Cluster, Made, Sent
+from ..._typing import FloatArray, IntArray
+from ...kernels import Normalization
+from ..base import Gram
+from ..blocks import Blocks
+from ..stack import KernelStack
+from .share import Facts, Plan, add, ask, facts_of, lower_of, square_of, take_part
+from .spread import Piece, spread
+
+
+class DaskGram(Gram):
+    """M Gram matrices, each held or computed by one of the workers of a Dask cluster.
+
+    Kernels are dealt out to the threads of all workers. A worker is sent the data of its kernels
+    once, normalises them, and builds the engine that its memory allows: lower triangles in memory,
+    rows in a cache, or blocks computed anew in every pass. Weights and dual variables go out; M
+    numbers, n numbers, or one lower triangle in double precision come back, the triangles of
+    all workers added up among the workers, two by two. So results are those of the local
+    engines up to rounding.
+
+    A worker may die at any time. Tasks depend on their arguments alone, so Dask computes lost results
+    anew; data that were on that worker only are sent again by the client, to a worker that lives
+    (the one that replaces it, if a nanny does within a few seconds), and what was made of them is made
+    again. The solver does not notice.
+
+    Parameters
+    ----------
+    kernels : Blocks, or matrices of shape (n, n)
+    scales : ndarray of shape (M,), optional
+        K_m = scales[m] * kernels[m].
+    client : distributed.Client, optional
+        The current one by default.
+    plan : Plan, optional
+        How the workers normalise the kernels and what they may take, instead of `scales`.
+
+    Attributes
+    ----------
+    workers : dict of str to int
+        How many kernels each worker has.
+    engines : list of str
+        Engine of every share.
+
+    Examples
+    --------
+    >>> from dask.distributed import Client  # doctest: +SKIP
+    >>> client = Client(n_workers=2)  # doctest: +SKIP
+    >>> DaskGram([np.eye(2), np.ones((2, 2))]).quad(np.array([1.0, 1.0]))  # doctest: +SKIP
+    array([2., 4.])
+    """
+
+    name = "dask"
+    portable = False  # futures belong to this process
+
+    def __init__(
+        self,
+        kernels: Blocks | KernelStack | Sequence[FloatArray],
+        scales: FloatArray | None = None,
+        client: Any = None,
+        plan: Plan | None = None,
+    ) -> None:
+        blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
+        if plan is None:
+            factors = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
+            plan = Plan(scales=factors)
+        cluster = Cluster(client)
+        self._set(cluster, spread(cluster, blocks, plan), blocks.n_samples, blocks.n_kernels)
+        self._learn(cluster.answers(self._ask_facts, self._needs))
+
+    def _set(self, cluster: Cluster, pieces: list[Piece], n_samples: int, n_kernels: int) -> None:
+        self.cluster, self.pieces = cluster, pieces
+        self.n_samples, self.n_kernels, self.n_passes = n_samples, n_kernels, 0.0
+
+    def _ask_facts(self) -> list[Any]:
+        return [self.cluster.submit(facts_of, made.future, near=made.worker) for made, _ in self.pieces]
+
+    def _learn(self, facts: list[Facts]) -> None:
+        """What the workers found out while they built their engines."""
+        self.engines = [fact.engine for fact in facts]
+        self.streams = any(fact.streams for fact in facts)
+        rooms = [fact.most_combined for fact in facts if fact.most_combined is not None]
+        self.most_combined = min(rooms, default=None)
+        self.scales = np.empty(self.n_kernels)
+        rules: dict[int, Normalization] = {}
+        for (_, kernels), fact in zip(self.pieces, facts, strict=True):
+            self.scales[kernels] = fact.scales
+            rules.update(zip(kernels.tolist(), fact.rules, strict=False))
+        self.rules = [rules[m] for m in sorted(rules)]
+
+    @property
+    def workers(self) -> dict[str, int]:
+        """How many kernels each worker has."""
+        counts: Counter[str] = Counter()
+        for made, kernels in self.pieces:
+            counts[made.worker] += len(kernels)
+        return dict(counts)
+
+    def describe(self) -> str:
+        """Where the kernels are, in words."""
+        words = {
+            "packed": "hold lower triangles of",
+            "dense": "hold",
+            "cached": "keep rows in a cache for",
+            "blocked": "compute in blocks",
+        }
+        counts: Counter[str] = Counter()
+        for engine, (_, kernels) in zip(self.engines, self.pieces, strict=True):
+            counts[engine] += len(kernels)
+        parts = [f"{words[engine]} {count} kernels" for engine, count in counts.items()]
+        n = len(self.workers)
+        return f"{n} worker{'s' if n > 1 else ''} {' and '.join(parts)}"
+
+    # -- the interface ------------------------------------------------------------------------
+
+    def combine(self, weights: FloatArray) -> FloatArray:
+        total = self._total("combine", weights)
+        return (
+            np.zeros((self.n_samples, self.n_samples)) if total is None else square_of(total, self.n_samples)
+        )
+
+    def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        count = self.n_samples if rows is None else len(rows)
+        total = self._total("dot", weights, alpha, None if rows is None else np.asarray(rows))
+        return np.zeros((count, *alpha.shape[1:])) if total is None else total
+
+    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
+        out = np.zeros((len(rows), len(weights)))
+        live = [(piece, np.flatnonzero(weights[:, piece.kernels].any(axis=1))) for piece in self.pieces]
+        live = [(piece, some) for piece, some in live if len(some)]
+
+        def asked() -> list[Any]:
+            alpha_, rows_ = self.cluster.argument(alpha), self.cluster.argument(np.asarray(rows))
+            return [
+                self._submit(made, "dots", weights[np.ix_(some, kernels)], alpha_, rows_)
+                for (made, kernels), some in live
+            ]
+
+        for (_, some), found in zip(live, self._answers(asked), strict=True):
+            out[:, some] += found
+        return out
+
+    def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        if kernels is not None:
+            return self._quad_some(alpha, np.asarray(kernels))
+        out = np.empty(self.n_kernels)
+        for (_, own), found in zip(self.pieces, self._all("quad", alpha), strict=True):
+            out[own] = found
+        return out
+
+    def _quad_some(self, alpha: FloatArray, chosen: IntArray) -> FloatArray:
+        out = np.zeros(self.n_kernels)
+        live = [(piece, np.flatnonzero(np.isin(piece.kernels, chosen))) for piece in self.pieces]
+        live = [(piece, some) for piece, some in live if len(some)]
+
+        def asked() -> list[Any]:
+            alpha_ = self.cluster.argument(alpha)
+            return [self._submit(piece.made, "quad", alpha_, some) for piece, some in live]
+
+        for (piece, some), found in zip(live, self._answers(asked), strict=True):
+            out[piece.kernels[some]] = found
+        return np.asarray(out[chosen])
+
+    def inner(self, A: FloatArray) -> FloatArray:
+        out = np.empty(self.n_kernels)
+        for (_, own), found in zip(self.pieces, self._all("inner", lower_of(A)), strict=True):
+            out[own] = found
+        return out
+
+    def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
+        chosen = np.asarray(indices, dtype=int)
+        total = self._total("rows", weights, chosen)
+        return np.zeros((len(chosen), self.n_samples)) if total is None else total
+
+    def diag(self, weights: FloatArray) -> FloatArray:
+        total = self._total("diag", weights)
+        return np.zeros(self.n_samples) if total is None else total
+
+    def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
+        part = object.__new__(type(self))
+        n_kernels = self.n_kernels if kernels is None else len(kernels)
+        pieces = [part for piece in self.pieces for part in _parts(piece, samples, kernels, self.n_kernels)]
+        part._set(self.cluster, pieces, self.n_samples if samples is None else len(samples), n_kernels)
+        part.streams, part.most_combined, part.engines = self.streams, self.most_combined, []
+        part.scales = self.scales if kernels is None else self.scales[np.asarray(kernels)]
+        return part
+
+    # -- questions to the workers -------------------------------------------------------------
+
+    def _submit(self, made: Made, method: str, *args: Any) -> Any:
+        return self.cluster.submit(ask, made.future, method, *args, near=made.worker)
+
+    @property
+    def _needs(self) -> list[Sent]:
+        """What the shares are made of, one for every worker."""
+        return list({id(piece.made.root): piece.made.root for piece in self.pieces}.values())
+
+    def _answers(self, asked: Callable[[], list[Any]]) -> list[FloatArray]:
+        """Answers to `ask`, and what they cost added to `n_passes`."""
+        found = self.cluster.answers(asked, self._needs)
+        self.n_passes += sum(cost for _, cost in found) / self.n_kernels
+        return [values for values, _ in found]
+
+    def _all(self, method: str, argument: FloatArray) -> list[FloatArray]:
+        """The answer of every share."""
+
+        def asked() -> list[Any]:
+            sent = self.cluster.argument(argument)
+            return [self._submit(piece.made, method, sent) for piece in self.pieces]
+
+        return self._answers(asked)
+
+    def _total(self, method: str, weights: FloatArray, *args: Any) -> FloatArray | None:
+        """The sum of the answers of the shares with a weight that is not zero; None if there is none."""
+        live = [(made, weights[kernels]) for made, kernels in self.pieces if weights[kernels].any()]
+
+        def asked() -> list[Any]:
+            sent = [self.cluster.argument(value) for value in args]
+            return [self._tree([self._submit(made, method, own, *sent) for made, own in live])]
+
+        return self._answers(asked)[0] if live else None
+
+    def _tree(self, futures: list[Any]) -> Any:
+        """Sums of two by two; neighbours are on the same worker where it has several shares."""
+        while len(futures) > 1:
+            pairs = [self.cluster.submit(add, *futures[k : k + 2]) for k in range(0, len(futures) - 1, 2)]
+            futures = pairs + futures[2 * len(pairs) :]
+        return futures[0]
+
+
+def _parts(piece: Piece, samples: IntArray | None, kernels: IntArray | None, n_kernels: int) -> list[Piece]:
+    """What a share has of some samples and kernels; nothing, if none of the kernels is its own."""
+    taken = None if samples is None else np.asarray(samples)
+    if kernels is None:
+        return [Piece(Made(piece.made, take_part, taken, None), piece.kernels)]
+    where = np.full(n_kernels, -1)
+    where[piece.kernels] = np.arange(len(piece.kernels))
+    own = where[np.asarray(kernels)]
+    inside = np.flatnonzero(own >= 0)
+    return [Piece(Made(piece.made, take_part, taken, own[inside]), inside)] if len(inside) else []

@@ -1,0 +1,290 @@
+"""What a worker does: hold some of the kernels, and answer questions about them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._typing import FloatArray, IntArray
+from ...kernels import Normalization
+from ..base import Gram
+from ..blocks import Blocks
+from ..choice import Choice, Option, Task, _cache_bytes, options
+from ..dense import DenseGram
+from ..memory import SHARE, free_memory, show_bytes
+from ..normalised import normalised
+from ..single import SingleMatrix
+
+#: part of a worker's memory that its kernels may fill: beyond it, Dask writes to disk what it holds; and
+#: part that may be at work where nothing is kept: beyond it, Dask pauses the worker
+FILLED, AT_WORK = 0.55, 0.75
+
+#: kernels computed together from which on no engine that keeps them is faster
+LIGHT = 2000
+
+_choosing = threading.Lock()
+_promised: dict[int, int] = {}  # bytes of engines that are being built, by number of the thread
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the kernels become Gram matrices.
+
+    Attributes
+    ----------
+    normalize : str or None
+    sample_weight : ndarray of shape (n,) or None
+    scales : ndarray of shape (M,), optional
+        Factors of kernels that are normalised already.
+    combined : bool or int
+        Samples on which the solver asks for the weighted sum of the kernels; see `choice.Task`.
+    limit : int or None
+        Bytes for a share, besides what its worker may take.
+    crowd : int
+        Shares on one worker.
+    """
+
+    normalize: Any = None
+    sample_weight: FloatArray | None = None
+    scales: FloatArray | None = None
+    combined: bool | int = True
+    limit: int | None = None
+    crowd: int = 1
+
+
+class Share:
+    """Some of the kernels on a worker: how to compute them, and the engine that does.
+
+    What travels or is written to disk (a worker that retires hands its data on) is how to compute
+    the kernels; the engine is built anew where it arrives.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Normalised but for their scale.
+    scales : ndarray of shape (M,)
+    plan : Plan
+    rules : list of Normalization
+        The normalisations, where they were fitted here.
+    gram : Gram, optional
+        The engine, where there is one.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        scales: FloatArray,
+        plan: Plan,
+        rules: list[Normalization],
+        gram: Gram | None = None,
+    ) -> None:
+        self.blocks, self.scales, self.plan, self.rules = blocks, scales, plan, rules
+        self._gram = gram
+        self._lock = threading.Lock()
+
+    @property
+    def gram(self) -> Gram:
+        """The engine, built when it is first asked for, within the memory of the worker."""
+        with self._lock:
+            if self._gram is None:
+                self._gram = build(self.blocks, self.scales, self.plan)
+            return self._gram
+
+    def subset(self, samples: IntArray | None, kernels: IntArray | None) -> Share:
+        """The same on some samples, or some of the kernels."""
+        scales = self.scales if kernels is None else self.scales[kernels]
+        part = self.blocks.take(samples, kernels)
+        return Share(part, scales, self.plan, [], self.gram.subset(samples, kernels))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Share, (self.blocks, self.scales, self.plan, self.rules)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + (0 if self._gram is None else self._gram.nbytes)
+
+
+# -- tasks ------------------------------------------------------------------------------------
+
+
+def make_share(blocks: Blocks, kernels: IntArray, plan: Plan) -> Share:
+    """Some of the kernels that a worker was sent, normalised, and their engine."""
+    raw = blocks if len(kernels) == blocks.n_kernels else blocks.take(kernels=kernels)
+    if plan.scales is not None:
+        share = Share(raw, plan.scales[kernels], plan, [])
+    else:
+        ready, rules = normalised(raw, plan.normalize, plan.sample_weight)
+        share = Share(ready, np.array([rule.scale_ for rule in rules]), plan, rules)
+    _ = share.gram
+    return share
+
+
+def take_part(share: Share, samples: IntArray | None, kernels: IntArray | None) -> Share:
+    """`Share.subset`, as a task."""
+    return share.subset(samples, kernels)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the client has to know of a share: engine, normalisations and, of an engine that streams, room."""
+
+    engine: str
+    streams: bool
+    most_combined: int | None
+    rules: list[Normalization]
+    scales: FloatArray
+
+
+def facts_of(share: Share) -> Facts:
+    """`Facts` of a share, as a task."""
+    gram = share.gram
+    return Facts(gram.name, gram.streams, gram.most_combined, share.rules, share.scales)
+
+
+def ask(share: Share, method: str, *args: Any) -> tuple[FloatArray, float]:
+    """A method of the engine, weights being its first argument; the answer, and the matrices read for it."""
+    gram = share.gram
+    before = gram.n_passes
+    if method == "combine":
+        found = lower_of(gram.combine(*args))
+    elif method == "inner":
+        found = gram.inner(square_of(args[0], gram.n_samples))
+    elif method == "rows":
+        found = gram.rows(args[1], args[0])
+    else:
+        found = getattr(gram, method)(*args)
+    return found, (gram.n_passes - before) * gram.n_kernels
+
+
+def add(left: tuple[FloatArray, float], right: tuple[FloatArray, float]) -> tuple[FloatArray, float]:
+    """The sum of two answers; neither is changed, since it may be asked for again."""
+    return left[0] + right[0], left[1] + right[1]
+
+
+# -- triangles --------------------------------------------------------------------------------
+
+
+def lower_of(K: FloatArray) -> FloatArray:
+    """Lower triangle of a matrix, row after row: half of the bytes to be sent.
+
+    Examples
+    --------
+    >>> lower_of(np.array([[1.0, 2.0], [2.0, 3.0]]))
+    array([1., 2., 3.])
+    """
+    out = np.empty(len(K) * (len(K) + 1) // 2)
+    for i, row in enumerate(K):
+        start = i * (i + 1) // 2
+        out[start : start + i + 1] = row[: i + 1]
+    return out
+
+
+def square_of(lower: FloatArray, n: int) -> FloatArray:
+    """The symmetric matrix of a lower triangle.
+
+    Examples
+    --------
+    >>> square_of(np.array([1.0, 2.0, 3.0]), 2)
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    from .._workers import mirror_lower
+
+    out = np.empty((n, n))
+    for i in range(n):
+        start = i * (i + 1) // 2
+        out[i, : i + 1] = lower[start : start + i + 1]
+    mirror_lower(out)
+    return out
+
+
+# -- which engine -----------------------------------------------------------------------------
+
+
+def build(blocks: Blocks, scales: FloatArray, plan: Plan) -> Gram:
+    """The fastest engine in double precision that the memory of this worker allows."""
+    if _as_given(blocks):
+        return DenseGram([part.stack.matrix(part.m) for part in _ordered(blocks)], scales)
+    choice = _promise(blocks, plan)
+    try:
+        return choice.build(blocks, scales)
+    finally:
+        _promised.pop(threading.get_ident(), None)
+
+
+def _promise(blocks: Blocks, plan: Plan) -> Choice:
+    """An engine that fits beside those that other threads are about to build."""
+    n_bases = sum(part.cacheable for part in blocks.parts)
+    task = Task(blocks.n_kernels, n_bases, blocks.n_samples, combined=plan.combined)
+    light = blocks.n_kernels >= LIGHT and all(part.batched for part in blocks.parts)
+    with _choosing:
+        room = _room(plan, FILLED)
+        option = _first_fitting(task, room, light)
+        if option is None:
+            room = _room(plan, AT_WORK)
+            option = _first_fitting(task, room, light=True)
+        if option is None:
+            raise MemoryError(
+                f"{task} on one worker do not fit into the {show_bytes(room or 0)} that it has left, not "
+                "even in blocks: start workers with more memory, raise memory_limit, or use fewer samples."
+            )
+        _promised[threading.get_ident()] = option.needed
+    return Choice(option.name, "", room, np.float64, _cache_bytes(task, room))
+
+
+def _first_fitting(task: Task, room: int | None, light: bool) -> Option | None:
+    """The fastest engine in double precision; where computing is as fast as reading, one that keeps nothing.
+
+    The dense one is none of them: it takes twice as much as the packed one and reads as many entries.
+    """
+    for option in options(task):
+        single, idle = option.dtype is np.float32, option.name == "cached" and task.n_bases == 0
+        if option.name == "dense" or single or idle or (light and option.name != "blocked"):
+            continue
+        if room is None or option.needed <= room:
+            return option
+    return None
+
+
+def _room(plan: Plan, share: float) -> int | None:
+    """Bytes that an engine may take of what is left of a share of its worker's memory."""
+    limit, used = worker_memory()
+    if limit is None:
+        free = free_memory()
+        bounds = [] if free is None else [int(SHARE * free) // plan.crowd]
+    else:
+        left = int(share * limit) - used
+        bounds = [left - sum(_promised.values()), int(share * limit) // plan.crowd]
+    bounds += [] if plan.limit is None else [plan.limit]
+    return max(0, min(bounds)) if bounds else None
+
+
+def worker_memory() -> tuple[int | None, int]:
+    """Bytes that this worker may take (None: any), and those its process takes."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # not a worker
+        return None, 0
+    return worker.memory_manager.memory_limit or None, int(worker.monitor.get_process_memory())
+
+
+def _as_given(blocks: Blocks) -> bool:
+    """Whether the kernels are whole matrices in double precision that need no change but a factor."""
+    plain = blocks.roots is None and blocks.means is None
+    return plain and all(
+        isinstance(part, SingleMatrix) and part.stack.whole and part.dtype == np.float64
+        for part in blocks.parts
+    )
+
+
+def _ordered(blocks: Blocks) -> list[Any]:
+    """The part of every kernel, in the order of the kernels."""
+    found: list[Any] = [None] * blocks.n_kernels
+    for part, members in zip(blocks.parts, blocks.members, strict=True):
+        for m in members:
+            found[m] = part
+    return found

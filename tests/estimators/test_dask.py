@@ -1,0 +1,139 @@
+"""Fits on a real Dask cluster: kernels spread over workers, workers killed, folds and models by joblib."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import kernelweave as kw
+from kernelweave.kernels import RBF, Linear, Polynomial
+
+distributed = pytest.importorskip("distributed", reason="needs dask and distributed: kernelweave[dask]")
+
+KERNELS = [RBF(0.05), RBF(0.5), RBF(2.0), Linear(), Polynomial(2), RBF(0.3, columns=[0, 1])]
+
+
+@contextmanager
+def workers(count: int, threads: int):
+    """A client of so many worker processes, watched by nannies."""
+    options = {"processes": True, "dashboard_address": ":0", "memory_limit": "1GB"}
+    with (
+        distributed.LocalCluster(n_workers=count, threads_per_worker=threads, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes of two threads: kernels in four shares."""
+    with workers(2, threads=2) as client:
+        yield client
+
+
+def both(cls, data, kernels=KERNELS, gram="packed", **options):
+    """The same fit here and on the cluster."""
+    return tuple(
+        cls(kernels, gram=engine, tol=1e-4, **options).fit(data.X, data.y) for engine in (gram, "dask")
+    )
+
+
+def assert_same_model(local, remote, X) -> None:
+    np.testing.assert_allclose(remote.weights_, local.weights_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(remote.dual_gap_, local.dual_gap_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(remote.objective_, local.objective_, rtol=1e-6)
+    np.testing.assert_allclose(remote.predict(X), local.predict(X), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("regularizer", [kw.LpNorm(p=1), kw.LpNorm(p=2), kw.ElasticNet(0.5)], ids=str)
+def test_weights_and_gap_are_those_of_a_local_fit(client, binary, regularizer):
+    local, remote = both(kw.MKLClassifier, binary, regularizer=regularizer)
+    assert_same_model(local, remote, binary.X_new)
+    assert remote.gram_ == "dask"
+    assert remote.gram_reason_ == "gram='dask' was asked for: 2 workers hold lower triangles of 6 kernels."
+
+
+def test_several_classes_in_threads(client, four):
+    local, remote = both(kw.MKLClassifier, four, multiclass="ovr", n_jobs=2)
+    assert_same_model(local, remote, four.X_new)
+
+
+def test_regression_and_one_class(client, regression):
+    assert_same_model(*both(kw.MKLRegressor, regression, normalize="center"), regression.X_new)
+    local, remote = (kw.MKLOneClass(KERNELS, gram=gram).fit(regression.X) for gram in ("packed", "dask"))
+    assert_same_model(local, remote, regression.X_new)
+
+
+def test_precomputed_matrices(client, binary):
+    K = np.stack([kernel.fit(binary.X)(binary.X) for kernel in KERNELS], axis=2)
+    local, remote = (
+        kw.MKLClassifier("precomputed", gram=gram, tol=1e-4).fit(K, binary.y) for gram in ("dense", "dask")
+    )
+    np.testing.assert_allclose(remote.weights_, local.weights_, rtol=0, atol=1e-6)
+    assert remote.gram_reason_.endswith("2 workers hold 6 kernels.")
+
+
+def test_a_fitted_model_needs_no_cluster(client, binary):
+    model = kw.MKLClassifier(KERNELS, gram="dask").fit(binary.X, binary.y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(
+        again.decision_function(binary.X_new), model.decision_function(binary.X_new)
+    )
+
+
+def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, binary):
+    local, undisturbed = both(kw.MKLClassifier, binary)
+    killed = []
+
+    def kill_once(title, iteration, state):
+        if not killed:
+            victim = next(iter(client.run(os.getpid).values()))
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+    model = kw.MKLClassifier(KERNELS, gram="dask", tol=1e-4)
+    model._listener = kill_once
+    model.fit(binary.X, binary.y)
+    assert killed
+    assert killed[0] not in client.run(os.getpid).values()
+    assert model.n_iter_ == undisturbed.n_iter_ > 1
+    assert_same_model(local, model, binary.X_new)
+
+
+def test_an_error_on_a_worker_is_the_error_of_the_fit(client, binary):
+    K = np.stack([np.eye(60), -np.eye(60)], axis=2)
+    with pytest.raises(ValueError, match="is not positive semidefinite"):
+        kw.MKLClassifier("precomputed", gram="dask").fit(K, binary.y)
+
+
+@pytest.mark.torch
+def test_not_on_another_device_as_well(binary):
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="leave device=None with it"):
+        kw.MKLClassifier(KERNELS, gram="dask", device="torch:cpu").fit(binary.X, binary.y)
+
+
+@pytest.mark.slow
+def test_four_workers_one_of_them_killed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 6))
+    y = np.sign(X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * rng.normal(size=500))
+    kernels = [RBF(gamma, columns=[i, j]) for gamma in (0.1, 1.0) for i in range(6) for j in range(i)]
+    options = {"regularizer": kw.LpNorm(p=4 / 3), "tol": 1e-5}
+    local = kw.MKLClassifier(kernels, gram="packed", **options).fit(X, y)
+    with workers(4, threads=1) as client:
+        first = kw.MKLClassifier(kernels, gram="dask", **options).fit(X, y)
+        victim = next(iter(client.run(os.getpid).values()))
+        killer = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        second = kw.MKLClassifier(kernels, gram="dask", **options).fit(X, y)
+        killer.join()
+    for remote in (first, second):
+        assert_same_model(local, remote, X)
+        assert remote.gram_reason_.startswith("gram='dask' was asked for: 4 workers")
