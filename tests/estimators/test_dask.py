@@ -8,8 +8,10 @@ import signal
 import threading
 from contextlib import contextmanager
 
+import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import kernelweave as kw
 from kernelweave.kernels import RBF, Linear, Polynomial
@@ -110,6 +112,58 @@ def test_an_error_on_a_worker_is_the_error_of_the_fit(client, binary):
     K = np.stack([np.eye(60), -np.eye(60)], axis=2)
     with pytest.raises(ValueError, match="is not positive semidefinite"):
         kw.MKLClassifier("precomputed", gram="dask").fit(K, binary.y)
+
+
+def on_workers(client, fit):
+    """What a fit finds here and under joblib's Dask backend, and the tasks it gave to workers."""
+    here = fit()
+    with distributed.get_task_stream(client) as stream, joblib.parallel_config(backend="dask"):
+        there = fit()
+    tasks = [task for task in stream.data if not task["key"].startswith("_joblib_probe")]
+    return here, there, tasks
+
+
+def test_joblib_folds(client, binary):
+    search = kw.MKLClassifierCV(KERNELS, regularizers=[kw.LpNorm(1), "uniform"], Cs=[0.1, 1.0], cv=4)
+    here, there, tasks = on_workers(client, lambda: clone(search).fit(binary.X, binary.y))
+    results = (found.cv_results_["split_test_scores"] for found in (there, here))
+    np.testing.assert_array_equal(*results)
+    assert len(tasks) >= 3  # the first fold guides the others
+    assert len({task["worker"] for task in tasks}) == 2
+
+
+def test_joblib_models_of_several_classes(client, four):
+    model = kw.MKLClassifier(KERNELS, multiclass="ovr")
+    here, there, tasks = on_workers(client, lambda: clone(model).fit(four.X, four.y))
+    np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-10)
+    np.testing.assert_array_equal(there.predict(four.X_new), here.predict(four.X_new))
+    assert len(tasks) >= 2
+
+
+def test_joblib_stability_selection(client, regression):
+    def select():
+        model = kw.MKLRegressor(KERNELS)
+        return kw.stability_selection(model, regression.X, regression.y, n_subsamples=6, random_state=0)
+
+    here, there, tasks = on_workers(client, select)
+    np.testing.assert_allclose(there.weights, here.weights, rtol=1e-8, atol=1e-12)
+    assert len(tasks) >= 2
+
+
+def test_joblib_and_kernels_on_the_same_cluster(client, four):
+    """Models in threads of this process, since their kernels are on the workers already."""
+    model = kw.MKLClassifier(KERNELS, multiclass="ovr", gram="dask")
+    here, there, tasks = on_workers(client, lambda: clone(model).fit(four.X, four.y))
+    np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-8, atol=1e-12)
+    assert {task["key"].rpartition("-")[0].split("-")[0] for task in tasks} >= {"make_share", "ask"}
+
+
+def test_joblib_greedy_search(client, regression):
+    search = kw.GroupOMPRegressorCV(KERNELS, alphas=[0.1, 0.01], cv=3)
+    here, there, tasks = on_workers(client, lambda: clone(search).fit(regression.X, regression.y))
+    assert there.best_params_ == here.best_params_
+    assert there.best_score_ == pytest.approx(here.best_score_)
+    assert len(tasks) >= 2
 
 
 @pytest.mark.torch

@@ -51,12 +51,14 @@ class Keepers:
     Attributes
     ----------
     require : str or None
-        What joblib has to provide: threads, since all models write one file.
+        What joblib has to provide: threads, where all models write one file or ask kernels that are
+        nowhere but in this process.
     """
 
-    def __init__(self, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, checkpoint: Checkpoint | None, gram: Gram | None = None) -> None:
         self.checkpoint = checkpoint
-        self.require = None if checkpoint is None else "sharedmem"
+        anywhere = checkpoint is None and (gram is None or gram.portable)
+        self.require = None if anywhere else "sharedmem"
 
     def __call__(self, index: int, stage: str = "") -> Keeper:
         """The keeper of one model, in one stage of its fit; without a checkpoint it keeps nothing."""
@@ -72,7 +74,7 @@ class Keepers:
 def keeping(checkpoint: Checkpoint | None, gram: Gram | None = None) -> Iterator[Keepers]:
     """Check that a checkpoint is of these kernels, and write its last state whatever happens."""
     if checkpoint is None:
-        yield Keepers(None)
+        yield Keepers(None, gram)
         return
     if gram is not None:
         checkpoint.check_kernels(gram)

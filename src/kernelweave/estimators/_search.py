@@ -33,6 +33,9 @@ class Search:
     names: list[str]
     normalize: str | None
 
+    def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
+        return object.__sizeof__(self) + sum(K.nbytes for K in self.matrices)
+
     def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
         """Solve the grid on `train` and evaluate it on `test`."""
         weight = self.setup.weight[self.setup.weight > 0]

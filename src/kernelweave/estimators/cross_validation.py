@@ -119,7 +119,7 @@ class BaseMKLCV(BaseEstimator):
         # the first fold guides the others: their solutions are near its own
         first = search.fold(kept[0][0], kept[0][1], None)
         rest = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(search.fold)(train, test, first.norms) for train, test in kept[1:]
+            delayed(Search.fold)(search, train, test, first.norms) for train, test in kept[1:]
         )
         weight = setup.weight[used]
         return np.array(

@@ -92,6 +92,9 @@ class GreedySearch:
                 thin.add(m)
         return cls(matrices, source.names, thin, task, rule, alphas, normalize)
 
+    def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
+        return object.__sizeof__(self) + sum(K.nbytes for K in self.matrices)
+
     def probe(self) -> FloatArray:
         """A number for each sample that changes with its data and with the kernels."""
         weights = 1.0 + np.modf(np.arange(len(self.matrices)) * 0.6180339887498949)[0]
@@ -243,7 +246,7 @@ class BaseGroupOMPCV(BaseEstimator):
             checkpoint.check_probe(search.probe())
         with keeping(checkpoint) as keepers:
             values = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
-                delayed(search.kept_fold)(train, test, sizes, keepers(k))
+                delayed(GreedySearch.kept_fold)(search, train, test, sizes, keepers(k))
                 for k, (train, test) in enumerate(kept)
             )
             keepers.finish(True)

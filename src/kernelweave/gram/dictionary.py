@@ -119,7 +119,7 @@ class Dictionary:
                 check_kernel_matrix(K, f"kernel {self.names[m]!r}", PSD_FLOPS / len(self.names))
             matrices[m] = rules[m].fit(K, sample_weight).train(K)
         scales = np.array([rule.scale_ for rule in rules])
-        self.live = self._with_variance(scales)
+        self.live = with_variance(scales, self.names)
         self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live])
 
     def _keep_blocks(
@@ -131,7 +131,7 @@ class Dictionary:
             self._check_parts(raw)
         blocks, rules = normalised(raw, normalize, sample_weight)
         self.normalizations, scales = rules, np.array([rule.scale_ for rule in rules])
-        self.live = self._with_variance(scales)
+        self.live = with_variance(scales, self.names)
         self.gram = choice.build(blocks.take(kernels=self.live), scales[self.live])
 
     def _keep_on_device(
@@ -151,7 +151,7 @@ class Dictionary:
             self._check_parts(raw)  # Gaussian kernels are positive semidefinite whatever the data
         engine = open_engine(raw, self.device, double, memory_limit, host_sums)
         self.normalizations, scales = fit_on_device(raw, normalize, sample_weight, engine)
-        self.live = self._with_variance(scales)
+        self.live = with_variance(scales, self.names)
         everything = len(self.live) == len(scales)
         self.gram = engine if everything else engine.subset(kernels=self.live)
         self.gram_reason = f"device={str(self.device)!r} was asked for: kernels are computed there."
@@ -174,12 +174,12 @@ class Dictionary:
         plan = Plan(normalize, sample_weight, combined=combined, limit=memory_limit)
         gram = DaskGram(raw, plan=plan)
         self.normalizations, scales = gram.rules, gram.scales
-        self.live = self._with_variance(scales)
+        self.live = with_variance(scales, self.names)
         self.gram = gram if len(self.live) == len(scales) else gram.subset(kernels=self.live)
         self.gram_reason = f"gram='dask' was asked for: {gram.describe()}."
 
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.gram.nbytes
+    def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every model
+        return object.__sizeof__(self) + self.gram.nbytes + 8 * self.gram.n_samples
 
     def _check_parts(self, blocks: Blocks) -> None:
         """`check_kernel_matrix` on the samples it would look at."""
@@ -191,22 +191,9 @@ class Dictionary:
         for k, K in doubtful:
             check_kernel_matrix(K, f"kernel {self.names[kernels[k]]!r}", flops)
 
-    def _with_variance(self, scales: FloatArray) -> IntArray:
-        live = np.flatnonzero(scales > 0)
-        if len(live) == 0:
-            raise ValueError("kernels: none of them varies over the training samples; choose others.")
-        if len(live) < len(scales):
-            dead = ", ".join(self.names[m] for m in np.flatnonzero(scales <= 0)[:5])
-            warnings.warn(
-                f"kernels without variance on the training samples get weight 0: {dead}.", stacklevel=5
-            )
-        return live
-
     def all_weights(self, weights: FloatArray) -> FloatArray:
         """Weights of all kernels, from those of the live ones (..., n_live) -> (..., M)."""
-        full = np.zeros((*weights.shape[:-1], len(self.names)))
-        full[..., self.live] = weights
-        return full
+        return all_kernels(weights, self.live, len(self.names))
 
     def expansion(self, weights: FloatArray, alpha: FloatArray) -> Expansion:
         """The functions f_j = sum_m weights[j, m] K_m alpha[:, j], ready to evaluate on new data.
@@ -228,6 +215,24 @@ class Dictionary:
         found = Expansion(self.source, terms, alpha.shape[1])
         found.device = None if self.device is None else str(self.device)
         return found
+
+
+def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
+    """Kernels of positive scale; a warning about the others, an error if there are none."""
+    live = np.flatnonzero(scales > 0)
+    if len(live) == 0:
+        raise ValueError("kernels: none of them varies over the training samples; choose others.")
+    if len(live) < len(scales):
+        dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
+        warnings.warn(f"kernels without variance on the training samples get weight 0: {dead}.", stacklevel=5)
+    return live
+
+
+def all_kernels(weights: FloatArray, live: IntArray, size: int) -> FloatArray:
+    """Weights of all kernels, zero but for the live ones: (..., n_live) -> (..., size)."""
+    full = np.zeros((*weights.shape[:-1], size))
+    full[..., live] = weights
+    return full
 
 
 class _Term:

@@ -19,12 +19,21 @@ from ..solvers.base import State
 
 
 class Refits(Protocol):
-    """Weights (n_models, M) of the kernels `names` by a fit on some rows; None means all of them."""
+    """Weights (n_models, M) of the kernels `names` by a fit on some rows; None means all of them.
+
+    `require` is what joblib has to provide: threads, where the kernels are nowhere but in this process.
+    """
 
     names: list[str]
+    require: str | None
 
     def weights(self, rows: IntArray | None) -> FloatArray:
         """Fit, and return the weights."""
+
+
+def weights_of(refits: Refits, rows: IntArray) -> FloatArray:
+    """`refits.weights(rows)`; a backend of joblib sends an argument once, and an object with every call."""
+    return refits.weights(rows)
 
 
 def refits_for(estimator: Any, X: Any, y: Any, weight: FloatArray) -> Refits:
@@ -61,6 +70,10 @@ class SolvedParts:
         self.names = self.dictionary.names
         self.convex = estimator._live_regularizer(self.dictionary).convex
         self.guides: list[FloatArray] | None = None
+        self.require = None if self.dictionary.gram.portable else "sharedmem"
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.dictionary.__sizeof__()
 
     def weights(self, rows: IntArray | None) -> FloatArray:
         part, tasks = self.dictionary, self.setup.tasks
@@ -83,6 +96,8 @@ class SolvedParts:
 class MatrixParts:
     """Other estimators over several kernels: parts of the normalised matrices as precomputed kernels."""
 
+    require: str | None = None
+
     def __init__(self, estimator: Any, source: Any, y: Any, weight: FloatArray) -> None:
         self.estimator = clone(estimator).set_params(kernels="precomputed", normalize=None)
         self.y, self.weight = y, weight
@@ -92,6 +107,9 @@ class MatrixParts:
             units = np.eye(dictionary.gram.n_kernels)
             self.stack = KernelStack([dictionary.gram.combine(unit) for unit in units])
         self.names, self.live = dictionary.names, dictionary.live
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(K.nbytes for K in self.stack.matrices)
 
     def weights(self, rows: IntArray | None) -> FloatArray:
         stack, y, weight = self.stack, self.y, self.weight
@@ -108,9 +126,14 @@ class MatrixParts:
 class PlainParts:
     """Estimators whose kernel changes while they learn, and kernels too many to be kept."""
 
+    require: str | None = None
+
     def __init__(self, estimator: Any, X: Any, y: Any, weight: FloatArray) -> None:
         self.estimator, self.X, self.y, self.weight = estimator, X, y, weight
         self.names: list[str] = []
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + getattr(self.X, "nbytes", 0)
 
     def weights(self, rows: IntArray | None) -> FloatArray:
         X, y, weight = self.X, self.y, self.weight

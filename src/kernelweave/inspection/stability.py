@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from .._typing import BoolArray, FloatArray
 from ..estimators._base import _take, check_weights
 from ..gram.stack import as_stack
-from ._refits import Refits, refits_for
+from ._refits import Refits, refits_for, weights_of
 from ._subsamples import draw_subsamples
 
 METHODS = ("pairs", "subsamples")
@@ -202,8 +202,8 @@ def stability_selection(
 
 def _fit_all(refits: Refits, parts: list[Any], n_jobs: int | None, progress: Any) -> list[FloatArray]:
     """Weight shares of the fit on every part."""
-    fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(refits.weights)(rows) for rows in parts
+    fits = Parallel(n_jobs=n_jobs, prefer="threads", require=refits.require, return_as="generator")(
+        delayed(weights_of)(refits, rows) for rows in parts
     )
     shares = []
     for weights in fits:

@@ -49,6 +49,7 @@ class TorchGram(Sums):
 
     name = "torch"
     streams = True
+    portable = False  # on a device that other processes may not have
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from ..._typing import BoolArray, FloatArray, IntArray
 from ...gram import Dictionary, KernelSource
-from ...gram.dictionary import PSD_FLOPS, check_kernel_matrix
+from ...gram.dictionary import PSD_FLOPS, check_kernel_matrix, with_variance
 from ...kernels import Normalization, resolve_normalization
 from .blocks import Block, Full, LowRank, captured_by_factors, inverse_roots, thin_factor
 
@@ -94,12 +94,12 @@ class FactorDictionary(Dictionary):
         self._kept: dict[int, Block] = {}
         self.means: dict[int, FloatArray] = {}
         self.ranks = np.zeros(len(self.names), dtype=int)
-        load = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        load = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
         for m, block in enumerate(load(delayed(self._load)(m) for m in range(len(self.names)))):
             self._keep(m, block)
         self._check = False  # what is computed again was checked before
         self.normalizations = [rule for rule in self._rules if rule is not None]
-        self.live = self._with_variance(np.array([rule.scale_ for rule in self.normalizations]))
+        self.live = with_variance(np.array([rule.scale_ for rule in self.normalizations]), self.names)
         self._groups = list(_grouped(self._kept))
         self._scores: Any = None
         if device is not None:
