@@ -29,6 +29,7 @@ from kernelweave.reproduce import (
     mean,
     select,
     standard_error,
+    standings,
     table,
     with_error,
 )
@@ -44,6 +45,8 @@ METHODS = (GREEDY, SPARSE, "uniform sum", "best single")
 WEIGHTED = "l1-MKL on the kernels of MKL-GOMP"
 FOLDS = "proteinfold_kpca27"
 SPLITS = 10
+#: methods under the names all experiments share
+SHARED = {**{method: method for method in METHODS[:3]}, "best single": "best single kernel"}
 
 
 def cells(mode: Mode) -> list[dict[str, Any]]:
@@ -134,7 +137,8 @@ def summarise(rows: list[dict[str, Any]]) -> Summary:
         )
     ]
     count = len({row["split"] for row in rows})
-    return Summary(lines, tables, [f"{count} splits (the paper: 10), ± standard errors over splits."])
+    note = f"{count} splits (the paper: 10), ± standard errors over splits."
+    return Summary(lines, tables, [note], standings(named, "accuracy", names=SHARED, problem="problem"))
 
 
 def compared(rows: list[dict[str, Any]], data: str, kernel: str) -> list[Line]:

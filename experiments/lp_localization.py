@@ -41,6 +41,7 @@ from kernelweave.reproduce import (
     mean,
     select,
     standard_error,
+    standings,
     table,
     with_error,
 )
@@ -69,7 +70,15 @@ NORMS = {
 }
 SPARSE, *NEAR = list(NORMS)[:5]
 UNIFORM, SINGLE = "uniform sum", "best single kernel"
-SPLITS = 15
+SPLITS = 10
+#: methods under the names all experiments share
+SHARED = {
+    "p = 1": "l1-MKL",
+    "p = 4/3": "lp-MKL, p = 4/3",
+    "p = 2": "lp-MKL, p = 2",
+    UNIFORM: "uniform sum",
+    SINGLE: "best single kernel",
+}
 
 
 class Motif(Spectrum):
@@ -174,7 +183,9 @@ def summarise(rows: list[dict[str, Any]]) -> Summary:
         table("100 (1 - MCC)", rows, "error", "method", "problem"),
         table("Kernels with weight, of 67", rows, "kernels", "method", "problem", 1),
     ]
-    return Summary(lines, tables)
+    named = [{**row, "data": DATA} for row in rows]
+    scores = standings(named, "error", names=SHARED, problem="problem", higher=False)
+    return Summary(lines, tables, standings=scores)
 
 
 def claims(rows: list[dict[str, Any]], problem: str) -> list[Line]:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from kernelweave.datasets import find
 from kernelweave.reproduce import Mode, listing, load_experiment, run
+from kernelweave.reproduce.learned import learned
 from kernelweave.reproduce.page import overview, page_from
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,6 +40,13 @@ def test_pages_are_generated_from_their_csv_files(about):
 def test_the_collecting_page_is_generated_too():
     results = ROOT / "docs" / "results"
     assert not PAGES or (results / "experiments.md").read_text(encoding="utf-8") == overview(results)
+
+
+def test_what_we_learned_is_generated_from_the_standings():
+    results = ROOT / "docs" / "results"
+    page = results / "what-we-learned.md"
+    assert (page.read_text(encoding="utf-8") if page.exists() else "") == learned(results)
+    assert not page.exists() or "## Ranks" not in learned(results) or page.with_suffix(".png").is_file()
 
 
 @pytest.mark.parametrize("name", sorted(listing(EXPERIMENTS)))

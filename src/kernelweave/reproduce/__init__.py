@@ -18,14 +18,16 @@ from .experiment import Experiment, Mode
 from .folder import NoExperimentsError, listing, load_experiment
 from .page import publish
 from .runner import run
-from .stats import mean, select, standard_error, table, with_error
-from .summary import Line, Summary, Table, claim, compare
+from .stats import mean, select, standard_error, standings, table, with_error
+from .summary import METHODS, Line, Standing, Summary, Table, claim, compare
 
 __all__ = [
+    "METHODS",
     "Experiment",
     "Line",
     "Mode",
     "NoExperimentsError",
+    "Standing",
     "Summary",
     "Table",
     "claim",
@@ -37,6 +39,7 @@ __all__ = [
     "run",
     "select",
     "standard_error",
+    "standings",
     "table",
     "with_error",
 ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from .blocks import write_standings
 from .experiment import Experiment, Mode, Row
+from .files import GENERATED, markdown, read_csv, write_csv
+from .learned import write_learned
 from .summary import Summary, Table
 
 COMPARISON = ["what", "paper", "ours ± standard error", "repetitions", "verdict"]
@@ -72,14 +74,17 @@ def publish(
     pictured = figure is not None and figure.stat().st_size <= LARGEST_FIGURE
     if figure is not None and pictured:
         shutil.copyfile(figure, results / f"{name}.png")
-    _write(data / "about.csv", ["key", "value"], _about(name, experiment, rows, mode, pictured, done))
-    _write(data / "comparison.csv", [*COMPARISON, "why"], _lines(summary))
+    write_csv(data / "about.csv", ["key", "value"], _about(name, experiment, rows, mode, pictured, done))
+    write_csv(data / "comparison.csv", [*COMPARISON, "why"], _lines(summary))
     for number, table in enumerate(summary.tables, 1):
-        _write(data / f"table{number}.csv", table.header, [[table.title], *table.lines])
-    _write(data / "notes.csv", ["note"], [[note] for note in summary.notes])
+        write_csv(data / f"table{number}.csv", table.header, [[table.title], *table.lines])
+    write_csv(data / "notes.csv", ["note"], [[note] for note in summary.notes])
+    if summary.standings:
+        write_standings(data / "standings.csv", summary.standings)
     page = results / f"{name}.md"
     page.write_text(page_from(data), encoding="utf-8")
     (results / "experiments.md").write_text(overview(results), encoding="utf-8")
+    write_learned(results)
     return page
 
 
@@ -115,20 +120,10 @@ def _lines(summary: Summary) -> list[list[str]]:
     ]
 
 
-def _write(path: Path, header: list[str], lines: list[list[str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *lines])
-
-
-def _read(path: Path) -> list[list[str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
-
-
 def page_from(data: Path) -> str:
     """The page, from the CSV files of one experiment."""
-    about = {line[0]: line[1] for line in _read(data / "about.csv")[1:]}
-    lines = _read(data / "comparison.csv")[1:]
+    about = {line[0]: line[1] for line in read_csv(data / "about.csv")[1:]}
+    lines = read_csv(data / "comparison.csv")[1:]
     parts = [
         f"# {about['name']}: {about['title']}",
         f"*{about['paper']}.*",
@@ -139,12 +134,9 @@ def page_from(data: Path) -> str:
         parts += ["## The paper's figures and ours", _tally(lines), _comparison(lines)]
     if about["figure"]:
         parts += [f"![{about['title']}]({about['figure']})"]
-    parts += [line[0] for line in _read(data / "notes.csv")[1:]]
+    parts += [line[0] for line in read_csv(data / "notes.csv")[1:]]
     parts += [_table_of(path) for path in sorted(data.glob("table*.csv"), key=_number)]
     return "\n\n".join([*parts, GENERATED]) + "\n"
-
-
-GENERATED = "Written by `kernelweave reproduce` from the results; it is not edited by hand."
 
 
 OPENING = """# Experiments
@@ -159,8 +151,8 @@ def overview(results: Path) -> str:
     """A page that collects all experiments, from their CSV files."""
     lines = []
     for data in sorted(path.parent for path in (results / "data").glob("*/comparison.csv")):
-        about = {line[0]: line[1] for line in _read(data / "about.csv")[1:]}
-        counts = Counter(line[4] for line in _read(data / "comparison.csv")[1:])
+        about = {line[0]: line[1] for line in read_csv(data / "about.csv")[1:]}
+        counts = Counter(line[4] for line in read_csv(data / "comparison.csv")[1:])
         link = f"[{about['name']}]({about['name']}.md)"
         words = ("reproduced", "better", "different", "ours alone")
         lines.append([link, about["paper"], about["command"], *(str(counts[word]) for word in words)])
@@ -196,20 +188,8 @@ def _comparison(lines: list[list[str]]) -> str:
 
 
 def _table_of(path: Path) -> str:
-    header, (title, *_), *lines = _read(path)
+    header, (title, *_), *lines = read_csv(path)
     return f"## {title}\n\n" + markdown(Table(title, header, lines))
-
-
-def markdown(table: Table) -> str:
-    """A table in Markdown."""
-    rule = ["---"] * len(table.header)
-    return "\n".join(
-        "| " + " | ".join(map(_safe, line)) + " |" for line in [table.header, rule, *table.lines]
-    )
-
-
-def _safe(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def show(

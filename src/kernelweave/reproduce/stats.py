@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .experiment import Row
-from .summary import Table
+from .summary import METHODS, Standing, Table
 
 
 def select(rows: Sequence[Row], column: str, **settings: Any) -> list[float]:
@@ -120,3 +120,49 @@ def table(
 
 def _cell(values: list[float], digits: int) -> str:
     return with_error(values, digits) if values else ""
+
+
+def standings(
+    rows: Sequence[Row],
+    column: str,
+    *,
+    names: Mapping[str, str] | None = None,
+    problem: str = "data",
+    data: str = "data",
+    higher: bool = True,
+) -> list[Standing]:
+    """Means of a column by problem and method, for `Summary.standings`.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Results, with a setting ``method``.
+    column : str
+        The score.
+    names : mapping, optional
+        From the experiment's names of methods to those all experiments share (`METHODS`); methods that
+        are not in it are left out. By default those that have such a name already.
+    problem, data : str, default="data"
+        The settings that name the problem and the data set it is made of.
+    higher : bool, default=True
+        Whether higher is better.
+
+    Examples
+    --------
+    >>> rows = [{"data": "sonar", "method": "MKL", "accuracy": a} for a in (84.0, 86.0)]
+    >>> standings(rows, "accuracy", names={"MKL": "l1-MKL"})
+    [Standing(data='sonar', problem='sonar', method='l1-MKL', score=85.0, higher=True)]
+    """
+    named = names or {method: method for method in METHODS}
+    found = [row for row in rows if row.get("method") in named and column in row]
+    kinds = dict.fromkeys((row[data], row[problem], row["method"]) for row in found)
+    return [
+        Standing(
+            str(which),
+            str(where),
+            named[method],
+            mean(select(found, column, **{data: which, problem: where, "method": method})),
+            higher,
+        )
+        for which, where, method in kinds
+    ]

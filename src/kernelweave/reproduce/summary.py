@@ -56,6 +56,58 @@ class Table:
     lines: list[list[str]]
 
 
+#: methods under the names they have in all experiments
+METHODS = (
+    "uniform sum",
+    "best single kernel",
+    "single SVM",
+    "l1-MKL",
+    "lp-MKL, p = 4/3",
+    "lp-MKL, p = 2",
+    "lp-MKL, p tuned",
+    "elastic net",
+    "block norm, q = 4",
+    "SMKL",
+    "MKL-GOMP",
+    "GMKL",
+    "empirical Bayes",
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How well a method does on a problem, under names that all experiments share.
+
+    Parameters
+    ----------
+    data : str
+        The data set.
+    problem : str
+        What was made of it; the set's name where it is taken as it is.
+    method : str
+        One of `METHODS`.
+    score : float
+        Its mean over the repetitions.
+    higher : bool, default=True
+        Whether higher is better.
+
+    Examples
+    --------
+    >>> Standing("sonar", "sonar", "l1-MKL", 85.0).higher
+    True
+    """
+
+    data: str
+    problem: str
+    method: str
+    score: float
+    higher: bool = True
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method={self.method!r}: use one of {', '.join(map(repr, METHODS))}.")
+
+
 @dataclass(frozen=True)
 class Summary:
     """What an experiment found.
@@ -68,6 +120,8 @@ class Summary:
         More tables.
     notes : list of str
         Paragraphs that follow from the rows (write them with figures taken from the rows).
+    standings : list of Standing
+        Scores of methods on problems, for the page on what all experiments say together.
 
     Examples
     --------
@@ -78,6 +132,7 @@ class Summary:
     lines: list[Line] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    standings: list[Standing] = field(default_factory=list)
 
 
 def compare(
