@@ -58,7 +58,8 @@ def test_weights_and_gap_are_those_of_a_local_fit(client, binary, regularizer):
     local, remote = both(kw.MKLClassifier, binary, regularizer=regularizer)
     assert_same_model(local, remote, binary.X_new)
     assert remote.gram_ == "dask"
-    assert remote.gram_reason_ == "gram='dask' was asked for: 2 workers hold lower triangles of 6 kernels."
+    where = "6 kernels on 2 workers, 6 as lower triangles in memory"
+    assert remote.gram_reason_ == f"gram='dask' was asked for: {where}."
 
 
 def test_several_classes_in_threads(client, four):
@@ -78,7 +79,7 @@ def test_precomputed_matrices(client, binary):
         kw.MKLClassifier("precomputed", gram=gram, tol=1e-4).fit(K, binary.y) for gram in ("dense", "dask")
     )
     np.testing.assert_allclose(remote.weights_, local.weights_, rtol=0, atol=1e-6)
-    assert remote.gram_reason_.endswith("2 workers hold 6 kernels.")
+    assert remote.gram_reason_.endswith("6 as matrices in memory.")
 
 
 def test_a_fitted_model_needs_no_cluster(client, binary):
@@ -190,4 +191,4 @@ def test_four_workers_one_of_them_killed():
         killer.join()
     for remote in (first, second):
         assert_same_model(local, remote, X)
-        assert remote.gram_reason_.startswith("gram='dask' was asked for: 4 workers")
+        assert remote.gram_reason_.startswith("gram='dask' was asked for: 30 kernels on 4 workers")

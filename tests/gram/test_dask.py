@@ -104,7 +104,7 @@ def test_kernels_are_spread_over_all_threads(pair, client):
     remote, _, _ = pair
     assert sorted(remote.workers) == sorted(client.nthreads())
     assert [len(piece.kernels) for piece in remote.pieces] == [3, 2, 2, 2]
-    assert remote.describe() == "2 workers hold 9 kernels"
+    assert remote.describe() == "9 kernels on 2 workers, 9 as matrices in memory"
 
 
 @pytest.mark.parametrize("normalize", ["variance", "spherical", "center", None])

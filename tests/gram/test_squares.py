@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernelweave.gram import PackedGram
 from kernelweave.gram.blocks import Blocks
 from kernelweave.gram.normalised import normalised
 from kernelweave.gram.shared import SharedDistances
 from kernelweave.gram.squares import BATCH, GROUP_SIZES, SharedSquares, code_lines, pack_subsets
+from kernelweave.kernels import RBF
 
 ACCURACY = {np.float64: 1e-10, np.float32: 1e-5}
 
@@ -164,3 +166,18 @@ def test_normalised_a_few_kernels_at_a_time(rng, rule, monkeypatch):
     if rule != "center":
         assert pieces.means is None
     assert pieces.roots is None  # all on the unit sphere as they are
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_triangles_of_all_kernels_at_once(rng, dtype):
+    X = rng.normal(size=(300, 20)).astype(dtype)
+    subsets = [RBF(0.1 + m / 20, columns=[m, (m + 3) % 20]).fit(X) for m in range(20)]
+    kernels = [RBF(0.1).fit(X), *subsets[:10], RBF(0.3).fit(X), *subsets[10:]]
+    for normalize in ("variance", "center"):
+        blocks, _ = normalised(Blocks.of_kernels(kernels, X), normalize, None)
+        assert any(part.batched for part in blocks.parts)
+        triangles = PackedGram(blocks).triangles
+        lower = np.tril_indices(300)
+        for m, K in blocks.each(slice(0, 300), slice(0, 300)):
+            tolerance = 1e-12 if dtype == np.float64 else 1e-5
+            np.testing.assert_allclose(triangles[m], K[lower], rtol=tolerance, atol=tolerance)

@@ -170,3 +170,29 @@ def multiply_squares(points, bits, codes, starts, gammas, vectors, out):  # type
             size = min(WIDTH, i + 1 - start)
             table = segment(store, points[:, i].copy(), points, start, size, bits)
             multiply_segment(table, codes, starts, gammas, vectors, out, i, start, size)
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def store_segment(table, codes, starts, gammas, triangles, members, first, size):  # type: ignore[no-untyped-def]
+    """triangles[members[k]] = K_k on a segment, whose entries are stored from `first` on."""
+    t, used, e = np.zeros(table.shape[1], table.dtype), False, np.empty(table.shape[1], table.dtype)
+    for k in range(gammas.shape[0]):
+        used = before(table, codes, starts[k], starts[k + 1], t, used)
+        a, gamma = line(table, codes, starts[k + 1] - 1), -gammas[k]
+        for p in range(t.shape[0]):
+            e[p] = exp(gamma * (t[p] + eight(a, p)))
+        out = triangles[members[k]]
+        for p in range(size):
+            out[first + p] = e[p]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def store_squares(points, bits, codes, starts, gammas, triangles, members, top, bottom):  # type: ignore[no-untyped-def]
+    """Rows `top` to `bottom` of the lower triangles of all kernels, stored row after row."""
+    store = room(points, bits)
+    for i in range(top, bottom):
+        row, x = i * (i + 1) // 2, points[:, i].copy()
+        for start in range(0, i + 1, WIDTH):
+            size = min(WIDTH, i + 1 - start)
+            table = segment(store, x, points, start, size, bits)
+            store_segment(table, codes, starts, gammas, triangles, members, row + start, size)

@@ -167,16 +167,26 @@ class PackedGram(Gram):
 
 
 def _pack(blocks: Blocks, dtype: Any) -> FloatArray:
-    """Lower triangles of all kernels, shape (M, n (n + 1) / 2), filled a tile at a time."""
-    from ._packed_loops import store
-
-    n = blocks.n_samples
+    """Lower triangles of all kernels, shape (M, n (n + 1) / 2)."""
+    n, rest = blocks.n_samples, np.ones(blocks.n_kernels, dtype=bool)
     triangles = np.empty((blocks.n_kernels, n * (n + 1) // 2), dtype)
+    for part, members in zip(blocks.parts, blocks.members, strict=True):
+        if part.batched and blocks.roots is None and blocks.means is None:
+            part.pack(triangles, members)
+            rest[members] = False
+    if rest.any():
+        kernels = np.flatnonzero(rest)
+        _pack_tiles(blocks if rest.all() else blocks.take(kernels=kernels), triangles, kernels)
+    return triangles
+
+
+def _pack_tiles(blocks: Blocks, triangles: FloatArray, kernels: IntArray) -> None:
+    """Fill the rows `kernels` of the triangles a tile at a time."""
+    from ._packed_loops import store
 
     def fill(pair: tuple[slice, slice]) -> None:
         for m, K in blocks.each(*pair):
-            store(np.ascontiguousarray(K), triangles[m], pair[0].start, pair[1].start)
+            store(np.ascontiguousarray(K), triangles[kernels[m]], pair[0].start, pair[1].start)
 
-    for _ in map_tiles(fill, list(lower_tiles(n))):
+    for _ in map_tiles(fill, list(lower_tiles(blocks.n_samples))):
         pass
-    return triangles

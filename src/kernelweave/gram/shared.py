@@ -78,6 +78,10 @@ class Shared(ABC):
         """K_k vectors[k] for every k, where kernels are `batched`; shapes (K, n)."""
         raise NotImplementedError
 
+    def pack(self, triangles: FloatArray, members: IntArray) -> None:
+        """Store the lower triangle of every kernel in a row of an array, where kernels are `batched`."""
+        raise NotImplementedError
+
     def prepare(self, rows: Part, evict: bool) -> None:  # noqa: B027
         """Be told that these rows are about to be read; a cache may fetch them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,8 +83,14 @@ class SharedSquares(Shared):
         return np.ascontiguousarray(Z.T.astype(self.dtype, copy=False)), self.points
 
     def values(self, base: Any, k: int) -> FloatArray:
+        # one kernel has no use for differences of columns that it does not see
+        own = np.flatnonzero(np.unpackbits(self.subsets[k], bitorder="little"))
+        alone = object.__new__(type(self))
+        alone._set(
+            self.points[own], pack_subsets(np.ones((1, len(own)), dtype=bool)), self.gammas[k : k + 1], None
+        )
         out = np.zeros((base[0].shape[1], base[1].shape[1]))
-        self.take(None, np.array([k])).add(base, np.ones(1), out, lower=False)
+        alone.add((base[0][own], base[1][own]), np.ones(1), out, lower=False)
         return out.astype(self.dtype, copy=False)
 
     def diag(self, k: int) -> FloatArray:
@@ -121,6 +128,20 @@ class SharedSquares(Shared):
         count = max(-(-self.n_kernels // BATCH), min(loop_threads(), self.n_kernels))
         batches = np.array_split(np.arange(self.n_kernels), count)
         return np.concatenate(list(map_tiles(partial(self._products, vectors), batches)))
+
+    def pack(self, triangles: FloatArray, members: IntArray) -> None:
+        """Store the lower triangles of all kernels, row after row, in the rows `members` of an array."""
+        from ._squares_loops import store_squares
+
+        lines, gammas = self.lines, self.gammas.astype(self.dtype)
+        # pieces of the triangle of about the same size
+        cuts = (self.n_samples * np.sqrt(np.linspace(0.0, 1.0, 4 * loop_threads() + 1))).round().astype(int)
+
+        def fill(piece: tuple[int, int]) -> None:
+            store_squares(self.points, *lines, gammas, triangles, members, *piece)
+
+        for _ in map_tiles(fill, list(pairwise(cuts.tolist()))):
+            pass
 
     def _products(self, vectors: FloatArray, kernels: IntArray) -> FloatArray:
         from ._squares_loops import multiply_squares

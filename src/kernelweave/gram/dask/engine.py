@@ -17,6 +17,14 @@ from ..stack import KernelStack
 from .share import Facts, Plan, add, ask, facts_of, lower_of, square_of, take_part
 from .spread import Piece, spread
 
+#: how the engines on the workers keep kernels
+WORDS = {
+    "packed": "as lower triangles in memory",
+    "dense": "as matrices in memory",
+    "cached": "with rows in a cache",
+    "blocked": "computed anew in every pass",
+}
+
 
 class DaskGram(Gram):
     """M Gram matrices, each held or computed by one of the workers of a Dask cluster.
@@ -106,18 +114,12 @@ class DaskGram(Gram):
 
     def describe(self) -> str:
         """Where the kernels are, in words."""
-        words = {
-            "packed": "hold lower triangles of",
-            "dense": "hold",
-            "cached": "keep rows in a cache for",
-            "blocked": "compute in blocks",
-        }
         counts: Counter[str] = Counter()
         for engine, (_, kernels) in zip(self.engines, self.pieces, strict=True):
             counts[engine] += len(kernels)
-        parts = [f"{words[engine]} {count} kernels" for engine, count in counts.items()]
+        parts = ", ".join(f"{count} {WORDS[engine]}" for engine, count in counts.items())
         n = len(self.workers)
-        return f"{n} worker{'s' if n > 1 else ''} {' and '.join(parts)}"
+        return f"{self.n_kernels} kernels on {n} worker{'s' if n > 1 else ''}, {parts}"
 
     # -- the interface ------------------------------------------------------------------------
 
