@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ class Piece(NamedTuple):
 
 def spread(cluster: Cluster, blocks: Blocks, plan: Plan) -> list[Piece]:
     """Kernels over the threads of all workers; the data of a worker's kernels are sent to it once."""
+    gc.collect()  # kernels of an earlier fit that nobody uses any more would still fill the workers
     places = [worker for worker, threads in cluster.threads().items() for _ in range(threads)]
     groups = deal(blocks, min(len(places), blocks.n_kernels))
     own: dict[str, list[IntArray]] = {}
