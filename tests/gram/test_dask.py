@@ -6,6 +6,7 @@ import os
 import pickle
 import resource
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -285,3 +286,27 @@ def test_killed_again_and_again_while_computing(client, rng):
         while time.monotonic() < deadline:
             np.testing.assert_allclose(remote.combine(weights), expected, **EXACT)
         killer.join()
+
+
+@pytest.mark.slow
+def test_workers_without_nannies(matrices, rng):
+    """Nobody starts them again: the one that is left does all the work."""
+    raw, weights = list(matrices(N, M)), rng.gamma(1.0, size=M)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address]
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--death-timeout", "60"]
+        workers = [subprocess.Popen(command + options, stderr=subprocess.DEVNULL) for _ in range(2)]
+        try:
+            client.wait_for_workers(2, timeout=60)
+            remote, local = DaskGram(raw), DenseGram(raw)
+            assert len(remote.workers) == 2
+            workers[0].kill()
+            assert_same(remote, local, weights, rng)
+            assert list(remote.workers.values()) == [M]
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
