@@ -33,6 +33,7 @@ from kernelweave.reproduce import (
     compare,
     mean,
     select,
+    standings,
     table,
     with_error,
 )
@@ -46,6 +47,13 @@ PAPER = {
     "mushroom": {"HKL": (99.9, 0.2), "GMKL": (100.0, 0.0)},
 }
 METHODS = ("GMKL", "equal weights", "MKL", "uniform sum", "best single")
+#: methods under the names all experiments share
+SHARED = {
+    "GMKL": "GMKL",
+    "MKL": "l1-MKL",
+    "uniform sum": "uniform sum",
+    "best single": "best single kernel",
+}
 #: experiments on what a figure depends on
 VARIANTS = {"spambase": ("logarithms",), "mushroom": ("one column a category",)}
 USUAL = "usual"
@@ -139,7 +147,8 @@ def summarise(rows: list[dict]) -> Summary:
     if others:
         tables.append(table("GMKL, what was tried: accuracy (%)", others, "accuracy", "variant", "data", 2))
     count = len({row["split"] for row in rows})
-    return Summary(lines, tables, [f"{count} splits; ± are standard errors over splits."])
+    note = f"{count} splits; ± are standard errors over splits."
+    return Summary(lines, tables, [note], standings(usual, "accuracy", names=SHARED))
 
 
 def lines_of(rows: list[dict], data: str) -> list[Line]:

@@ -38,6 +38,7 @@ from kernelweave.reproduce import (
     compare,
     mean,
     select,
+    standings,
     table,
     with_error,
 )
@@ -57,6 +58,13 @@ METHODS = (
     "best single",
 )
 USUAL = "usual"
+#: methods under the names all experiments share
+SHARED = {
+    "GMKL": "GMKL",
+    "MKL": "l1-MKL",
+    "uniform MKL": "uniform sum",
+    "best single": "best single kernel",
+}
 #: experiments on what a figure depends on
 VARIANTS = {
     ("pima", "GMKL"): ("l2 penalty", "missing values filled in", "smaller C"),
@@ -138,7 +146,8 @@ def summarise(rows: list[dict]) -> Summary:
         ),
         trials(rows),
     ]
-    return Summary(lines, tables, notes(rows))
+    whole = [row for row in usual if row["features"] == "all"]
+    return Summary(lines, tables, notes(rows), standings(whole, "accuracy", names=SHARED))
 
 
 def without_selection(rows: list[dict], data: str) -> list[Line]:
