@@ -59,7 +59,7 @@ SHARED = {
     "uniform": "uniform sum",
     "block 1": "l1-MKL",
     "elastic net": "elastic net",
-    "l2": "lp-MKL, p = 2",
+    "l2": "lp-MKL (p = 2)",
     "empirical Bayes": "empirical Bayes",
     "best kernel": "best single kernel",
 }

@@ -74,8 +74,8 @@ SPLITS = 10
 #: methods under the names all experiments share
 SHARED = {
     "p = 1": "l1-MKL",
-    "p = 4/3": "lp-MKL, p = 4/3",
-    "p = 2": "lp-MKL, p = 2",
+    "p = 4/3": "lp-MKL (p = 4/3)",
+    "p = 2": "lp-MKL (p = 2)",
     UNIFORM: "uniform sum",
     SINGLE: "best single kernel",
 }

@@ -13,8 +13,8 @@ variance.
 ratio of its two terms, for the elastic net also its mixture, for MKL-GOMP ridge and number of kernels, for
 the best single kernel which one). Hinge loss, one class against the rest; MKL-GOMP has the squared loss and
 all classes in one model, empirical Bayes the logistic one and nothing to tune, and the single kernel goes to
-scikit-learn's support vector machine. "lp-MKL, p tuned" is, of p = 1, 4/3, 2 and the uniform sum, the best in
-the folds. The grid of SMKL was widened after a look at liver and proteins, on a split that is not used.
+scikit-learn's support vector machine. "lp-MKL (p tuned)" is, of p = 1, 4/3, 2 and the uniform sum, the best
+in the folds. The grid of SMKL was widened after a look at liver and proteins, on a split that is not used.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ UNIFORM, SINGLE, GREEDY, BAYES = "uniform sum", "best single kernel", "MKL-GOMP"
 #: method -> regularisers of its grid
 GRIDS: dict[str, list[Any]] = {
     UNIFORM: [kw.Uniform()],
-    "lp-MKL, p = 2": [kw.LpNorm(2)],
-    "lp-MKL, p = 4/3": [kw.LpNorm(4 / 3)],
+    "lp-MKL (p = 2)": [kw.LpNorm(2)],
+    "lp-MKL (p = 4/3)": [kw.LpNorm(4 / 3)],
     "l1-MKL": [kw.LpNorm(1)],
     "elastic net": [kw.ElasticNet(l1_ratio=0.3), kw.ElasticNet(l1_ratio=0.7)],
-    "block norm, q = 4": [kw.BlockNorm(q=4)],
+    "block norm (q = 4)": [kw.BlockNorm(q=4)],
     "SMKL": [LogTerm(ratio * s) + GroupLassoTerm(s) for ratio, s in product(RATIOS, STRENGTHS)],
 }
-NORMS, TUNED = list(GRIDS)[:4], "lp-MKL, p tuned"
+NORMS, TUNED = list(GRIDS)[:4], "lp-MKL (p tuned)"
 METHODS = (*GRIDS, TUNED, GREEDY, BAYES, SINGLE)
 
 

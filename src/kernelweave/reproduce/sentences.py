@@ -119,5 +119,4 @@ def listed(names: list[str]) -> str:
     >>> listed(["SMKL", "l1-MKL", "elastic net"])
     'SMKL, l1-MKL and elastic net'
     """
-    plain = [f"({name})" if "," in name else name for name in names]
-    return " and ".join([", ".join(plain[:-1]), plain[-1]] if len(plain) > 1 else plain)
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
