@@ -141,3 +141,10 @@ def kept(model: Any) -> int:
     """Features with at least 1e-6 of the largest weight; all, where the model has no weights."""
     weights = importance(model)
     return int(np.count_nonzero(weights > 1e-6 * weights.max(initial=0.0)))
+
+
+def how_many(rows: list[dict], wanted: int = 20) -> str:
+    """A note on the number of splits."""
+    count = len({row["split"] for row in rows})
+    said = f"Splits: {count} (of {wanted} asked for); ± are standard errors over splits."
+    return said if count >= wanted else f"{said} Verdicts on so few splits are provisional."

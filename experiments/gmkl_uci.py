@@ -15,8 +15,9 @@ the product of all Gaussians with equal weights; SimpleMKL 13 kernels (10 Gaussi
 feature and on all of them; "best single" the one Gaussian on one feature of best cross-validated accuracy.
 
 How this set-up was come by: grids, tolerances and what else to try were chosen while test accuracies of
-splits 0 to 9 were seen, some of them with a wider grid. All figures of the full form are from splits 100 on,
-which were looked at only after the set-up was fixed.
+splits 0 to 9 were seen. Options cross-validated for every N_d were run and given up, for their time: GMKL
+with 5, 10 and 15 features 78.3, 83.1 and 85.2 % on sonar, 92.5, 94.0 and 91.8 % on ionosphere (3 splits). All
+figures of the full form are from splits 100 on, which were looked at only after the set-up was fixed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from _gmkl import FIRST, Method, Split, best_single, chosen, divided, kept
+from _gmkl import FIRST, Method, Split, best_single, chosen, divided, how_many, kept
 from _gmkl_methods import COSTS, each, methods, simple_mkl, svm, varied
 from _gmkl_paper import KEPT, TABLE_2, TABLE_3
 
@@ -127,7 +128,7 @@ def summarise(rows: list[dict]) -> Summary:
     lines = [line for data in sets for line in without_selection(rows, data)]
     lines += [above(rows, data) for data in sets if data in TABLE_2]
     lines += [line for data in sets if data in TABLE_2 for line in with_selection(rows, data)]
-    usual = [row for row in rows if row["variant"] == USUAL]
+    usual = [row for row in named(rows) if row["variant"] == USUAL]
     tables = [
         table("Accuracy (%) without selection", usual, "accuracy", "method", "data", 1, features="all"),
         table("Features with weight (SimpleMKL: kernels)", usual, "kept", "method", "data", 1),
@@ -187,7 +188,12 @@ def found(
     variant: str = USUAL,
 ) -> list[float]:
     """Our values, one a split."""
-    return select(rows, column, data=data, method=method, features=features, variant=variant)
+    return select(named(rows), column, data=data, method=method, features=features, variant=variant)
+
+
+def named(rows: list[dict]) -> list[dict]:
+    """Numbers of features as text, as "all" is."""
+    return [{**row, "features": str(row["features"])} for row in rows]
 
 
 def reason(rows: list[dict], data: str, method: str, features: str) -> str:
@@ -201,7 +207,7 @@ def reason(rows: list[dict], data: str, method: str, features: str) -> str:
     for variant in VARIANTS.get((data, method), ()):
         values = found(rows, data, method, features, variant=variant)
         said += [f"{with_error(values, 1)} {variant}"] if values else []
-    return ("tried: " + "; ".join(said)) if said else ""
+    return "; ".join(said) if said else ""
 
 
 def fewest(rows: list[dict], data: str, method: str) -> str:
@@ -210,7 +216,7 @@ def fewest(rows: list[dict], data: str, method: str) -> str:
     if not counts:
         return ""
     return (
-        f"tried: of all options within a standard error of the best in cross-validation, those with fewest "
+        f"of all options within a standard error of the best in cross-validation, those with fewest "
         f"features keep {with_error(counts, 1)}, at {with_error(scores, 1)} %"
     )
 
@@ -226,7 +232,7 @@ def above(rows: list[dict], data: str) -> Line:
         all(mean(values) > 0 for values in usual),
         paper=", ".join(f"{value:+.1f}" for value in papers),
         ours=", ".join(with_error(values, 1, "+") for values in usual),
-        why=f"tried: against MKL with C = 1000, not chosen by cross-validation, {large}" if large else "",
+        why=f"against MKL with C = 1000, not chosen by cross-validation: {large}" if large else "",
         n=len(usual[0]),
     )
 
@@ -240,18 +246,17 @@ def gain(rows: list[dict], data: str, count: str, variant: str) -> list[float]:
 
 def trials(rows: list[dict]) -> Any:
     """All variants."""
-    named = [
+    tried = [
         {**row, "trial": f"{row['data']}, {row['method']}, {row['variant']}"}
         for row in rows
         if (row["data"], row["method"]) in VARIANTS
     ]
-    return table("What was tried: accuracy (%)", named, "accuracy", "trial", "features", 1)
+    return table("What was tried: accuracy (%)", tried, "accuracy", "trial", "features", 1)
 
 
 def notes(rows: list[dict]) -> list[str]:
     """Splits, and what others reach on pima."""
-    count = len({row["split"] for row in rows})
-    said = [f"{count} splits (the paper: 20); ± are standard errors over splits."]
+    said = [how_many(rows)]
     names = ("GMKL", "OWL-QN", "uniform GMKL", "MKL")
     pima = {name: found(rows, "pima", name) for name in names}
     if all(pima.values()):
