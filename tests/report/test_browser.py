@@ -131,7 +131,8 @@ UNCOVERED_DOT = """(() => {
     for (const dot of document.querySelectorAll('circle[data-sample]')) {
         const box = dot.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
         const sample = Number(dot.dataset.sample);
-        if (document.elementFromPoint(x, y) === dot && !dot.classList.contains('picked')) return {sample, x, y};
+        const open = document.elementFromPoint(x, y) === dot && !dot.classList.contains('picked');
+        if (open) return {sample, x, y};
     }
 })()"""
 

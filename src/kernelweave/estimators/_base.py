@@ -18,11 +18,24 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .._backend import device_of, follow, resolve_device, to_host
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
-from ..gram import Dictionary, FeatureSource, Gram, KernelSource, KernelStack, StackSource, parse_memory
+from ..gram import (
+    Dictionary,
+    Expansion,
+    FeatureSource,
+    Gram,
+    KernelSource,
+    KernelStack,
+    StackSource,
+    parse_memory,
+)
 from ..gram.choice import ENGINES
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
+from ..gram.lowrank import LowRankGram, resolve_approximation
+from ..gram.lowrank.dictionary import FactorExpansion, LowRankDictionary
+from ..gram.lowrank.error import missing_energy, relative_errors
 from ..gram.stack import as_stack
 from ..kernels import resolve_kernels
+from ..kernels.base import positive_integer
 from ..kernels.columns import numeric_positions
 from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
@@ -32,6 +45,7 @@ from ..solvers.base import MKLSolver, Solution
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
+from ..solvers.lowrank_gap import full_rank_gap
 from ..solvers.multiple import choose_solver
 from ._checkpoint import keeping, mkl_checkpoint
 from ._progress import CallbackSupportMixin, Progress
@@ -42,6 +56,9 @@ NUMBERS = {"numeric", "any", "index"}
 
 #: support vectors for whose weighted sum room is kept, where a solver asks for no more
 EXPECTED_SUPPORT = 8000
+
+#: samples of low-rank kernels that are left out one by one: one of more than these changes little
+MOST_LEFT_OUT = 5000
 
 #: kernels in the table of a notebook
 MOST_ROWS = 50
@@ -74,6 +91,7 @@ class Model(NamedTuple):
     solution: Solution
     alpha: FloatArray  # (n, c)
     margins: FloatArray  # (n_rows, c), leave-one-out predictions; empty when not asked for
+    full_rank_gap: float = np.nan  # of the kernels themselves, where they are approximated
 
 
 class BaseKernels(CallbackSupportMixin, BaseEstimator):
@@ -220,6 +238,8 @@ class BaseMKL(BaseKernels):
         normalize: str | None,
         solver: str | MKLSolver,
         gram: str,
+        approximation: Any,
+        rank: int,
         tol: float,
         max_iter: int,
         memory_limit: int | str | None,
@@ -246,6 +266,8 @@ class BaseMKL(BaseKernels):
         self.regularizer = regularizer
         self.C = C
         self.solver = solver
+        self.approximation = approximation
+        self.rank = rank
 
     _engines = (*ENGINES, "dask")
 
@@ -256,6 +278,21 @@ class BaseMKL(BaseKernels):
         super()._check_parameters()
         if self.C is not None or not self._optional_cost:
             check_positive("C", self.C)
+        if self.approximation is not None:
+            self._check_approximation()
+
+    def _check_approximation(self) -> None:
+        resolve_approximation(self.approximation)
+        positive_integer(self.rank, "rank")
+        if self._precomputed:
+            raise ValueError(
+                "approximation: precomputed kernels have all their entries already; pass approximation=None."
+            )
+        if self.gram not in ("auto", "dask") or fit_device(self) is not None:
+            raise ValueError(
+                "approximation keeps factors in place of Gram matrices: pass gram='auto' (or 'dask') and "
+                "device=None."
+            )
 
     def _resolve_loss(self, tasks: tuple[str, ...]) -> Loss:
         loss = LOSSES.resolve(self.loss, Loss, "loss")
@@ -269,11 +306,15 @@ class BaseMKL(BaseKernels):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _dictionary(self, setup: Setup) -> Dictionary:
+    def _dictionary(self, setup: Setup) -> Dictionary | LowRankDictionary:
         """The kernels on the samples of positive weight."""
         used = np.flatnonzero(setup.weight)
         source = self._source(_take(setup.table, used), setup.weight[used], used)
         limit = parse_memory(self.memory_limit)
+        if self.approximation is not None:
+            constants = (self.approximation, self.rank, self.normalize, setup.weight[used], limit)
+            assert isinstance(source, FeatureSource)
+            return LowRankDictionary(source, *constants, random_state=self.random_state)
         options: dict[str, Any] = {"gram": self.gram, "combined": self._combines(setup)}
         return Dictionary(
             source, self.normalize, setup.weight[used], limit, device=fit_device(self), **options
@@ -314,13 +355,13 @@ class BaseMKL(BaseKernels):
         progress.done()
         return models
 
-    def _live_regularizer(self, dictionary: Dictionary) -> Regularizer:
+    def _live_regularizer(self, dictionary: Dictionary | LowRankDictionary) -> Regularizer:
         regularizer = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
         return regularizer.select(dictionary.live, len(dictionary.names))
 
     def _train(
         self,
-        dictionary: Dictionary,
+        dictionary: Dictionary | LowRankDictionary,
         task: Task,
         progress: Progress,
         index: int,
@@ -340,9 +381,16 @@ class BaseMKL(BaseKernels):
         if task.rows is not None:
             alpha = np.zeros((dictionary.gram.n_samples, alpha.shape[1]))
             alpha[task.rows] = solution.state.alpha
-        return Model(replace(solution, matrix=None), alpha, left_out)
+        gap = np.nan
+        if isinstance(dictionary, LowRankDictionary):
+            live = [dictionary.features[m] for m in dictionary.live]
+            missing = missing_energy(live, dictionary.source.X, alpha)
+            gap = full_rank_gap(task.problem, regularizer.bound_to(gram), solution.state, missing)
+        return Model(replace(solution, matrix=None), alpha, left_out, gap)
 
-    def _store(self, dictionary: Dictionary, models: list[Model], used: IntArray, n_samples: int) -> None:
+    def _store(
+        self, dictionary: Dictionary | LowRankDictionary, models: list[Model], used: IntArray, n_samples: int
+    ) -> None:
         """Set the fitted attributes; everything is computed before anything is set."""
         proofs = [model.solution.state.certificate for model in models]
         weights = dictionary.all_weights(np.array([model.solution.state.weights for model in models]))
@@ -350,7 +398,12 @@ class BaseMKL(BaseKernels):
         alpha = np.hstack([model.alpha for model in models])
         dual_coef = np.zeros((n_samples, alpha.shape[1]))
         dual_coef[used] = alpha
-        self._expansion = dictionary.expansion(np.repeat(weights, columns, axis=0), alpha)
+        if isinstance(dictionary, LowRankDictionary):
+            self.approximation_errors_ = relative_errors(dictionary)
+            self.full_rank_gap_ = _one_or_all(np.array([model.full_rank_gap for model in models]))
+            self._expansion: Expansion = _factored(dictionary, models)
+        else:
+            self._expansion = dictionary.expansion(np.repeat(weights, columns, axis=0), alpha)
         self.kernel_names_ = dictionary.names
         self.gram_ = dictionary.gram.name
         self.gram_reason_ = dictionary.gram_reason
@@ -455,10 +508,25 @@ def _take(X: Any, rows: IntArray) -> Any:
     return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
 
 
+def _factored(dictionary: LowRankDictionary, models: list[Model]) -> FactorExpansion:
+    """The functions of models of low-rank kernels."""
+    states = [model.solution.state for model in models]
+    return dictionary.expansion_of(
+        [
+            dictionary.coefficients(state.weights, model.alpha, state.coefficients)
+            for state, model in zip(states, models, strict=True)
+        ]
+    )
+
+
 def _margins(solution: Solution, problem: Problem, gram: Gram) -> FloatArray:
     state = solution.state
-    K = WeightedRows(gram, state.weights) if solution.matrix is None else solution.matrix
     f = state.fitted + state.certificate.intercept
+    if isinstance(gram, LowRankGram):
+        if gram.n_samples > MOST_LEFT_OUT:
+            return f
+        solution = replace(solution, matrix=None)
+    K = WeightedRows(gram, state.weights) if solution.matrix is None else solution.matrix
     return np.column_stack(
         [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in range(problem.shape[1])]
     )

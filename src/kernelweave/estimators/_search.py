@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from .._typing import FloatArray, IntArray
-from ..gram import Dictionary, FoldSource
+from ..gram import Dictionary, FoldSource, GramStore, StackFoldSource
 from ..solvers.base import Solution
 from ._base import BaseMKL, Setup, Task, fit_device
 from .path import solve_chain
@@ -29,19 +29,18 @@ class Search:
     template: BaseMKL
     setup: Setup
     chains: list[list[BaseMKL]]
-    matrices: list[FloatArray]
+    matrices: list[FloatArray] | GramStore
     names: list[str]
     normalize: str | None
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
-        return object.__sizeof__(self) + sum(K.nbytes for K in self.matrices)
+        held = 0 if isinstance(self.matrices, GramStore) else sum(K.nbytes for K in self.matrices)
+        return object.__sizeof__(self) + held
 
     def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
         """Solve the grid on `train` and evaluate it on `test`."""
         weight = self.setup.weight[self.setup.weight > 0]
-        source = FoldSource(self.matrices, self.names, train)
-        device = fit_device(self.template)
-        dictionary = Dictionary(source, self.normalize, weight[train], check=False, device=device)
+        dictionary = self._dictionary(train, weight[train])
         tasks = [_task_on(task, train) for task in self.setup.tasks]
         solved = [
             [
@@ -56,6 +55,23 @@ class Search:
         ]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
         return Fold(_held_out(dictionary, tasks, points, test), norms)
+
+    def _dictionary(self, train: IntArray, weight: FloatArray) -> Dictionary:
+        """The kernels on the training rows; of a store, as much in memory as there is room for."""
+        options: dict[str, Any] = {"check": False, "device": fit_device(self.template)}
+        if isinstance(self.matrices, GramStore):
+            source = StackFoldSource(self.matrices, self.names, train)
+            return Dictionary(source, self.normalize, weight, gram="auto", **options)
+        return Dictionary(FoldSource(self.matrices, self.names, train), self.normalize, weight, **options)
+
+
+def matrices_of(template: BaseMKL, setup: Setup) -> tuple[list[str], list[FloatArray] | GramStore]:
+    """Names and matrices of the kernels on the samples of positive weight; those of a store stay there."""
+    if not isinstance(setup.table, GramStore):
+        return template._matrices(setup)
+    used = np.flatnonzero(setup.weight)
+    everything = len(used) == len(setup.table)
+    return setup.table.names, setup.table if everything else setup.table[used, used]
 
 
 def _task_on(task: Task, train: IntArray) -> Task:

@@ -102,6 +102,13 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of
         these that `memory_limit` allows. "dask" spreads the kernels over the workers of the current
         Dask client, each of which holds its own or computes them anew as its memory allows.
+    approximation : {"nystroem", "rff"}, Approximation or None, default=None
+        Features in place of Gram matrices, for fits whose cost is linear in n: landmarks, or random
+        frequencies for Gaussian and Laplacian kernels; an object such as
+        ``Nystroem(landmarks="kmeans")``. A kernel with no more than `rank` features of its own (linear,
+        polynomial) has these, exactly.
+    rank : int, default=100
+        Most features a kernel under `approximation`.
     tol : float, default=1e-3
         Relative duality gap at which the fit has converged.
     max_iter : int, default=200
@@ -116,7 +123,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     n_jobs : int, optional
         Threads over the models of a multiclass fit.
     random_state : int or RandomState, optional
-        Seed of engines that sample; the dense engine samples nothing.
+        Seed of the landmarks or frequencies of `approximation`; without it nothing is random.
     checkpoint : str or path-like, optional
         A file that the state of the fit is written to, again and again; a fit that finds it there goes
         on from it, and one that had converged returns at once. `tol`, `solver`, `max_iter` (which counts
@@ -175,6 +182,8 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         class_weight: dict[Any, float] | str | None = None,
         solver: str | MKLSolver = "auto",
         gram: str = "auto",
+        approximation: Any = None,
+        rank: int = 100,
         tol: float = 1e-3,
         max_iter: int = 200,
         fit_intercept: bool = True,
@@ -193,6 +202,8 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
             normalize=normalize,
             solver=solver,
             gram=gram,
+            approximation=approximation,
+            rank=rank,
             tol=tol,
             max_iter=max_iter,
             memory_limit=memory_limit,

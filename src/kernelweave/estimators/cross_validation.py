@@ -18,7 +18,7 @@ from .._typing import FloatArray
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ._base import BaseMKL, Setup, all_or_nothing
-from ._search import FrozenClassifier, FrozenRegressor, Search
+from ._search import FrozenClassifier, FrozenRegressor, Search, matrices_of
 from .classifier import MKLClassifier
 from .regressor import MKLRegressor
 
@@ -107,7 +107,7 @@ class BaseMKLCV(BaseEstimator):
     def _scores(self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], y: Any) -> FloatArray:
         """Held-out scores, one row a fold and one column a point of the grid."""
         targets, used = np.asarray(y), np.flatnonzero(setup.weight)
-        names, matrices = template._matrices(setup)
+        names, matrices = matrices_of(template, setup)
         folds = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = folds.split(np.zeros((len(targets), 1)), targets)
         # samples without weight are in no matrix

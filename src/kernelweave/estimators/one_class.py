@@ -36,7 +36,8 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         Bound on the share of training samples left outside, in (0, 1].
     C : float, optional
         Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n.
-    normalize, solver, gram, tol, max_iter, memory_limit, device, n_jobs, random_state, checkpoint, verbose
+    normalize, solver, gram, approximation, rank, tol, max_iter, memory_limit, device, n_jobs, \
+random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -68,6 +69,8 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         normalize: str | None = "variance",
         solver: str | MKLSolver = "auto",
         gram: str = "auto",
+        approximation: Any = None,
+        rank: int = 100,
         tol: float = 1e-3,
         max_iter: int = 200,
         memory_limit: int | str | None = None,
@@ -85,6 +88,8 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
             normalize=normalize,
             solver=solver,
             gram=gram,
+            approximation=approximation,
+            rank=rank,
             tol=tol,
             max_iter=max_iter,
             memory_limit=memory_limit,

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from .._threads import blas_threads_for
 from .._typing import FloatArray
 from ..gram import Dictionary
+from ..gram.lowrank.dictionary import LowRankDictionary
 from ..solvers.base import Solution
 from ..solvers.multiple import choose_solver
 from ._base import BaseMKL, Task
@@ -109,7 +110,7 @@ def mkl_path(
 
 
 def solve_chain(
-    dictionary: Dictionary,
+    dictionary: Dictionary | LowRankDictionary,
     task: Task,
     points: Sequence[BaseMKL],
     C: float,
@@ -163,7 +164,9 @@ def _full_name(estimator: BaseMKL, param: str) -> str:
     return name
 
 
-def _assemble(name: str, values: list[Any], dictionary: Dictionary, chains: list[list[Solution]]) -> Path:
+def _assemble(
+    name: str, values: list[Any], dictionary: Dictionary | LowRankDictionary, chains: list[list[Solution]]
+) -> Path:
     def table(read: Any) -> FloatArray:
         rows = np.array([[read(solution) for solution in chain] for chain in chains])
         return rows[0] if len(chains) == 1 else np.swapaxes(rows, 0, 1)

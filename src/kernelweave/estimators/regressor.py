@@ -37,8 +37,8 @@ class MKLRegressor(RegressorMixin, BaseMKL):
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
     multioutput : {"shared", "independent"}, default="shared"
         Several outputs share one set of kernel weights, or learn one each.
-    solver, gram, tol, max_iter, fit_intercept, memory_limit, device, n_jobs, random_state, checkpoint, \
-verbose
+    solver, gram, approximation, rank, tol, max_iter, fit_intercept, memory_limit, device, n_jobs, \
+random_state, checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -69,6 +69,8 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         multioutput: str = "shared",
         solver: str | MKLSolver = "auto",
         gram: str = "auto",
+        approximation: Any = None,
+        rank: int = 100,
         tol: float = 1e-3,
         max_iter: int = 200,
         fit_intercept: bool = True,
@@ -87,6 +89,8 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
             normalize=normalize,
             solver=solver,
             gram=gram,
+            approximation=approximation,
+            rank=rank,
             tol=tol,
             max_iter=max_iter,
             memory_limit=memory_limit,

@@ -42,6 +42,10 @@ class Gram(ABC):
         """Bytes of kernel values in memory."""
         return 0
 
+    def component_norms(self, coefficients: dict[int, FloatArray]) -> FloatArray:
+        """Norms of the functions Z_m w_m in the spaces of their kernels, for engines of factors."""
+        raise NotImplementedError(f"the {self.name} engine has no factors.")
+
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m, shape (n, n)."""

@@ -13,11 +13,12 @@ from .base import Gram
 from .blocked import BlockedGram
 from .blocks import WORK_BYTES, Blocks
 from .cached import CachedGram
+from .disk import DiskGram
 from .memory import SHARE, SUM_SHARE, free_memory, show_bytes
 from .packed import PackedGram
 
 #: what `gram` may be
-ENGINES = ("auto", "dense", "packed", "cached", "blocked")
+ENGINES = ("auto", "dense", "packed", "cached", "disk", "blocked")
 
 #: matrices of a solver's own: the weighted sums at the best and the last weights, and for a while those at
 #: the next and what a machine factors
@@ -42,7 +43,7 @@ class Choice:
     limit : int or None
         Bytes that the engine and the sums of a solver may take together.
     dtype : dtype or None
-        How a packed engine stores entries.
+        How entries are stored by engines that hold triangles.
     cache_bytes : int
         Bytes for the caches of a cached engine.
     """
@@ -59,6 +60,8 @@ class Choice:
             return PackedGram(blocks, scales, self.dtype)
         if self.name == "cached":
             return CachedGram(blocks, scales, self.limit, self.cache_bytes)
+        if self.name == "disk":
+            return DiskGram(blocks, scales, self.dtype)
         return BlockedGram(blocks, scales, self.limit)
 
 
@@ -72,7 +75,9 @@ class Task:
     n_new : int, optional
         Matrices that are not in memory yet; all by default.
     given : bool
-        Whether the matrices are in memory, if not as they are needed.
+        Whether the matrices are in memory, if not as they are needed, or in a store.
+    mapped : bool
+        Whether their triangles are in a file, as they are needed.
     combined : bool or int
         Samples on which the solver will ask an engine that computes pairs anew for the weighted sum
         of all kernels: all, none, or so many at most.
@@ -85,6 +90,7 @@ class Task:
     n_samples: int
     n_new: int | None = None
     given: bool = False
+    mapped: bool = False
     combined: bool | int = True
     light: bool = False
 
@@ -128,7 +134,7 @@ def options(task: Task, careful: bool = True) -> list[Option]:
     Examples
     --------
     >>> [option.name for option in options(Task(50, 1, 1000))]
-    ['dense', 'packed', 'packed', 'cached', 'blocked']
+    ['dense', 'packed', 'packed', 'cached', 'disk', 'blocked']
     """
     held, more = (task.sums(AT_MOST), FIRST_LOOK) if careful else (task.sums(HELD), 1.0)
     part = task.sums(AT_MOST if careful else HELD, streamed=True)
@@ -139,6 +145,7 @@ def options(task: Task, careful: bool = True) -> list[Option]:
         Option("packed", held + stored // 2, "their lower triangles are in memory", np.float64),
         Option("packed", held + stored // 4, "their lower triangles are in memory as float32", np.float32),
         Option("cached", part + task.work + least, "rows are computed when asked for and kept in a cache"),
+        Option("disk", held + task.work, "their lower triangles are in a file as float32", np.float32),
         Option(
             "blocked",
             task.sums(HELD, streamed=True) + task.work,
@@ -150,11 +157,12 @@ def options(task: Task, careful: bool = True) -> list[Option]:
 def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
     """The engine called `name`, or for "auto" the first of dense, packed, cached and blocked that fits.
 
-    Matrices that are given are never copied: they are dense or read in blocks.
+    Matrices that are given are never copied: they are dense or read in blocks, or, all of a store, mapped
+    as they are. Nothing is written to disk unless "disk" is asked for.
 
     Parameters
     ----------
-    name : {"auto", "dense", "packed", "cached", "blocked"}
+    name : {"auto", "dense", "packed", "cached", "disk", "blocked"}
     task : Task
     memory_limit : int or None
         Bytes; by default a share of the memory that is free, and for "dense" no limit.
@@ -168,7 +176,7 @@ def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
     if name not in ENGINES:
         known = ", ".join(repr(engine) for engine in ENGINES)
         raise ValueError(f"gram={name!r} is not a Gram engine: pass one of {known}.")
-    limit = _free_share() if memory_limit is None and name != "dense" else memory_limit
+    limit = free_share() if memory_limit is None and name != "dense" else memory_limit
     allows = f"{'free memory' if memory_limit is None else 'memory_limit'} allows {show_bytes(limit or 0)}"
     every = options(task, careful=name == "auto")
     open_to = [option for option in every if _open(option, name, task)]
@@ -192,6 +200,8 @@ def _open(option: Option, name: str, task: Task) -> bool:
     """Whether an engine may be considered."""
     if name != "auto":
         return option.name == name
+    if option.name == "disk":
+        return task.mapped
     if task.light:
         return option.name == "blocked"
     if option.name == "cached" and task.n_bases == 0:
@@ -199,7 +209,8 @@ def _open(option: Option, name: str, task: Task) -> bool:
     return not task.given or option.name in ("dense", "blocked")
 
 
-def _free_share() -> int | None:
+def free_share() -> int | None:
+    """Bytes that a fit may take when nothing else is said."""
     free = free_memory()
     return None if free is None else int(SHARE * free)
 

@@ -45,7 +45,7 @@ class Dictionary:
         Bytes that the kernels and the sums of a solver may take.
     check : bool, default=True
         Whether to check the matrices; parts of matrices checked before need not be.
-    gram : {"auto", "dense", "packed", "cached", "blocked", "dask"}, default="dense"
+    gram : {"auto", "dense", "packed", "cached", "disk", "blocked", "dask"}, default="dense"
         The Gram engine; "auto" takes the fastest that `memory_limit`, or by default the memory
         that is free, allows, and "dask" spreads the kernels over the workers of a Dask cluster.
     combined : bool or int, default=True
@@ -108,7 +108,9 @@ class Dictionary:
         n_new = len(self.names) if changed or self.source.copies else 0
         sizes = (len(self.names), self.source.n_bases, self.source.n_samples)
         light = len(self.source.together) >= max(LIGHT, 0.9 * len(self.names))
-        return Task(*sizes, n_new=n_new, given=self.source.given, combined=combined, light=light)
+        mapped = self.source.mapped and not changed
+        given = self.source.given
+        return Task(*sizes, n_new=n_new, given=given, mapped=mapped, combined=combined, light=light)
 
     def _keep_matrices(self, normalize: Any, sample_weight: FloatArray | None, check: bool) -> None:
         """All matrices, normalised, in memory."""
@@ -128,7 +130,7 @@ class Dictionary:
         """The kernels to be computed in blocks; one pass over them, if that, for the normalisation."""
         raw = self.source.blocks()
         if check:
-            self._check_parts(raw)
+            check_parts(self.source, raw)
         blocks, rules = normalised(raw, normalize, sample_weight)
         self.normalizations, scales = rules, np.array([rule.scale_ for rule in rules])
         self.live = with_variance(scales, self.names)
@@ -148,7 +150,7 @@ class Dictionary:
 
         raw = self.source.blocks()
         if check and not all(isinstance(part, SharedDistances | SharedSquares) for part in raw.parts):
-            self._check_parts(raw)  # Gaussian kernels are positive semidefinite whatever the data
+            check_parts(self.source, raw)  # Gaussian kernels are positive semidefinite whatever the data
         engine = open_engine(raw, self.device, double, memory_limit, host_sums)
         self.normalizations, scales = fit_on_device(raw, normalize, sample_weight, engine)
         self.live = with_variance(scales, self.names)
@@ -170,7 +172,7 @@ class Dictionary:
 
         raw = self.source.blocks()
         if check:
-            self._check_parts(raw)
+            check_parts(self.source, raw)
         plan = Plan(normalize, sample_weight, combined=combined, limit=memory_limit)
         gram = DaskGram(raw, plan=plan)
         self.normalizations, scales = gram.rules, gram.scales
@@ -180,16 +182,6 @@ class Dictionary:
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every model
         return object.__sizeof__(self) + self.gram.nbytes + 8 * self.gram.n_samples
-
-    def _check_parts(self, blocks: Blocks) -> None:
-        """`check_kernel_matrix` on the samples it would look at."""
-        flops = PSD_FLOPS / len(self.names)
-        rows = _spread(self.source.n_samples, flops)
-        # kernels computed together are positive semidefinite whatever the data
-        kernels = without(np.ones(len(self.names), dtype=bool), self.source.together)
-        doubtful = blocks.take(kernels=kernels).each(rows, rows) if len(kernels) else ()
-        for k, K in doubtful:
-            check_kernel_matrix(K, f"kernel {self.names[kernels[k]]!r}", flops)
 
     def all_weights(self, weights: FloatArray) -> FloatArray:
         """Weights of all kernels, from those of the live ones (..., n_live) -> (..., M)."""
@@ -215,6 +207,17 @@ class Dictionary:
         found = Expansion(self.source, terms, alpha.shape[1])
         found.device = None if self.device is None else str(self.device)
         return found
+
+
+def check_parts(source: KernelSource, blocks: Blocks) -> None:
+    """`check_kernel_matrix` on the samples it would look at, of kernels that are computed in blocks."""
+    flops = PSD_FLOPS / len(source.names)
+    rows = _spread(source.n_samples, flops)
+    # kernels computed together are positive semidefinite whatever the data
+    kernels = without(np.ones(len(source.names), dtype=bool), source.together)
+    doubtful = blocks.take(kernels=kernels).each(rows, rows) if len(kernels) else ()
+    for k, K in doubtful:
+        check_kernel_matrix(K, f"kernel {source.names[kernels[k]]!r}", flops)
 
 
 def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:

@@ -14,6 +14,7 @@ from ..estimators._base import BaseKernels, BaseMKL, Task, _take
 from ..estimators._search import _task_on
 from ..estimators.path import solve_chain
 from ..gram import Dictionary, KernelStack, parse_memory
+from ..gram.lowrank.dictionary import LowRankDictionary
 from ..gram.memory import SHARE, free_memory
 from ..solvers.base import State
 
@@ -87,7 +88,7 @@ class SolvedParts:
             self.guides = [part.all_weights(state.certificate.norms) for state in states]
         return part.all_weights(np.array([state.weights for state in states]))
 
-    def _solve(self, part: Dictionary, task: Task, k: int) -> State:
+    def _solve(self, part: Dictionary | LowRankDictionary, task: Task, k: int) -> State:
         near = None if self.guides is None else [self.guides[k]]
         [solution] = solve_chain(part, task, [self.estimator], self.estimator.C, near)
         return solution.state

@@ -14,6 +14,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from .. import estimators
+from ..gram.lowrank import Approximation
 from ..kernels import AutogradKernel, Family, FunctionKernel, Kernel, Normalization, ParametricKernel
 from ..losses import Loss
 from ..regularizers import FromBlockNorm, FromPrice, Regularizer
@@ -32,6 +33,7 @@ BASES: dict[str, tuple[type, ...]] = {
     "penalty": (Penalty,),
     "constraint": (Box,),
     "solver": (MKLSolver, SingleSolver),
+    "approximation": (Approximation,),
 }
 
 #: classes that are nothing without a Python function, and what can stand in their place

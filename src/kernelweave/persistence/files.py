@@ -13,12 +13,13 @@ from .codec import Reader, Writer
 from .container import read_container, write_container
 from .errors import ModelFileError
 from .expansions import EXPANSIONS
+from .factors import FACTORS
 from .objects import OBJECTS
 from .plain import ARRAYS, PLAIN
 from .processes import PROCESSES
 from .tables import TABLES
 
-FORMS = PLAIN + TABLES + ARRAYS + EXPANSIONS + PROCESSES + OBJECTS
+FORMS = PLAIN + TABLES + ARRAYS + EXPANSIONS + FACTORS + PROCESSES + OBJECTS
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
+from ..gram.lowrank.matrix import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Keeper, Place, Snapshot
@@ -53,6 +54,8 @@ class State:
         stationarity residual.
     machine_tol : float
         Relative gap to which the machine was asked to be solved.
+    coefficients : dict of int to ndarray of shape (rank, c), optional
+        Those of a machine that has them; `fitted` are their values then.
     """
 
     weights: FloatArray
@@ -62,6 +65,7 @@ class State:
     certificate: Certificate
     residual: float
     machine_tol: float
+    coefficients: dict[int, FloatArray] | None = None
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,8 @@ class MKLSolver(BaseEstimator):
         self._K: FloatArray = np.empty((0, 0))  # let go of the last one before the next is made
         self._K = self._gram.combine(weights)
         start = alpha if previous is None else previous.alpha
+        if previous is not None and isinstance(self._K, FactoredMatrix):
+            self._K.start = previous.coefficients
         state = self._trained(weights, machine_tol, start)
         if state.certificate.machine_gap > FAILED and start is not None:
             # Newton steps from the solution at much smaller weights can stall
@@ -186,12 +192,12 @@ class MKLSolver(BaseEstimator):
 
     def _trained(self, weights: FloatArray, machine_tol: float, start: FloatArray | None) -> State:
         machine = machine_for(self._K, self._machine).solve(self._K, self._problem, machine_tol, start)
-        squares = self._squares(machine.alpha, weights)
-        proof = certificate(
-            self._problem, self._gram, self._regularizer, machine.alpha, weights, machine.fitted, squares
-        )
+        squares, alpha, own = self._squares(machine.alpha, weights), machine.alpha, machine.coefficients
+        parts = (self._problem, self._gram, self._regularizer)
+        norms = self._gram.component_norms(own) if own is not None else None
+        proof = certificate(*parts, alpha, weights, machine.fitted, squares, norms)
         residual = self.residual(proof, weights)
-        return State(weights, machine.alpha, machine.fitted, squares, proof, residual, machine_tol)
+        return State(weights, alpha, machine.fitted, squares, proof, residual, machine_tol, own)
 
     def residual(self, proof: Certificate, weights: FloatArray) -> float:
         """How far an iterate is from optimal: its relative duality gap."""

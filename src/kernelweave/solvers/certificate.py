@@ -52,6 +52,7 @@ def certificate(
     weights: FloatArray,
     fitted: FloatArray | None = None,
     squares: FloatArray | None = None,
+    norms: FloatArray | None = None,
 ) -> Certificate:
     """Primal and dual values at (alpha, weights), from their definitions.
 
@@ -70,16 +71,22 @@ def certificate(
     weights : ndarray of shape (M,)
     fitted, squares : ndarray, optional
         sum_m d_m K_m alpha and s, when the caller has them already.
+    norms : ndarray of shape (M,), optional
+        n_m of other functions than those of alpha, whose values `fitted` are then: any functions have a
+        primal value, and any feasible alpha a dual one.
     """
     fitted = gram.dot(weights, alpha) if fitted is None else fitted
     squares = check_squares(gram.quad(alpha) if squares is None else squares, gram, alpha)
     dual_norms = np.sqrt(squares)
-    norms = weights * dual_norms
+    energy = dual_energy = 0.5 * float(weights @ squares)
+    if norms is None:
+        norms = weights * dual_norms
+    else:
+        energy = 0.5 * float(np.divide(norms**2, weights, out=np.zeros_like(norms), where=weights > 0).sum())
     intercept = best_intercept(problem, fitted)
     primal_loss, dual_loss = problem.primal_loss(fitted, intercept), problem.dual_loss(alpha)
     primal = primal_loss + regularizer.penalty(norms)
     dual = dual_value(problem, regularizer, alpha, dual_norms, dual_loss)
-    energy = 0.5 * float(weights @ squares)
     return Certificate(
         primal=primal,
         dual=dual,
@@ -88,7 +95,7 @@ def certificate(
         norms=norms,
         dual_norms=dual_norms,
         machine_primal=primal_loss + energy,
-        machine_dual=dual_loss - energy,
+        machine_dual=dual_loss - dual_energy,
     )
 
 

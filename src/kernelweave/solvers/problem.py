@@ -114,7 +114,11 @@ def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
     """
     if not problem.fit_intercept:
         return np.zeros(problem.shape[1])
-    search = _among_kinks if hasattr(problem.loss, "kinks") else _by_bisection
+    search = _by_bisection
+    if hasattr(problem.loss, "kinks"):
+        search = _among_kinks
+    elif hasattr(problem.loss, "hessian"):
+        search = _by_newton
     columns = range(problem.shape[1])
     return np.array([search(problem.column(k), f[:, k : k + 1]) for k in columns])
 
@@ -136,6 +140,25 @@ def _among_kinks(problem: Problem, f: FloatArray) -> float:
     rounding = 1e-12 * float(problem.C.sum())
     first, last = np.searchsorted(after, [-rounding, rounding], side="right").clip(max=len(places) - 1)
     return 0.5 * float(places[first] + places[last])
+
+
+def _by_newton(problem: Problem, f: FloatArray) -> float:
+    """Newton steps on the slope, within the bracket of what is known about its sign."""
+    b, low, high = 0.0, -np.inf, np.inf
+    rounding = 1e-13 * float(problem.C.sum())
+    for _ in range(100):
+        slope = _slope(problem, f, b)
+        if abs(slope) <= rounding:
+            return b
+        low, high = (b, high) if slope < 0 else (low, b)
+        curvature = float((problem.C * problem.loss.hessian(problem.y, f + b)).sum())
+        moved = b - slope / curvature if curvature > 0 else np.nan
+        if not low < moved < high:
+            moved = 0.5 * (low + high) if np.isfinite(high - low) else np.nan
+        if not np.isfinite(moved) or moved == b:
+            break
+        b = moved
+    return _by_bisection(problem, f)
 
 
 def _by_bisection(problem: Problem, f: FloatArray) -> float:

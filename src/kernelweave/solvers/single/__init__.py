@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from ..._registry import Registry
+from ...gram.lowrank.matrix import FactoredMatrix
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
 from .least_squares import LeastSquares
 from .libsvm import LIBSVM
 from .newton import Newton
+from .primal_newton import PrimalNewton
 from .smo import SMO
 
 # "auto" takes the first that can handle the loss
@@ -37,9 +39,11 @@ def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
 
 
 def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
-    """`machine`, or the one that does its work on the device where K lives."""
+    """`machine`, or the one for a K that is no array: factors, or a matrix on another device."""
     if isinstance(K, np.ndarray):
         return machine
+    if isinstance(K, FactoredMatrix):
+        return PrimalNewton()
     from .torch_box import TorchBox
     from .torch_least_squares import TorchLeastSquares
     from .torch_newton import TorchNewton
@@ -55,6 +59,7 @@ __all__ = [
     "LeastSquares",
     "Machine",
     "Newton",
+    "PrimalNewton",
     "SingleSolver",
     "choose_single",
     "machine_for",

@@ -23,13 +23,16 @@ class Machine:
     alpha : ndarray of shape (n, c)
         Feasible dual variables.
     fitted : ndarray of shape (n, c)
-        K alpha.
+        K alpha, or the values of `coefficients`.
     n_iter : int
+    coefficients : dict of int to ndarray of shape (rank, c), optional
+        w_m of machines that solve the primal problem: f = sum_m Z_m w_m, with Z_m the factor of kernel m.
     """
 
     alpha: FloatArray
     fitted: FloatArray
     n_iter: int
+    coefficients: dict[int, FloatArray] | None = None
 
 
 class SingleSolver(BaseEstimator):

@@ -1,0 +1,91 @@
+"""Gram engine of low-rank kernels: everything is linear in the number of samples."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from ..._typing import FloatArray, IntArray
+from ..base import Gram
+from .factors import Factors
+from .matrix import FactoredMatrix
+
+#: samples, and samples a feature, up to which a sum of kernels is formed as a matrix: its machines are faster
+MOST_FORMED, DENSE_FEATURES = 2000, 2
+
+
+class LowRankGram(Gram):
+    """K_m = scale_m Z_m Z_m', with factors of few columns.
+
+    Parameters
+    ----------
+    factors : Factors
+    scales : ndarray of shape (M,), optional
+
+    Examples
+    --------
+    >>> from kernelweave.gram.lowrank.factors import StoredFactors
+    >>> gram = LowRankGram(StoredFactors([np.eye(2), np.ones((2, 1))]))
+    >>> gram.quad(np.array([1.0, 1.0]))
+    array([2., 4.])
+    """
+
+    name = "low_rank"
+
+    def __init__(self, factors: Factors, scales: FloatArray | None = None) -> None:
+        self.factors, self.n_samples, self.n_kernels = factors, factors.n_samples, len(factors.ranks)
+        self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
+        self.n_passes = 0.0
+
+    def combine(self, weights: FloatArray) -> Any:
+        """sum_m d_m K_m, as a matrix that is never formed unless the samples are fewer than the features."""
+        K = FactoredMatrix(self.factors, weights * self.scales)
+        if self.n_samples > min(MOST_FORMED, DENSE_FEATURES * K.n_features):
+            return K
+        every = np.arange(self.n_samples)
+        return K[every, every]
+
+    def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        K = FactoredMatrix(self.factors, weights * self.scales)
+        inside = K.adjoint(alpha.reshape(self.n_samples, -1))
+        self.n_passes += 1.0 if rows is not None else 2.0
+        found = K.apply(inside) if rows is None else K.rows(np.asarray(rows)).astype(np.float64) @ inside
+        return np.asarray(found).reshape(len(found), *alpha.shape[1:])
+
+    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
+        """Z_m' alpha is computed once for all `weights`."""
+        every = list(range(self.n_kernels))
+        inside = self.factors.adjoint(alpha.reshape(self.n_samples, 1), every)
+        factors = weights * self.scales
+        columns = {m: np.outer(part[:, 0], factors[:, m]) for m, part in enumerate(inside)}
+        self.n_passes += 2.0
+        return self.factors.apply(columns)[rows]
+
+    def component_norms(self, coefficients: dict[int, FloatArray]) -> FloatArray:
+        found = np.zeros(self.n_kernels)
+        for m, w in coefficients.items():
+            found[m] = float(np.linalg.norm(w)) / self.scales[m] ** 0.5
+        return found
+
+    def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        found = self.factors.adjoint(alpha.reshape(self.n_samples, -1), chosen.tolist())
+        self.n_passes += len(chosen) / self.n_kernels
+        return np.asarray(self.scales[chosen] * [float((part**2).sum()) for part in found])
+
+    def inner(self, A: FloatArray) -> FloatArray:
+        every = np.arange(self.n_samples)
+        found = [self.factors.rows(every, [m]).astype(np.float64) for m in range(self.n_kernels)]
+        return np.asarray(self.scales * [float(np.einsum("ij,ij->", A @ Z, Z)) for Z in found])
+
+    def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
+        return FactoredMatrix(self.factors, weights * self.scales)[np.asarray(indices)]
+
+    def diag(self, weights: FloatArray) -> FloatArray:
+        return FactoredMatrix(self.factors, weights * self.scales).diagonal()
+
+    def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        rows = None if samples is None else np.asarray(samples)
+        return type(self)(self.factors.take(rows, chosen.tolist()), self.scales[chosen])

@@ -1,0 +1,101 @@
+"""How far kernels of low rank are from the kernels they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from ..._typing import FloatArray
+from .dictionary import LowRankDictionary
+from .factors import parts
+from .features import Features
+
+#: kernel values that may be computed to know an error exactly, for all kernels together
+MOST_PAIRS = 2e8
+
+#: values of one kernel at a time
+BLOCK_PAIRS = 1 << 22
+
+
+#: samples on whose pairs the error of random features is estimated
+SAMPLE = 500
+
+
+def relative_errors(dictionary: LowRankDictionary) -> FloatArray:
+    """How much of each kernel is missing, between 0 and 1 or so.
+
+    Of kernels approximated from below (Nystroem) tr(K - Z Z') / tr(K) over the training samples, which
+    bounds the largest eigenvalue of the difference too; of random features
+    ||K - Z Z'|| / ||K|| (Frobenius) on some of the samples, an estimate.
+    """
+    return np.array([_share(one, dictionary.source.X) for one in dictionary.features])
+
+
+def _share(one: Features, X: Any) -> float:
+    if one.map.exact or one.map.below:
+        return one.error / one.size if one.size > 0 else 0.0
+    some = _safe_indexing(X, np.unique(np.linspace(0, X.shape[0] - 1, SAMPLE).astype(int)))
+    root = _sphere(one, some)
+    K, Z = root[:, None] * one.map.kernel(some) * root, one.raw(some)
+    return float(np.linalg.norm(K - Z @ Z.T) / np.linalg.norm(K))
+
+
+def missing_energy(features: list[Features], X: Any, alpha: FloatArray) -> FloatArray:
+    """Upper bounds of scale alpha' E alpha, E = K - Z Z', of several kernels.
+
+    Exact where the pairs of samples with a dual variable are few enough to compute; else by the
+    diagonal e of E, which is positive semidefinite, over these samples:
+
+        alpha' E alpha <= min((sum_i |alpha_i| sqrt(e_i))^2, ||alpha||^2 sum_i e_i)
+
+    Infinite where nothing is known: random features, and centred ones whose alpha does not sum to 0.
+
+    Parameters
+    ----------
+    features : list of Features
+    X : table of shape (n, n_features)
+        The training samples.
+    alpha : ndarray of shape (n, c)
+    """
+    support = np.flatnonzero(alpha.any(axis=1))
+    rows, values = _safe_indexing(X, support), alpha[support]
+    few = len(support) ** 2 * len(features) <= MOST_PAIRS
+    balanced = bool((np.abs(values.sum(axis=0)) <= 1e-9 * np.abs(values).sum(axis=0)).all())
+    return np.array([_energy(one, rows, values, few, balanced) for one in features])
+
+
+def _energy(one: Features, rows: Any, alpha: FloatArray, few: bool, balanced: bool) -> float:
+    if one.map.exact:
+        return 0.0
+    if not one.map.below or (one.mean is not None and not balanced):
+        return np.inf
+    return one.scale * max((_from_pairs if few else _from_diagonal)(one, rows, alpha), 0.0)
+
+
+def _from_pairs(one: Features, rows: Any, alpha: FloatArray) -> float:
+    """alpha' E alpha itself."""
+    weighted, total = _sphere(one, rows)[:, None] * alpha, 0.0
+    for some in parts(len(alpha), max(1, BLOCK_PAIRS // len(alpha))):
+        total += float((weighted[some] * (one.map.kernel(_safe_indexing(rows, some), rows) @ weighted)).sum())
+    return total - float(((one.raw(rows).astype(np.float64).T @ alpha) ** 2).sum())
+
+
+def _from_diagonal(one: Features, rows: Any, alpha: FloatArray) -> float:
+    """The bound by e."""
+    missing = []
+    for some in parts(len(alpha), max(1, BLOCK_PAIRS // one.map.rank)):
+        block = _safe_indexing(rows, some)
+        Z = one.raw(block).astype(np.float64)
+        missing.append(np.maximum(one.diagonal(block) - np.einsum("ij,ij->i", Z, Z), 0.0))
+    e = np.concatenate(missing)
+    by_entries = float(((np.sqrt(e) @ np.abs(alpha)) ** 2).sum())
+    return min(by_entries, float((alpha**2).sum() * e.sum()))
+
+
+def _sphere(one: Features, rows: Any) -> FloatArray:
+    diagonal = np.asarray(one.map.kernel.diag(rows), dtype=np.float64)
+    if not one.spherical:
+        return np.ones(len(diagonal))
+    return np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)

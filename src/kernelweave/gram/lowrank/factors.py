@@ -1,0 +1,187 @@
+"""Factors Z_m with K_m = Z_m Z_m': where their rows are, and products with them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from ..._typing import FloatArray, IntArray
+from .._workers import map_tiles
+from .features import Features
+
+#: rows whose products are summed in single precision before they join a sum in double precision
+ROWS = 1 << 12
+
+#: rows that a thread takes at a time
+TILE_ROWS = 1 << 15
+
+#: bytes of features computed at a time
+BLOCK_BYTES = 1 << 26
+
+
+class Factors(ABC):
+    """M factors of n rows.
+
+    Attributes
+    ----------
+    n_samples : int
+    ranks : list of int
+        Columns of every factor.
+    dtype : dtype
+    """
+
+    n_samples: int
+    ranks: list[int]
+    dtype: Any
+
+    @abstractmethod
+    def apply(self, columns: dict[int, FloatArray]) -> FloatArray:
+        """sum_m Z_m columns[m] over some of the factors, each (rank, c); shape (n, c)."""
+
+    @abstractmethod
+    def adjoint(self, A: FloatArray, kernels: Sequence[int]) -> list[FloatArray]:
+        """Z_m' A for some of the factors, A of shape (n, c)."""
+
+    @abstractmethod
+    def squares(self, kernels: Sequence[int]) -> FloatArray:
+        """Squared norms of the rows of some of the factors, shape (n, number)."""
+
+    @abstractmethod
+    def rows(self, indices: IntArray, kernels: Sequence[int]) -> FloatArray:
+        """Some rows of some of the factors, side by side."""
+
+    @abstractmethod
+    def take(self, samples: IntArray | None, kernels: Sequence[int]) -> Factors:
+        """Some rows (all: None) of some of the factors, as factors of their own."""
+
+
+class StoredFactors(Factors):
+    """Factors in memory.
+
+    Products of single precision factors are summed in double precision, block of rows by block.
+
+    Parameters
+    ----------
+    arrays : list of ndarray of shape (n, rank)
+
+    Examples
+    --------
+    >>> factors = StoredFactors([np.eye(2), np.ones((2, 1))])
+    >>> factors.apply({1: np.array([[2.0]])}).ravel()
+    array([2., 2.])
+    """
+
+    def __init__(self, arrays: list[FloatArray]) -> None:
+        self.arrays = arrays
+        self.n_samples, self.dtype = len(arrays[0]), arrays[0].dtype
+        self.ranks = [Z.shape[1] for Z in arrays]
+
+    def apply(self, columns: dict[int, FloatArray]) -> FloatArray:
+        given = {m: np.ascontiguousarray(values, dtype=self.dtype) for m, values in columns.items()}
+        out = np.zeros((self.n_samples, next(iter(given.values())).shape[1]))
+
+        def fill(rows: slice) -> None:
+            for m, values in given.items():
+                out[rows] += _product(self.arrays[m][rows], values)
+
+        deque(map_tiles(fill, parts(self.n_samples, TILE_ROWS)), maxlen=0)
+        return out
+
+    def adjoint(self, A: FloatArray, kernels: Sequence[int]) -> list[FloatArray]:
+        found: list[FloatArray] = [np.zeros((self.ranks[m], A.shape[1])) for m in kernels]
+
+        def of_tile(tile: slice) -> list[FloatArray]:
+            totals: list[FloatArray] = [np.zeros_like(total) for total in found]
+            for rows in parts(tile.stop, ROWS, tile.start):
+                values = np.ascontiguousarray(A[rows], dtype=self.dtype)
+                for m, total in zip(kernels, totals, strict=True):
+                    total += _product(self.arrays[m][rows].T, values)
+            return totals
+
+        for totals in map_tiles(of_tile, parts(self.n_samples, TILE_ROWS)):
+            for total, part in zip(found, totals, strict=True):
+                total += part
+        return found
+
+    def squares(self, kernels: Sequence[int]) -> FloatArray:
+        found = [np.einsum("ij,ij->i", self.arrays[m], self.arrays[m]) for m in kernels]
+        return np.column_stack(found).astype(np.float64)
+
+    def rows(self, indices: IntArray, kernels: Sequence[int]) -> FloatArray:
+        return np.hstack([self.arrays[m][indices] for m in kernels])
+
+    def take(self, samples: IntArray | None, kernels: Sequence[int]) -> StoredFactors:
+        some = [self.arrays[m] for m in kernels]
+        return StoredFactors(some if samples is None else [Z[samples] for Z in some])
+
+
+class ComputedFactors(Factors):
+    """Factors that memory cannot hold: their rows are computed from the data whenever they are asked for.
+
+    Parameters
+    ----------
+    features : list of Features
+    X : table of shape (n, n_features)
+        Read in blocks of rows; may be mapped from disk.
+    dtype : dtype
+    """
+
+    def __init__(self, features: list[Features], X: Any, dtype: Any) -> None:
+        self.features, self.X, self.dtype = features, X, np.dtype(dtype)
+        self.n_samples, self.ranks = X.shape[0], [one.map.rank for one in features]
+
+    def blocks(self, kernels: Sequence[int]) -> Iterator[tuple[slice, StoredFactors]]:
+        """All rows, a part at a time."""
+        width = sum(self.ranks[m] for m in kernels)
+        for rows in parts(self.n_samples, max(1, BLOCK_BYTES // (8 * max(width, 1)))):
+            block = _safe_indexing(self.X, rows)
+            yield rows, self._stored(block, kernels)
+
+    def _stored(self, block: Any, kernels: Sequence[int]) -> StoredFactors:
+        return StoredFactors([self.features[m](block).astype(self.dtype, copy=False) for m in kernels])
+
+    def apply(self, columns: dict[int, FloatArray]) -> FloatArray:
+        kernels = list(columns)
+        values = {k: columns[m] for k, m in enumerate(kernels)}
+        return np.concatenate([block.apply(values) for _, block in self.blocks(kernels)])
+
+    def adjoint(self, A: FloatArray, kernels: Sequence[int]) -> list[FloatArray]:
+        found: list[FloatArray] = [np.zeros((self.ranks[m], A.shape[1])) for m in kernels]
+        for rows, block in self.blocks(kernels):
+            for total, part in zip(found, block.adjoint(A[rows], range(len(kernels))), strict=True):
+                total += part
+        return found
+
+    def squares(self, kernels: Sequence[int]) -> FloatArray:
+        return np.concatenate([block.squares(range(len(kernels))) for _, block in self.blocks(kernels)])
+
+    def rows(self, indices: IntArray, kernels: Sequence[int]) -> FloatArray:
+        return self._stored(_safe_indexing(self.X, indices), kernels).rows(slice(None), range(len(kernels)))  # type: ignore[arg-type]
+
+    def take(self, samples: IntArray | None, kernels: Sequence[int]) -> Factors:
+        if samples is None:
+            return ComputedFactors([self.features[m] for m in kernels], self.X, self.dtype)
+        return self._stored(_safe_indexing(self.X, samples), kernels)
+
+
+def parts(n: int, step: int, first: int = 0) -> list[slice]:
+    """Consecutive parts of the rows from `first` to n.
+
+    Examples
+    --------
+    >>> parts(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(start, min(start + step, n)) for start in range(first, n, step)]
+
+
+def _product(Z: FloatArray, values: FloatArray) -> FloatArray:
+    """Z values; a vector is multiplied as such, which is faster than a matrix of one column."""
+    if values.shape[1] == 1:
+        return (Z @ values[:, 0])[:, None]
+    return Z @ values

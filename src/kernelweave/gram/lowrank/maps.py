@@ -1,0 +1,140 @@
+"""Feature maps phi with k(x, z) = phi(x)'phi(z), exactly or nearly."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from ..._typing import FloatArray
+from ...kernels import Kernel
+from ...kernels.columns import as_table
+
+#: eigenvalues of a landmark matrix below this share of the largest are rounding
+CUTOFF = 1e-12
+
+
+class FeatureMap(ABC):
+    """phi of one kernel, on rows of data.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Fitted on the training rows.
+    rank : int
+        Number of features.
+    exact : bool
+        Whether phi(x)'phi(z) is k(x, z) itself.
+    below : bool
+        Whether k(x, z) - phi(x)'phi(z) is a kernel too, so that a bound on its trace bounds all of it.
+    """
+
+    kernel: Kernel
+    rank: int
+    exact = False
+    below = True
+
+    @abstractmethod
+    def __call__(self, X: Any) -> FloatArray:
+        """phi of every row, shape (n_rows, rank)."""
+
+
+class ExactMap(FeatureMap):
+    """The features of a kernel that has few: columns of a linear, monomials of a polynomial kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Fitted, with `low_rank`.
+    rank : int
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.array([[1.0, 2.0], [0.0, 3.0]])
+    >>> ExactMap(Linear(columns=[1]).fit(X), 1)(X).ravel()
+    array([2., 3.])
+    """
+
+    exact = True
+
+    def __init__(self, kernel: Kernel, rank: int) -> None:
+        self.kernel, self.rank = kernel, rank
+
+    def __call__(self, X: Any) -> FloatArray:
+        found = self.kernel.low_rank(X, self.rank)
+        if found is None:
+            raise ValueError(f"{self.kernel!r} has more than {self.rank} features on these columns.")
+        return found
+
+
+class NystroemMap(FeatureMap):
+    """phi(x) = W^(-1/2) k(L, x) with landmarks L and W = k(L, L): K is approximated from below.
+
+    Williams & Seeger (2001). Directions in which W vanishes are left out.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Fitted.
+    landmarks : table of shape (r, n_features)
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import RBF
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> kernel = RBF(gamma=1.0).fit(X)
+    >>> Z = NystroemMap(kernel, X)(X)
+    >>> bool(np.allclose(Z @ Z.T, kernel(X)))
+    True
+    """
+
+    def __init__(self, kernel: Kernel, landmarks: Any) -> None:
+        self.kernel, self.landmarks = kernel, as_table(landmarks)
+        W = np.asarray(kernel(self.landmarks), dtype=np.float64)
+        values, vectors = np.linalg.eigh(0.5 * (W + W.T))
+        kept = values > CUTOFF * len(values) * max(float(values[-1]), 0.0)
+        self.root = vectors[:, kept] / np.sqrt(values[kept])
+        self.rank = int(kept.sum())
+
+    def __call__(self, X: Any) -> FloatArray:
+        K = self.kernel(X, self.landmarks)
+        return np.asarray(K @ self.root.astype(K.dtype, copy=False))
+
+
+class FourierMap(FeatureMap):
+    """phi(x) = sqrt(1 / q) (cos(Wx), sin(Wx)) with q random frequencies, for kernels of x - z.
+
+    k(x, z) = E cos(w'(x - z)), with w normal for the Gaussian kernel and Cauchy for the Laplacian.
+    Rahimi & Recht (2007). The error of an entry falls like 1 / sqrt(q), whatever the data.
+
+    Parameters
+    ----------
+    kernel : RBF or Laplacian
+        Fitted.
+    frequencies : ndarray of shape (n_columns, q)
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import RBF
+    >>> X = np.array([[0.0], [1.0]])
+    >>> kernel = RBF(gamma=0.5).fit(X)
+    >>> Z = FourierMap(kernel, np.random.default_rng(0).normal(size=(1, 10_000)))(X)
+    >>> bool(abs(Z @ Z.T - kernel(X)).max() < 0.01)
+    True
+    """
+
+    below = False
+
+    def __init__(self, kernel: Kernel, frequencies: FloatArray) -> None:
+        self.kernel, self.frequencies = kernel, frequencies
+        self.rank = 2 * frequencies.shape[1]
+
+    def __call__(self, X: Any) -> FloatArray:
+        table = as_table(X)
+        columns = self.kernel._view(table)
+        angles = columns @ self.frequencies.astype(columns.dtype, copy=False)
+        found = np.hstack([np.cos(angles), np.sin(angles)])
+        found *= (2.0 / self.rank) ** 0.5
+        return np.asarray(found)

@@ -1,0 +1,326 @@
+"""Newton's method on the primal problem, for matrices that come as factors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from ..._typing import FloatArray
+from ..certificate import relative
+from ..problem import Problem, best_intercept
+from ._smoothed import Smoothed
+from .base import Machine, SingleSolver
+
+#: rows for every feature up to which the curvature is computed from all of them, and otherwise from how many
+MOST_ROWS, SOME_ROWS = 60, 20
+
+#: most products with the curvature in one Newton step
+MOST_PRODUCTS = 30
+
+#: accuracy of a step of the proximal point method: of that asked for, and of the gap before
+STEP_SHARE, STEP_PROGRESS = 0.3, 0.1
+
+#: most steps of the proximal point method
+MOST_STEPS = 50
+
+#: share of the slope along a direction that a step may leave, and most trials for it
+SLOPE_LEFT, MOST_TRIALS = 0.1, 30
+
+#: width over which kinks are smoothed at first, the least, and how much narrower the next may be
+WIDEST, NARROWEST, NARROWING = 1.0, 1e-9, 0.5
+
+#: share of the samples that are to be near a kink at first, when a solution is known to start from
+NEAR = 0.1
+
+#: a gap that a step has not brought down to this share asks for a narrower one
+GOOD_STEP = 0.5
+
+
+class PrimalNewton(SingleSolver):
+    """Newton steps on  1/2 ||v||^2 + sum_i C_i V(y_i, (Z v + b)_i),  with K = Z Z'.
+
+    The direction solves (I + Z'WZ) p = -gradient, W = C V'', by conjugate gradients; the same matrix
+    over some of the rows is the preconditioner, over all of them when they are few. Kinks of a
+    piecewise linear loss are smoothed in steps of the proximal point method on the dual, until the
+    duality gap of the loss itself is small enough: only rows near a kink have curvature (Li, Sun & Toh
+    2018 for this pair of methods). Everything is linear in the number of samples.
+
+    Parameters
+    ----------
+    max_iter : int, default=100
+        Most Newton steps for one width.
+
+    Examples
+    --------
+    >>> from kernelweave.gram.lowrank import LowRankGram, StoredFactors
+    >>> from kernelweave.losses import SquaredHinge
+    >>> K = LowRankGram(StoredFactors([np.eye(2)])).combine(np.ones(1))
+    >>> problem = Problem(np.array([[1.0], [-1.0]]), SquaredHinge(), np.ones((2, 1)))
+    >>> PrimalNewton().solve(K, problem, tol=1e-9).alpha.ravel().round(6)
+    array([ 0.5, -0.5])
+    """
+
+    name = "primal_newton"
+
+    def __init__(self, max_iter: int = 100) -> None:
+        self.max_iter = max_iter
+
+    def solve(self, K: Any, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
+        start = problem.start() if alpha is None else problem.feasible(alpha)
+        columns = [slice(k, k + 1) for k in range(problem.shape[1])]
+        known = None if K.start is None or alpha is None else K.join(K.start)
+        found = [
+            self.solve_from(
+                K, problem.column(c.start), tol, start[:, c], None if known is None else known[:, c]
+            )
+            for c in columns
+        ]
+        points, alphas, counts = zip(*found, strict=True)
+        coefficients = K.split(np.hstack([point.v for point in points]))
+        fitted = np.hstack([point.f for point in points])
+        return Machine(np.hstack(alphas), fitted, sum(counts), coefficients)
+
+    def solve_from(
+        self, K: Any, problem: Problem, tol: float, alpha: FloatArray, v: FloatArray | None
+    ) -> tuple[Point, FloatArray, int]:
+        """The optimum of one output, its dual variables, and the steps it took, from alpha or from v."""
+        point = best_start(K, problem, [K.adjoint(alpha)] + ([] if v is None else [v]))
+        steps = _Steps(problem, tol, alpha, point.f)
+        while True:
+            point, alpha, image = self.minimise(K, steps.problem(), steps.wanted, point)
+            gap = primal_gap(problem, point, best_intercept(problem, point.f), alpha, image)
+            if gap <= tol or steps.last:
+                K.smoothing = steps.width / float(problem.C.mean())
+                return point, alpha, steps.count
+            steps.next(alpha, gap)
+
+    def minimise(
+        self, K: Any, problem: Problem, tol: float, point: Point
+    ) -> tuple[Point, FloatArray, FloatArray]:
+        """Newton steps from `point` to a relative gap of `tol`; the last point, its alpha and Z'alpha.
+
+        One at least: near the optimum the gap is small long before the norms of alpha are right.
+        """
+        for n_steps in range(self.max_iter):
+            b = best_intercept(problem, point.f)
+            alpha = problem.feasible(problem.alpha_of(point.f + b))
+            image = K.adjoint(alpha)
+            if n_steps and primal_gap(problem, point, b, alpha, image) <= tol:
+                break
+            w = curvatures(problem, point.f + b)
+            step = direction(K, w, point.v - image, point.v, tol, problem.fit_intercept)
+            moved = line_search(problem, point, b, step, K.apply(step), w)
+            if moved is None:
+                break
+            point = moved
+        return point, alpha, image
+
+
+@dataclass(frozen=True)
+class Point:
+    """Coefficients v of shape (n_features, 1) and f = Z v."""
+
+    v: FloatArray
+    f: FloatArray
+
+
+def best_start(K: Any, problem: Problem, candidates: list[FloatArray]) -> Point:
+    """The one of several v of least primal value."""
+    points = [Point(v, K.apply(v)) for v in candidates]
+
+    def primal(point: Point) -> float:
+        return problem.primal_loss(point.f, best_intercept(problem, point.f)) + 0.5 * float(
+            (point.v**2).sum()
+        )
+
+    return points[0] if len(points) == 1 else min(points, key=primal)
+
+
+class _Steps:
+    """The smooth problems that lead to a machine: steps of the proximal point method on its dual.
+
+    Parameters
+    ----------
+    problem : Problem
+    tol : float
+    alpha : ndarray of shape (n, 1)
+        Where to start, and the first dual variables to stay near.
+    f : ndarray of shape (n, 1)
+        K alpha.
+    """
+
+    def __init__(self, problem: Problem, tol: float, alpha: FloatArray, f: FloatArray) -> None:
+        self.given, self.tol, self.alpha, self.f = problem, tol, alpha, f
+        self.kinked = hasattr(problem.loss, "kinks")
+        self.width = first_width(problem, alpha, f) if self.kinked else 0.0
+        self.wanted = STEP_PROGRESS if self.kinked else tol
+        self.gap, self.count = 1.0, 1
+
+    def problem(self) -> Problem:
+        """The problem of this step."""
+        if not self.kinked:
+            return self.given
+        loss: Any = Smoothed(self.given.loss, self.width, -self.alpha / self.given.C)
+        return replace(self.given, loss=loss)
+
+    @property
+    def last(self) -> bool:
+        """Whether no later step could be any better."""
+        return self.count >= MOST_STEPS
+
+    def next(self, alpha: FloatArray, gap: float) -> None:
+        """Go on from a gap that is not small enough yet."""
+        if gap > GOOD_STEP * self.gap:
+            self.width = max(NARROWING * self.width, NARROWEST)
+        self.wanted = min(max(STEP_PROGRESS * gap, STEP_SHARE * self.tol), self.wanted)
+        self.alpha, self.gap, self.count = alpha, gap, self.count + 1
+
+
+def first_width(problem: Problem, alpha: FloatArray, f: FloatArray) -> float:
+    """A width within which some of the samples are near a kink; wide when nothing is known."""
+    if not (alpha - problem.start()).any():
+        return WIDEST
+    b = best_intercept(problem, f)
+    away = np.min([np.abs(f + b - kink) for kink in problem.loss.kinks(problem.y)], axis=0)
+    return float(np.clip(np.quantile(away, NEAR), NARROWEST, WIDEST))
+
+
+def primal_gap(problem: Problem, point: Point, b: FloatArray, alpha: FloatArray, image: FloatArray) -> float:
+    """Relative gap between the primal value at v and the dual value at alpha, with image = Z'alpha."""
+    primal = problem.primal_loss(point.f, b) + 0.5 * float((point.v**2).sum())
+    dual = problem.dual_loss(alpha) - 0.5 * float((image**2).sum())
+    return relative(primal - dual, primal)
+
+
+def curvatures(problem: Problem, f: FloatArray) -> FloatArray:
+    """W = C V'' of every sample, shape (n,)."""
+    w = (problem.C * problem.loss.hessian(problem.y, f))[:, 0]
+    return np.where(w > 1e-12 * w.max(initial=0.0), w, 0.0)
+
+
+def direction(
+    K: Any, w: FloatArray, gradient: FloatArray, v: FloatArray, tol: float, tied: bool
+) -> FloatArray:
+    """Newton direction in v; the intercept, at its best, follows."""
+    curvature = Curvature(K, np.flatnonzero(w), w, tied and bool(w.any()))
+    wanted = _accuracy(gradient, v, tol)
+    return conjugate_gradients(curvature.product, curvature.precondition, -gradient[:, 0], wanted)[:, None]
+
+
+def _accuracy(gradient: FloatArray, v: FloatArray, tol: float) -> float:
+    """Relative accuracy of the linear system: finer near the optimum, where the steps converge fast."""
+    size = float(np.linalg.norm(gradient)) / max(float(np.linalg.norm(v)), 1e-300)
+    return float(np.clip(size, min(1e-2, tol), 0.1))
+
+
+class Curvature:
+    """I + Z'WZ, with Z about its weighted mean where the intercept takes that, and its approximate inverse.
+
+    Parameters
+    ----------
+    K : FactoredMatrix
+    curved : ndarray of int
+        Rows with W > 0.
+    w : ndarray of shape (n,)
+    tied : bool
+        Whether there is an intercept.
+    """
+
+    def __init__(self, K: Any, curved: Any, w: FloatArray, tied: bool) -> None:
+        self.K, self.w, self.tied = K, w, tied
+        self.exact = len(curved) <= MOST_ROWS * (K.n_features + 1)
+        stride = 1 if self.exact else max(1, len(curved) // (SOME_ROWS * (K.n_features + 1)))
+        some = curved[::stride]
+        self.matrix = K.weighted_gram(some, stride * w[some], tied)
+        self.matrix.flat[:: len(self.matrix) + 1] += 1.0
+        self.factor = _factored(self.matrix)
+
+    def product(self, p: FloatArray) -> FloatArray:
+        """The matrix times p."""
+        if self.exact:
+            return np.asarray(self.matrix @ p)
+        values = self.K.apply(p[:, None])[:, 0]
+        if self.tied:
+            values -= float(self.w @ values) / float(self.w.sum())
+        return p + self.K.adjoint((self.w * values)[:, None])[:, 0]
+
+    def precondition(self, p: FloatArray) -> FloatArray:
+        """The inverse over some of the rows, times p."""
+        return np.asarray(cho_solve(self.factor, p, check_finite=False))
+
+
+def _factored(A: FloatArray) -> Any:
+    """Cholesky factor of A, to whose diagonal as much is added as rounding has taken away."""
+    added = 0.0
+    while True:
+        try:
+            shifted = A + added * np.eye(len(A)) if added else A
+            return cho_factor(shifted, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            added = 10.0 * added or 1e-7 * float(A.diagonal().max())
+
+
+def conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray],
+    precondition: Callable[[FloatArray], FloatArray],
+    right: FloatArray,
+    accuracy: float,
+) -> FloatArray:
+    """Solve A x = right, A positive definite, to a relative residual in the norm of the preconditioner."""
+    residual, x = right.copy(), np.zeros_like(right)
+    z = precondition(residual)
+    p, size = z, float(residual @ z)
+    wanted = accuracy**2 * size
+    for _ in range(MOST_PRODUCTS):
+        Ap = product(p)
+        t = size / float(p @ Ap)
+        x, residual = x + t * p, residual - t * Ap
+        z = precondition(residual)
+        before, size = size, float(residual @ z)
+        if size <= wanted:
+            break
+        p = z + (size / before) * p
+    return x
+
+
+def line_search(
+    problem: Problem, point: Point, b: FloatArray, step: FloatArray, df: FloatArray, w: FloatArray
+) -> Point | None:
+    """The point along a direction where the slope of the primal objective has nearly vanished.
+
+    The intercept moves as the curvatures w have it. The objective is convex along the line, so its
+    slope rises: a full step that has not passed the minimum by much is taken, else the sign change is
+    bracketed. None where nothing descends.
+    """
+    energy = float((point.v * step).sum()), float((step**2).sum())
+    total = float(w.sum()) if problem.fit_intercept else 0.0
+    db = -float(w @ df[:, 0]) / total if total > 0 else 0.0
+    f, along = point.f + b, df + db
+
+    def slope(t: float) -> float:
+        alpha = problem.alpha_of(f + t * along)
+        rise = energy[0] + t * energy[1] + problem.loss.alpha_sum * db
+        return rise - float(np.vdot(alpha, along))
+
+    start = slope(0.0)
+    if not start < 0.0:
+        return None
+    t, low, high = 1.0, (0.0, start), (np.inf, np.inf)
+    for _ in range(MOST_TRIALS):
+        here = slope(t)
+        if abs(here) <= SLOPE_LEFT * abs(start):
+            break
+        low, high = ((t, here), high) if here < 0.0 else (low, (t, here))
+        t = 2.0 * t if high[0] == np.inf else _between(low, high)
+    return Point(point.v + t * step, point.f + t * df)
+
+
+def _between(low: tuple[float, float], high: tuple[float, float]) -> float:
+    """Where the chord through two (place, slope) vanishes, but well inside."""
+    width = high[0] - low[0]
+    share = -low[1] / (high[1] - low[1])
+    return low[0] + width * min(max(share, 0.1), 0.9)
