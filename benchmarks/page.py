@@ -166,15 +166,17 @@ def growth_section(result: dict[str, Any]) -> str:
     )
 
 
-def script_section(name: str, result: dict[str, Any]) -> str:
-    """First lines of the script's docstring, and what it printed."""
+def script_section(name: str, result: dict[str, Any], docs: Path) -> str:
+    """First lines of the script's docstring, its picture if it has one, and what it printed."""
     documentation = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or name
     title, _, rest = documentation.partition("\n\n")
     description = rest.partition("\n\n    python ")[0]
     command = " ".join(["python", f"benchmarks/{name}.py", *result["arguments"]])
     kept = "" if result["exit_code"] == 0 else "This run found a promise broken, or failed."
     printed = f"```text\n$ {command}\n{result['output'].rstrip()}\n```\n"
-    return "\n\n".join(part for part in (f"## {title.rstrip('.')}", description, kept, printed) if part)
+    drawn = f"![{title.rstrip('.')}](../images/{name}.png)" if (docs / "images" / f"{name}.png").exists() else ""
+    parts = (f"## {title.rstrip('.')}", description, kept, drawn, printed)
+    return "\n\n".join(part for part in parts if part)
 
 
 def write_page(docs: Path) -> Path:
@@ -190,7 +192,7 @@ def write_page(docs: Path) -> Path:
         text.append(suite_section(suite, docs))
     if growth.exists():
         text.append(growth_section(json.loads(growth.read_text())))
-    text += [script_section(name, result) for name, result in results.items()]
+    text += [script_section(name, result, docs) for name, result in results.items()]
     path = docs / "results" / "benchmarks.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(text))

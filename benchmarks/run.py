@@ -31,7 +31,9 @@ RIVALS = {"MKLpy EasyMKL": "MKLpy", "himalaya hyper-gradient": "himalaya"}
 
 #: arguments at the sizes of the page, where they are not the script's own, and scripts that use all cores
 FULL = {"bench_user_loop": ["1000", "2000", "4000"]}
-ALL_CORES = {"bench_on_the_fly", "bench_many_kernels", "bench_threads"}
+ALL_CORES = {"bench_on_the_fly", "bench_many_kernels", "bench_threads", "bench_low_rank"}
+#: scripts that draw
+PLOTS = {"bench_low_rank"}
 
 #: arguments at small sizes; what is not here is left out of them
 SMALL = {"bench_import": [], "bench_user_loop": ["500"], "bench_engines": ["1000", "--repeats", "1"]}
@@ -84,7 +86,8 @@ def run_script(docs: Path, name: str, arguments: list[str]) -> int:
     """A script, and what it printed."""
     start = time.perf_counter()
     threads = os.cpu_count() if name in ALL_CORES else 1
-    done = call([sys.executable, str(HERE / f"{name}.py"), *arguments], threads or 1)
+    plot = ["--plot", str(docs / "images" / f"{name}.png")] if name in PLOTS else []
+    done = call([sys.executable, str(HERE / f"{name}.py"), *arguments, *plot], threads or 1)
     kept = {"arguments": arguments, "output": done.stdout, "exit_code": done.returncode}
     write(docs, name, {**kept, "minutes": round((time.perf_counter() - start) / 60, 1)})
     return done.returncode
