@@ -190,9 +190,11 @@ def summarise(rows: list[dict[str, Any]]) -> Summary:
 
 def claims(rows: list[dict[str, Any]], problem: str) -> list[Line]:
     """The paper's three statements."""
-    errors = {norm: select(rows, "error", problem=problem, method=norm) for norm in NORMS}
+    found = {norm: select(rows, "error", problem=problem, method=norm) for norm in NORMS}
+    n = min(map(len, found.values()))  # splits that all norms have
+    errors = {norm: values[:n] for norm, values in found.items()}
     best, near = (min(norms, key=lambda norm: mean(errors[norm])) for norms in (NORMS, NEAR))
-    n, sparse, flat = len(errors[SPARSE]), errors[SPARSE], errors[UNIFORM]
+    sparse, flat = errors[SPARSE], errors[UNIFORM]
     recovered, gain = np.subtract(errors[near], sparse).tolist(), np.subtract(flat, sparse).tolist()
     return [
         claim(

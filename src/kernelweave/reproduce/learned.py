@@ -60,12 +60,15 @@ def learned(results: Path) -> str:
     pairs = against_uniform(found)
     if pairs:
         parts += ["## Against the uniform sum, on all problems", *_against(pairs)]
-    parts += ["## All problems", ALL, markdown(_everything(found)), GENERATED]
-    return "\n\n".join(parts) + "\n"
+    parts += ["## All problems", ALL, markdown(_everything(found))]
+    said = [*(sentences(block) if block is not None else []), *([_verdicts(pairs)] if pairs else [])]
+    if said:
+        parts += ["## What follows, and what does not", "\n".join(f"* {sentence}" for sentence in said)]
+    return "\n\n".join([*parts, GENERATED]) + "\n"
 
 
 def _ranked(block: Block) -> list[str]:
-    """Scores with ranks, the tests, the diagram, and what they say."""
+    """Scores with ranks, and the diagram."""
     R = ranks(block.scores)
     count, sets = len(block.methods), len(block.data)
     order = np.argsort(R.mean(axis=0), kind="stable")
@@ -84,7 +87,6 @@ def _ranked(block: Block) -> list[str]:
         "over the splits, in %, and in the last line the mean rank. The best of each set are bold.",
         markdown(Table("", ["data set", *shown], lines)),
         f"![Mean ranks, and bars over methods that do not differ]({NAME}.png)",
-        "\n".join(f"* {sentence}" for sentence in sentences(block)),
     ]
 
 
@@ -93,9 +95,7 @@ def _bold(score: float, first: bool) -> str:
 
 
 def _against(pairs: list[Paired]) -> list[str]:
-    p = [p_value(pair) for pair in pairs]
-    tested = [i for i, value in enumerate(p) if np.isfinite(value)]
-    raised = dict(zip(tested, holm([p[i] for i in tested]), strict=True))
+    raised = _corrected(pairs)
     lines = [_paired_line(pair, raised.get(i)) for i, pair in enumerate(pairs)]
     header = ["method", "problems", "data sets", "better", "equal", "worse", "points, mean", "p"]
     return [
@@ -103,8 +103,14 @@ def _against(pairs: list[Paired]) -> list[str]:
         "signed-rank test over data sets, the problems of one set averaged, corrected by Holm for all "
         "methods together; none for fewer than six data sets.",
         markdown(Table("", header, lines)),
-        _verdicts(pairs, raised),
     ]
+
+
+def _corrected(pairs: list[Paired]) -> dict[int, float]:
+    """P-values by Holm, of the methods that have one."""
+    p = [p_value(pair) for pair in pairs]
+    tested = [i for i, value in enumerate(p) if np.isfinite(value)]
+    return dict(zip(tested, holm([p[i] for i in tested]), strict=True)) if tested else {}
 
 
 def _paired_line(pair: Paired, p: float | None) -> list[str]:
@@ -114,8 +120,9 @@ def _paired_line(pair: Paired, p: float | None) -> list[str]:
     return [pair.method, *numbers, f"{gains.mean():+.2f}", "—" if p is None else p_text(p)]
 
 
-def _verdicts(pairs: list[Paired], raised: dict[int, float]) -> str:
+def _verdicts(pairs: list[Paired]) -> str:
     """Which methods the tests tell from the uniform sum."""
+    raised = _corrected(pairs)
     sure = [i for i, p in raised.items() if p < LEVEL]
     better, worse = (
         [pairs[i].method for i in sure if sign * np.mean(pairs[i].gains) > 0] for sign in (1.0, -1.0)
@@ -123,7 +130,8 @@ def _verdicts(pairs: list[Paired], raised: dict[int, float]) -> str:
     rest = [pairs[i].method for i in raised if i not in sure]
     untested = [pair.method for i, pair in enumerate(pairs) if i not in raised]
     text = (
-        f"Better than the uniform sum at 5 %: {listed(better) or 'none'}; worse: {listed(worse) or 'none'}; "
+        "Over the problems of all experiments (Wilcoxon's test, above), better than the uniform sum at 5 %: "
+        f"{listed(better) or 'none'}; worse: {listed(worse) or 'none'}; "
         f"no significant difference: {listed(rest) or 'none'}."
     )
     return text + (f" On too few data sets to be tested: {listed(untested)}." if untested else "")
