@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         MKLRegressorCV,
         mkl_path,
     )
-    from .gram import KernelStack
+    from .gram import GramStore, KernelStack
     from .inspection import stability_selection
     from .persistence import load_model, save_model
     from .regularizers import (
@@ -77,6 +77,7 @@ __all__ = [
     "EmpiricalBayesRegressor",
     "GMKLClassifier",
     "GMKLRegressor",
+    "GramStore",
     "GroupLassoTerm",
     "GroupOMPClassifier",
     "GroupOMPClassifierCV",
@@ -130,6 +131,7 @@ _EXPORTS = {
     "MKLClassifierCV": "estimators",
     "MKLRegressorCV": "estimators",
     "mkl_path": "estimators",
+    "GramStore": "gram",
     "KernelStack": "gram",
     "load_model": "persistence",
     "save_model": "persistence",

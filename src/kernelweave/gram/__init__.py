@@ -6,11 +6,13 @@ from .blocked import BlockedGram
 from .cached import CachedGram
 from .dense import DenseGram
 from .dictionary import Dictionary, Expansion, parse_memory
+from .disk import DiskGram
 from .packed import PackedGram
-from .sources import FeatureSource, FoldSource, KernelSource, StackSource
+from .sources import FeatureSource, FoldSource, KernelSource, StackFoldSource, StackSource
 from .stack import KernelStack
+from .store import GramStore
 
-GRAMS = Registry("gram", (DenseGram, PackedGram, CachedGram, BlockedGram))
+GRAMS = Registry("gram", (DenseGram, PackedGram, CachedGram, DiskGram, BlockedGram))
 
 __all__ = [
     "GRAMS",
@@ -18,13 +20,16 @@ __all__ = [
     "CachedGram",
     "DenseGram",
     "Dictionary",
+    "DiskGram",
     "Expansion",
     "FeatureSource",
     "FoldSource",
     "Gram",
+    "GramStore",
     "KernelSource",
     "KernelStack",
     "PackedGram",
+    "StackFoldSource",
     "StackSource",
     "parse_memory",
 ]

@@ -140,3 +140,14 @@ def take(triangle, samples, out, start, stop):  # type: ignore[no-untyped-def]
         for b in range(a + 1):
             i, j = max(samples[a], samples[b]), min(samples[a], samples[b])
             out[a * (a + 1) // 2 + b] = triangle[i * (i + 1) // 2 + j]
+
+
+@numba.njit(cache=True, nogil=True)
+def entries(triangle, rows, columns, out):  # type: ignore[no-untyped-def]
+    """out_ab = K_ij, i = rows[a], j = columns[b], on whichever side of the diagonal."""
+    for a in range(rows.shape[0]):
+        i = rows[a]
+        first = i * (i + 1) // 2
+        for b in range(columns.shape[0]):
+            j = columns[b]
+            out[a, b] = triangle[first + j] if j <= i else triangle[j * (j + 1) // 2 + i]

@@ -48,9 +48,15 @@ class PackedGram(Gram):
         dtype: Any = None,
     ) -> None:
         blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
-        triangles = _pack(blocks, np.result_type(*blocks.dtypes) if dtype is None else dtype)
+        kind = np.dtype(np.result_type(*blocks.dtypes) if dtype is None else dtype)
+        triangles = self._empty(blocks.n_kernels, blocks.n_samples, kind)
+        pack(blocks, triangles)
         scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self._set(triangles, np.arange(blocks.n_kernels), scales, blocks.n_samples)
+
+    def _empty(self, n_kernels: int, n_samples: int, dtype: Any) -> FloatArray:
+        """Room for triangles, shape (n_kernels, n (n + 1) / 2)."""
+        return np.empty((n_kernels, triangle_size(n_samples)), dtype)
 
     def _set(self, triangles: FloatArray, kernels: IntArray, scales: FloatArray, n_samples: int) -> None:
         self.triangles, self.kernels, self.scales = triangles, kernels, scales
@@ -73,7 +79,7 @@ class PackedGram(Gram):
 
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1).T, dtype=np.float64)
-        every = rows is None or len(rows) > MANY_ROWS * self.n_samples
+        every = rows is None or self._many(len(rows))
         chosen = np.arange(self.n_samples) if rows is None else np.asarray(rows)
         found = self._dot_all(weights, columns)[chosen] if every else self._dot_rows(weights, columns, chosen)
         return found.reshape(len(chosen), *alpha.shape[1:])
@@ -107,7 +113,7 @@ class PackedGram(Gram):
 
         kernels, factors = self._live(weights)
         out, chosen = np.empty((len(indices), self.n_samples)), np.asarray(indices, dtype=int)
-        if len(chosen) > MANY_ROWS * self.n_samples:
+        if self._many(len(chosen)):
             many_rows(out, self.triangles, kernels, factors, chosen)
             self._count(0.5 * len(kernels))
             return out
@@ -136,7 +142,7 @@ class PackedGram(Gram):
     def _triangles_of(self, samples: IntArray, kernels: IntArray) -> FloatArray:
         from ._packed_loops import take
 
-        out = np.empty((len(kernels), len(samples) * (len(samples) + 1) // 2), self.triangles.dtype)
+        out = self._empty(len(kernels), len(samples), self.triangles.dtype)
         for m, triangle in zip(kernels, out, strict=True):
             over_rows(take, range(len(samples)), self.triangles[m], samples, triangle)
         return out
@@ -162,14 +168,36 @@ class PackedGram(Gram):
         live = np.flatnonzero(factors)
         return self.kernels[live], factors[live]
 
+    def _many(self, n_rows: int) -> bool:
+        """Whether so many rows are cheaper found in a pass over everything."""
+        return n_rows > MANY_ROWS * self.n_samples
+
     def _count(self, matrices_read: float) -> None:
         self.n_passes += matrices_read / self.n_kernels
 
 
-def _pack(blocks: Blocks, dtype: Any) -> FloatArray:
-    """Lower triangles of all kernels, shape (M, n (n + 1) / 2)."""
-    n, rest = blocks.n_samples, np.ones(blocks.n_kernels, dtype=bool)
-    triangles = np.empty((blocks.n_kernels, n * (n + 1) // 2), dtype)
+def triangle_size(n: int) -> int:
+    """Entries of a lower triangle, the diagonal among them.
+
+    Examples
+    --------
+    >>> triangle_size(3)
+    6
+    """
+    return n * (n + 1) // 2
+
+
+def pack(blocks: Blocks, triangles: FloatArray) -> None:
+    """Fill `triangles`, shape (M, n (n + 1) / 2), with the lower triangles of all kernels.
+
+    Examples
+    --------
+    >>> triangles = np.empty((1, 3))
+    >>> pack(Blocks.of_matrices([np.array([[1.0, 2.0], [2.0, 3.0]])]), triangles)
+    >>> triangles
+    array([[1., 2., 3.]])
+    """
+    rest = np.ones(blocks.n_kernels, dtype=bool)
     for part, members in zip(blocks.parts, blocks.members, strict=True):
         if part.batched and blocks.roots is None and blocks.means is None:
             part.pack(triangles, members)
@@ -177,7 +205,6 @@ def _pack(blocks: Blocks, dtype: Any) -> FloatArray:
     if rest.any():
         kernels = np.flatnonzero(rest)
         _pack_tiles(blocks if rest.all() else blocks.take(kernels=kernels), triangles, kernels)
-    return triangles
 
 
 def _pack_tiles(blocks: Blocks, triangles: FloatArray, kernels: IntArray) -> None:

@@ -31,6 +31,9 @@ class KernelSource(ABC):
     #: whether `train` makes new matrices
     copies = True
 
+    #: whether the matrices are triangles in a file that an engine can read where they lie
+    mapped = False
+
     @abstractmethod
     def train(self, m: int) -> FloatArray:
         """Gram matrix of kernel m on the training samples."""
@@ -217,6 +220,10 @@ class StackSource(KernelSource):
     def copies(self) -> bool:  # type: ignore[override]
         return self._stack is not None and not self._stack.whole
 
+    @property
+    def mapped(self) -> bool:  # type: ignore[override]
+        return getattr(self._stack, "triangles", None) is not None
+
     def blocks(self) -> Blocks:
         assert self._stack is not None
         return Blocks.of_matrices(self._stack)
@@ -281,6 +288,34 @@ class FoldSource(KernelSource):
 
     def diag(self, m: int, X: IntArray) -> FloatArray:
         return np.asarray(self.matrices[m][X, X])
+
+
+class StackFoldSource(FoldSource):
+    """`FoldSource` over matrices that are read piece by piece, such as those of a store.
+
+    Parameters
+    ----------
+    stack : KernelStack of shape (n, n, M)
+    names : list of str
+    rows : ndarray of int
+        The training samples.
+    """
+
+    def __init__(self, stack: KernelStack, names: list[str], rows: IntArray) -> None:
+        super().__init__([], names, rows)
+        self.stack = stack
+
+    def train(self, m: int) -> FloatArray:
+        return self.stack[self.support, self.support].matrix(m)
+
+    def blocks(self) -> Blocks:
+        return Blocks.of_matrices(self.stack[self.support, self.support])
+
+    def cross(self, m: int, X: IntArray) -> FloatArray:
+        return self.stack[X, self.support].matrix(m)
+
+    def diag(self, m: int, X: IntArray) -> FloatArray:
+        return self.stack[X, X].diagonal(m)
 
 
 def take_square(K: FloatArray, rows: IntArray) -> FloatArray:

@@ -81,7 +81,7 @@ class KernelStack:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the entries."""
-        return np.result_type(*self.matrices)
+        return np.result_type(*(K.dtype for K in self.matrices))
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -1,0 +1,223 @@
+"""Kernel matrices in a file, computed once and read by every fit that follows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..kernels import resolve_kernels
+from ..kernels.columns import as_table
+from ._store_file import check_triangles, open_file, writing
+from .dictionary import check_parts, with_variance
+from .normalised import normalised
+from .packed import pack
+from .sources import FeatureSource, KernelSource, StackSource
+from .stack import KernelStack, as_stack
+
+
+class Triangle:
+    """A symmetric matrix of which the lower triangle is stored, row after row.
+
+    Parameters
+    ----------
+    triangle : ndarray of shape (n (n + 1) / 2,)
+    n : int
+
+    Examples
+    --------
+    >>> Triangle(np.array([1.0, 2.0, 3.0]), 2).entries(np.array([0, 1]), np.array([1]))
+    array([[2.],
+           [3.]])
+    """
+
+    def __init__(self, triangle: FloatArray, n: int) -> None:
+        self.triangle, self.shape, self.dtype, self.nbytes = triangle, (n, n), triangle.dtype, 0
+
+    def entries(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """K[np.ix_(rows, columns)], reading no more than that."""
+        from ._packed_loops import entries
+
+        out = np.empty((len(rows), len(columns)), self.dtype)
+        entries(self.triangle, rows, columns, out)
+        return out
+
+    def pairs(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """K[rows, columns]."""
+        i, j = np.maximum(rows, columns), np.minimum(rows, columns)
+        return np.asarray(self.triangle[i * (i + 1) // 2 + j])
+
+
+class GramStore(KernelStack):
+    """M kernel matrices in a file, read piece by piece as fits ask for them.
+
+    For repeated fits when the matrices fit on disk and not in memory: computed once by
+    `GramStore.build`, in single precision and the lower triangles only, 2 M n (n + 1) bytes. It
+    is a `KernelStack`: pass it, or rows and columns of it, as ``X`` to an estimator with
+    ``kernels="precomputed"``, to scikit-learn's model selection or to `MKLClassifierCV`.
+    Pickling stores the path, so that the workers of a search read the same file.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that `GramStore.build` wrote.
+    verify : bool, default=True
+        Whether to compare the checksum of every kernel, which reads the file once.
+
+    Attributes
+    ----------
+    path : Path
+    names : list of str
+        Names of the kernels.
+    shape : tuple
+        (n_rows, n_columns, M).
+    fingerprint : str
+        Differs between stores of different matrices or names.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, unfinished, no store, or of a newer format.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import kernelweave as kw
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.kernels import bandwidths
+    >>> X, y = load_iris(return_X_y=True)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = kw.GramStore.build(pathlib.Path(folder.name) / "iris.gram", bandwidths(3), X)
+    >>> store
+    GramStore('iris.gram', shape=(150, 150, 3))
+    >>> [kw.MKLClassifier("precomputed", C=C).fit(store, y).score(store, y) > 0.9 for C in (1.0, 10.0)]
+    [True, True]
+    >>> folder.cleanup()
+    """
+
+    matrices: list[Any]
+    names: list[str]
+
+    def __init__(self, path: str | os.PathLike[str], verify: bool = True) -> None:
+        self.path = Path(path).resolve()
+        head, triangles = open_file(self.path)
+        if verify:
+            check_triangles(self.path, head, triangles)
+        self.names, self.fingerprint = head.names, head.fingerprint
+        self.matrices = [Triangle(triangle, head.n_samples) for triangle in np.asarray(triangles)]
+        self._triangles, self._rows, self._columns = triangles, None, None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], verify: bool = True) -> GramStore:
+        """The store in a file; see the parameters of the class."""
+        return cls(path, verify)
+
+    @classmethod
+    def build(
+        cls,
+        path: str | os.PathLike[str],
+        kernels: Any,
+        X: Any,
+        *,
+        sample_weight: FloatArray | None = None,
+        normalize: str | None = None,
+    ) -> GramStore:
+        """Compute kernels on all pairs of samples, and store them.
+
+        The file is written beside its place and then moved there: an interrupted build leaves what
+        was there before.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom it ends in ``.gram``. A file that is there is replaced.
+        kernels : list, dict, kernel, family or str
+            As in `MKLClassifier`; "precomputed" stores matrices that are given as `X`.
+        X : array-like, sparse matrix, DataFrame or KernelStack
+        sample_weight : array-like of shape (n,), optional
+            For kernel parameters and normalisations that are taken from the data.
+        normalize : {"variance", "spherical", "trace", "center"} or None, default=None
+            Stores normalised kernels, with constants of all samples. By default they are stored as
+            they are, and estimators normalise them on their training samples, which is what
+            cross-validation needs; "spherical" has no other way, since it needs k(x, x) of test samples.
+
+        Returns
+        -------
+        store : GramStore
+        """
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        source, target = _source(kernels, X, weight), Path(path).resolve()
+        raw = source.blocks()
+        check_parts(source, raw)
+        blocks, rules = normalised(raw, normalize, weight)
+        scales = np.array([rule.scale_ for rule in rules])
+        with_variance(scales, source.names)
+        with writing(target, source.names, source.n_samples) as triangles:
+            pack(blocks, triangles)
+            for triangle, scale in zip(triangles, scales, strict=True):
+                if scale != 1.0:
+                    triangle *= scale
+        return cls(target, verify=False)
+
+    @property
+    def triangles(self) -> FloatArray | None:
+        """All matrices as they lie in the file, shape (M, n (n + 1) / 2); None for some of the samples."""
+        return self._triangles if self._rows is None and self._columns is None else None
+
+    @property
+    def whole(self) -> bool:
+        """False: `matrix` always makes a new array."""
+        return False
+
+    def verify(self) -> None:
+        """Raise a ValueError unless every kernel in the file has its checksum."""
+        check_triangles(self.path, *open_file(self.path))
+
+    def __repr__(self) -> str:
+        return f"GramStore({self.path.name!r}, shape={self.shape})"
+
+    def __getitem__(self, key: Any) -> GramStore:
+        part = super().__getitem__(key)
+        assert isinstance(part, GramStore)
+        part.path, part.fingerprint, part._triangles = self.path, self.fingerprint, self._triangles
+        return part
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (os.fspath(self.path), self.fingerprint, self._rows, self._columns)
+
+    def matrix(self, m: int) -> FloatArray:
+        """The part of matrix m that this container shows, as a new array."""
+        found: FloatArray = self.matrices[m].entries(*self._shown())
+        return found
+
+    def diagonal(self, m: int) -> FloatArray:
+        found: FloatArray = self.matrices[m].pairs(*self._shown())
+        return found
+
+    def _shown(self) -> Sequence[IntArray]:
+        """Rows and columns as indices."""
+        sizes = zip(self.shape, (self._rows, self._columns), strict=False)
+        return [np.arange(size) if known is None else known for size, known in sizes]
+
+
+def _source(kernels: Any, X: Any, weight: FloatArray | None) -> KernelSource:
+    if isinstance(kernels, str) and kernels == "precomputed":
+        return StackSource(as_stack(X))
+    table = as_table(X)
+    return FeatureSource(resolve_kernels(kernels, table), table, weight)
+
+
+def _reopened(path: str, fingerprint: str, rows: IntArray | None, columns: IntArray | None) -> GramStore:
+    """The part of a store that was pickled."""
+    store = GramStore(path, verify=False)
+    if store.fingerprint != fingerprint:
+        raise ValueError(
+            f"{path!r} holds other kernel matrices than the store that was pickled: build it again, or "
+            "pickle the new store."
+        )
+    store._rows, store._columns = rows, columns
+    return store

@@ -1,0 +1,257 @@
+"""GramStore: kernel matrices in a file, as they were computed or not at all."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import shutil
+import struct
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kernelweave import GramStore, KernelStack
+from kernelweave.gram import Dictionary, FeatureSource, StackSource
+from kernelweave.gram.blocks import Blocks
+from kernelweave.gram.disk import DiskGram
+from kernelweave.gram.stack import as_stack
+from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear
+
+KEYS = {
+    "row slice": np.s_[1:5],
+    "stepped slice": np.s_[::-2],
+    "list": [4, 0, 0],
+    "mask": np.arange(12) % 3 == 1,
+    "both slices": np.s_[1:6, 2:4],
+    "columns": np.s_[:, [3, 1]],
+    "both axes": np.ix_([5, 0, 11], [2, 7]),
+}
+KERNELS = {"narrow": RBF(2.0), "wide": RBF(0.1), "line": Linear()}
+
+
+@pytest.fixture(name="store")
+def store_of_three_kernels(X, tmp_path) -> GramStore:
+    return GramStore.build(tmp_path / "three.gram", KERNELS, X)
+
+
+@pytest.fixture(name="Ks")
+def its_matrices(X) -> np.ndarray:
+    return np.stack([kernel.fit(X)(X) for kernel in KERNELS.values()], axis=2).astype(np.float32)
+
+
+def test_it_is_a_stack_of_single_precision(store, Ks):
+    assert as_stack(store) is store
+    assert isinstance(store, KernelStack)
+    assert store.shape == (12, 12, 3)
+    assert store.names == ["narrow", "wide", "line"]
+    assert store.dtype == np.float32
+    assert repr(store) == "GramStore('three.gram', shape=(12, 12, 3))"
+    np.testing.assert_array_equal(np.asarray(store), Ks)
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS.keys())
+def test_slices_show_the_same_entries(store, Ks, key):
+    part = store[key]
+    assert isinstance(part, GramStore)
+    assert part.shape == Ks[key].shape
+    np.testing.assert_array_equal(np.asarray(part), Ks[key])
+    np.testing.assert_array_equal(part.part(1, [0], slice(0, 2)), Ks[key][[0], 0:2, 1])
+    np.testing.assert_array_equal(np.asarray(part[::-1][:, [0]]), Ks[key][::-1][:, [0]])
+
+
+def test_diagonals(store, Ks):
+    np.testing.assert_array_equal(store.diagonal(2), Ks[:, :, 2].diagonal())
+    rows = np.array([7, 0, 3])
+    np.testing.assert_array_equal(store[rows, rows].diagonal(2), Ks[rows, rows, 2])
+
+
+def test_opened_again(store, Ks):
+    again = GramStore.open(store.path)
+    assert again.fingerprint == store.fingerprint
+    np.testing.assert_array_equal(np.asarray(again), Ks)
+    again.verify()
+
+
+def test_kernels_of_a_table_and_matrices_of_ones_own(X, store, Ks, tmp_path):
+    table = GramStore.build(tmp_path / "table.gram", KERNELS, pd.DataFrame(X))
+    given = GramStore.build(tmp_path / "given.gram", "precomputed", KernelStack(list(np.moveaxis(Ks, 2, 0))))
+    np.testing.assert_allclose(np.asarray(table), Ks, rtol=1e-6)
+    np.testing.assert_array_equal(np.asarray(given), Ks)
+    assert given.names == ["kernel 0", "kernel 1", "kernel 2"]
+    assert given.fingerprint != store.fingerprint
+
+
+@pytest.mark.parametrize("normalize", sorted(NORMALIZATIONS))
+def test_normalised(X, rng, tmp_path, normalize):
+    weight = rng.uniform(0.5, 2.0, size=len(X))
+    store = GramStore.build(
+        tmp_path / "normalised.gram", KERNELS, X, sample_weight=weight, normalize=normalize
+    )
+    gram = Dictionary(FeatureSource(list(KERNELS.items()), X, weight), normalize, weight).gram
+    for m, unit in enumerate(np.eye(3)):
+        np.testing.assert_allclose(store.matrix(m), gram.combine(unit), rtol=1e-5, atol=1e-6)
+
+
+def test_bad_kernels_are_refused_and_leave_nothing(X, tmp_path):
+    path = tmp_path / "bad.gram"
+    with pytest.raises(ValueError, match="'kernel 0' is not positive semidefinite"):
+        GramStore.build(path, "precomputed", [-np.eye(4)])
+    huge = FunctionKernel(lambda A, B: 1e30 * (1e10 * (A @ B.T)))
+    with (
+        pytest.raises(ValueError, match="NaN or infinite entries in single precision"),
+        np.errstate(all="ignore"),
+    ):
+        GramStore.build(path, {"huge": huge}, X)
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- engines ----------------------------------------------------------------------------------
+
+
+def test_the_disk_engine_reads_the_store_where_it_lies(store, Ks):
+    gram = Dictionary(StackSource(store), "variance", gram="disk").gram
+    assert isinstance(gram, DiskGram)
+    assert gram.triangles is store.triangles
+    assert pickle.loads(pickle.dumps(gram)).diag(np.ones(3)) == pytest.approx(gram.diag(np.ones(3)))
+    some = DiskGram(Blocks.of_matrices(store).take(kernels=np.array([2, 0])))
+    assert some.triangles is store.triangles
+    np.testing.assert_array_equal(some.combine(np.array([1.0, 0.0])), Ks[:, :, 2])
+
+
+def test_what_the_store_does_not_hold_is_written(store, Ks):
+    rows = np.array([9, 1, 4, 6])
+    part = DiskGram(store[rows, rows])
+    assert part.triangles is not store.triangles
+    np.testing.assert_array_equal(part.combine(np.eye(3)[1]), Ks[np.ix_(rows, rows)][:, :, 1])
+    centred = Dictionary(StackSource(store), "center", gram="disk").gram
+    assert centred.triangles is not store.triangles
+    mixed = DiskGram(
+        Blocks(
+            [*Blocks.of_matrices(store).parts, *Blocks.of_matrices([np.eye(12)]).parts],
+            [np.array([m]) for m in range(4)],
+        )
+    )
+    np.testing.assert_array_equal(mixed.combine(np.eye(4)[3]), np.eye(12))
+
+
+def test_auto_reads_what_does_not_fit(tmp_path, rng):
+    X = rng.normal(size=(100, 3))
+    store = GramStore.build(tmp_path / "some.gram", [RBF(0.1 * (m + 1)) for m in range(20)], X)
+    square, few = 8 * 100**2, np.arange(80)
+    for stack, normalize, squares, name in (
+        (store, "variance", 30, "dense"),
+        (store, "variance", 9, "disk"),
+        (store, "center", 9, "blocked"),
+        (store, "variance", 7, "blocked"),
+        (store[few, few], "variance", 9, "blocked"),
+    ):
+        dictionary = Dictionary(StackSource(stack), normalize, memory_limit=squares * square, gram="auto")
+        assert dictionary.gram.name == name
+
+
+# -- the file ---------------------------------------------------------------------------------
+
+
+def test_a_pickle_is_the_path(store, Ks, X):
+    part = store[np.ix_([5, 2], [0, 1, 4])]
+    for found in (pickle.loads(pickle.dumps(part)), copy.deepcopy(part)):
+        assert found.names == store.names
+        np.testing.assert_array_equal(np.asarray(found), Ks[np.ix_([5, 2], [0, 1, 4])])
+    words = pickle.dumps(store)
+    assert len(words) < 400
+    before = np.asarray(store)
+    GramStore.build(store.path, KERNELS, 2.0 * X)
+    np.testing.assert_array_equal(np.asarray(store), before)  # what was open stays what it was
+    with pytest.raises(ValueError, match="holds other kernel matrices than the store that was pickled"):
+        pickle.loads(words)
+
+
+def test_a_build_that_fails_leaves_what_was_there(store, Ks, X):
+    def broken(A, B):
+        if any(path.suffix == ".part" for path in store.path.parent.iterdir()):
+            raise KeyboardInterrupt
+        return A @ B.T
+
+    with pytest.raises(KeyboardInterrupt):
+        GramStore.build(store.path, [RBF(1.0), FunctionKernel(broken)], X)
+    assert os.listdir(store.path.parent) == ["three.gram"]
+    np.testing.assert_array_equal(np.asarray(GramStore.open(store.path)), Ks)
+
+
+def test_too_little_disk_is_one_clear_error(X, tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2000))
+    with pytest.raises(
+        OSError, match=r"need 5032 bytes \(5.03 KB\) of disk, .* has 2 KB left: choose a path"
+    ):
+        GramStore.build(tmp_path / "x.gram", KERNELS, X)
+    assert os.listdir(tmp_path) == []
+
+
+def changed(store, place, byte=None):
+    """The store with one byte changed, or cut off there."""
+    content = bytearray(store.path.read_bytes())
+    if byte is None:
+        content = content[:place]
+    else:
+        content[place] ^= byte
+    store.path.unlink()  # not the file that is open
+    store.path.write_bytes(content)
+    return store.path
+
+
+@pytest.mark.parametrize(
+    ("place", "byte", "words"),
+    [
+        (0, 1, "it is no store, or was not finished"),
+        (8, 2, "it has format 3, and kernelweave .* reads format 1"),
+        (12, 1, "the checksum of its head is wrong"),
+        (70, 1, "the checksum of its head is wrong"),
+        (24, 1, "it is truncated or damaged"),
+        (5, None, "it is no store, or was not finished"),
+        (4096, None, "it is truncated or damaged, with 4096 bytes instead of 5032"),
+        (5031, None, "it is truncated or damaged, with 5031 bytes instead of 5032"),
+        (4096 + 4 * 78 + 9, 64, "is damaged: the checksum of kernel 'wide' is wrong"),
+    ],
+)
+def test_a_damaged_file_says_so(store, place, byte, words):
+    with pytest.raises(ValueError, match=f"three.gram'.*{words}.*; build it anew with GramStore.build"):
+        GramStore.open(changed(store, place, byte))
+
+
+def test_an_unfinished_file_is_no_store(store):
+    content = store.path.read_bytes()
+    store.path.write_bytes(b"\0" * 4096 + content[4096:])  # the head is written last
+    with pytest.raises(ValueError, match="was not finished"):
+        GramStore.open(store.path)
+
+
+def test_a_head_of_another_file(store):
+    from kernelweave.gram import _store_file
+
+    head, _ = _store_file.open_file(store.path)
+    content = bytearray(store.path.read_bytes())
+    other = _store_file.Head(head.n_samples + 1, head.names, head.checksums).encode()
+    length = struct.unpack("<Q", other[16:24])[0]
+    numbers = (length, len(content))
+    content[:4096] = other
+    content[:32] = _store_file.FIELDS.pack(
+        b"KWGRAM\r\n", 1, _store_file._seal(numbers, other[32 : 32 + length]), *numbers
+    )
+    store.path.write_bytes(content)
+    with pytest.raises(ValueError, match="its head describes another file"):
+        GramStore.open(store.path)
+
+
+def test_checksums_can_be_left_for_later(store, Ks):
+    opened = GramStore.open(changed(store, 4096 + 4 * 78 + 9, 64), verify=False)
+    np.testing.assert_array_equal(opened.matrix(0), Ks[:, :, 0])
+    with pytest.raises(ValueError, match="checksum of kernel 'wide'"):
+        opened.verify()
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        GramStore.open(tmp_path / "none.gram")
