@@ -97,8 +97,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "gram": (
         ("gram",),
         {
-            "Engines": ("DenseGram", "PackedGram", "CachedGram", "BlockedGram", "Gram", "GRAMS"),
-            "Matrices you bring": ("KernelStack",),
+            "Engines": ("DenseGram", "PackedGram", "CachedGram", "DiskGram", "BlockedGram", "Gram", "GRAMS"),
+            "Matrices you bring": ("KernelStack", "GramStore"),
         },
     ),
     "dask": (("dask",), {"On a cluster": ("DaskGram", "find_client")}),
