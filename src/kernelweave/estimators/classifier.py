@@ -97,11 +97,12 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Factors of C by class.
     solver : str or MKLSolver, default="auto"
         "alternating", "newton", or "auto" by the regulariser.
-    gram : {"auto", "dense", "packed", "cached", "blocked", "dask"}, default="auto"
+    gram : {"auto", "dense", "packed", "cached", "disk", "blocked", "dask"}, default="auto"
         Where the Gram matrices live: all in memory, as triangles, as rows computed when asked for
         and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of
-        these that `memory_limit` allows. "dask" spreads the kernels over the workers of the current
-        Dask client, each of which holds its own or computes them anew as its memory allows.
+        these that `memory_limit` allows. "disk" keeps triangles in single precision in a temporary
+        file; for repeated fits see `GramStore`. "dask" spreads the kernels over the workers of the
+        current Dask client, each of which holds its own or computes them anew as its memory allows.
     approximation : {"nystroem", "rff"}, Approximation or None, default=None
         Features in place of Gram matrices, for fits whose cost is linear in n: landmarks, or random
         frequencies for Gaussian and Laplacian kernels; an object such as
@@ -154,6 +155,12 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Objective values and gap after every machine.
     gram_, gram_reason_ : str
         The Gram engine used, and why.
+    approximation_errors_ : ndarray of shape (M,)
+        With `approximation`: the share of the trace of each kernel that its features miss; for random
+        frequencies the relative error on some of the samples.
+    full_rank_gap_ : float or ndarray of shape (n_models,)
+        With `approximation`: a bound on the relative duality gap of the problem with the kernels
+        themselves; NaN for random frequencies.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
