@@ -1,7 +1,7 @@
 """Low-rank kernels: cost against the number of samples, up to a million.
 
 Simulated data like covertype's: 54 columns, 10 of them numbers, 44 the members of two sets of classes, one of
-4 and one of 40. Ten Gaussian kernels (six widths on all columns, two on the numbers, two on the classes), each
+4 and one of 40. Ten Gaussian kernels (six widths on all columns, two each on numbers and on classes), each
 by 100 landmarks; p = 2, C = 1, to a certified gap of 1e-3 of the approximated problem. Whole fits: landmarks,
 features, optimisation; each in a process of its own, whose peak memory is given. Accuracy on 20,000 new
 samples.
@@ -61,7 +61,12 @@ def fit(n: int, loss: str) -> dict:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     found = {"n": n, "loss": loss, "seconds": seconds, "gb": peak, "gap": model.dual_gap_}
     score = model.score(*covertype_like(20_000, 2))
-    return {**found, "machines": model.n_iter_, "score": score, "error": float(model.approximation_errors_.max())}
+    return {
+        **found,
+        "machines": model.n_iter_,
+        "score": score,
+        "error": float(model.approximation_errors_.max()),
+    }
 
 
 def measured(n: int, loss: str) -> dict:

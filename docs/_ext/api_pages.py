@@ -95,10 +95,12 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
         },
     ),
     "gram": (
-        ("gram",),
+        ("gram", "gram.lowrank"),
         {
             "Engines": ("DenseGram", "PackedGram", "CachedGram", "DiskGram", "BlockedGram", "Gram", "GRAMS"),
             "Matrices you bring": ("KernelStack", "GramStore"),
+            "How kernels become features": ("Nystroem", "RandomFourier", "Approximation", "APPROXIMATIONS"),
+            "Kernels of low rank": ("LowRankGram", "FactoredMatrix", "StoredFactors", "ComputedFactors"),
         },
     ),
     "dask": (("dask",), {"On a cluster": ("DaskGram", "find_client")}),
@@ -131,6 +133,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "LeastSquares",
                 "SMO",
                 "Newton",
+                "PrimalNewton",
                 "LIBSVM",
                 "SingleSolver",
                 "Machine",
@@ -188,7 +191,8 @@ def public_modules() -> list[str]:
     import kernelweave
 
     modules = [name for name in kernelweave.__all__ if isinstance(getattr(kernelweave, name), ModuleType)]
-    return [*modules, *(name for name in PAGES["solvers"][0] if "." in name)]
+    parts = (*PAGES["gram"][0], *PAGES["solvers"][0])
+    return [*modules, *(name for name in parts if "." in name)]
 
 
 def public_names(module: str) -> list[str]:

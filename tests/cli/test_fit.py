@@ -309,3 +309,17 @@ def test_nothing_held_out(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
     result = kw("fit", diabetes, "--target", "target", "--test-size", "0", "--out", out, "--no-report", "-q")
     assert "Scores on the training rows" in result.out
     assert len(rows(out / "predictions.csv")) == 200
+
+
+def test_features_in_place_of_gram_matrices(kw: Kw, iris: Path, tmp_path: Path) -> None:
+    out, common = tmp_path / "low", ("fit", iris, "--target", "species", "--approximation", "nystroem")
+    result = kw(*common, "--rank", "20", "--method", "lp", "--out", out)
+    assert result.code == 0, result.err
+    model = kernelweave.load_model(out / "model.kw")
+    assert (model.gram_, model.rank) == ("low_rank", 20)
+    assert all(float(row["weight"]) >= 0 for row in rows(out / "weights.csv"))
+    assert kw("predict", out / "model.kw", iris, "--out", tmp_path / "again.csv").code == 0
+    for wrong, words in ((("--method", "gomp"), "no low-rank form"), (("--tune",), "leave one out")):
+        refused = kw(*common, *wrong, "--out", tmp_path / "no")
+        assert refused.code != 0
+        assert words in refused.err

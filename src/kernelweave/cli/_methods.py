@@ -36,6 +36,8 @@ class Options:
     n_jobs: int | None = None
     seed: int = 0
     groups: dict[str, list[int]] | None = None
+    approximation: str | None = None
+    rank: int = 100
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -65,6 +67,10 @@ def regularizer_of(method: str, p: float) -> Any:
 def make(method: str, task: str, kernels: Any, options: Options) -> Any:
     """The estimator of a method, unfitted."""
     kind = "Classifier" if task == "classification" else "Regressor"
+    if options.approximation and method in ("gomp", "empirical-bayes", "gmkl"):
+        raise CliError(
+            f"--method {method} has no low-rank form: leave out --approximation, or use --method lp."
+        )
     if method == "gomp":
         return getattr(kw, f"GroupOMP{kind}")(kernels, **options.shared)
     if method == "empirical-bayes":
@@ -76,6 +82,7 @@ def make(method: str, task: str, kernels: Any, options: Options) -> Any:
         return getattr(kw, f"GMKL{kind}")(kernel, C=options.C, **options.shared)
     regularizer = regularizer_of(method, options.p)
     own = {"regularizer": regularizer, "C": options.C, "tol": options.tol}
+    own |= {"approximation": options.approximation, "rank": options.rank}
     return getattr(kw, f"MKL{kind}")(kernels, **own, **options.shared)
 
 

@@ -44,6 +44,13 @@ class Scale(StrEnum):
     none = "none"
 
 
+class Approximations(StrEnum):
+    """How kernels become features."""
+
+    nystroem = "nystroem"
+    rff = "rff"
+
+
 COLUMNS, KERNELS, READING = "Columns", "Kernels", "Reading the file"
 
 Data = Annotated[
@@ -116,6 +123,11 @@ Decimal = Annotated[str, typer.Option(help="Decimal point of a text file.", rich
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of splits, folds and sub-samples.")]
 Memory = Annotated[str | None, typer.Option(help="Memory for Gram matrices, such as 2GB.")]
+Approximation = Annotated[
+    Approximations | None,
+    typer.Option(help="Features in place of Gram matrices, for many rows: landmarks, or random frequencies."),
+]
+Rank = Annotated[int, typer.Option(min=1, help="Most features a kernel with --approximation.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads over models and folds.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]

@@ -49,7 +49,7 @@ class Job:
     @property
     def request(self) -> dict[str, Any]:
         """What the problem depends on; the tolerance may change when a fit goes on."""
-        names = ("p", "C", "seed")
+        names = ("p", "C", "seed", "approximation", "rank")
         return {
             "data": str(self.data),
             "method": self.method,
@@ -125,6 +125,10 @@ def check_options(job: Job) -> None:
         raise CliError(
             "--method gmkl learns the widths of one Gaussian kernel, of columns, --groups or --bands: leave "
             "out --kernels and --kernel, or choose another method."
+        )
+    if options.approximation and job.tune:
+        raise CliError(
+            "--tune holds all Gram matrices, which --approximation is there to avoid: leave one out."
         )
     try:
         parse_memory(options.memory_limit)

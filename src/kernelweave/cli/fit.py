@@ -42,6 +42,8 @@ def fit(
     encoding: opt.Encoding = "utf-8",
     decimal: opt.Decimal = ".",
     memory_limit: opt.Memory = None,
+    approximation: opt.Approximation = None,
+    rank: opt.Rank = 100,
     n_jobs: opt.Jobs = None,
     resume: Annotated[
         bool | None,
@@ -68,7 +70,8 @@ def fit(
         str(impute) if impute else None, drop_rows, str(scale), sep, encoding, decimal,
     )  # fmt: skip
     choice = KernelChoice(kernels, groups, bands, tuple(kernel or ()))
-    options = Options(p, C, tol, memory_limit, n_jobs, seed)
+    low_rank = {"approximation": str(approximation) if approximation else None, "rank": rank}
+    options = Options(p, C, tol, memory_limit, n_jobs, seed, **low_rank)
     job = Job(
         data, out, reading, choice, options, str(method), tune, test_size, report, stability, sys.argv[1:]
     )
