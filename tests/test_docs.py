@@ -298,7 +298,7 @@ PARTS = {
     "pinball": ["tests/losses", "tests/solvers/single/test_contract.py"],
     "berhu": ["tests/regularizers/test_contract.py"],
     "cauchy": ["tests/kernels/test_contract.py"],
-    "disk": ["tests/gram/test_contract.py"],
+    "mapped": ["tests/gram/test_contract.py"],
     "conjugate_gradient": ["tests/solvers/single/test_contract.py"],
 }
 

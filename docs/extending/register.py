@@ -3,7 +3,7 @@
 from berhu import BerHu
 from cauchy import Cauchy
 from conjugate_gradient import ConjugateGradient
-from disk import DiskGram
+from mapped import MappedGram
 from pinball import Pinball
 
 from kernelweave.gram import GRAMS
@@ -15,5 +15,5 @@ from kernelweave.solvers.single import SINGLE_SOLVERS
 LOSSES.add(Pinball)
 REGULARIZERS.add(BerHu)
 KERNELS.add(Cauchy)
-GRAMS.add(DiskGram)
+GRAMS.add(MappedGram)
 SINGLE_SOLVERS.add(ConjugateGradient)

@@ -9,16 +9,16 @@ import numpy as np
 from kernelweave.gram import Gram
 
 
-class DiskGram(Gram):
+class MappedGram(Gram):
     """M matrices in one temporary file, of which one is in memory at a time.
 
     Examples
     --------
-    >>> DiskGram([np.eye(2), np.ones((2, 2))]).quad(np.array([1.0, 1.0]))
+    >>> MappedGram([np.eye(2), np.ones((2, 2))]).quad(np.array([1.0, 1.0]))
     array([2., 4.])
     """
 
-    name = "disk"
+    name = "mapped"
 
     def __init__(self, matrices, scales=None) -> None:
         self.n_kernels, self.n_samples, self.n_passes = len(matrices), len(matrices[0]), 0.0
