@@ -19,6 +19,9 @@ from .memory import show_bytes
 #: an array that lies in a file
 Mapped = np.memmap[Any, Any]
 
+#: whether a file that is mapped may be removed
+NAMELESS = os.name == "posix"
+
 #: a file system that cannot reserve room says one of these
 NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -50,7 +53,10 @@ def reserve(descriptor: int, size: int) -> None:
 
 
 def temporary_triangles(shape: tuple[int, int], dtype: Any, remedy: str) -> Mapped:
-    """Room for triangles in a file in the folder for temporary files, removed with the last array on it."""
+    """Room for triangles in a file in the folder for temporary files, gone with the last array on it.
+
+    Where the system can, the file loses its name at once: even a process that is killed leaves nothing.
+    """
     size = shape[0] * shape[1] * np.dtype(dtype).itemsize
     check_disk(tempfile.gettempdir(), size, remedy)
     descriptor, path = tempfile.mkstemp(prefix="kernelweave-", suffix=".gram")
@@ -63,8 +69,10 @@ def temporary_triangles(shape: tuple[int, int], dtype: Any, remedy: str) -> Mapp
     except BaseException:
         _remove(path, os.getpid())
         raise
-    # views keep the map, not the array, alive; a process that was forked must not remove what it shares
-    weakref.finalize(found._mmap, _remove, path, os.getpid())  # type: ignore[attr-defined]
+    if NAMELESS:
+        _remove(path, os.getpid())
+    else:  # views keep the map, not the array, alive
+        weakref.finalize(found._mmap, _remove, path, os.getpid())  # type: ignore[attr-defined]
     return found
 
 
@@ -79,6 +87,6 @@ def map_triangles(
 
 
 def _remove(path: str, owner: int) -> None:
-    if os.getpid() == owner:
+    if os.getpid() == owner:  # a process that was forked must not remove what it shares
         with contextlib.suppress(OSError):
             os.unlink(path)

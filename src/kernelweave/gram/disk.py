@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,8 @@ class DiskGram(PackedGram):
     """`PackedGram` with its triangles in a file that is mapped into memory.
 
     A pass reads the file once, in order; what the system keeps of it in memory is memory that
-    nobody else asks for. The file is in the folder for temporary files (TMPDIR) and is removed
-    with the engine, unless the kernels are all of a `GramStore`, which is read where it lies.
+    nobody else asks for. The file is in the folder for temporary files (TMPDIR) and is gone with
+    the engine, unless the kernels are all of a `GramStore`, which is read where it lies.
 
     Parameters
     ----------
@@ -67,7 +68,14 @@ class DiskGram(PackedGram):
     def nbytes(self) -> int:
         return 0
 
+    @property
+    def portable(self) -> bool:  # type: ignore[override]
+        """Whether the file has a name by which others find it."""
+        return os.path.exists(getattr(self.triangles, "filename", ""))
+
     def __getstate__(self) -> dict[str, Any]:
+        if not self.portable:
+            raise TypeError("gram='disk' on a temporary file is of this process alone: share a GramStore.")
         found: Any = self.triangles  # whoever unpickles reads the same file
         where = (found.filename, found.shape, found.dtype.str, found.offset)
         return {**self.__dict__, "triangles": where}
