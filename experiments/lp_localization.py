@@ -202,6 +202,7 @@ def claims(rows: list[dict[str, Any]], problem: str) -> list[Line]:
             mean(gain) > 2.0 * np.nan_to_num(standard_error(gain)),
             paper="8.2 against 11.9, 9.0 against 10.3, 10.0 against 13.3, 13.1 against 17.6",
             ours=f"{mean(sparse):.1f} against {mean(flat):.1f}: {with_error(gain, 1, '+')}",
+            why=spread(errors),
             n=n,
         ),
         claim(
@@ -209,6 +210,7 @@ def claims(rows: list[dict[str, Any]], problem: str) -> list[Line]:
             mean(recovered) <= np.nan_to_num(standard_error(recovered)),
             paper="within 0.1 on all four",
             ours=f"{near}: {with_error(recovered, 2, '+')}",
+            why=approach(errors),
             n=n,
         ),
         claim(
@@ -216,9 +218,26 @@ def claims(rows: list[dict[str, Any]], problem: str) -> list[Line]:
             best in (SPARSE, *NEAR),
             paper="1, 1, 16/15 and 32/31",
             ours=f"{best} with {mean(errors[best]):.2f}, p = 1 has {mean(sparse):.2f}",
+            why=spread(errors),
             n=n,
         ),
     ]
+
+
+def spread(errors: dict[str, list[float]]) -> str:
+    """How far apart the norms are at all."""
+    means = [mean(values) for values in errors.values()]
+    return (
+        f"the errors of all norms lie within {max(means) - min(means):.2f} of one another, "
+        f"and that of p = 1 has a standard error of {standard_error(errors[SPARSE]):.2f}"
+    )
+
+
+def approach(errors: dict[str, list[float]]) -> str:
+    """What is lost against l1 as the norm comes near it."""
+    losses = {norm: np.subtract(errors[norm], errors[SPARSE]).tolist() for norm in reversed(NEAR)}
+    text = ", ".join(f"{with_error(loss, 2, '+')} at {norm}" for norm, loss in losses.items())
+    return f"against l1 the error is {text}"
 
 
 def draw(rows: list[dict[str, Any]]) -> Any:
