@@ -174,7 +174,9 @@ def script_section(name: str, result: dict[str, Any], docs: Path) -> str:
     command = " ".join(["python", f"benchmarks/{name}.py", *result["arguments"]])
     kept = "" if result["exit_code"] == 0 else "This run found a promise broken, or failed."
     printed = f"```text\n$ {command}\n{result['output'].rstrip()}\n```\n"
-    drawn = f"![{title.rstrip('.')}](../images/{name}.png)" if (docs / "images" / f"{name}.png").exists() else ""
+    drawn = (
+        f"![{title.rstrip('.')}](../images/{name}.png)" if (docs / "images" / f"{name}.png").exists() else ""
+    )
     parts = (f"## {title.rstrip('.')}", description, kept, drawn, printed)
     return "\n\n".join(part for part in parts if part)
 
