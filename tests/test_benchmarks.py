@@ -114,7 +114,7 @@ def test_page_has_what_the_files_say(load, tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("bench_*.py")), ids=lambda path: path.stem)
-def test_every_script_has_a_title_for_the_page(load, path):
+def test_every_script_has_a_title_for_the_page(load, path, tmp_path):
     result = {"arguments": [], "output": "", "exit_code": 0}
     title, text = load("page").script_section(path.stem, result, tmp_path).split("\n", 1)
     assert 20 < len(title) < 130
