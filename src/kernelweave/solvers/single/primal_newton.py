@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ..._typing import FloatArray
 from ..certificate import relative
 from ..problem import Problem, best_intercept
+from ._curvature import curvatures, direction
 from ._smoothed import Smoothed
 from .base import Machine, SingleSolver
-
-#: rows for every feature up to which the curvature is computed from all of them, and otherwise from how many
-MOST_ROWS, SOME_ROWS = 60, 20
-
-#: most products with the curvature in one Newton step
-MOST_PRODUCTS = 30
 
 #: accuracy of a step of the proximal point method: of that asked for, and of the gap before
 STEP_SHARE, STEP_PROGRESS = 0.3, 0.1
 
-#: most steps of the proximal point method
-MOST_STEPS = 50
+#: most steps of the proximal point method, and most that bring the gap down by less than a tenth
+MOST_STEPS, MOST_IDLE = 50, 8
 
 #: share of the slope along a direction that a step may leave, and most trials for it
 SLOPE_LEFT, MOST_TRIALS = 0.1, 30
@@ -71,24 +64,21 @@ class PrimalNewton(SingleSolver):
 
     def solve(self, K: Any, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
         start = problem.start() if alpha is None else problem.feasible(alpha)
-        columns = [slice(k, k + 1) for k in range(problem.shape[1])]
-        known = None if K.start is None or alpha is None else K.join(K.start)
-        found = [
-            self.solve_from(
-                K, problem.column(c.start), tol, start[:, c], None if known is None else known[:, c]
-            )
-            for c in columns
-        ]
+        known = K.join(K.start) if K.start and alpha is not None else None
+        found = []
+        for k in range(problem.shape[1]):
+            candidates = [K.adjoint(start[:, k : k + 1])] + ([] if known is None else [known[:, k : k + 1]])
+            found.append(self.solve_from(K, problem.column(k), tol, start[:, k : k + 1], candidates))
         points, alphas, counts = zip(*found, strict=True)
         coefficients = K.split(np.hstack([point.v for point in points]))
         fitted = np.hstack([point.f for point in points])
         return Machine(np.hstack(alphas), fitted, sum(counts), coefficients)
 
     def solve_from(
-        self, K: Any, problem: Problem, tol: float, alpha: FloatArray, v: FloatArray | None
+        self, K: Any, problem: Problem, tol: float, alpha: FloatArray, candidates: list[FloatArray]
     ) -> tuple[Point, FloatArray, int]:
-        """The optimum of one output, its dual variables, and the steps it took, from alpha or from v."""
-        point = best_start(K, problem, [K.adjoint(alpha)] + ([] if v is None else [v]))
+        """The optimum of one output, its dual variables, and the steps it took from the best candidate v."""
+        point = best_start(K, problem, candidates)
         steps = _Steps(problem, tol, alpha, point.f)
         while True:
             point, alpha, image = self.minimise(K, steps.problem(), steps.wanted, point)
@@ -133,9 +123,8 @@ def best_start(K: Any, problem: Problem, candidates: list[FloatArray]) -> Point:
     points = [Point(v, K.apply(v)) for v in candidates]
 
     def primal(point: Point) -> float:
-        return problem.primal_loss(point.f, best_intercept(problem, point.f)) + 0.5 * float(
-            (point.v**2).sum()
-        )
+        loss = problem.primal_loss(point.f, best_intercept(problem, point.f))
+        return loss + 0.5 * float((point.v**2).sum())
 
     return points[0] if len(points) == 1 else min(points, key=primal)
 
@@ -154,11 +143,11 @@ class _Steps:
     """
 
     def __init__(self, problem: Problem, tol: float, alpha: FloatArray, f: FloatArray) -> None:
-        self.given, self.tol, self.alpha, self.f = problem, tol, alpha, f
+        self.given, self.tol, self.alpha = problem, tol, alpha
         self.kinked = hasattr(problem.loss, "kinks")
         self.width = first_width(problem, alpha, f) if self.kinked else 0.0
         self.wanted = STEP_PROGRESS if self.kinked else tol
-        self.gap, self.count = 1.0, 1
+        self.gap, self.best, self.count, self.idle = 1.0, np.inf, 1, 0
 
     def problem(self) -> Problem:
         """The problem of this step."""
@@ -169,14 +158,16 @@ class _Steps:
 
     @property
     def last(self) -> bool:
-        """Whether no later step could be any better."""
-        return self.count >= MOST_STEPS
+        """Whether no later step is going to be any better."""
+        return not self.kinked or self.count >= MOST_STEPS or self.idle >= MOST_IDLE
 
     def next(self, alpha: FloatArray, gap: float) -> None:
         """Go on from a gap that is not small enough yet."""
         if gap > GOOD_STEP * self.gap:
             self.width = max(NARROWING * self.width, NARROWEST)
         self.wanted = min(max(STEP_PROGRESS * gap, STEP_SHARE * self.tol), self.wanted)
+        self.idle = 0 if gap < 0.9 * self.best else self.idle + 1
+        self.best = min(gap, self.best)
         self.alpha, self.gap, self.count = alpha, gap, self.count + 1
 
 
@@ -194,97 +185,6 @@ def primal_gap(problem: Problem, point: Point, b: FloatArray, alpha: FloatArray,
     primal = problem.primal_loss(point.f, b) + 0.5 * float((point.v**2).sum())
     dual = problem.dual_loss(alpha) - 0.5 * float((image**2).sum())
     return relative(primal - dual, primal)
-
-
-def curvatures(problem: Problem, f: FloatArray) -> FloatArray:
-    """W = C V'' of every sample, shape (n,)."""
-    w = (problem.C * problem.loss.hessian(problem.y, f))[:, 0]
-    return np.where(w > 1e-12 * w.max(initial=0.0), w, 0.0)
-
-
-def direction(
-    K: Any, w: FloatArray, gradient: FloatArray, v: FloatArray, tol: float, tied: bool
-) -> FloatArray:
-    """Newton direction in v; the intercept, at its best, follows."""
-    curvature = Curvature(K, np.flatnonzero(w), w, tied and bool(w.any()))
-    wanted = _accuracy(gradient, v, tol)
-    return conjugate_gradients(curvature.product, curvature.precondition, -gradient[:, 0], wanted)[:, None]
-
-
-def _accuracy(gradient: FloatArray, v: FloatArray, tol: float) -> float:
-    """Relative accuracy of the linear system: finer near the optimum, where the steps converge fast."""
-    size = float(np.linalg.norm(gradient)) / max(float(np.linalg.norm(v)), 1e-300)
-    return float(np.clip(size, min(1e-2, tol), 0.1))
-
-
-class Curvature:
-    """I + Z'WZ, with Z about its weighted mean where the intercept takes that, and its approximate inverse.
-
-    Parameters
-    ----------
-    K : FactoredMatrix
-    curved : ndarray of int
-        Rows with W > 0.
-    w : ndarray of shape (n,)
-    tied : bool
-        Whether there is an intercept.
-    """
-
-    def __init__(self, K: Any, curved: Any, w: FloatArray, tied: bool) -> None:
-        self.K, self.w, self.tied = K, w, tied
-        self.exact = len(curved) <= MOST_ROWS * (K.n_features + 1)
-        stride = 1 if self.exact else max(1, len(curved) // (SOME_ROWS * (K.n_features + 1)))
-        some = curved[::stride]
-        self.matrix = K.weighted_gram(some, stride * w[some], tied)
-        self.matrix.flat[:: len(self.matrix) + 1] += 1.0
-        self.factor = _factored(self.matrix)
-
-    def product(self, p: FloatArray) -> FloatArray:
-        """The matrix times p."""
-        if self.exact:
-            return np.asarray(self.matrix @ p)
-        values = self.K.apply(p[:, None])[:, 0]
-        if self.tied:
-            values -= float(self.w @ values) / float(self.w.sum())
-        return p + self.K.adjoint((self.w * values)[:, None])[:, 0]
-
-    def precondition(self, p: FloatArray) -> FloatArray:
-        """The inverse over some of the rows, times p."""
-        return np.asarray(cho_solve(self.factor, p, check_finite=False))
-
-
-def _factored(A: FloatArray) -> Any:
-    """Cholesky factor of A, to whose diagonal as much is added as rounding has taken away."""
-    added = 0.0
-    while True:
-        try:
-            shifted = A + added * np.eye(len(A)) if added else A
-            return cho_factor(shifted, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            added = 10.0 * added or 1e-7 * float(A.diagonal().max())
-
-
-def conjugate_gradients(
-    product: Callable[[FloatArray], FloatArray],
-    precondition: Callable[[FloatArray], FloatArray],
-    right: FloatArray,
-    accuracy: float,
-) -> FloatArray:
-    """Solve A x = right, A positive definite, to a relative residual in the norm of the preconditioner."""
-    residual, x = right.copy(), np.zeros_like(right)
-    z = precondition(residual)
-    p, size = z, float(residual @ z)
-    wanted = accuracy**2 * size
-    for _ in range(MOST_PRODUCTS):
-        Ap = product(p)
-        t = size / float(p @ Ap)
-        x, residual = x + t * p, residual - t * Ap
-        z = precondition(residual)
-        before, size = size, float(residual @ z)
-        if size <= wanted:
-            break
-        p = z + (size / before) * p
-    return x
 
 
 def line_search(
