@@ -70,8 +70,8 @@ def fit(
         str(impute) if impute else None, drop_rows, str(scale), sep, encoding, decimal,
     )  # fmt: skip
     choice = KernelChoice(kernels, groups, bands, tuple(kernel or ()))
-    low_rank = {"approximation": str(approximation) if approximation else None, "rank": rank}
-    options = Options(p, C, tol, memory_limit, n_jobs, seed, **low_rank)
+    how = str(approximation) if approximation else None
+    options = Options(p, C, tol, memory_limit, n_jobs, seed, approximation=how, rank=rank)
     job = Job(
         data, out, reading, choice, options, str(method), tune, test_size, report, stability, sys.argv[1:]
     )
