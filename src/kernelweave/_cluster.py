@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 INSTALL = (
     "a Dask cluster needs dask and distributed: install them with `pip install kernelweave[dask]`, or choose "
     "another gram, such as gram='auto'."
@@ -129,8 +127,18 @@ class Cluster:
 
     def argument(self, value: Any) -> Any:
         """An argument for many tasks: itself if it is small, else sent to every worker."""
-        large = isinstance(value, np.ndarray) and value.nbytes > LARGE
-        return self.send(value) if large else value
+        return self.send(value) if _large(value) else value
+
+    def argument_for(self, value: Any, made: Made) -> Any:
+        """An argument for a task on something made: itself if it is small, else sent to its worker."""
+        return self.send(value, made.root.place()) if _large(value) else value
+
+    def tree(self, function: Callable[[Any, Any], Any], futures: list[Any]) -> Any:
+        """Results joined two by two on the workers, in an order that depends on their number alone."""
+        while len(futures) > 1:
+            pairs = [self.submit(function, *futures[k : k + 2]) for k in range(0, len(futures) - 1, 2)]
+            futures = pairs + futures[2 * len(pairs) :]
+        return futures[0]
 
     def answers(self, ask: Callable[[], list[Any]], needs: Sequence[Sent]) -> list[Any]:
         """Results of the futures that `ask` submits, asked again for as long as workers die meanwhile.
@@ -169,9 +177,13 @@ class Cluster:
     def _lost(self, needs: Sequence[Sent]) -> list[Sent]:
         """Data that are on no worker."""
         sent_out = [sent for sent in needs if sent.known is not None]
-        known = [sent.known for sent in sent_out if sent.known.status not in GONE]
+        known = [sent.known for sent in sent_out if sent.known.status not in GONE and not sent.comes_back]
         there = self.client.who_has(known) if known else {}
-        return [sent for sent in sent_out if sent.known.status in GONE or not there.get(sent.known.key)]
+        return [
+            sent
+            for sent in sent_out
+            if sent.known.status in GONE or not (sent.comes_back or there.get(sent.known.key))
+        ]
 
     def _renew(self, needs: Sequence[Sent]) -> None:
         """Forget data that are on no worker any more; they are sent again when they are next asked for."""
@@ -199,6 +211,9 @@ class Sent:
         What this worker has to do for it, in any unit.
     """
 
+    #: whether Dask makes it again by itself
+    comes_back = False
+
     def __init__(self, cluster: Cluster, value: Any, worker: str, load: float = 1.0) -> None:
         self.cluster, self.value, self.worker, self.load = cluster, value, worker, load
         self.known: Any = None
@@ -211,9 +226,15 @@ class Sent:
         """Where the data are."""
         with self.cluster.lock:
             if self.known is None:
-                self.worker = self._living_worker()
-                self.known = self.cluster.send(self.value, self.worker)
+                self.known = self._put(self._living_worker())
             return self.known
+
+    def place(self) -> str:
+        """The worker that has the data, as far as is known."""
+        return self.worker
+
+    def _put(self, worker: str) -> Any:
+        return self.cluster.send(self.value, worker)
 
     def forget(self) -> None:
         """The data are on no worker any more."""
@@ -228,6 +249,28 @@ class Sent:
         info = self.cluster.client.scheduler_info(n_workers=-1)["workers"].get(self.worker, {})
         self.nanny = bool(info.get("nanny"))
         return self.worker
+
+
+class Loaded(Sent):
+    """What a graph of Dask makes on one worker, such as partitions of an array; made again by Dask when lost.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    value : dask.delayed.Delayed
+    worker : str
+    load : float
+    """
+
+    comes_back = True
+
+    def place(self) -> str:
+        """A worker that lives: Dask does not say where it makes lost data again."""
+        with self.cluster.lock:
+            return self._living_worker()
+
+    def _put(self, worker: str) -> Any:
+        return self.cluster.client.compute(self.value, workers=[worker], allow_other_workers=True)
 
 
 class Made:
@@ -245,6 +288,7 @@ class Made:
         self.source, self.function, self.args = source, function, args
         self.cluster: Cluster = source.cluster
         self._known: Any = None
+        self._held: list[Any] = []
         self._generation = -1
 
     @property
@@ -264,10 +308,15 @@ class Made:
             origin = self.source.future  # sends what has been lost
             gone = self._known is None or self._known.status in GONE
             if gone or self._generation != self.root.generation:
-                args = [self.cluster.argument(value) for value in self.args]
-                self._known = self.cluster.submit(self.function, origin, *args, near=self.worker)
+                # held, so that Dask can make it again as long as a copy is left
+                self._held = [self.cluster.argument(value) for value in self.args]
+                self._known = self.cluster.submit(self.function, origin, *self._held, near=self.worker)
                 self._generation = self.root.generation
             return self._known
+
+
+def _large(value: Any) -> bool:
+    return not isinstance(value, type) and getattr(value, "nbytes", 0) > LARGE
 
 
 def _too_many(what: str) -> str:

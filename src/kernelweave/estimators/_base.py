@@ -34,6 +34,7 @@ from ..gram.lowrank import LowRankGram, resolve_approximation
 from ..gram.lowrank.dictionary import FactorExpansion, LowRankDictionary
 from ..gram.lowrank.error import missing_energy, relative_errors
 from ..gram.stack import as_stack
+from ..gram.tables import Table, as_lazy, computed
 from ..kernels import resolve_kernels
 from ..kernels.base import positive_integer
 from ..kernels.columns import numeric_positions
@@ -153,6 +154,9 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
         if self._precomputed:
             return self._validate_stack(X, y, reset, **y_options)
+        X = as_lazy(X)
+        if isinstance(X, Table):
+            return self._validate_table(X, y, reset, **y_options)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
         options["ensure_min_samples"] = 2 if reset else 1
         valid = validate_data(self, X, y, reset=reset, **options, **y_options)
@@ -173,9 +177,21 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
             _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
         return stack, y
 
+    def _validate_table(self, table: Table, y: Any, reset: bool, **y_options: Any) -> tuple[Table, Any]:
+        """Columns and targets of a table; its numbers are checked when they are read."""
+        if reset and getattr(self, "approximation", None) is None:
+            raise ValueError(
+                f"X is read in pieces ({type(table).__name__}), and the kernels need all pairs of its rows: "
+                "pass approximation='nystroem' to an MKL estimator, or X as an array."
+            )
+        validate_data(self, table.head, skip_check_array=True, reset=reset)
+        if y is not NO_TARGET:
+            _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
+        return table, y
+
     def _values(self, table: Any) -> Any:
         """What kernels compute on: numbers when all of them take numbers, else the user's container."""
-        if self._precomputed or not self._numeric:
+        if self._precomputed or isinstance(table, Table) or not self._numeric:
             return table
         try:
             return check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
@@ -196,7 +212,18 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         # and columns that no kernel reads may hold anything
         self._numeric = takes <= NUMBERS and not hasattr(table, "iloc")
         self._numeric |= takes <= {"numeric"} and len(numeric_positions(table)) == table.shape[1]
+        if isinstance(table, Table):
+            return self._table_source(kernels, table, sample_weight)
         return FeatureSource(kernels, table, sample_weight, self._values(table))
+
+    def _table_source(self, kernels: Any, table: Table, sample_weight: FloatArray) -> FeatureSource:
+        """Kernels on a table, their parameters taken from some of its rows."""
+        if not self._numeric:
+            raise ValueError("X is read in pieces, as numbers: kernels on text need it in memory.")
+        some, rows = table.sample()
+        source = FeatureSource(kernels, some, sample_weight[rows], some.values)
+        source.X, source.n_samples, source._batch = table, len(table), None
+        return source
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_expansion")
@@ -314,11 +341,19 @@ class BaseMKL(BaseKernels):
         if self.approximation is not None:
             constants = (self.approximation, self.rank, self.normalize, setup.weight[used], limit)
             assert isinstance(source, FeatureSource)
-            return LowRankDictionary(source, *constants, random_state=self.random_state)
+            return self._low_rank(source)(source, *constants, random_state=self.random_state)
         options: dict[str, Any] = {"gram": self.gram, "combined": self._combines(setup)}
         return Dictionary(
             source, self.normalize, setup.weight[used], limit, device=fit_device(self), **options
         )
+
+    def _low_rank(self, source: FeatureSource) -> type[LowRankDictionary]:
+        """Where the factors are: here, or where the rows are."""
+        if self.gram != "dask" and not hasattr(source.X, "parts"):
+            return LowRankDictionary
+        from ..gram.dask.low_rank import DaskLowRankDictionary
+
+        return DaskLowRankDictionary
 
     def _combines(self, setup: Setup) -> bool | int:
         """Samples on which a solver may ask for the weighted sum of the kernels at once: all, or so many."""
@@ -384,7 +419,9 @@ class BaseMKL(BaseKernels):
         gap = np.nan
         if isinstance(dictionary, LowRankDictionary):
             live = [dictionary.features[m] for m in dictionary.live]
-            missing = missing_energy(live, dictionary.source.X, alpha)
+            missing = missing_energy(
+                live, dictionary.source.X, alpha, getattr(dictionary, "diagonal_sums", None)
+            )
             gap = full_rank_gap(task.problem, regularizer.bound_to(gram), solution.state, missing)
         return Model(replace(solution, matrix=None), alpha, left_out, gap)
 
@@ -426,7 +463,9 @@ class BaseMKL(BaseKernels):
         """Values of every function learned, shape (n, n_functions)."""
         check_is_fitted(self)
         table, _ = self._validate(X, reset=False)
-        return self._expansion(self._values(table)) + self._intercepts
+        values = self._values(table)
+        found = values.map(self._expansion) if isinstance(values, Table) else self._expansion(values)
+        return np.asarray(found + self._intercepts)
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -437,8 +476,8 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
         before = dict(vars(self))
         self._data_device = device_of(X)
         try:
-            given = {name: to_host(value) for name, value in kwargs.items()}
-            return fit(self, to_host(X), *(to_host(value) for value in args), **given)
+            given = {name: computed(to_host(value)) for name, value in kwargs.items()}
+            return fit(self, to_host(X), *(computed(to_host(value)) for value in args), **given)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
@@ -505,6 +544,8 @@ def _take(X: Any, rows: IntArray) -> Any:
     """Rows of the data (both sample axes of a stack); the data themselves when all are taken."""
     if len(rows) == X.shape[0]:
         return X
+    if isinstance(X, Table):
+        return X.take(rows)
     return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
 
 

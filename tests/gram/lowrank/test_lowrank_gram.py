@@ -86,7 +86,7 @@ def test_the_inverse_form_is_that_of_the_matrix(case, rng, tied):
 
 @pytest.mark.parametrize("centred", [True, False])
 def test_weighted_products_of_rows(case, rng, centred, monkeypatch):
-    monkeypatch.setattr("kernelweave.gram.lowrank.matrix.GATHER_BYTES", 1)
+    monkeypatch.setattr("kernelweave.gram.lowrank.factors.GATHER_BYTES", 1)
     gram, _, weights = case
     K, rows, w = gram.combine(weights), np.arange(0, 50, 3), rng.uniform(size=17)
     Z = K.rows(rows)

@@ -226,16 +226,9 @@ class DaskGram(Gram):
 
         def asked() -> list[Any]:
             sent = [self.cluster.argument(value) for value in args]
-            return [self._tree([self._submit(made, method, own, *sent) for made, own in live])]
+            return [self.cluster.tree(add, [self._submit(made, method, own, *sent) for made, own in live])]
 
         return self._answers(asked)[0] if live else None
-
-    def _tree(self, futures: list[Any]) -> Any:
-        """Sums of two by two; neighbours are on the same worker where it has several shares."""
-        while len(futures) > 1:
-            pairs = [self.cluster.submit(add, *futures[k : k + 2]) for k in range(0, len(futures) - 1, 2)]
-            futures = pairs + futures[2 * len(pairs) :]
-        return futures[0]
 
 
 def _parts(piece: Piece, samples: IntArray | None, kernels: IntArray | None, n_kernels: int) -> list[Piece]:

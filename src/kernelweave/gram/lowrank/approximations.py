@@ -61,7 +61,7 @@ class Nystroem(Approximation):
     --------
     >>> from kernelweave.kernels import RBF
     >>> X = np.linspace(0, 1, 50)[:, None]
-    >>> (phi,) = Nystroem().maps([RBF().fit(X)], X, 10, np.random.default_rng(0))
+    >>> (phi,) = Nystroem().maps([RBF().fit(X)], X, 20, np.random.default_rng(0))
     >>> Z = phi(X)
     >>> bool(abs(Z @ Z.T - RBF()(X)).max() < 1e-5)
     True

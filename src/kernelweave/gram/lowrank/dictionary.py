@@ -64,8 +64,7 @@ class LowRankDictionary:
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         maps = resolve_approximation(approximation).maps(list(source.kernels), source.X, rank, rng)
         self.features = [Features(phi, spherical) for phi in maps]
-        dtype, stored = self._plan(memory_limit)
-        factors = self._factors(normalize, sample_weight, dtype, stored)
+        factors = self._factors(normalize, sample_weight, memory_limit)
         scales = np.array([one.scale for one in self.features])
         self.live = with_variance(scales, self.names)
         self.gram = LowRankGram(factors.take(None, self.live.tolist()), scales[self.live])
@@ -86,32 +85,15 @@ class LowRankDictionary:
         self.gram_reason = f"{what}: factors of {show_bytes(4 * n * width)} are computed anew in every pass."
         return np.float32, False
 
-    def _factors(self, normalize: Any, weight: FloatArray | None, dtype: Any, stored: bool) -> Factors:
+    def _factors(self, normalize: Any, weight: FloatArray | None, memory_limit: int | None) -> Factors:
         """One pass over the data: the factors, if they are kept, and the constants of the normalisation."""
         n, X = self.source.n_samples, self.source.X
+        dtype, stored = self._plan(memory_limit)
         share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-        arrays = [np.empty((n if stored else 0, one.map.rank), dtype) for one in self.features]
-        widest = max(one.map.rank for one in self.features)
-        blocks = parts(n, max(1, BLOCK_BYTES // (32 * max(widest, X.shape[1]))))
-
-        def fill(rows: slice) -> list[Moments]:
-            block, found = _safe_indexing(X, rows), []
-            for one, Z in zip(self.features, arrays, strict=True):
-                values, moments = one.raw(block), Moments(np.zeros(one.map.rank))
-                moments.add(values, one.diagonal(block), share[rows])
-                if stored:
-                    Z[rows] = values
-                found.append(moments)
-            return found
-
-        for one, several in zip(self.features, zip(*map_tiles(fill, blocks), strict=True), strict=True):
-            settle(one, normalize, sum_of(several))
-        if not stored:
-            return ComputedFactors(self.features, X, dtype)
-        for one, Z in zip(self.features, arrays, strict=True):
-            if one.mean is not None:
-                Z -= one.mean.astype(dtype)
-        return StoredFactors(arrays)
+        arrays, moments = one_pass(self.features, X, share, dtype, stored)
+        for one, found in zip(self.features, moments, strict=True):
+            settle(one, normalize, found)
+        return factors_of(self.features, X, dtype, arrays)
 
     def all_weights(self, weights: FloatArray) -> FloatArray:
         """Weights of all kernels, from those of the live ones (..., n_live) -> (..., M)."""
@@ -144,6 +126,49 @@ class LowRankDictionary:
             if coef.any()
         ]
         return FactorExpansion(self.source, terms, joined[0].shape[1])
+
+
+def one_pass(
+    features: list[Features], X: Any, share: FloatArray, dtype: Any, stored: bool
+) -> tuple[list[FloatArray] | None, list[Moments]]:
+    """Features of all rows before they are centred, if they are to be `stored`, and their moments.
+
+    Parameters
+    ----------
+    features : list of Features
+    X : table of shape (n, n_features)
+    share : ndarray of shape (n,)
+        Weights of the rows in the moments.
+    dtype : dtype
+    stored : bool
+    """
+    n = X.shape[0]
+    arrays = [np.empty((n if stored else 0, one.map.rank), dtype) for one in features]
+    widest = max(one.map.rank for one in features)
+    blocks = parts(n, max(1, BLOCK_BYTES // (32 * max(widest, X.shape[1]))))
+
+    def fill(rows: slice) -> list[Moments]:
+        block, found = _safe_indexing(X, rows), []
+        for one, Z in zip(features, arrays, strict=True):
+            values, moments = one.raw(block), Moments(np.zeros(one.map.rank))
+            moments.add(values, one.diagonal(block), share[rows])
+            if stored:
+                Z[rows] = values
+            found.append(moments)
+        return found
+
+    found = [sum_of(several) for several in zip(*map_tiles(fill, blocks), strict=True)]
+    return (arrays if stored else None), found
+
+
+def factors_of(features: list[Features], X: Any, dtype: Any, arrays: list[FloatArray] | None) -> Factors:
+    """Factors from features that were stored, which are centred where that is asked for, or computed ones."""
+    if arrays is None:
+        return ComputedFactors(features, X, dtype)
+    for one, Z in zip(features, arrays, strict=True):
+        if one.mean is not None:
+            Z -= one.mean.astype(dtype)
+    return StoredFactors(arrays)
 
 
 def sum_of(moments: Sequence[Moments]) -> Moments:

@@ -38,6 +38,10 @@ class LowRankGram(Gram):
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.n_passes = 0.0
 
+    @property
+    def portable(self) -> bool:  # type: ignore[override]
+        return self.factors.portable
+
     def combine(self, weights: FloatArray) -> Any:
         """sum_m d_m K_m, as a matrix that is never formed unless the samples are fewer than the features."""
         K = FactoredMatrix(self.factors, weights * self.scales)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,9 @@ MOST_PAIRS = 2e8
 #: values of one kernel at a time
 BLOCK_PAIRS = 1 << 22
 
+
+#: `diagonal_sums` of features and alpha
+DiagonalSums = Callable[..., FloatArray]
 
 #: samples on whose pairs the error of random features is estimated
 SAMPLE = 500
@@ -42,7 +47,9 @@ def _share(one: Features, X: Any) -> float:
     return float(np.linalg.norm(K - Z @ Z.T) / np.linalg.norm(K))
 
 
-def missing_energy(features: list[Features], X: Any, alpha: FloatArray) -> FloatArray:
+def missing_energy(
+    features: list[Features], X: Any, alpha: FloatArray, sums: DiagonalSums | None = None
+) -> FloatArray:
     """Upper bounds of scale alpha' E alpha, E = K - Z Z', of several kernels.
 
     Exact where the pairs of samples with a dual variable are few enough to compute; else by the
@@ -58,20 +65,29 @@ def missing_energy(features: list[Features], X: Any, alpha: FloatArray) -> Float
     X : table of shape (n, n_features)
         The training samples.
     alpha : ndarray of shape (n, c)
+    sums : callable, optional
+        `diagonal_sums` of all samples, where others than this process have them.
     """
     support = np.flatnonzero(alpha.any(axis=1))
-    rows, values = _safe_indexing(X, support), alpha[support]
     few = len(support) ** 2 * len(features) <= MOST_PAIRS
-    balanced = bool((np.abs(values.sum(axis=0)) <= 1e-9 * np.abs(values).sum(axis=0)).all())
-    return np.array([_energy(one, rows, values, few, balanced) for one in features])
+    off = np.abs(alpha.sum(axis=0)) > 1e-9 * np.abs(alpha).sum(axis=0)
+    found = np.array([_unknown(one, balanced=not off.any()) for one in features])
+    open_ = np.flatnonzero(np.isnan(found))
+    if few:
+        rows = _safe_indexing(X, support)
+        energies = [_from_pairs(features[m], rows, alpha[support]) for m in open_]
+    else:
+        totals = (sums or partial(diagonal_sums, X=X))([features[m] for m in open_], alpha=alpha)
+        energies = [_bound(total, alpha) for total in totals]
+    found[open_] = [features[m].scale * max(e, 0.0) for m, e in zip(open_, energies, strict=True)]
+    return found
 
 
-def _energy(one: Features, rows: Any, alpha: FloatArray, few: bool, balanced: bool) -> float:
+def _unknown(one: Features, balanced: bool) -> float:
+    """NaN where something is to be computed; else the answer."""
     if one.map.exact:
         return 0.0
-    if not one.map.below or (one.mean is not None and not balanced):
-        return np.inf
-    return one.scale * max((_from_pairs if few else _from_diagonal)(one, rows, alpha), 0.0)
+    return np.nan if one.map.below and (one.mean is None or balanced) else np.inf
 
 
 def _from_pairs(one: Features, rows: Any, alpha: FloatArray) -> float:
@@ -84,14 +100,32 @@ def _from_pairs(one: Features, rows: Any, alpha: FloatArray) -> float:
 
 def _from_diagonal(one: Features, rows: Any, alpha: FloatArray) -> float:
     """The bound by e."""
-    missing = []
-    for some in parts(len(alpha), max(1, BLOCK_PAIRS // one.map.rank)):
-        block = _safe_indexing(rows, some)
-        Z = one.raw(block).astype(np.float64)
-        missing.append(np.maximum(one.diagonal(block) - np.einsum("ij,ij->i", Z, Z), 0.0))
-    e = np.concatenate(missing)
-    by_entries = float(((np.sqrt(e) @ np.abs(alpha)) ** 2).sum())
-    return min(by_entries, float((alpha**2).sum() * e.sum()))
+    return _bound(diagonal_sums([one], alpha, rows)[0], alpha)
+
+
+def _bound(sums: FloatArray, alpha: FloatArray) -> float:
+    by_entries = float((sums[:-1] ** 2).sum())
+    return min(by_entries, float((alpha**2).sum() * sums[-1]))
+
+
+def diagonal_sums(features: list[Features], alpha: FloatArray, X: Any) -> FloatArray:
+    """sum_i |alpha_i| sqrt(e_i) of every column, then sum_i e_i, over the rows with a dual variable.
+
+    Read in blocks; sums of parts of the rows add up.
+
+    Returns
+    -------
+    sums : ndarray of shape (number of features, c + 1)
+    """
+    support, found = np.flatnonzero(alpha.any(axis=1)), np.zeros((len(features), alpha.shape[1] + 1))
+    widest = max([X.shape[1], *(one.map.rank for one in features)])
+    for some in parts(len(support), max(1, BLOCK_PAIRS // widest)):
+        block, a = _safe_indexing(X, support[some]), np.abs(alpha[support[some]])
+        for one, total in zip(features, found, strict=True):
+            Z = one.raw(block).astype(np.float64)
+            e = np.maximum(one.diagonal(block) - np.einsum("ij,ij->i", Z, Z), 0.0)
+            total += np.append(np.sqrt(e) @ a, e.sum())
+    return found
 
 
 def _sphere(one: Features, rows: Any) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -23,6 +23,17 @@ TILE_ROWS = 1 << 15
 #: bytes of features computed at a time
 BLOCK_BYTES = 1 << 26
 
+#: bytes of rows gathered at a time
+GATHER_BYTES = 1 << 27
+
+
+class Scatter(NamedTuple):
+    """Z_S' W Z_S over some rows S, about their weighted mean if there is one, and the sum of the weights."""
+
+    matrix: FloatArray
+    weight: float
+    mean: FloatArray | None = None
+
 
 class Factors(ABC):
     """M factors of n rows.
@@ -38,6 +49,9 @@ class Factors(ABC):
     n_samples: int
     ranks: list[int]
     dtype: Any
+
+    #: whether other processes may have a copy
+    portable = True
 
     @abstractmethod
     def apply(self, columns: dict[int, FloatArray]) -> FloatArray:
@@ -58,6 +72,46 @@ class Factors(ABC):
     @abstractmethod
     def take(self, samples: IntArray | None, kernels: Sequence[int]) -> Factors:
         """Some rows (all: None) of some of the factors, as factors of their own."""
+
+    def scatter(
+        self,
+        indices: IntArray,
+        weights: FloatArray,
+        kernels: Sequence[int],
+        scales: FloatArray,
+        centred: bool,
+    ) -> Scatter:
+        """Z_S' W Z_S of some rows S of some of the factors, summed in double precision.
+
+        Parameters
+        ----------
+        indices : ndarray of int
+            S.
+        weights : ndarray of shape (number of rows,)
+            The diagonal of W.
+        kernels : list of int
+        scales : ndarray of shape (number of columns,)
+            Factors of the columns.
+        centred : bool
+            Whether Z is about its weighted mean.
+        """
+        size, center = len(scales), np.zeros(len(scales))
+        total, first = np.zeros((size, size)), np.zeros(size)
+        for number, some in enumerate(parts(len(indices), max(256, GATHER_BYTES // (8 * max(size, 1))))):
+            Z = self.rows(indices[some], kernels) * scales.astype(self.dtype)
+            w = weights[some].astype(self.dtype)
+            if centred and number == 0:
+                # nearly the mean: what is left to take away is small
+                center = np.asarray(w @ Z / max(w.sum(), 1e-300), dtype=np.float64)
+            if centred:
+                Z -= center.astype(Z.dtype)
+            first += w @ Z
+            Z *= np.sqrt(w)[:, None]
+            total += Z.T @ Z
+        weight = float(weights.sum())
+        if not centred:
+            return Scatter(total, weight)
+        return Scatter(total - np.outer(first, first) / weight, weight, center + first / weight)
 
 
 class StoredFactors(Factors):

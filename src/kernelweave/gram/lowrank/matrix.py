@@ -8,10 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..._typing import FloatArray, IntArray
-from .factors import Factors, parts
-
-#: bytes of rows gathered at a time
-GATHER_BYTES = 1 << 27
+from .factors import Factors
 
 
 class FactoredMatrix:
@@ -80,6 +77,8 @@ class FactoredMatrix:
 
     def split(self, v: FloatArray) -> dict[int, FloatArray]:
         """Coefficients w_m = sqrt(d_m) v_m of the factors themselves: Z v = sum_m Z_m w_m."""
+        if not self.kernels:
+            return {}
         parts = zip(self.kernels, self.roots, np.split(v, self.cuts[1:-1]), strict=True)
         return {m: root * part for m, root, part in parts}
 
@@ -94,19 +93,9 @@ class FactoredMatrix:
 
     def weighted_gram(self, indices: IntArray, weights: FloatArray, centred: bool = False) -> FloatArray:
         """Z_S' W Z_S over some rows S, about their weighted mean if `centred`; summed in double precision."""
-        size, center = self.n_features, np.zeros(self.n_features)
-        total, first = np.zeros((size, size)), np.zeros(size)
-        for number, some in enumerate(parts(len(indices), max(256, GATHER_BYTES // (8 * max(size, 1))))):
-            Z, w = self.rows(indices[some]), weights[some].astype(self.factors.dtype)
-            if centred and number == 0:
-                # nearly the mean: what is left to take away is small
-                center = np.asarray(w @ Z / max(w.sum(), 1e-300), dtype=np.float64)
-            if centred:
-                Z -= center.astype(Z.dtype)
-            first += w @ Z
-            Z *= np.sqrt(w)[:, None]
-            total += Z.T @ Z
-        return total - np.outer(first, first) / weights.sum() if centred else total
+        if not self.kernels:
+            return np.zeros((0, 0))
+        return self.factors.scatter(indices, weights, self.kernels, self.scales, centred).matrix
 
     def inverse_form(self, rows: Any, extra: FloatArray, G: FloatArray, tied: bool) -> FloatArray:
         """G' P G with P the inverse of K + diag(extra) on some samples, within {x : sum(x) = 0} when tied.

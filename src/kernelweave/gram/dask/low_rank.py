@@ -1,0 +1,162 @@
+"""Kernels of low rank with their rows spread over the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from ..._cluster import Cluster, Loaded, Made, Sent
+from ..._typing import FloatArray
+from ..choice import free_share
+from ..lowrank.dictionary import SINGLE_FROM, LowRankDictionary, sum_of
+from ..lowrank.features import Features, settle
+from ..memory import show_bytes
+from ..tables import SomeRows, Table
+from .factors import DaskFactors
+from .row_share import Constants, Rows, make_rows, moments_of
+from .share import FILLED
+from .spread import _evenly
+from .table import DaskTable
+
+
+class Lot(NamedTuple):
+    """Rows of one share, the partitions they come from if there are any, and the worker they go to."""
+
+    rows: slice
+    group: slice | None
+    worker: str
+
+    @property
+    def size(self) -> int:
+        return int(self.rows.stop - self.rows.start)
+
+
+class DaskLowRankDictionary(LowRankDictionary):
+    """`LowRankDictionary` whose factors are on the workers of the current Dask client.
+
+    Rows are dealt out to the threads of all workers. Landmarks are chosen here, from the rows that
+    takes; the workers compute their rows' features and moments, which are summed here. A worker that
+    dies costs time and nothing else.
+    """
+
+    def _factors(self, normalize: Any, weight: FloatArray | None, memory_limit: int | None) -> DaskFactors:
+        gc.collect()  # factors of an earlier fit that nobody uses any more would still fill the workers
+        self.cluster = Cluster()
+        lots = self._deal()
+        roots = [self._root(lot, weight) for lot in lots]
+        dtype, stored = self._plan_workers(lots, memory_limit)
+        shares = self._shares(roots, dtype, stored)
+        self._settle(normalize, shares, roots)
+        if any(one.mean is not None for one in self.features):
+            shares = self._shares(roots, dtype, stored)  # once more, centred
+        ranks = [one.map.rank for one in self.features]
+        return DaskFactors(self.cluster, shares, [lot.size for lot in lots], ranks, dtype)
+
+    def _shares(self, roots: list[Sent], dtype: Any, stored: list[bool]) -> list[Made]:
+        settings = Constants(list(self.features)), np.dtype(dtype)
+        return [Made(root, make_rows, *settings, kept) for root, kept in zip(roots, stored, strict=True)]
+
+    def _settle(self, normalize: Any, shares: list[Made], roots: list[Sent]) -> None:
+        """Constants of the normalisation, from moments that the workers sum over their rows."""
+
+        def asked() -> list[Any]:
+            return [self.cluster.submit(moments_of, made.future, near=made.worker) for made in shares]
+
+        found = self.cluster.answers(asked, roots)
+        for one, several in zip(self.features, zip(*found, strict=True), strict=True):
+            settle(one, normalize, sum_of(several))
+
+    # -- rows ---------------------------------------------------------------------------------
+
+    def _deal(self) -> list[Lot]:
+        """Consecutive rows for every thread of every worker; whole partitions of a Dask collection."""
+        X, n = self.source.X, self.source.n_samples
+        places = [worker for worker, threads in self.cluster.threads().items() for _ in range(threads)]
+        if isinstance(X, DaskTable):
+            groups = X.groups(len(places))
+            rows = [slice(int(X.starts[g.start]), int(X.starts[g.stop])) for g in groups]
+        else:
+            cuts = np.linspace(0, n, min(len(places), n) + 1).astype(int).tolist()
+            rows, groups = [slice(*pair) for pair in pairwise(cuts)], [None] * len(cuts)  # type: ignore[list-item]
+        return [
+            Lot(some, group, worker)
+            for some, group, worker in zip(rows, groups, _evenly(places), strict=False)
+        ]
+
+    def _root(self, lot: Lot, weight: FloatArray | None) -> Sent:
+        """The data of a share: made of partitions by Dask, read from a file by the worker, or sent."""
+        X, n = self.source.X, self.source.n_samples
+        even = weight is None or bool((weight == weight[0]).all())
+        share = 1.0 / n if even or weight is None else weight[lot.rows] / weight.sum()
+        if isinstance(X, DaskTable):
+            from dask import delayed
+
+            assert lot.group is not None
+            value = delayed(Rows)(X.joined(lot.group), share)
+            return Loaded(self.cluster, value, lot.worker, load=float(lot.size))
+        if isinstance(X, Table):
+            return Sent(self.cluster, Rows(SomeRows(X, lot.rows), share), lot.worker, load=float(lot.size))
+        part = _safe_indexing(X, lot.rows)
+        part = np.asarray(part) if isinstance(part, np.ndarray) else part  # of a memory map, its content
+        return Sent(self.cluster, Rows(part, share), lot.worker, load=float(lot.size))
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def _plan_workers(self, lots: list[Lot], memory_limit: int | None) -> tuple[Any, list[bool]]:
+        """Precision of the factors, and which shares are kept."""
+        width = sum(one.map.rank for one in self.features)
+        loads = Counter[str]()
+        for lot in lots:
+            loads[lot.worker] += lot.size
+        rooms = self._rooms(loads, memory_limit)
+        total = self.source.n_samples * width
+        double = 8 * total <= SINGLE_FROM and all(8 * width * loads[w] <= rooms[w] for w in loads)
+        dtype = np.float64 if double else np.float32
+        size = np.dtype(dtype).itemsize
+        fits = {worker: size * width * loads[worker] <= rooms[worker] for worker in loads}
+        stored = [fits[lot.worker] for lot in lots]
+        self.gram_reason = self._describe(lots, loads, size * total, dtype, stored)
+        return dtype, stored
+
+    def _rooms(self, loads: Counter[str], memory_limit: int | None) -> dict[str, float]:
+        """Bytes for factors on every worker, besides its rows."""
+        limits, free = self.cluster.memory_limits(), free_share()
+        even = np.inf if free is None else free / len(loads)
+        width = 0 if isinstance(self.source.X, Table) and not isinstance(self.source.X, DaskTable) else 8
+        taken = {worker: width * self.source.X.shape[1] * count for worker, count in loads.items()}
+        rooms = {}
+        for worker in loads:
+            limit = limits.get(worker)
+            most = even if limit is None else FILLED * limit
+            rooms[worker] = min(most, np.inf if memory_limit is None else memory_limit) - taken[worker]
+        return rooms
+
+    def _describe(
+        self, lots: list[Lot], loads: Counter[str], needed: int, dtype: Any, stored: list[bool]
+    ) -> str:
+        kept = sum(lot.size for lot, kept in zip(lots, stored, strict=True) if kept)
+        n, rank = self.source.n_samples, max(one.map.rank for one in self.features)
+        how = "are in memory" if kept == n else "are computed anew in every pass"
+        if 0 < kept < n:
+            how = f"are in memory for {kept / n:.0%} of the rows and computed anew for the others"
+        workers = f"{len(loads)} worker{'s' if len(loads) > 1 else ''}"
+        return (
+            f"{len(self.names)} kernels of rank up to {rank}, rows on {workers} of Dask: factors of "
+            f"{show_bytes(needed)} {how} as {dtype.__name__}."
+        )
+
+    # -- what is missing ----------------------------------------------------------------------
+
+    def diagonal_sums(self, features: list[Features], alpha: FloatArray) -> FloatArray:
+        """`error.diagonal_sums` over all rows, by the workers."""
+        if not features:
+            return np.zeros((0, alpha.shape[1] + 1))
+        place = {id(self.features[m]): k for k, m in enumerate(self.live)}
+        factors = self.gram.factors
+        assert isinstance(factors, DaskFactors)
+        return factors.missing(alpha, [place[id(one)] for one in features])

@@ -1,0 +1,190 @@
+"""Tables of numbers whose rows are read when they are asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from .._typing import FloatArray, IntArray
+
+#: rows, and bytes of them, on which kernels take their parameters from a table
+FIT_ROWS, FIT_BYTES = 100_000, 1 << 28
+
+#: bytes of rows read at a time
+READ_BYTES = 1 << 26
+
+
+class Table(ABC):
+    """n rows of numbers, of which only those asked for are in memory.
+
+    ``table[rows]`` is an array of floats for a slice or an array of positions; it is an error for
+    one of them to be NaN or infinite. scikit-learn's ways of taking rows work too.
+
+    Attributes
+    ----------
+    shape : tuple (n, n_features)
+    dtype : dtype
+        float64 or float32.
+    columns : list of str, or None
+        Names of the columns.
+    """
+
+    shape: tuple[int, int]
+    dtype: Any
+    columns: list[str] | None = None
+
+    @abstractmethod
+    def read(self, rows: slice | IntArray) -> FloatArray:
+        """Some rows; a slice has bounds, and positions count from 0."""
+
+    @property
+    @abstractmethod
+    def head(self) -> Any:
+        """No rows, with the names of the columns: scikit-learn takes names and their number from here."""
+
+    @abstractmethod
+    def take(self, rows: IntArray) -> Table:
+        """Some rows as a table, none of them read; positions rise."""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> FloatArray:
+        if isinstance(key, tuple):  # table[rows, ...], as scikit-learn asks
+            key = key[0]
+        found: FloatArray = check_numbers(self.read(positions(key, len(self))))
+        return found
+
+    def map(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """A function of rows over all of them, block by block, joined."""
+        step = max(1, READ_BYTES // (8 * max(self.shape[1], 1)))
+        blocks = [slice(start, min(start + step, len(self))) for start in range(0, len(self), step)]
+        return np.concatenate([function(self[rows]) for rows in blocks])
+
+    def sample(self) -> tuple[Sample, IntArray]:
+        """Rows on which kernels take their parameters, evenly spread, and which they are; all, if few."""
+        most = min(FIT_ROWS, max(1000, FIT_BYTES // (8 * max(self.shape[1], 1))))
+        rows = np.arange(len(self))
+        if len(self) > most:
+            rows = np.unique(np.linspace(0, len(self) - 1, most).astype(int))
+        return Sample(self[rows], self.columns), rows
+
+
+class Sample(Table):
+    """Rows in memory, with the names of their columns.
+
+    Examples
+    --------
+    >>> table = Sample(np.eye(2), ["a", "b"])
+    >>> table[1:]
+    array([[0., 1.]])
+    """
+
+    def __init__(self, values: FloatArray, columns: list[str] | None) -> None:
+        self.values, self.columns = values, columns
+        self.shape, self.dtype = values.shape, values.dtype
+
+    def read(self, rows: slice | IntArray) -> FloatArray:
+        return self.values[rows]
+
+    @property
+    def head(self) -> Any:
+        return self.values[:0]
+
+    def take(self, rows: IntArray) -> Table:
+        return Sample(self.values[rows], self.columns)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        return np.asarray(self.values, dtype=dtype)
+
+
+class SomeRows(Table):
+    """Some rows of a table, as a table; none of them is read before it is asked for.
+
+    Parameters
+    ----------
+    table : Table
+    rows : slice or ndarray of int
+
+    Examples
+    --------
+    >>> SomeRows(Sample(np.arange(8.0).reshape(4, 2), None), np.array([1, 3]))[1:]
+    array([[6., 7.]])
+    """
+
+    def __init__(self, table: Table, rows: slice | IntArray) -> None:
+        self.table, self.rows = table, rows
+        count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        self.shape, self.dtype, self.columns = (count, table.shape[1]), table.dtype, table.columns
+
+    def read(self, rows: slice | IntArray) -> FloatArray:
+        return self.table.read(self._there(rows))
+
+    def _there(self, rows: slice | IntArray) -> slice | IntArray:
+        if not isinstance(self.rows, slice):
+            return self.rows[rows]
+        first = self.rows.start
+        return slice(first + rows.start, first + rows.stop) if isinstance(rows, slice) else first + rows
+
+    @property
+    def head(self) -> Any:
+        return self.table.head
+
+    def take(self, rows: IntArray) -> Table:
+        return SomeRows(self.table, self._there(rows))
+
+
+def positions(key: Any, n: int) -> slice | IntArray:
+    """A key of rows as a slice with bounds and step 1, or as positions from 0.
+
+    Examples
+    --------
+    >>> positions(slice(None, 3), 5)
+    slice(0, 3, None)
+    >>> positions([-1], 5)
+    array([4])
+    """
+    if isinstance(key, slice):
+        start, stop, step = key.indices(n)
+        return slice(start, max(start, stop)) if step == 1 else np.arange(start, stop, step)
+    rows = np.asarray(key)
+    if rows.dtype == bool:
+        return np.flatnonzero(rows)
+    found = np.atleast_1d(rows).astype(int, copy=False)
+    if len(found) and not (-n <= found.min() and found.max() < n):
+        raise IndexError(f"row {int(found.max())} of a table of {n}.")
+    return np.where(found < 0, found + n, found)
+
+
+def check_numbers(rows: Any) -> Any:
+    """Rows as an array of finite floats; an error, in scikit-learn's words, if they are not."""
+    return check_array(rows, dtype=[np.float64, np.float32], input_name="X", ensure_min_samples=0)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask; dask is not imported to find out.
+
+    Examples
+    --------
+    >>> is_dask(np.zeros(2))
+    False
+    """
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
+
+
+def computed(values: Any) -> Any:
+    """Targets or weights in memory: those of a Dask array or series are computed."""
+    return np.asarray(values.compute()) if is_dask(values) else values
+
+
+def as_lazy(X: Any) -> Any:
+    """A Dask array or data frame as a `Table`; anything else as it is."""
+    if not is_dask(X):
+        return X
+    from .dask.table import DaskTable
+
+    return DaskTable(X)
