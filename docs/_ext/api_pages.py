@@ -99,6 +99,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
         {
             "Engines": ("DenseGram", "PackedGram", "CachedGram", "DiskGram", "BlockedGram", "Gram", "GRAMS"),
             "Matrices you bring": ("KernelStack", "GramStore"),
+            "Data read in pieces": ("ParquetTable",),
             "How kernels become features": ("Nystroem", "RandomFourier", "Approximation", "APPROXIMATIONS"),
             "Kernels of low rank": ("LowRankGram", "FactoredMatrix", "StoredFactors", "ComputedFactors"),
         },

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         MKLRegressorCV,
         mkl_path,
     )
-    from .gram import GramStore, KernelStack
+    from .gram import GramStore, KernelStack, ParquetTable
     from .inspection import stability_selection
     from .persistence import load_model, save_model
     from .regularizers import (
@@ -94,6 +94,7 @@ __all__ = [
     "MKLRegressorCV",
     "MKLTerm",
     "Mahalanobis",
+    "ParquetTable",
     "Uniform",
     "Wedge",
     "__version__",
@@ -132,6 +133,7 @@ _EXPORTS = {
     "MKLRegressorCV": "estimators",
     "mkl_path": "estimators",
     "GramStore": "gram",
+    "ParquetTable": "gram",
     "KernelStack": "gram",
     "load_model": "persistence",
     "save_model": "persistence",

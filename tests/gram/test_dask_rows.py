@@ -21,7 +21,6 @@ da = pytest.importorskip("dask.array")
 from kernelweave.gram.dask.low_rank import DaskLowRankDictionary  # noqa: E402
 from kernelweave.gram.dask.row_share import Constants, Rows, make_rows, merge, moments_of  # noqa: E402
 from kernelweave.gram.dask.table import DaskTable  # noqa: E402
-from kernelweave.gram.tables import as_lazy  # noqa: E402
 
 EXACT = {"rtol": 1e-9, "atol": 1e-10}
 KERNELS = [RBF(0.3), Linear(), RBF(1.0, columns=[0, 1]), Polynomial(2, columns=[1, 2])]
@@ -98,8 +97,8 @@ def test_every_container(client, kind, rng, tmp_path):
     given = {
         "sparse": sparse.csr_array(X),
         "memmap": np.load(tmp_path / "X.npy", mmap_mode="r"),
-        "dask": as_lazy(chunked),
-        "unknown chunks": as_lazy(da.concatenate([chunked, chunked])[da.arange(140, chunks=13) < 70]),
+        "dask": DaskTable(chunked),
+        "unknown chunks": DaskTable(da.concatenate([chunked, chunked])[da.arange(140, chunks=13) < 70]),
     }.get(kind)
     if kind == "frame":
         given = pytest.importorskip("pandas").DataFrame(X, columns=list("abc"))

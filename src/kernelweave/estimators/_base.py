@@ -154,7 +154,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
         if self._precomputed:
             return self._validate_stack(X, y, reset, **y_options)
-        X = as_lazy(X)
+        X = as_lazy(X, mapped=getattr(self, "approximation", None) is not None)
         if isinstance(X, Table):
             return self._validate_table(X, y, reset, **y_options)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
@@ -349,7 +349,7 @@ class BaseMKL(BaseKernels):
 
     def _low_rank(self, source: FeatureSource) -> type[LowRankDictionary]:
         """Where the factors are: here, or where the rows are."""
-        if self.gram != "dask" and not hasattr(source.X, "parts"):
+        if self.gram != "dask" and not getattr(source.X, "on_workers", False):
             return LowRankDictionary
         from ..gram.dask.low_rank import DaskLowRankDictionary
 

@@ -8,6 +8,7 @@ from .dense import DenseGram
 from .dictionary import Dictionary, Expansion, parse_memory
 from .disk import DiskGram
 from .packed import PackedGram
+from .parquet import ParquetTable
 from .sources import FeatureSource, FoldSource, KernelSource, StackFoldSource, StackSource
 from .stack import KernelStack
 from .store import GramStore
@@ -29,6 +30,7 @@ __all__ = [
     "KernelSource",
     "KernelStack",
     "PackedGram",
+    "ParquetTable",
     "StackFoldSource",
     "StackSource",
     "parse_memory",

@@ -37,6 +37,9 @@ class Table(ABC):
     dtype: Any
     columns: list[str] | None = None
 
+    #: whether the rows are on the workers of a Dask cluster
+    on_workers = False
+
     @abstractmethod
     def read(self, rows: slice | IntArray) -> FloatArray:
         """Some rows; a slice has bounds, and positions count from 0."""
@@ -46,9 +49,13 @@ class Table(ABC):
     def head(self) -> Any:
         """No rows, with the names of the columns: scikit-learn takes names and their number from here."""
 
-    @abstractmethod
     def take(self, rows: IntArray) -> Table:
         """Some rows as a table, none of them read; positions rise."""
+        return SomeRows(self, rows)
+
+    def part(self, rows: slice) -> Table:
+        """Consecutive rows as a table that can be sent elsewhere."""
+        return SomeRows(self, rows)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -65,41 +72,48 @@ class Table(ABC):
         blocks = [slice(start, min(start + step, len(self))) for start in range(0, len(self), step)]
         return np.concatenate([function(self[rows]) for rows in blocks])
 
-    def sample(self) -> tuple[Sample, IntArray]:
+    def sample(self) -> tuple[ArrayTable, IntArray]:
         """Rows on which kernels take their parameters, evenly spread, and which they are; all, if few."""
         most = min(FIT_ROWS, max(1000, FIT_BYTES // (8 * max(self.shape[1], 1))))
         rows = np.arange(len(self))
         if len(self) > most:
             rows = np.unique(np.linspace(0, len(self) - 1, most).astype(int))
-        return Sample(self[rows], self.columns), rows
+        return ArrayTable(self[rows], self.columns), rows
 
 
-class Sample(Table):
-    """Rows in memory, with the names of their columns.
+class ArrayTable(Table):
+    """An array as a table, such as one mapped from a file; `read` makes floats of some of its rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_features)
+    columns : list of str, optional
 
     Examples
     --------
-    >>> table = Sample(np.eye(2), ["a", "b"])
-    >>> table[1:]
+    >>> ArrayTable(np.eye(2, dtype=int))[1:]
     array([[0., 1.]])
     """
 
-    def __init__(self, values: FloatArray, columns: list[str] | None) -> None:
-        self.values, self.columns = values, columns
-        self.shape, self.dtype = values.shape, values.dtype
+    def __init__(self, values: FloatArray, columns: list[str] | None = None) -> None:
+        self.values, self.columns, self.shape = values, columns, values.shape
+        self.dtype = values.dtype if values.dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
     def read(self, rows: slice | IntArray) -> FloatArray:
-        return self.values[rows]
+        return np.asarray(self.values[rows], dtype=self.dtype)
 
     @property
     def head(self) -> Any:
         return self.values[:0]
 
-    def take(self, rows: IntArray) -> Table:
-        return Sample(self.values[rows], self.columns)
+    def part(self, rows: slice) -> Table:
+        return ArrayTable(self.values[rows], self.columns)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         return np.asarray(self.values, dtype=dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArrayTable, (np.asarray(self.values), self.columns)  # of a memory map, its content
 
 
 class SomeRows(Table):
@@ -112,7 +126,7 @@ class SomeRows(Table):
 
     Examples
     --------
-    >>> SomeRows(Sample(np.arange(8.0).reshape(4, 2), None), np.array([1, 3]))[1:]
+    >>> SomeRows(ArrayTable(np.arange(8.0).reshape(4, 2)), np.array([1, 3]))[1:]
     array([[6., 7.]])
     """
 
@@ -181,8 +195,17 @@ def computed(values: Any) -> Any:
     return np.asarray(values.compute()) if is_dask(values) else values
 
 
-def as_lazy(X: Any) -> Any:
-    """A Dask array or data frame as a `Table`; anything else as it is."""
+def as_lazy(X: Any, mapped: bool) -> Any:
+    """A Dask array or data frame, or with `mapped` an array mapped from a file, as a `Table`; else X itself.
+
+    Examples
+    --------
+    >>> X = np.zeros((2, 2))
+    >>> as_lazy(X, mapped=True) is X
+    True
+    """
+    if mapped and isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "biuf":
+        return ArrayTable(X)
     if not is_dask(X):
         return X
     from .dask.table import DaskTable

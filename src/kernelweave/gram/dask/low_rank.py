@@ -16,7 +16,7 @@ from ..choice import free_share
 from ..lowrank.dictionary import SINGLE_FROM, LowRankDictionary, sum_of
 from ..lowrank.features import Features, settle
 from ..memory import show_bytes
-from ..tables import SomeRows, Table
+from ..tables import ArrayTable, Table
 from .factors import DaskFactors
 from .row_share import Constants, Rows, make_rows, moments_of
 from .share import FILLED
@@ -100,9 +100,10 @@ class DaskLowRankDictionary(LowRankDictionary):
             value = delayed(Rows)(X.joined(lot.group), share)
             return Loaded(self.cluster, value, lot.worker, load=float(lot.size))
         if isinstance(X, Table):
-            return Sent(self.cluster, Rows(SomeRows(X, lot.rows), share), lot.worker, load=float(lot.size))
-        part = _safe_indexing(X, lot.rows)
-        part = np.asarray(part) if isinstance(part, np.ndarray) else part  # of a memory map, its content
+            part: Any = X.part(lot.rows)
+        else:
+            part = _safe_indexing(X, lot.rows)
+            part = np.asarray(part) if isinstance(part, np.ndarray) else part  # of a memory map, its content
         return Sent(self.cluster, Rows(part, share), lot.worker, load=float(lot.size))
 
     # -- memory -------------------------------------------------------------------------------
@@ -127,7 +128,8 @@ class DaskLowRankDictionary(LowRankDictionary):
         """Bytes for factors on every worker, besides its rows."""
         limits, free = self.cluster.memory_limits(), free_share()
         even = np.inf if free is None else free / len(loads)
-        width = 0 if isinstance(self.source.X, Table) and not isinstance(self.source.X, DaskTable) else 8
+        read = isinstance(self.source.X, Table) and not isinstance(self.source.X, DaskTable | ArrayTable)
+        width = 0 if read else 8
         taken = {worker: width * self.source.X.shape[1] * count for worker, count in loads.items()}
         rooms = {}
         for worker in loads:

@@ -35,6 +35,8 @@ class DaskTable(Table):
     ((10, 2), [0, 4, 8, 10], (2, 2))
     """
 
+    on_workers = True
+
     def __init__(self, X: Any) -> None:
         if len(X.shape) != 2:
             raise ValueError(f"X has {len(X.shape)} axes: pass samples in rows and features in columns.")

@@ -191,10 +191,13 @@ class ComputedFactors(Factors):
 
     def blocks(self, kernels: Sequence[int]) -> Iterator[tuple[slice, StoredFactors]]:
         """All rows, a part at a time."""
-        width = sum(self.ranks[m] for m in kernels)
-        for rows in parts(self.n_samples, max(1, BLOCK_BYTES // (8 * max(width, 1)))):
-            block = _safe_indexing(self.X, rows)
-            yield rows, self._stored(block, kernels)
+        for rows in self._steps(self.n_samples, kernels):
+            yield rows, self._stored(_safe_indexing(self.X, rows), kernels)
+
+    def _steps(self, count: int, kernels: Sequence[int]) -> list[slice]:
+        """So many rows in parts; of wide data the rows themselves take more than their features."""
+        width = max(sum(self.ranks[m] for m in kernels), self.X.shape[1], 1)
+        return parts(count, max(1, BLOCK_BYTES // (8 * width)))
 
     def _stored(self, block: Any, kernels: Sequence[int]) -> StoredFactors:
         return StoredFactors([self.features[m](block).astype(self.dtype, copy=False) for m in kernels])
@@ -215,12 +218,20 @@ class ComputedFactors(Factors):
         return np.concatenate([block.squares(range(len(kernels))) for _, block in self.blocks(kernels)])
 
     def rows(self, indices: IntArray, kernels: Sequence[int]) -> FloatArray:
-        return self._stored(_safe_indexing(self.X, indices), kernels).rows(slice(None), range(len(kernels)))  # type: ignore[arg-type]
+        return np.hstack(self._gathered(indices, kernels))
+
+    def _gathered(self, indices: IntArray, kernels: Sequence[int]) -> list[FloatArray]:
+        found: list[FloatArray] = [np.empty((len(indices), self.ranks[m]), self.dtype) for m in kernels]
+        for some in self._steps(len(indices), kernels):
+            block = _safe_indexing(self.X, indices[some])
+            for m, Z in zip(kernels, found, strict=True):
+                Z[some] = self.features[m](block)
+        return found
 
     def take(self, samples: IntArray | None, kernels: Sequence[int]) -> Factors:
         if samples is None:
             return ComputedFactors([self.features[m] for m in kernels], self.X, self.dtype)
-        return self._stored(_safe_indexing(self.X, samples), kernels)
+        return StoredFactors(self._gathered(samples, kernels))
 
 
 def parts(n: int, step: int, first: int = 0) -> list[slice]:
