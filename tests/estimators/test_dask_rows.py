@@ -109,6 +109,7 @@ def test_dask_frames_and_weights(client, model, data):
         there.predict(frame[NAMES[::-1]])
 
 
+@pytest.mark.slow
 def test_regression_and_one_class(client, data):
     X = data[0]
     options = {"approximation": "nystroem", "rank": 10, "random_state": 0, "tol": 1e-6}
@@ -119,6 +120,18 @@ def test_regression_and_one_class(client, data):
         assert there.objective_ == pytest.approx(here.objective_, rel=1e-5)
         np.testing.assert_allclose(there.weights_, here.weights_, rtol=0, atol=1e-6)
         np.testing.assert_allclose(there.predict(X), here.predict(X), atol=1e-3)
+
+
+def test_workers_read_parquet_files_themselves(client, model, local, data, tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = pa.table({name: data[0][:, k] for k, name in enumerate(NAMES)})
+    pq.write_table(columns, tmp_path / "X.parquet", row_group_size=30)
+    table = kw.ParquetTable(tmp_path)
+    remote = clone(model).set_params(gram="dask").fit(table, data[1])
+    np.testing.assert_allclose(remote.weights_, local.weights_, rtol=0, atol=1e-6)
+    remote.set_params(memory_limit=1000, tol=1e-3).fit(table, data[1])  # reads it anew in every pass
+    assert remote.objective_ == pytest.approx(local.objective_, rel=1e-3)
+    assert "computed anew in every pass" in remote.gram_reason_
 
 
 def test_numbers_that_are_not_finite_are_found_on_the_workers(client, model, data):

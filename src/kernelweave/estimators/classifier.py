@@ -103,6 +103,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         these that `memory_limit` allows. "disk" keeps triangles in single precision in a temporary
         file; for repeated fits see `GramStore`. "dask" spreads the kernels over the workers of the
         current Dask client, each of which holds its own or computes them anew as its memory allows.
+        With `approximation` the rows are spread instead.
     approximation : {"nystroem", "rff"}, Approximation or None, default=None
         Features in place of Gram matrices, for fits whose cost is linear in n: landmarks, or random
         frequencies for Gaussian and Laplacian kernels; an object such as
@@ -232,6 +233,8 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+            With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
+            arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional

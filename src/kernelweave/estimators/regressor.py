@@ -116,6 +116,8 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+            With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
+            arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,) or (n, n_outputs)
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
