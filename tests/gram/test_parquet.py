@@ -178,3 +178,11 @@ def test_errors_name_the_remedy(folder, table, data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ImportError, match=r"pip install kernelweave\[tables\]"):
         kw.ParquetTable(other)
+
+
+def test_exact_models_predict_on_it(table, data):
+    X, y = data
+    model = kw.MKLClassifier([RBF(), Linear()]).fit(X[:200], y[:200])
+    with pytest.warns(UserWarning, match="X has feature names"):
+        values = model.decision_function(table)
+    np.testing.assert_allclose(values, model.decision_function(X), atol=1e-12)
