@@ -36,6 +36,14 @@ def sparsest(search: Any, X: Any, y: Any) -> Any:
     return min(models, key=n_bands)
 
 
+def best_within(search: Any, X: Any, y: Any, most: int) -> Any:
+    """The model of a fitted search that is best in cross-validation among those of at most `most` bands."""
+    params = search.cv_results_["params"]
+    order = np.argsort(-search.cv_results_["split_test_scores"].mean(axis=0), kind="stable")
+    fits = (clone(search.best_estimator_).set_params(**params[point]).fit(X, y) for point in order)
+    return next(model for model in fits if n_bands(model) <= max(most, 1))
+
+
 def n_kernels(model: Any) -> int:
     """Kernels with a weight."""
     return int(np.count_nonzero(kept(model.weights_)))
