@@ -28,10 +28,13 @@ KERNELS = [RBF(0.3), Linear(), RBF(1.0, columns=[0, 1]), Polynomial(2, columns=[
 
 @pytest.fixture(scope="module")
 def client():
-    """A real scheduler and three workers, in threads of this process."""
+    """A real scheduler and three workers, in threads of this process.
+
+    Without a limit of memory: they would count all that this process has taken, and pause.
+    """
     with (
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit="1GB"
+            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
