@@ -49,9 +49,9 @@ class PrimalNewton(SingleSolver):
 
     Examples
     --------
-    >>> from kernelweave.gram.lowrank import LowRankGram, StoredFactors
+    >>> from kernelweave.gram.lowrank import FactoredMatrix, StoredFactors
     >>> from kernelweave.losses import SquaredHinge
-    >>> K = LowRankGram(StoredFactors([np.eye(2)])).combine(np.ones(1))
+    >>> K = FactoredMatrix(StoredFactors([np.eye(2)]), np.ones(1))
     >>> problem = Problem(np.array([[1.0], [-1.0]]), SquaredHinge(), np.ones((2, 1)))
     >>> PrimalNewton().solve(K, problem, tol=1e-9).alpha.ravel().round(6)
     array([ 0.5, -0.5])
