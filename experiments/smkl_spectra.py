@@ -11,7 +11,8 @@ worst when they are held out, to see what outliers are worth.
 
 Machines have the squared loss where the paper tunes a tube as well; single-kernel SVR tunes its own. SMKL:
 the strength of its penalty and the ratio of its two terms by cross-validation. "SMKL, half" is the best of
-them in cross-validation among those that have at most half the bands of MKL, tuned on the same folds.
+them in cross-validation among those that have at most half the bands of MKL, tuned on the same folds: the
+comparison is made for SMKL left to choose, whose bands are counted in the mean, and for that.
 
 How this set-up was come by: averaging, scaling and the two widths by cross-validation on the training part
 of split 0. The grid of SMKL and the rule that chooses on it were changed five times. Test figures of splits 0
@@ -171,10 +172,10 @@ def cells(mode: Mode) -> list[dict]:
     return [{"data": data, "split": SEEN + split, "folds": folds} for split in splits for data in sets]
 
 
-def halved(rows: list[dict], data: str) -> tuple[bool, str]:
+def halved(rows: list[dict], data: str, method: str) -> tuple[bool, str]:
     """Whether half the bands of MKL have the same NMSE up to a standard error, and figures."""
-    few, many = (select(rows, "nmse", data=data, method=m) for m in ("SMKL, half", "MKL"))
-    bands = [mean(select(rows, "bands", data=data, method=m)) for m in ("SMKL, half", "MKL")]
+    few, many = (select(rows, "nmse", data=data, method=m) for m in (method, "MKL"))
+    bands = [mean(select(rows, "bands", data=data, method=m)) for m in (method, "MKL")]
     excess, allowed = mean(few) - mean(many), max(standard_error(few), standard_error(many))
     text = f"{bands[0]:.1f} against {bands[1]:.1f} bands, NMSE {excess:+.4f} (se {allowed:.4f})"
     return bool(bands[0] <= bands[1] / 2 and excess <= allowed), text
@@ -183,7 +184,7 @@ def halved(rows: list[dict], data: str) -> tuple[bool, str]:
 def summarise(rows: list[dict]) -> Summary:
     """Diesel beside Table 6, and the paper's claim on every set."""
     lines = [line for method in PAPER for line in diesel(rows, method)]
-    lines += halves(rows)
+    lines += [line for method in ("SMKL", "SMKL, half") for line in halves(rows, method)]
     tables = [
         table("Test NMSE", rows, "nmse", "method", "data", digits=4),
         table("Bands used, of 10", rows, "bands", "method", "data", digits=1),
@@ -192,18 +193,20 @@ def summarise(rows: list[dict]) -> Summary:
     return Summary(lines, tables)
 
 
-def halves(rows: list[dict]) -> list[Any]:
+def halves(rows: list[dict], method: str) -> list[Any]:
     """The claim of half the bands on every set, and how often it holds."""
-    lines, good = [], 0
+    lines, failed = [], []
     present = [data for data in DATA if select(rows, "nmse", data=data)]
     for data in present:
-        holds, text = halved(rows, data)
-        what = f"{data}: SMKL with at most half the bands of MKL has equal NMSE (one standard error)"
-        n, why = len(select(rows, "nmse", data=data, method="SMKL")), fails(rows, data)
+        holds, text = halved(rows, data, method)
+        what = f"{data}: {method} has at most half the bands of MKL and equal NMSE (one standard error)"
+        n, why = len(select(rows, "nmse", data=data, method=method)), fails(rows, data)
         lines.append(claim(what, holds, paper="3.0 to 3.1 against 7.0 to 9.2", ours=text, why=why, n=n))
-        good += holds
-    what = "half the bands at equal NMSE on at least three of four sets"
-    return [*lines, claim(what, good >= 3, paper="three of three", ours=f"{good} of {len(present)}")]
+        failed += [] if holds else [data]
+    what = f"{method}: half the bands at equal NMSE on at least three of four sets"
+    ours = f"{len(present) - len(failed)} of {len(present)}"
+    why = f"Not on {' and '.join(failed)}: see their lines."
+    return [*lines, claim(what, len(failed) <= 1, paper="three of three", ours=ours, why=why)]
 
 
 def diesel(rows: list[dict], method: str) -> list[Any]:
@@ -232,9 +235,11 @@ def outliers(values: dict[str, list[float]]) -> str:
 
 def fails(rows: list[dict], data: str) -> str:
     """Where the claim does not hold: which half of it."""
-    free = mean(select(rows, "nmse", data=data, method="SMKL"))
-    bands = mean(select(rows, "bands", data=data, method="SMKL"))
-    return f"Fewer bands cost the NMSE given; SMKL left to choose takes {bands:.1f} bands, NMSE {free:.4f}."
+    found = []
+    for method in ("SMKL, half", "SMKL", "MKL"):
+        nmse, bands = (mean(select(rows, column, data=data, method=method)) for column in ("nmse", "bands"))
+        found.append(f"{method} {nmse:.4f} with {bands:.1f} bands")
+    return f"Fewer bands cost accuracy here: {'; '.join(found)}."
 
 
 def draw(rows: list[dict]) -> Any:
