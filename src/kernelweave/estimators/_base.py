@@ -30,13 +30,10 @@ from ..gram import (
 )
 from ..gram.choice import ENGINES
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
-from ..gram.lowrank import LowRankGram, resolve_approximation
-from ..gram.lowrank.dictionary import FactorExpansion, LowRankDictionary
-from ..gram.lowrank.error import missing_energy, relative_errors
+from ..gram.lowrank.dictionary import LowRankDictionary
 from ..gram.stack import as_stack
 from ..gram.tables import Table, as_lazy, computed
 from ..kernels import resolve_kernels
-from ..kernels.base import positive_integer
 from ..kernels.columns import numeric_positions
 from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
@@ -46,9 +43,9 @@ from ..solvers.base import MKLSolver, Solution
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
-from ..solvers.lowrank_gap import full_rank_gap
 from ..solvers.multiple import choose_solver
 from ._checkpoint import keeping, mkl_checkpoint
+from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
 from ._progress import CallbackSupportMixin, Progress
 
 #: what columns of plain numbers can feed
@@ -57,9 +54,6 @@ NUMBERS = {"numeric", "any", "index"}
 
 #: support vectors for whose weighted sum room is kept, where a solver asks for no more
 EXPECTED_SUPPORT = 8000
-
-#: samples of low-rank kernels that are left out one by one: one of more than these changes little
-MOST_LEFT_OUT = 5000
 
 #: kernels in the table of a notebook
 MOST_ROWS = 50
@@ -306,20 +300,7 @@ class BaseMKL(BaseKernels):
         if self.C is not None or not self._optional_cost:
             check_positive("C", self.C)
         if self.approximation is not None:
-            self._check_approximation()
-
-    def _check_approximation(self) -> None:
-        resolve_approximation(self.approximation)
-        positive_integer(self.rank, "rank")
-        if self._precomputed:
-            raise ValueError(
-                "approximation: precomputed kernels have all their entries already; pass approximation=None."
-            )
-        if self.gram not in ("auto", "dask") or fit_device(self) is not None:
-            raise ValueError(
-                "approximation keeps factors in place of Gram matrices: pass gram='auto' (or 'dask') and "
-                "device=None."
-            )
+            check_approximation(self, on_device=fit_device(self) is not None)
 
     def _resolve_loss(self, tasks: tuple[str, ...]) -> Loss:
         loss = LOSSES.resolve(self.loss, Loss, "loss")
@@ -341,19 +322,11 @@ class BaseMKL(BaseKernels):
         if self.approximation is not None:
             constants = (self.approximation, self.rank, self.normalize, setup.weight[used], limit)
             assert isinstance(source, FeatureSource)
-            return self._low_rank(source)(source, *constants, random_state=self.random_state)
+            return dictionary_of(self.gram, source)(source, *constants, random_state=self.random_state)
         options: dict[str, Any] = {"gram": self.gram, "combined": self._combines(setup)}
         return Dictionary(
             source, self.normalize, setup.weight[used], limit, device=fit_device(self), **options
         )
-
-    def _low_rank(self, source: FeatureSource) -> type[LowRankDictionary]:
-        """Where the factors are: here, or where the rows are."""
-        if self.gram != "dask" and not getattr(source.X, "on_workers", False):
-            return LowRankDictionary
-        from ..gram.dask.low_rank import DaskLowRankDictionary
-
-        return DaskLowRankDictionary
 
     def _combines(self, setup: Setup) -> bool | int:
         """Samples on which a solver may ask for the weighted sum of the kernels at once: all, or so many."""
@@ -416,13 +389,7 @@ class BaseMKL(BaseKernels):
         if task.rows is not None:
             alpha = np.zeros((dictionary.gram.n_samples, alpha.shape[1]))
             alpha[task.rows] = solution.state.alpha
-        gap = np.nan
-        if isinstance(dictionary, LowRankDictionary):
-            live = [dictionary.features[m] for m in dictionary.live]
-            missing = missing_energy(
-                live, dictionary.source.X, alpha, getattr(dictionary, "diagonal_sums", None)
-            )
-            gap = full_rank_gap(task.problem, regularizer.bound_to(gram), solution.state, missing)
+        gap = gap_of(dictionary, task.problem, regularizer.bound_to(gram), solution.state, alpha)
         return Model(replace(solution, matrix=None), alpha, left_out, gap)
 
     def _store(
@@ -436,9 +403,9 @@ class BaseMKL(BaseKernels):
         dual_coef = np.zeros((n_samples, alpha.shape[1]))
         dual_coef[used] = alpha
         if isinstance(dictionary, LowRankDictionary):
-            self.approximation_errors_ = relative_errors(dictionary)
+            self.approximation_errors_ = dictionary.errors()
             self.full_rank_gap_ = _one_or_all(np.array([model.full_rank_gap for model in models]))
-            self._expansion: Expansion = _factored(dictionary, models)
+            self._expansion: Expansion = functions_of(dictionary, models)
         else:
             self._expansion = dictionary.expansion(np.repeat(weights, columns, axis=0), alpha)
         self.kernel_names_ = dictionary.names
@@ -549,25 +516,13 @@ def _take(X: Any, rows: IntArray) -> Any:
     return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
 
 
-def _factored(dictionary: LowRankDictionary, models: list[Model]) -> FactorExpansion:
-    """The functions of models of low-rank kernels."""
-    states = [model.solution.state for model in models]
-    return dictionary.expansion_of(
-        [
-            dictionary.coefficients(state.weights, model.alpha, state.coefficients)
-            for state, model in zip(states, models, strict=True)
-        ]
-    )
-
-
 def _margins(solution: Solution, problem: Problem, gram: Gram) -> FloatArray:
     state = solution.state
     f = state.fitted + state.certificate.intercept
-    if isinstance(gram, LowRankGram):
-        if gram.n_samples > MOST_LEFT_OUT:
-            return f
-        solution = replace(solution, matrix=None)
-    K = WeightedRows(gram, state.weights) if solution.matrix is None else solution.matrix
+    if too_many_to_leave_out(gram):
+        return f
+    matrix = None if gram.name == "low_rank" else solution.matrix
+    K = WeightedRows(gram, state.weights) if matrix is None else matrix
     return np.column_stack(
         [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in range(problem.shape[1])]
     )

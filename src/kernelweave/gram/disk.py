@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from ._files import map_triangles, temporary_triangles
 from .blocks import Blocks
 from .packed import PackedGram, triangle_size
 from .single import SingleMatrix
-from .stack import KernelStack
 
 #: what helps when the disk is full
 REMEDY = "set TMPDIR to a folder on a larger disk, use fewer kernels, or gram='blocked'"
@@ -50,19 +48,8 @@ class DiskGram(PackedGram):
 
     name = "disk"
 
-    def __init__(
-        self,
-        kernels: Blocks | KernelStack | Sequence[FloatArray],
-        scales: FloatArray | None = None,
-        dtype: Any = None,
-    ) -> None:
-        blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
-        stored = _as_stored(blocks)
-        if stored is None:
-            super().__init__(blocks, scales, dtype)
-            return
-        scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
-        self._set(*stored, scales, blocks.n_samples)
+    def _known(self, blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
+        return _as_stored(blocks)
 
     @property
     def nbytes(self) -> int:

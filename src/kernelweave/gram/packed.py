@@ -48,11 +48,20 @@ class PackedGram(Gram):
         dtype: Any = None,
     ) -> None:
         blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
+        triangles, places = self._known(blocks) or (self._packed(blocks, dtype), np.arange(blocks.n_kernels))
+        scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
+        self._set(triangles, places, scales, blocks.n_samples)
+
+    def _known(self, blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
+        """Triangles that are there already, and which of them these kernels are; None: make them."""
+        return None
+
+    def _packed(self, blocks: Blocks, dtype: Any) -> FloatArray:
+        """Triangles of the kernels."""
         kind = np.dtype(np.result_type(*blocks.dtypes) if dtype is None else dtype)
         triangles = self._empty(blocks.n_kernels, blocks.n_samples, kind)
         pack(blocks, triangles)
-        scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
-        self._set(triangles, np.arange(blocks.n_kernels), scales, blocks.n_samples)
+        return triangles
 
     def _empty(self, n_kernels: int, n_samples: int, dtype: Any) -> FloatArray:
         """Room for triangles, shape (n_kernels, n (n + 1) / 2)."""

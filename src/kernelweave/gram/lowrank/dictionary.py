@@ -16,6 +16,7 @@ from ..memory import show_bytes
 from ..sources import FeatureSource
 from .approximations import resolve_approximation
 from .engine import LowRankGram
+from .error import diagonal_sums, missing_energy, relative_errors
 from .factors import BLOCK_BYTES, ComputedFactors, Factors, StoredFactors, parts
 from .features import Features, Moments, check_rule, settle
 
@@ -98,6 +99,19 @@ class LowRankDictionary:
     def all_weights(self, weights: FloatArray) -> FloatArray:
         """Weights of all kernels, from those of the live ones (..., n_live) -> (..., M)."""
         return all_kernels(weights, self.live, len(self.names))
+
+    def errors(self) -> FloatArray:
+        """How much of each kernel its features miss."""
+        return relative_errors(self.features, self.source.X)
+
+    def missing(self, alpha: FloatArray) -> FloatArray:
+        """Upper bounds of what the features of the live kernels miss of alpha' K_m alpha."""
+        live = [self.features[m] for m in self.live]
+        return missing_energy(live, self.source.X, alpha, self.diagonal_sums)
+
+    def diagonal_sums(self, features: list[Features], alpha: FloatArray) -> FloatArray:
+        """`error.diagonal_sums` over all rows."""
+        return diagonal_sums(features, alpha, self.source.X)
 
     def coefficients(
         self, weights: FloatArray, alpha: FloatArray, known: dict[int, FloatArray] | None

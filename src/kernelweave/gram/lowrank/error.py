@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from ..._typing import FloatArray
-from .dictionary import LowRankDictionary
 from .factors import parts
 from .features import Features
 
@@ -20,7 +19,6 @@ MOST_PAIRS = 2e8
 #: values of one kernel at a time
 BLOCK_PAIRS = 1 << 22
 
-
 #: `diagonal_sums` of features and alpha
 DiagonalSums = Callable[..., FloatArray]
 
@@ -28,14 +26,14 @@ DiagonalSums = Callable[..., FloatArray]
 SAMPLE = 500
 
 
-def relative_errors(dictionary: LowRankDictionary) -> FloatArray:
+def relative_errors(features: list[Features], X: Any) -> FloatArray:
     """How much of each kernel is missing, between 0 and 1 or so.
 
     Of kernels approximated from below (Nystroem) tr(K - Z Z') / tr(K) over the training samples, which
     bounds the largest eigenvalue of the difference too; of random features
     ||K - Z Z'|| / ||K|| (Frobenius) on some of the samples, an estimate.
     """
-    return np.array([_share(one, dictionary.source.X) for one in dictionary.features])
+    return np.array([_share(one, X) for one in features])
 
 
 def _share(one: Features, X: Any) -> float:
