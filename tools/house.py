@@ -92,6 +92,7 @@ def walk() -> list[str]:
 
 
 def main() -> None:
+    """Print the report."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -103,9 +104,8 @@ def main() -> None:
         print(f"{room:32}{files[room]:7}{lines[room]:8}")
     print(f"{'total':32}{files.total():7}{lines.total():8}")
     functions = walk()
-    print(
-        f"\none fit: {len(functions)} named functions in {len({name.split(':')[0] for name in functions})} files"
-    )
+    visited = {name.split(":")[0] for name in functions}
+    print(f"\none fit: {len(functions)} named functions in {len(visited)} files")
     if options.names:
         print("\n".join(functions))
 
