@@ -9,6 +9,9 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 
+#: kernels up to which each diagonal is looked at on its own
+MOST_DIAGONALS = 1000
+
 
 class Gram(ABC):
     """M Gram matrices K_1 .. K_M on the training samples.
@@ -34,6 +37,8 @@ class Gram(ABC):
     most_combined: int | None = None
     #: cosines between the matrices, once somebody has asked for them
     cached_alignments: FloatArray | None = None
+    #: the largest entry of each matrix, once somebody has asked for them
+    cached_largest: FloatArray | None = None
     #: whether other processes can be given a copy
     portable = True
 
@@ -73,6 +78,15 @@ class Gram(ABC):
     @abstractmethod
     def diag(self, weights: FloatArray) -> FloatArray:
         """Diagonal of sum_m d_m K_m, shape (n,)."""
+
+    def largest(self) -> FloatArray:
+        """max_i K_m(i, i) of every kernel, shape (M,); of many kernels, that of their sum for all of them."""
+        if self.cached_largest is None:
+            few = self.n_kernels <= MOST_DIAGONALS
+            each = np.eye(self.n_kernels) if few else np.ones((1, self.n_kernels))
+            found = np.array([self.diag(weights).max() for weights in each])
+            self.cached_largest = np.maximum(found, 0.0) * np.ones(self.n_kernels)
+        return self.cached_largest
 
     @abstractmethod
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:

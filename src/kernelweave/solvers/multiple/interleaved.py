@@ -176,8 +176,9 @@ class Interleaved(MKLSolver):
         fitted = self._fields.fitted(weights)
         energy = 0.5 * float(weights @ self._squares_at(weights))
         price = 0.5 * self._regularizer.price(weights)
-        loss = self._problem.primal_loss(fitted, best_intercept(self._problem, fitted))
-        return self._problem.dual_loss(self._fields.alpha) - energy + price, loss + energy + price
+        intercept = best_intercept(self._problem, fitted)
+        upper = self._problem.primal_loss(fitted, intercept) + energy + price
+        return upper - float(self._problem.misfit(self._fields.alpha, fitted + intercept).sum()), upper
 
     def _judge(self, lower: float, upper: float, trained: bool, solved: bool) -> str:
         """Whether the weights are "better" than before, "worse", or that is still "open"."""

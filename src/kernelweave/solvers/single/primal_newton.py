@@ -181,10 +181,13 @@ def first_width(problem: Problem, alpha: FloatArray, f: FloatArray) -> float:
 
 
 def primal_gap(problem: Problem, point: Point, b: FloatArray, alpha: FloatArray, image: FloatArray) -> float:
-    """Relative gap between the primal value at v and the dual value at alpha, with image = Z'alpha."""
+    """Relative gap between the primal value at v and the dual value at alpha, with image = Z'alpha.
+
+    The misfit of every sample, and 1/2 ||v||^2 + 1/2 ||Z'alpha||^2 - alpha' Z v = 1/2 ||v - Z'alpha||^2.
+    """
     primal = problem.primal_loss(point.f, b) + 0.5 * float((point.v**2).sum())
-    dual = problem.dual_loss(alpha) - 0.5 * float((image**2).sum())
-    return relative(primal - dual, primal)
+    apart = float(problem.misfit(alpha, point.f + b).sum()) + 0.5 * float(((point.v - image) ** 2).sum())
+    return relative(apart, primal)
 
 
 def line_search(
