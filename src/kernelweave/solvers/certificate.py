@@ -11,7 +11,7 @@ from ..gram import Gram
 from ..regularizers import Regularizer
 from .problem import UNIT, Problem, best_intercept
 
-#: share of max_i K_ii |alpha|_1^2 below which the optimum of a problem with sum(alpha) != 0 counts as zero
+#: share of the terms of alpha' K alpha below which the optimum of a problem with sum(alpha) != 0 counts as zero
 ZERO = 1e-12
 
 
@@ -108,7 +108,9 @@ def certificate(
     apart = difference(problem, regularizer, alpha, f, spread, *parts)
     misfit = float(problem.misfit(alpha, f).sum())
     rounding = float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
-    scale = scale_of(problem, primal, primal - apart, noise.size)
+    machine_primal = primal_loss + machine_energy
+    # a concave penalty has logarithms, of any sign
+    scale = scale_of(problem, primal, primal - apart, noise.size) if regularizer.convex else abs(machine_primal)
     return Certificate(
         primal=primal,
         dual=primal - apart,
@@ -118,7 +120,7 @@ def certificate(
         intercept=intercept,
         norms=norms,
         dual_norms=dual_norms,
-        machine_primal=primal_loss + machine_energy,
+        machine_primal=machine_primal,
         machine_dual=primal_loss - misfit - energy + products,
     )
 
@@ -177,26 +179,25 @@ def difference(
 class Rounding:
     """What rounding can have done to K_d alpha and alpha' K_m alpha.
 
-    Entries of K, and sums over them, are off by about the unit u of rounding:
+    Entries of K are off by about a unit u of rounding, |K_ij| <= k_i k_j with k_i = sqrt(K_ii), and sums over
+    them by as much, errors of one sign being rare:
 
-        |K_d alpha|_i   by  u k_d |alpha|_1           k_m = max_i K_m(i, i),  k_d = sum_m d_m k_m
-        alpha' K_m alpha  by  u k_m |alpha|_1 |alpha|_2
+        (K alpha)_i       by  u k_i |k alpha|_1
+        alpha' K alpha    by  u |k alpha|_1 |k alpha|_2
 
     u is that of double precision, or more where sum_m d_m s_m and alpha' (K_d alpha), the same number
     computed in two ways, are further apart than that.
 
     Attributes
     ----------
-    unit : float
-        u.
-    of_fitted : ndarray of shape (c,)
-        Of every output of K_d alpha.
+    of_fitted : ndarray of shape (n, c) or (1, c)
+        Of K_d alpha.
     of_squares : ndarray of shape (M,)
+        Of alpha' K_m alpha.
     size : float
-        k_d |alpha|_1^2, the size of the terms of alpha' K_d alpha.
+        |k alpha|_1^2 of K_d, the size of the terms of alpha' K_d alpha.
     """
 
-    unit: float
     of_fitted: FloatArray
     of_squares: FloatArray
     size: float
@@ -211,15 +212,25 @@ class Rounding:
         products: float | None = None,
     ) -> Rounding:
         """That of an iterate; `products` = sum_m d_m s_m where `fitted` is K_d alpha."""
-        largest, total = gram.largest(), np.abs(alpha).sum(axis=0)
-        k_d, length = float(weights @ largest), float(total @ np.linalg.norm(alpha, axis=0))
+        diagonals = gram.diagonals()
+        k = np.sqrt((weights @ diagonals if len(diagonals) > 1 else weights.sum() * diagonals[0])[None, :])
+        total, length = _lengths(k, alpha)
         off = 0.0 if products is None else abs(float(np.vdot(alpha, fitted)) - products)
-        unit = max(UNIT, relative(off, k_d * length)) if off > 0.0 else UNIT
-        return cls(unit, unit * k_d * total, unit * length * largest, k_d * float((total**2).sum()))
+        unit = max(UNIT, relative(off, float(total @ length))) if off > 0.0 else UNIT
+        each = [float(np.multiply(*_lengths(np.sqrt(own)[None, :], alpha)).sum()) for own in diagonals]
+        of_squares = unit * np.array(each) * np.ones(len(weights))
+        return cls(unit * k.T * total, of_squares, float((total**2).sum()))
 
     def of_values(self, y: FloatArray, intercept: FloatArray) -> FloatArray:
         """The same of y - f, with the intercept in f."""
         return self.of_fitted + UNIT * (np.abs(y) + np.abs(intercept))
+
+
+def _lengths(k: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """|k alpha|_1 and |k alpha|_2 of every output, k of shape (1, n) or (1, 1)."""
+    if k.shape[1] == 1:
+        return k[0] * np.abs(alpha).sum(axis=0), k[0] * np.linalg.norm(alpha, axis=0)
+    return (k @ np.abs(alpha))[0], np.sqrt(k**2 @ alpha**2)[0]
 
 
 def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float:
@@ -227,8 +238,7 @@ def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float
 
     Only P of a problem with sum(alpha) = alpha_sum != 0 has terms of both signs, whose optimum may be zero
     without all of them being small: P and D then are rounding, of no digit of which a tolerance can ask.
-    Where both are below a share `ZERO` of the size k_d |alpha|_1^2 of what they are sums of, the gap is relative
-    to that.
+    Where both are below a share `ZERO` of the size of the terms of alpha' K_d alpha, the gap is relative to that.
     """
     cancels = problem.loss.alpha_sum != 0.0 and max(abs(primal), abs(dual)) <= ZERO * size
     return size if cancels else abs(primal)

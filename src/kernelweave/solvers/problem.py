@@ -61,6 +61,12 @@ class Problem:
         lower, upper = self.loss.dual_box(self.y)
         return self.C * lower, self.C * upper
 
+    def centred(self, values: FloatArray) -> FloatArray:
+        """`values` less the middle of their range, of every output, if an intercept takes up a constant."""
+        if not self.fit_intercept:
+            return values
+        return values - 0.5 * (values.min(axis=0) + values.max(axis=0))
+
     def primal_loss(self, f: FloatArray, intercept: FloatArray) -> float:
         """sum_i C_i V(y_i, f_i + b) + alpha_sum b, over all outputs."""
         total = float((self.C * self.loss.value(self.y, f + intercept)).sum())

@@ -41,7 +41,7 @@ class Fields:
         self.problem, self.gram, self.alpha = problem, gram, alpha.copy()
         self.products = np.zeros((gram.n_kernels, problem.shape[1], gram.n_samples))
         self.fresh = np.zeros(gram.n_kernels, dtype=bool)
-        self.largest = gram.largest()
+        self.largest = gram.diagonals().max(axis=1) * np.ones(gram.n_kernels)
         self.in_place = isinstance(getattr(gram, "matrices", [None])[0], np.ndarray)
         self.programs = [BoxQP.of(np.empty((0, 0)), problem.column(k)) for k in range(problem.shape[1])]
 
