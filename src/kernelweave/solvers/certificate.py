@@ -103,18 +103,20 @@ def certificate(
     intercept = best_intercept(problem, fitted)
     f, primal_loss = fitted + intercept, problem.primal_loss(fitted, intercept)
     primal = primal_loss + regularizer.penalty(norms)
-    spread = noise.of_values(problem.y, intercept)
+    # an intercept of another size costs f some of its digits
+    spread = noise.of_fitted + np.minimum(UNIT * np.abs(f), np.abs(fitted))
     parts = (norms, np.sqrt(squares + noise.of_squares), products)
     apart = difference(problem, regularizer, alpha, f, spread, *parts)
     misfit = float(problem.misfit(alpha, f).sum())
     rounding = float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
     machine_primal = primal_loss + machine_energy
     # a concave penalty has logarithms, of any sign
-    scale = scale_of(problem, primal, primal - apart, noise.size) if regularizer.convex else abs(machine_primal)
+    dual = primal - apart
+    scale = scale_of(problem, primal, dual, noise.size) if regularizer.convex else abs(machine_primal)
     return Certificate(
         primal=primal,
-        dual=primal - apart,
-        gap=relative(apart, scale),
+        dual=dual,
+        gap=relative(primal - dual, scale),
         scale=scale,
         rounding=relative(rounding, scale),
         intercept=intercept,
@@ -220,10 +222,6 @@ class Rounding:
         each = [float(np.multiply(*_lengths(np.sqrt(own)[None, :], alpha)).sum()) for own in diagonals]
         of_squares = unit * np.array(each) * np.ones(len(weights))
         return cls(unit * k.T * total, of_squares, float((total**2).sum()))
-
-    def of_values(self, y: FloatArray, intercept: FloatArray) -> FloatArray:
-        """The same of y - f, with the intercept in f."""
-        return self.of_fitted + UNIT * (np.abs(y) + np.abs(intercept))
 
 
 def _lengths(k: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:

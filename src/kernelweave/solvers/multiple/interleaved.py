@@ -109,6 +109,11 @@ class Interleaved(MKLSolver):
             self._newton.init(problem, gram, regularizer, norms)
         return self._weights_of(norms, norms > 0.0 if regularizer.sparse else norms >= 0.0)
 
+    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
+        weights = super().restart(problem, gram, regularizer, state)
+        self._gap = min(state.certificate.gap, FIRST_GAP)
+        return weights
+
     def step(
         self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
     ) -> State:
