@@ -46,6 +46,18 @@ class Gram(ABC):
         """Norms of the functions Z_m w_m in the spaces of their kernels, for engines of factors."""
         raise NotImplementedError(f"the {self.name} engine has no factors.")
 
+    def values_of(self, coefficients: dict[int, FloatArray]) -> FloatArray:
+        """Values sum_m Z_m w_m of the same functions on the samples, shape (n, c)."""
+        raise NotImplementedError(f"the {self.name} engine has no factors.")
+
+    def in_double(self) -> Gram | None:
+        """The same kernels as predictions compute them, where this engine rounds them; None where it does not.
+
+        An engine rounds that keeps or multiplies values in single precision. The other computes what it
+        is asked for anew in every pass.
+        """
+        return None
+
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m, shape (n, n)."""

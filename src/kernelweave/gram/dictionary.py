@@ -13,11 +13,12 @@ from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization, check_gram, resolve_normalization
 from .base import Gram
+from .blocked import Unrounded
 from .blocks import Blocks
 from .choice import Choice, Task, choose_engine
 from .dense import DenseGram
 from .memory import parse_memory
-from .normalised import normalised
+from .normalised import normalised, with_rules
 from .shared import SharedDistances
 from .sources import KernelSource, without
 from .squares import SharedSquares
@@ -122,7 +123,15 @@ class Dictionary:
             matrices[m] = rules[m].fit(K, sample_weight).train(K)
         scales = np.array([rule.scale_ for rule in rules])
         self.live = with_variance(scales, self.names)
-        self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live])
+        self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live], self._unrounded(matrices))
+
+    def _unrounded(self, matrices: dict[int, FloatArray]) -> Unrounded | None:
+        """The normalised kernels, where a rule that changes entries wrote them in single precision."""
+        rule = type(self.normalizations[0])
+        single = any(K.dtype != np.float64 for K in matrices.values())
+        if not single or rule.train is Normalization.train or rule.entries is Normalization.entries:
+            return None
+        return Unrounded(with_rules(self.source.blocks(), self.normalizations), kernels=self.live)
 
     def _keep_blocks(
         self, choice: Choice, normalize: Any, sample_weight: FloatArray | None, check: bool

@@ -177,6 +177,27 @@ def as_numeric(X: Any) -> Any:
         ) from error
 
 
+def in_double(X: Any) -> Any:
+    """`X` with values of single precision in double: kernels compute in the precision of their data.
+
+    Examples
+    --------
+    >>> in_double(np.zeros(2, dtype=np.float32)).dtype
+    dtype('float64')
+    """
+    if hasattr(X, "iloc"):
+        narrow = [k for k, dtype in enumerate(getattr(X, "dtypes", ())) if _narrow(dtype)]
+        X = X.copy(deep=False) if narrow else X
+        for k in narrow:
+            X.isetitem(k, X.iloc[:, k].astype(np.float64))
+        return X
+    return X.astype(np.float64) if _narrow(getattr(X, "dtype", None)) else X
+
+
+def _narrow(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
+
+
 #: an array that was found finite, while many kernels are fitted on it
 _KNOWN: ContextVar[Any] = ContextVar("known_finite", default=None)
 
