@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..kernels import Kernel
-from ..kernels.base import in_double, known_finite
+from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.subsets import Subsets
 from .batch import Batch, batch_of, share_keys
 from .blocks import Blocks
@@ -182,10 +182,9 @@ def without(chosen: BoolArray, members: IntArray) -> IntArray:
 
 
 def _finite(X: Any) -> Any:
-    """X, if it is an array of finite numbers; else None."""
+    """X, if it is an array of finite numbers that can be squared; else None."""
     numbers = isinstance(X, np.ndarray) and X.dtype.kind == "f"
-    with np.errstate(invalid="ignore", over="ignore"):
-        return X if numbers and np.isfinite(X.sum()) else None
+    return X if numbers and largest_size(X) <= LARGEST else None
 
 
 class StackSource(KernelSource):

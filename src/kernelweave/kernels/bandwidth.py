@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .base import positive
+from .base import LARGEST, positive
 
 MEDIAN_ROWS = 1000  # distinct rows a median is taken from: 500,000 pairs are enough
 
@@ -52,8 +52,11 @@ def resolve_gamma(
 
 
 def _inverse(distance: float) -> float:
-    """1 / distance; rows that are all equal have no width, and any gamma gives the same kernel."""
-    return 1.0 / distance if distance > 0 else 1.0
+    """1 / distance; rows that are all equal have no width, and any gamma gives the same kernel.
+
+    So it is with rows whose distances cannot be told from 0: they have no inverse.
+    """
+    return 1.0 / distance if distance > 1.0 / LARGEST**2 else 1.0
 
 
 def _variance(X: Any, weight: np.ndarray) -> float:

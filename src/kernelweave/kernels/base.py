@@ -16,6 +16,10 @@ from sklearn.base import BaseEstimator, clone
 from .columns import Columns, as_table, resolve_columns, take_columns
 
 
+#: values of larger size have no squares to sum
+LARGEST = 1e150
+
+
 class Kernel(BaseEstimator):
     """Base class of kernels: a positive semidefinite function k(x, z) of two samples.
 
@@ -160,7 +164,9 @@ class Kernel(BaseEstimator):
 def as_numeric(X: Any) -> Any:
     """Float array or CSR matrix with the values of `X`; float32 stays float32."""
     if sparse.issparse(X):
-        return X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
+        X = X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
+        _finite(X.data)
+        return X
     values = np.asarray(X)
     if values.ndim == 1:
         values = values[:, None]
@@ -215,13 +221,29 @@ def known_finite(values: Any) -> Iterator[None]:
 def _finite(values: np.ndarray) -> np.ndarray:
     if values is _KNOWN.get():
         return values
-    with np.errstate(invalid="ignore", over="ignore"):
-        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
-            raise ValueError(
-                "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
-                "example with SimpleImputer), or leave those rows out."
-            )
+    largest = largest_size(values)
+    if not np.isfinite(largest):
+        raise ValueError(
+            "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
+            "example with SimpleImputer), or leave those rows out."
+        )
+    if largest > LARGEST:
+        raise ValueError(
+            f"X has values up to {largest:.2g} in the columns of a numeric kernel, whose squares overflow: "
+            "rescale the columns (for example with MaxAbsScaler), or leave them out."
+        )
     return values
+
+
+def largest_size(values: np.ndarray) -> float:
+    """max |x|, NaN if there is one; 0 of nothing.
+
+    Examples
+    --------
+    >>> largest_size(np.array([[1.0, -3.0]]))
+    3.0
+    """
+    return float(max(abs(values.max()), abs(values.min()))) if values.size else 0.0
 
 
 def require_dense(X: Any, kernel: Kernel) -> None:

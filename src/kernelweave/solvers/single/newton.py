@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from dataclasses import replace
 
+import numpy as np
+from scipy.linalg import cho_solve
+
+from ..._cholesky import positive_factor
 from ..._typing import FloatArray
-from .._product import product
+from .._product import centred, product, uncentred
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, machine_gap
 
@@ -39,18 +42,28 @@ class Newton(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        if not (problem.fit_intercept and isinstance(K, np.ndarray)):
+            return self._descended(K, problem, tol, alpha)
+        about, means = centred(K)
+        machine = self._descended(about, problem, tol, alpha)
+        return replace(machine, fitted=uncentred(machine.fitted, means, machine.alpha))
+
+    def _descended(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        """Newton steps from alpha."""
         g = product(K, alpha)
-        b = best_intercept(problem, g)
+        b, best = best_intercept(problem, g), Machine(alpha, g, 0)
         for iteration in range(1, self.max_iter + 1):
             step, db = self.direction(K, problem, alpha, g + b)
             dg = product(K, step)
             t = _step_length(problem, alpha, g, b, step, dg, db)
             alpha, g = alpha + t * step, g + t * dg
             b = best_intercept(problem, g)
-            machine = _feasible_machine(K, problem, g + b, iteration)
-            if t == 0.0 or machine_gap(problem, machine.alpha, machine.fitted) <= tol:
+            best = _better(K, problem, best, problem.alpha_of(g + b), iteration)
+            if machine_gap(problem, best.alpha, best.fitted) > tol:
+                best = _better(K, problem, best, alpha, iteration)
+            if t == 0.0 or machine_gap(problem, best.alpha, best.fitted) <= tol:
                 break
-        return machine
+        return best
 
     def direction(
         self, K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray
@@ -59,10 +72,22 @@ class Newton(SingleSolver):
         return _direction(K, problem, alpha, f)
 
 
-def _feasible_machine(K: FloatArray, problem: Problem, f: FloatArray, n_iter: int) -> Machine:
-    """The dual point -C V'(f) of the predictions f: inside the box whatever the Newton iterate did."""
-    alpha = problem.feasible(problem.alpha_of(f))
-    return Machine(alpha, product(K, alpha), n_iter)
+def _better(K: FloatArray, problem: Problem, best: Machine, alpha: FloatArray, n_iter: int) -> Machine:
+    """The machine of a dual point moved into the box, unless the best so far has a smaller gap.
+
+    Points to try are -C V'(f) of the predictions f, which is inside the box whatever the Newton iterate did,
+    and the iterate itself: where K is large, K times the rounding of -C V'(f) is larger than f.
+    """
+    moved = problem.feasible(alpha)
+    machine = Machine(moved, product(K, moved), n_iter)
+    return machine if _left(problem, machine) < _left(problem, best) else best
+
+
+def _left(problem: Problem, machine: Machine) -> float:
+    """P - D; alpha' K alpha that rounding made negative is no gain."""
+    energy = abs(float(np.einsum("ic,ic->", machine.alpha, machine.fitted)))
+    loss = problem.primal_loss(machine.fitted, best_intercept(problem, machine.fitted))
+    return loss + energy - problem.dual_loss(machine.alpha)
 
 
 def _direction(
@@ -94,7 +119,7 @@ def _solve_scaled(K: FloatArray, S: FloatArray, right: FloatArray) -> FloatArray
     B = S[:, None] * K * S
     B.flat[:: len(S) + 1] += 1.0
     scaled = S[:, None] * np.column_stack([right, np.ones_like(S)])
-    return (S[:, None] * cho_solve(cho_factor(B, lower=True, check_finite=False), scaled)).T
+    return (S[:, None] * cho_solve(positive_factor(B), scaled, check_finite=False)).T
 
 
 def _step_length(
