@@ -38,6 +38,11 @@ class Gram(ABC):
     portable = True
 
     @property
+    def rounds(self) -> bool:
+        """Whether values are kept or multiplied in fewer digits than predictions have."""
+        return False
+
+    @property
     def nbytes(self) -> int:
         """Bytes of kernel values in memory."""
         return 0
@@ -51,11 +56,7 @@ class Gram(ABC):
         raise NotImplementedError(f"the {self.name} engine has no factors.")
 
     def in_double(self) -> Gram | None:
-        """The same kernels as predictions compute them, where this engine rounds them; None where it does not.
-
-        An engine rounds that keeps or multiplies values in single precision. The other computes what it
-        is asked for anew in every pass.
-        """
+        """The same kernels as predictions compute them, anew in every pass; None where nothing is rounded."""
         return None
 
     @abstractmethod

@@ -55,6 +55,10 @@ class DenseGram(Gram):
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.unrounded, self.n_passes = unrounded, 0.0
 
+    @property
+    def rounds(self) -> bool:
+        return self.unrounded is not None
+
     def in_double(self) -> Gram | None:
         return None if self.unrounded is None else self.unrounded.gram(self.scales)
 

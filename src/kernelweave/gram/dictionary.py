@@ -247,8 +247,8 @@ def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
     live = np.flatnonzero(scales > 0)
     if len(live) == 0:
         raise ValueError(
-            "kernels: none of them varies over the training samples; choose others, or rescale X if its values "
-            "are so small that their squares vanish."
+            "kernels: none of them varies over the training samples; choose others, or rescale X if its "
+            "values are so small that their squares vanish."
         )
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])

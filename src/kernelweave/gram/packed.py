@@ -81,6 +81,10 @@ class PackedGram(Gram):
         self.triangles, self.kernels, self.scales, self.unrounded = triangles, kernels, scales, unrounded
         self.n_samples, self.n_kernels, self.n_passes = n_samples, len(kernels), 0.0
 
+    @property
+    def rounds(self) -> bool:
+        return self.unrounded is not None
+
     def in_double(self) -> Gram | None:
         return None if self.unrounded is None else self.unrounded.gram(self.scales)
 

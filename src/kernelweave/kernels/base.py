@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, clone
 
 from .columns import Columns, as_table, resolve_columns, take_columns
 
-
 #: values of larger size have no squares to sum
 LARGEST = 1e150
 

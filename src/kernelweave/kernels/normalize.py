@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, clone
 
 from .._registry import Registry
 
-
 #: values below have lost digits to underflow, and next to nothing is their inverse
 SMALLEST = 1e-300
 

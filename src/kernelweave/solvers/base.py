@@ -18,7 +18,7 @@ from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Keeper, Place, Snapshot
 from .problem import Problem
-from .recheck import recheck
+from .recheck import WhileItHelps, recheck
 from .single import SingleSolver, choose_single, machine_for
 
 #: first accuracy of the inner machines; later ones follow the outer gap
@@ -257,7 +257,7 @@ class MKLSolver(BaseEstimator):
         keeper, told = Keeper() if keeper is None else keeper, Told(callback)
         regularizer, run = regularizer.bound_to(gram), Run(gram, tol, keeper.place())
         try:
-            self._solve(run, problem, regularizer, max_iter, told, norms, alpha, keeper)
+            self._solve(run, problem, regularizer, max_iter, WhileItHelps(told, run), norms, alpha, keeper)
             goes_on = run.n_machines < max_iter and not told.stop
             if recheck(self, run, problem, regularizer) and goes_on and not run.converged:
                 self._solve(run, problem, regularizer, max_iter, told, None, None, keeper)

@@ -19,7 +19,31 @@ from .certificate import certificate
 from .problem import Problem
 
 if TYPE_CHECKING:
-    from .base import MKLSolver, Run, State
+    from .base import Callback, MKLSolver, Run, State
+
+
+#: iterations on rounded kernels after which the gap has to be smaller, and by how much
+PATIENCE, PROGRESS = 10, 0.9
+
+
+class WhileItHelps:
+    """A callback that also ends a run on rounded kernels whose gap no longer falls: rounding is its limit.
+
+    Parameters
+    ----------
+    callback : callable
+    run : Run
+    """
+
+    def __init__(self, callback: Callback, run: Run) -> None:
+        self.callback, self.run = callback, run
+
+    def __call__(self, iteration: int, state: State) -> bool:
+        told = bool(self.callback(iteration, state))
+        gaps = self.run.history["gap"]
+        if told or not self.run.gram.rounds or len(gaps) <= PATIENCE:
+            return told
+        return min(gaps[-PATIENCE:]) > PROGRESS * min(gaps[:-PATIENCE])
 
 
 def recheck(solver: MKLSolver, run: Run, problem: Problem, regularizer: Regularizer) -> bool:

@@ -45,6 +45,10 @@ class LowRankGram(Gram):
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.n_passes = 0.0
 
+    @property
+    def rounds(self) -> bool:
+        return self.fine is not None
+
     def in_double(self) -> Gram | None:
         return None if self.fine is None else LowRankGram(self.fine(), self.scales)
 

@@ -25,8 +25,8 @@ def part_of(shared: Shared, like: Any) -> DevicePart:
         points = torch.as_tensor(np.ascontiguousarray(shared.points.T)).to(like.device)
         mean = points.mean(dim=0, dtype=torch.float64)
         masks = unpack(shared.subsets, len(shared.points), like.device)
-        base = Differences((points - mean).to(like.dtype), mean)
-        return SubsetGaussians(base, masks, np.asarray(shared.gammas))
+        differences = Differences((points - mean).to(like.dtype), mean)
+        return SubsetGaussians(differences, masks, np.asarray(shared.gammas))
     base = base_of(shared, like)
     if isinstance(shared, SharedDistances):
         return Gaussians(base, shared.gammas)

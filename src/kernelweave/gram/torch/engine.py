@@ -79,8 +79,12 @@ class TorchGram(Sums):
         self._set([part_of(part, kind) for part in blocks.parts], blocks.members, constants, kind)
         self._keep_given()
 
+    @property
+    def rounds(self) -> bool:
+        return bool(self.kind.dtype != torch.float64)
+
     def in_double(self) -> Gram | None:
-        if self.kind.dtype == torch.float64:
+        if not self.rounds:
             return None
         self._kept.clear()  # room for the same in double precision
         found = object.__new__(type(self))

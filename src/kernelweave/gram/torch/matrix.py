@@ -21,7 +21,9 @@ def positive_factor(A: Any) -> Any:
     factor, failed = torch.linalg.cholesky_ex(A)
     added = len(A) * torch.finfo(A.dtype).eps * float(A.diagonal().abs().max())
     while int(failed) and np.isfinite(added):
-        factor, failed = torch.linalg.cholesky_ex(A + added * torch.eye(len(A), dtype=A.dtype, device=A.device))
+        factor, failed = torch.linalg.cholesky_ex(
+            A + added * torch.eye(len(A), dtype=A.dtype, device=A.device)
+        )
         added *= GROWTH
     return factor
 

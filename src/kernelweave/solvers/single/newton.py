@@ -51,19 +51,25 @@ class Newton(SingleSolver):
     def _descended(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         """Newton steps from alpha."""
         g = product(K, alpha)
-        b, best = best_intercept(problem, g), Machine(alpha, g, 0)
+        b, best, left = best_intercept(problem, g), Machine(alpha, g, 0), np.inf
         for iteration in range(1, self.max_iter + 1):
             step, db = self.direction(K, problem, alpha, g + b)
             dg = product(K, step)
             t = _step_length(problem, alpha, g, b, step, dg, db)
             alpha, g = alpha + t * step, g + t * dg
             b = best_intercept(problem, g)
-            best = _better(K, problem, best, problem.alpha_of(g + b), iteration)
-            if machine_gap(problem, best.alpha, best.fitted) > tol:
-                best = _better(K, problem, best, alpha, iteration)
-            if t == 0.0 or machine_gap(problem, best.alpha, best.fitted) <= tol:
+            machine = _feasible_machine(K, problem, problem.alpha_of(g + b))
+            if machine_gap(problem, machine.alpha, machine.fitted) <= tol:
+                return replace(machine, n_iter=iteration)
+            # where K is large, K times the rounding of -C V'(f) is larger than f: the iterate itself may do
+            before, left = left, _left(problem, machine)
+            best = min(
+                best, machine, _feasible_machine(K, problem, alpha), key=lambda found: _left(problem, found)
+            )
+            stuck = left > 0.5 * before and machine_gap(problem, best.alpha, best.fitted) <= tol
+            if t == 0.0 or stuck:
                 break
-        return best
+        return replace(best, n_iter=iteration)
 
     def direction(
         self, K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray
@@ -72,15 +78,10 @@ class Newton(SingleSolver):
         return _direction(K, problem, alpha, f)
 
 
-def _better(K: FloatArray, problem: Problem, best: Machine, alpha: FloatArray, n_iter: int) -> Machine:
-    """The machine of a dual point moved into the box, unless the best so far has a smaller gap.
-
-    Points to try are -C V'(f) of the predictions f, which is inside the box whatever the Newton iterate did,
-    and the iterate itself: where K is large, K times the rounding of -C V'(f) is larger than f.
-    """
+def _feasible_machine(K: FloatArray, problem: Problem, alpha: FloatArray) -> Machine:
+    """The machine of a dual point, such as -C V'(f) of the predictions f: inside the box in any case."""
     moved = problem.feasible(alpha)
-    machine = Machine(moved, product(K, moved), n_iter)
-    return machine if _left(problem, machine) < _left(problem, best) else best
+    return Machine(moved, product(K, moved), 0)
 
 
 def _left(problem: Problem, machine: Machine) -> float:
