@@ -9,7 +9,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import expit, ndtr
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
@@ -36,6 +35,7 @@ from ._base import (
     follows_input,
 )
 from ._checkpoint import keeping, open_checkpoint
+from ._labels import encode_labels
 from ._process import Process
 from ._progress import Progress, with_callbacks
 
@@ -484,15 +484,8 @@ n_features_in_, feature_names_in_
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r}: expected one of {', '.join(map(repr, METHODS))}.")
         table, y = self._validate(X, y)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, table)
-        used = weight > 0
-        self.classes_, labels = np.unique(y[used], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class ({self.classes_[0]!r}) among the samples of positive weight; "
-                "a classifier needs at least two."
-            )
+        self.classes_, labels = encode_labels(y, weight)
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         self._fit_tasks(table, weight, labels[:, None].astype(float), [self._task(k) for k in positives])
         if self.method == "regression":

@@ -12,8 +12,6 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import _safe_indexing, gen_batches
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend import resolve_device
@@ -38,6 +36,7 @@ from ._base import (
 )
 from ._calibration import fit_temperature
 from ._checkpoint import Keepers, keeping, open_checkpoint
+from ._labels import class_factors, encode_labels
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
@@ -375,7 +374,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
     multiclass : {"ovr", "shared"}, default="ovr"
         More than two classes: one model a class with its own parameters, or parameters shared by all.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : {"lbfgsb", "spectral", "projected"}, default="lbfgsb"
         See `KernelGradient`.
     n_init : int, default=1
@@ -497,18 +496,10 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         if self.multiclass not in ("ovr", "shared"):
             raise ValueError(f"multiclass={self.multiclass!r}: expected 'ovr' or 'shared'.")
         values, y = self._validate(X, y)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, values)
         used = weight > 0
-        self.classes_, labels = np.unique(y[used], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class ({self.classes_.tolist()[0]!r}) among the samples of positive weight; "
-                "a classifier needs at least two."
-            )
-        factors = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=y[used], sample_weight=weight[used]
-        )
+        self.classes_, labels = encode_labels(y, weight)
+        factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
         data = self._data(X, values, weight)
         problems = self._problems(labels, self.C * weight[used] * factors[labels], loss)
         self._fit_problems(data, problems, weight)

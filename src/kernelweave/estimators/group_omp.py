@@ -7,8 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._typing import FloatArray
 from ..losses import Loss
@@ -16,6 +14,7 @@ from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins
 from ._base import all_or_nothing, check_weights, follows_input
 from ._calibration import fit_temperature
 from ._group_omp import BaseGroupOMP, Training
+from ._labels import class_factors, encode_labels
 from ._progress import with_callbacks
 from .classifier import Link, _normalised, sigmoid_link, softmax_link
 
@@ -317,29 +316,14 @@ history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         self._check_parameters()
         loss = self._resolve_loss()
         table, y = self._validate(X, y)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, table)
         used = weight > 0
-        self.classes_, labels = np.unique(y[used], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class ({self.classes_.tolist()[0]!r}) among the samples of positive weight; "
-                "a classifier needs at least two."
-            )
+        self.classes_, labels = encode_labels(y, weight)
         weight = weight.copy()
-        weight[used] *= self._class_factors(y[used], weight[used])[labels]
+        weight[used] *= class_factors(self.class_weight, self.classes_, labels, weight[used])[labels]
         kinds = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         targets = np.where(y[:, None] == kinds, 1.0, -1.0)
         return self._split(Training(table, weight, targets, loss), y, validation_set, strata=y)
-
-    def _class_factors(self, y: Any, weight: FloatArray) -> FloatArray:
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
-        if not ((factors > 0) & (factors < np.inf)).all():
-            raise ValueError(
-                f"class_weight={self.class_weight!r}: every factor must be a positive number; to leave a "
-                "class out, leave out its samples."
-            )
-        return factors
 
     def _held_out_error(self, values: FloatArray, y: Any, weight: Any) -> float:
         return float(weight @ (self._labels(values) != y) / weight.sum())
