@@ -356,7 +356,6 @@ def test_progress_lines(regression, capsys):
 BAD = [
     ({"n_kernels": 0}, "n_kernels=0 must be a positive integer"),
     ({"n_kernels": 2.0}, "n_kernels=2.0 must be a positive integer"),
-    ({"n_kernels": 10}, "n_kernels=10 exceeds the 9 kernels given"),
     ({"alpha": 0.0}, "alpha=0.0 must be a positive number"),
     ({"alpha": -1.0}, "alpha=-1.0 must be a positive number"),
     ({"alpha": np.inf}, "alpha=inf must be a positive number"),
@@ -436,3 +435,28 @@ def test_predicting_before_fitting(binary):
             getattr(classifier(), name)(binary.X)
     with pytest.raises(NotFittedError):
         list(regressor().staged_predict(binary.X))
+
+
+# -- more kernels than there are ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_more_kernels_than_there_are_means_all_and_is_said(make, binary):
+    with pytest.warns(UserWarning, match="n_kernels=12 is more than the 9 kernels given"):
+        more = make(n_kernels=12).fit(binary.X, binary.y)
+    every = make(n_kernels=9).fit(binary.X, binary.y)
+    np.testing.assert_array_equal(more.selected_, every.selected_)
+    assert sorted(more.selected_) == list(range(9))
+    np.testing.assert_array_equal(more.predict(binary.X_new), every.predict(binary.X_new))
+    assert more.best_subset(binary.X, binary.y, n_kernels=1).exact  # and it is said only once
+
+
+@pytest.mark.parametrize("search", [kw.GroupOMPRegressorCV, kw.GroupOMPClassifierCV])
+def test_a_search_over_more_kernels_than_there_are(search, binary):
+    options = {"alphas": [0.01], "cv": 2, "tol": 0.0}
+    with pytest.warns(UserWarning, match="n_kernels=12 is more than the 9 kernels given") as told:
+        more = search(KERNELS, n_kernels=12, **options).fit(binary.X, binary.y)
+    assert len(told) == 1
+    every = search(KERNELS, n_kernels=9, **options).fit(binary.X, binary.y)
+    np.testing.assert_array_equal(more.cv_results_["mean_test_score"], every.cv_results_["mean_test_score"])
+    assert more.best_params_ == every.best_params_

@@ -83,16 +83,19 @@ def test_balanced_is_that_of_logistic_regression(rng):
         [Linear()], loss="logistic", regularizer="uniform", normalize=None, class_weight="balanced", tol=1e-9
     ).fit(X, y, sample_weight=weight)
     theirs = LogisticRegression(class_weight="balanced", tol=1e-10).fit(X, y, sample_weight=weight)
-    np.testing.assert_allclose(
-        ours.decision_function(X), theirs.decision_function(X), rtol=1e-4, atol=1e-4
-    )
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-4, atol=1e-4)
 
 
 def test_balanced_is_that_of_linear_svc(rng):
     X, y, weight = _unbalanced(rng)
     # liblinear penalises the intercept, so both do without
     ours = kw.MKLClassifier(
-        [Linear()], regularizer="uniform", normalize=None, class_weight="balanced", tol=1e-8, fit_intercept=False
+        [Linear()],
+        regularizer="uniform",
+        normalize=None,
+        class_weight="balanced",
+        tol=1e-8,
+        fit_intercept=False,
     ).fit(X, y, sample_weight=weight)
     theirs = LinearSVC(
         class_weight="balanced", loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6, random_state=0
@@ -107,7 +110,9 @@ def test_balanced_is_that_of_svc_with_weighted_counts(rng):
     ours = kw.MKLClassifier(
         [RBF(gamma=0.5)], regularizer="uniform", normalize=None, class_weight="balanced", tol=1e-8
     ).fit(X, y, sample_weight=times.astype(float))
-    theirs = SVC(gamma=0.5, class_weight="balanced", tol=1e-8).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    theirs = SVC(gamma=0.5, class_weight="balanced", tol=1e-8).fit(
+        np.repeat(X, times, axis=0), np.repeat(y, times)
+    )
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-3, atol=1e-3)
 
 

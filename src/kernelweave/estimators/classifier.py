@@ -147,7 +147,12 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         Training samples with a non-zero dual variable.
     classes_ : ndarray
     objective_, dual_gap_ : float or ndarray of shape (n_models,)
-        Primal objective, and certified relative duality gap.
+        Primal objective, and certified relative duality gap; that is infinite where the regulariser is
+        not convex.
+    stationarity_ : float or ndarray of shape (n_models,)
+        What `tol` bounds: the relative duality gap, or for a regulariser that is not convex the largest
+        share by which a weight differs from the one that the component norms ask for (at least the
+        duality gap of the machine at these weights); zero at a stationary point.
     n_iter_ : int or ndarray
         Machines trained.
     n_resumed_ : int or ndarray

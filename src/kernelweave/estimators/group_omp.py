@@ -43,7 +43,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         As in `MKLClassifier`. Kernels with a thin factor, such as `Linear` on a few columns, cost
         a small part of others.
     n_kernels : int, optional
-        Most kernels to select; no limit by default.
+        Most kernels to select; no limit by default. More than there are means all, with a warning.
     alpha : float, default=0.01
         The ridge lambda. `MKLRegressor` with C = 1 / (alpha l) and the same kernels at weights 1 is
         the same model.
@@ -94,6 +94,9 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
     support_ : ndarray of int
     objective_ : float
         J of the model chosen.
+    stationarity_ : float
+        Relative duality gap of the model chosen, among all functions of its kernels: rounding for the
+        squared loss, at most 1e-6 for the others. Which kernels those are, nothing proves; see `best_subset`.
     n_iter_, n_resumed_ : int
         Kernels let in, and those of them read from the checkpoint.
     history_ : dict
@@ -234,8 +237,8 @@ memory_limit, device, n_jobs, random_state, checkpoint, verbose
     Attributes
     ----------
     classes_ : ndarray
-    path_, selected_, weights_, norms_, dual_coef_, intercept_, support_, objective_, n_iter_, n_resumed_, \
-history_, gram_, kernel_names_, n_features_in_, feature_names_in_
+    path_, selected_, weights_, norms_, dual_coef_, intercept_, support_, objective_, stationarity_, \
+n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         As in `GroupOMPRegressor`.
 
     Examples

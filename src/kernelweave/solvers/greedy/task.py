@@ -88,3 +88,13 @@ class Fit:
     objective: float
     error: float
     level: float
+
+    def gap(self, energy: float) -> float:
+        """Relative duality gap (J - (level - energy)) / J of the fit among functions of its own kernels.
+
+        Parameters
+        ----------
+        energy : float
+            lambda sum_{m in G} a'K_m a.
+        """
+        return max(self.objective - self.level + energy, 0.0) / self.objective if self.objective > 0 else 0.0
