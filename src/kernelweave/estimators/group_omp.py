@@ -37,6 +37,10 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
     (lambda) are separate parameters, and one run gives the models of all sizes. Sindhwani & Lozano
     (2011), with the gain of their 1/l loss.
 
+    Nothing depends on the units of y: with s y in place of y the same kernels are selected, and
+    predictions are multiplied by s. The parameter of a loss that has units of y, such as ``Huber(delta)``,
+    has to be multiplied too; for "eps_insensitive" also alpha has units, 1 / y.
+
     Parameters
     ----------
     kernels : list, dict, kernel, family or str, default="auto"
@@ -48,16 +52,16 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         The ridge lambda. `MKLRegressor` with C = 1 / (alpha l) and the same kernels at weights 1 is
         the same model.
     tol : float, default=1e-3
-        The path ends when no kernel gains more, in squared units of y. When none does at the start,
-        the model is its intercept.
+        The path ends when no kernel gains a larger share of J without kernels: of the variance of y, for
+        the squared loss. When none does at the start, the model is its intercept.
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber". V replaces (y - f)^2 / 2, R is minus its gradient,
         and the refits are single-kernel machines.
     validation_fraction : float, optional
         Share of the samples held out to choose the number of kernels; `fit` also takes such samples.
     backward : bool, default=False
-        Whether kernels that became useless are dropped: J then rises by less than `tol`, or than
-        half of what the last kernel gained.
+        Whether kernels that became useless are dropped: J then rises by a smaller share than `tol`, or
+        by less than half of what the last kernel gained.
     dictionary_sample : int or float, optional
         Number or share of the remaining kernels scored at each step, drawn at random; all by default.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
@@ -100,7 +104,8 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
     n_iter_, n_resumed_ : int
         Kernels let in, and those of them read from the checkpoint.
     history_ : dict
-        "gain", "objective", "error" and "n_kernels" after every step.
+        "gain", "share" (the gain relative to J without kernels, which `tol` bounds), "objective", "error"
+        and "n_kernels" after every step.
     gram_ : str
         "factors", or "recomputed" when the memory limit did not let all of them stay.
     kernel_names_, n_features_in_, feature_names_in_

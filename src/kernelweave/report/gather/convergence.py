@@ -42,15 +42,15 @@ def _measured(given: Given, kind: str, value: Any, key: str, label: str) -> Conv
 
 
 def _greedy(inner: Any) -> Convergence:
-    steps = getattr(inner, "history_", {}).get("gain", [])
-    curve = Curve("gain", range(1, len(steps) + 1), [float(gain) for gain in steps])
+    steps = getattr(inner, "history_", {}).get("share", [])
+    curve = Curve("relative gain", range(1, len(steps) + 1), [float(gain) for gain in steps])
     return Convergence(
         "greedy",
         None,
         float(inner.tol),
         inner.path_.stopped != "interrupted",
         int(inner.n_iter_),
-        "gain",
+        "relative gain",
         (curve,),
     )
 

@@ -55,6 +55,11 @@ class GreedyTask:
         return self.ridge * self.total
 
     @property
+    def rounding(self) -> float:
+        """What rounding the targets can make of their variance."""
+        return float((self.weight @ (8.0 * np.finfo(np.float64).eps * self.y) ** 2).sum() / self.total)
+
+    @property
     def root(self) -> FloatArray:
         """sqrt(w), shape (n, 1)."""
         return np.sqrt(self.weight)[:, None]
