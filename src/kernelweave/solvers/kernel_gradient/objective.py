@@ -188,10 +188,7 @@ class Objective:
         zero where no feasible direction descends. A small u_k is no excuse: at a bound it is the
         geometric mean of u_k and the slope.
         """
-        slope = self.slope(point)
-        if not slope.any():
-            return 0.0
-        step = slope / point.size
+        step = self.slope(point) / (point.size or 1.0)
         saved = step * (point.u - self.project(point.u - step))
         return float(np.sqrt(max(saved.max() if self.constraint.separable else saved.sum(), 0.0)))
 

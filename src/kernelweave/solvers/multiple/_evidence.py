@@ -20,6 +20,9 @@ from ..single.newton import _direction as newton_direction
 #: noise and prior variances are kept within these multiples of the scale of the targets
 LEAST_NOISE, MOST_VARIANCE = 1e-8, 1e3
 
+#: relative rounding of targets and of their mean
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
 #: last Newton step of the mode, relative to f: the evidence is not stationary in f, which has to be
 #: exact to rounding, and the error is the square of the step
 MODE_TOL, MODE_STEPS = 1e-8, 100
@@ -224,8 +227,8 @@ class GaussianEvidence(Evidence):
         self.centre = np.average(Y, axis=0, weights=sample_weight) * fit_intercept
         self.Y = Y - self.centre
         self.variance = float((sample_weight @ self.Y**2).mean()) / self.size
-        # targets without variance still need a noise to factor with
-        self.variance = max(self.variance, 1e-20 * float(np.max(self.centre**2)), 1e-200)
+        # targets without variance still need a noise to factor with: what rounding makes of them
+        self.variance = max(self.variance, ROUNDING**2 * float(np.max(self.centre**2)), 1e-200)
         self.noise, self.learns_noise = noise, noise is None
         self.least_noise = LEAST_NOISE * self.variance
 
