@@ -171,13 +171,13 @@ class Objective:
         """dT/du, computed once a point; K is let go then."""
         if len(point.slope) == 0:
             d, K = self.d(point.u), point.matrix
-            slope = self.unit * self.penalty.gradient(d)
+            slope: FloatArray = self.unit * self.penalty.gradient(d)
             slope = slope - 0.5 * self.kernel.grad_quad(self.X, point.machine.alpha, d, K)
             if self.penalty.uses_matrix:
                 assert K is not None
                 inside = self.penalty.matrix_slope(K, self.problem)
                 slope = slope + self.unit * self.kernel.grad_trace(self.X, inside, d, K)
-            point.slope, point.matrix = self.scale * slope * self.free, None
+            point.slope, point.matrix = np.where(self.free, self.scale * slope, 0.0), None
         return point.slope
 
     def residual(self, point: Point) -> float:
