@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -57,6 +58,9 @@ EXPECTED_SUPPORT = 8000
 
 #: kernels in the table of a notebook
 MOST_ROWS = 50
+
+#: fitted attributes of earlier versions, and their names now
+RENAMED = {"residual_": "stationarity_"}
 
 #: scikit-learn's word for data without targets
 NO_TARGET = "no_validation"
@@ -419,10 +423,20 @@ class BaseMKL(BaseKernels):
         self.intercept_ = _one_or_all(self._intercepts)
         self.objective_ = _one_or_all(np.array([proof.primal for proof in proofs]))
         self.dual_gap_ = _one_or_all(np.array([proof.gap for proof in proofs]))
-        self.residual_ = _one_or_all(np.array([model.solution.state.residual for model in models]))
+        self.stationarity_ = _one_or_all(np.array([model.solution.state.residual for model in models]))
         self.n_iter_ = _one_or_all(np.array([model.solution.n_iter for model in models]))
         self.n_resumed_ = _one_or_all(np.array([model.solution.n_resumed for model in models]))
         self.history_ = _one_or_all([model.solution.history for model in models])
+
+    @property
+    def residual_(self) -> Any:
+        """Deprecated name of `stationarity_`."""
+        value = self.stationarity_
+        warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
+        return value
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(renamed_state(state))
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -433,6 +447,11 @@ class BaseMKL(BaseKernels):
         values = self._values(table)
         found = values.map(self._expansion) if isinstance(values, Table) else self._expansion(values)
         return np.asarray(found + self._intercepts)
+
+
+def renamed_state(state: dict[str, Any]) -> dict[str, Any]:
+    """Fitted attributes under the names they have now, those of models stored by earlier versions too."""
+    return {RENAMED.get(name, name): value for name, value in state.items()}
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:

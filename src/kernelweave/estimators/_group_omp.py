@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -131,11 +132,13 @@ class BaseGroupOMP(BaseKernels):
         return loss
 
     def _check_counts(self, n_kernels: int) -> None:
-        """Refuse numbers of kernels that the dictionary does not have."""
-        for name in ("n_kernels", "dictionary_sample"):
-            value = getattr(self, name)
-            if _is_count(value) and int(value) > n_kernels:
-                raise ValueError(f"{name}={value} exceeds the {n_kernels} kernels given; lower it.")
+        """Say so where more kernels are wanted than the dictionary has, and refuse to draw more than that."""
+        wanted, drawn = self.n_kernels, self.dictionary_sample
+        if wanted is not None and int(wanted) > n_kernels:
+            told = f"n_kernels={wanted} is more than the {n_kernels} kernels given: all of them may be taken."
+            warnings.warn(told, UserWarning, stacklevel=7)
+        if _is_count(drawn) and int(drawn) > n_kernels:  # type: ignore[arg-type]
+            raise ValueError(f"dictionary_sample={drawn} exceeds the {n_kernels} kernels given; lower it.")
 
     # -- held-out samples ---------------------------------------------------------------------
 
@@ -286,12 +289,14 @@ class BaseGroupOMP(BaseKernels):
         self.selected_ = kernels
         self.weights_, self.norms_ = np.zeros((2, len(self.kernel_names_)))
         self.weights_[kernels] = 1.0
-        self.norms_[kernels] = np.sqrt(np.maximum(dictionary.quads(fit.scaled_alpha, kernels), 0.0))
+        energies = np.maximum(dictionary.quads(fit.scaled_alpha, kernels), 0.0)
+        self.norms_[kernels] = np.sqrt(energies)
         dual_coef = self.path_.dual_coef[len(kernels) - 1 : len(kernels)].sum(axis=0)
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
         self.intercept_ = _one_or_all(fit.intercept)
         self.objective_ = fit.objective
+        self.stationarity_ = fit.gap(float(self.alpha) * float(energies.sum()))
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -344,7 +349,8 @@ class BaseGroupOMP(BaseKernels):
         """
         check_is_fitted(self)
         size = self._size(n_kernels)
-        worker = clone(self).set_params(validation_fraction=None, checkpoint=None)
+        options = dict.fromkeys(("validation_fraction", "n_kernels", "checkpoint"))
+        worker = clone(self).set_params(**options)
         training = worker._setup(X, y, sample_weight)
         with blas_threads_for(len(training.weight)):
             source, task = worker._problem(training)

@@ -180,6 +180,11 @@ class BaseMKLCV(BaseEstimator):
         """Relative duality gap of the best estimator."""
         return self.best_estimator_.dual_gap_
 
+    @property
+    def stationarity_(self) -> float:
+        """What `tol` bounds, of the best estimator."""
+        return self.best_estimator_.stationarity_
+
 
 def _has_probability(search: Any) -> bool:
     return hasattr(getattr(search, "best_estimator_", MKLClassifier()), "predict_proba")
@@ -216,7 +221,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    weights_, kernel_names_, dual_gap_, classes_, n_features_in_
+    weights_, kernel_names_, dual_gap_, stationarity_, classes_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -315,7 +320,7 @@ class MKLRegressorCV(RegressorMixin, BaseMKLCV):
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, weights_, kernel_names_, \
-dual_gap_, n_features_in_
+dual_gap_, stationarity_, n_features_in_
         As in `MKLClassifierCV`.
 
     Examples

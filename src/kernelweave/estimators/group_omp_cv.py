@@ -326,6 +326,11 @@ class BaseGroupOMPCV(BaseEstimator):
         return self.best_estimator_.weights_
 
     @property
+    def stationarity_(self) -> float:
+        """Relative duality gap of the best estimator among the functions of its kernels."""
+        return self.best_estimator_.stationarity_
+
+    @property
     def kernel_names_(self) -> list[str]:
         """Names of the kernels."""
         return self.best_estimator_.kernel_names_
@@ -352,7 +357,8 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     alphas : int or sequence of float, default=5
         The ridges to choose from; a number n means n values from 1 to 0.0001.
     n_kernels : int, optional
-        Most kernels to choose; all numbers up to that are compared. No limit by default.
+        Most kernels to choose; all numbers up to that are compared. No limit by default; more than
+        there are means all, with a warning.
     cv : int, splitter or iterable, default=None
         As in scikit-learn; 5 folds by default.
     scoring : str or callable, optional
@@ -373,7 +379,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    path_, selected_, weights_, kernel_names_, n_features_in_
+    path_, selected_, weights_, stationarity_, kernel_names_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -458,8 +464,8 @@ class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
     best_estimator_ : GroupOMPClassifier
         The best pair, fitted on all samples.
     classes_ : ndarray
-    best_params_, best_score_, best_index_, cv_results_, path_, selected_, weights_, kernel_names_, \
-n_features_in_
+    best_params_, best_score_, best_index_, cv_results_, path_, selected_, weights_, stationarity_, \
+kernel_names_, n_features_in_
         As in `GroupOMPRegressorCV`.
 
     Examples

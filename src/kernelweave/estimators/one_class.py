@@ -44,8 +44,8 @@ random_state, checkpoint, verbose
     ----------
     offset_ : float
         rho: decision_function = score_samples - offset_.
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
-n_resumed_, history_, gram_, n_features_in_, feature_names_in_
+    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
+stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
     Examples

@@ -43,8 +43,8 @@ random_state, checkpoint, verbose
 
     Attributes
     ----------
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
-n_resumed_, history_, gram_, n_features_in_, feature_names_in_
+    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
+stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
     Examples
