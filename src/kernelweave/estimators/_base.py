@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -35,6 +35,7 @@ from ..gram.stack import as_stack
 from ..gram.tables import Table, as_lazy, computed
 from ..kernels import resolve_kernels
 from ..kernels.columns import numeric_positions
+from ..kernels.nested import NestedKernels
 from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
@@ -89,7 +90,7 @@ class Model(NamedTuple):
     full_rank_gap: float = np.nan  # of the kernels themselves, where they are approximated
 
 
-class BaseKernels(CallbackSupportMixin, BaseEstimator):
+class BaseKernels(CallbackSupportMixin, NestedKernels):
     """What every estimator over several kernels has: its kernels, validation, representation."""
 
     def __init__(

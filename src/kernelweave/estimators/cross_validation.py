@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray
+from ..kernels.nested import NestedKernels
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ._base import BaseMKL, Setup, all_or_nothing
@@ -23,7 +24,7 @@ from .classifier import MKLClassifier
 from .regressor import MKLRegressor
 
 
-class BaseMKLCV(BaseEstimator):
+class BaseMKLCV(NestedKernels):
     """What the two cross-validated estimators share; see them."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +17,7 @@ from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
+from ..kernels.nested import NestedKernels
 from ..losses import Loss
 from ..solvers._container import Entry
 from ..solvers._fingerprint import describe, digest
@@ -131,7 +132,7 @@ class GreedySearch:
         return np.moveaxis(values, 1, 0)[np.searchsorted(there, chosen)]
 
 
-class BaseGroupOMPCV(BaseEstimator):
+class BaseGroupOMPCV(NestedKernels):
     """What the two cross-validated estimators share; see them."""
 
     def __init__(
