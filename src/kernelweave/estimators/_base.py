@@ -34,8 +34,9 @@ from ..gram.lowrank.dictionary import LowRankDictionary
 from ..gram.stack import as_stack
 from ..gram.tables import Table, as_lazy, computed
 from ..kernels import resolve_kernels
-from ..kernels.columns import numeric_positions
+from ..kernels.columns import is_frame, numeric_positions
 from ..kernels.nested import NestedKernels
+from ..kernels.strings import text_column
 from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
@@ -149,7 +150,7 @@ class BaseKernels(CallbackSupportMixin, NestedKernels):
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
         if self._precomputed:
             return self._validate_stack(X, y, reset, **y_options)
-        X = as_lazy(X, mapped=getattr(self, "approximation", None) is not None)
+        X = text_column(as_lazy(X, mapped=getattr(self, "approximation", None) is not None))
         if isinstance(X, Table):
             return self._validate_table(X, y, reset, **y_options)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
@@ -157,7 +158,7 @@ class BaseKernels(CallbackSupportMixin, NestedKernels):
         valid = validate_data(self, X, y, reset=reset, **options, **y_options)
         if y is not NO_TARGET:
             valid, y = valid
-        return (X if hasattr(X, "iloc") else valid), y
+        return (X if is_frame(X) else valid), y
 
     def _validate_stack(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         stack = as_stack(X)
@@ -204,8 +205,9 @@ class BaseKernels(CallbackSupportMixin, NestedKernels):
         kernels = resolve_kernels(self.kernels, table)
         takes = {"numeric"} if isinstance(kernels, Subsets) else {kernel.accepts for _, kernel in kernels}
         # index kernels look their column up by name on every call, so they keep the DataFrame,
-        # and columns that no kernel reads may hold anything
-        self._numeric = takes <= NUMBERS and not hasattr(table, "iloc")
+        # and columns that no kernel reads may hold anything; a function of anything takes text as it is
+        plain = not is_frame(table) and ("any" not in takes or table.dtype.kind in "biuf")
+        self._numeric = takes <= NUMBERS and plain
         self._numeric |= takes <= {"numeric"} and len(numeric_positions(table)) == table.shape[1]
         if isinstance(table, Table):
             return self._table_source(kernels, table, sample_weight)

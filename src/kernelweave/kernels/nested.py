@@ -33,11 +33,16 @@ class NestedKernels(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, such as ``C=1``, ``kernels__0=RBF()`` or ``kernels__0__gamma=0.1``."""
-        own, nested, reached = {}, {}, set(self._nested) & set(self.get_params(deep=False))
+        known, others, nested = self.get_params(deep=False), {}, {}
         for key, value in params.items():
             parameter, _, path = key.partition("__")
-            (nested if path and parameter in reached else own)[key] = value
-        super().set_params(**own)
+            if key in known:  # without a look at the parameters of a thousand kernels
+                setattr(self, key, value)
+            elif parameter in known and parameter in self._nested:
+                nested[key] = value
+            else:
+                others[key] = value
+        super().set_params(**others)
         # a kernel is replaced before its parameters are set
         for key in sorted(nested, key=lambda key: key.count("__")):
             parameter, _, path = key.partition("__")
