@@ -83,12 +83,18 @@ def test_a_parameter_is_set_on_the_kernel_and_a_clone_has_its_own():
 
 @pytest.mark.parametrize(
     ("kernels", "name"),
-    [([Linear(), RBF()], "1"), ({"a": Linear(), "b": RBF()}, "b"), ([("a", Linear()), ("b", RBF(), [0])], "b")],
+    [
+        ([Linear(), RBF()], "1"),
+        ({"a": Linear(), "b": RBF()}, "b"),
+        ([("a", Linear()), ("b", RBF(), [0])], "b"),
+    ],
     ids=["list", "dict", "named"],
 )
 def test_a_kernel_is_replaced_and_the_users_list_is_not_touched(kernels, name):
     before = dict(kernels) if isinstance(kernels, dict) else list(kernels)
-    model = kw.MKLClassifier(kernels).set_params(**{f"kernels__{name}": Polynomial(), f"kernels__{name}__degree": 2})
+    model = kw.MKLClassifier(kernels).set_params(
+        **{f"kernels__{name}": Polynomial(), f"kernels__{name}__degree": 2}
+    )
     assert repr(model.get_params()[f"kernels__{name}"]) == "Polynomial(degree=2)"
     assert kernels == before
     assert type(model.kernels) is type(kernels)
@@ -109,11 +115,17 @@ def test_other_nested_parameters_still_work():
 
 def test_a_search_varies_kernels(binary):
     pipeline = make_pipeline(StandardScaler(), kw.MKLClassifier({"lin": Linear(), "rbf": RBF()}))
-    grid = {"mklclassifier__kernels__rbf__gamma": [0.01, 0.3], "mklclassifier__kernels__lin": [Linear(), RBF(5.0)]}
+    grid = {
+        "mklclassifier__kernels__rbf__gamma": [0.01, 0.3],
+        "mklclassifier__kernels__lin": [Linear(), RBF(5.0)],
+    }
     search = GridSearchCV(pipeline, grid, cv=3).fit(binary.X, binary.y)
     assert len(search.cv_results_["params"]) == 4
     best = dict(search.best_params_)
-    kernels = {"lin": best["mklclassifier__kernels__lin"], "rbf": RBF(best["mklclassifier__kernels__rbf__gamma"])}
+    kernels = {
+        "lin": best["mklclassifier__kernels__lin"],
+        "rbf": RBF(best["mklclassifier__kernels__rbf__gamma"]),
+    }
     direct = make_pipeline(StandardScaler(), kw.MKLClassifier(kernels)).fit(binary.X, binary.y)
     np.testing.assert_array_equal(search.best_estimator_[-1].dual_coef_, direct[-1].dual_coef_)
 

@@ -321,9 +321,7 @@ def test_text_alone_in_any_container(binary, mixed, make, kernels, tmp_path):
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(given), atol=1e-8)
     assert model.n_features_in_ == 1
     scores = cross_val_score(kw.MKLClassifier(kernels), X, y, cv=3)
-    np.testing.assert_array_equal(
-        scores, cross_val_score(kw.MKLClassifier("precomputed"), given, y, cv=3)
-    )
+    np.testing.assert_array_equal(scores, cross_val_score(kw.MKLClassifier("precomputed"), given, y, cv=3))
     assert kw.MKLClassifierCV(kernels, Cs=2, cv=3).fit(X, y).predict(X).shape == (60,)
 
 

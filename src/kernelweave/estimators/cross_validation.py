@@ -7,24 +7,23 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray
-from ..kernels.nested import NestedKernels
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ._base import BaseMKL, Setup, all_or_nothing
+from ._folds import Metadata, RoutedCV
 from ._search import FrozenClassifier, FrozenRegressor, Search, matrices_of
 from .classifier import MKLClassifier
 from .regressor import MKLRegressor
 
 
-class BaseMKLCV(NestedKernels):
+class BaseMKLCV(RoutedCV):
     """What the two cross-validated estimators share; see them."""
 
     def __init__(
@@ -67,7 +66,7 @@ class BaseMKLCV(NestedKernels):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Search by cross-validation, then fit the best pair on all samples.
 
         Parameters
@@ -76,12 +75,16 @@ class BaseMKLCV(NestedKernels):
             As in the estimator without CV. Kernel parameters taken from data ("scale",
             "median") are taken once, from all rows; normalisation constants from the training
             rows of each fold.
+        **params
+            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
+        metadata = self._metadata(sample_weight, params)
         chains = self._chains()
         template = chains[0][0]
         setup = template._setup(X, y, sample_weight)
         with blas_threads_for(len(setup.weight)):
-            scores = self._scores(template, setup, chains, y)
+            scores = self._scores(template, setup, chains, np.asarray(y), metadata)
         points = [point for chain in chains for point in chain]
         self._record(points, scores)
         self.best_estimator_ = clone(points[self.best_index_]).fit(X, y, sample_weight)
@@ -105,33 +108,30 @@ class BaseMKLCV(NestedKernels):
             point._check_parameters()
         return chains
 
-    def _scores(self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], y: Any) -> FloatArray:
+    def _scores(
+        self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], y: Any, metadata: Metadata
+    ) -> FloatArray:
         """Held-out scores, one row a fold and one column a point of the grid."""
-        targets, used = np.asarray(y), np.flatnonzero(setup.weight)
+        folds = self._folds(y, setup.weight, metadata)
         names, matrices = matrices_of(template, setup)
-        folds = check_cv(self.cv, targets, classifier=is_classifier(self))
-        splits = folds.split(np.zeros((len(targets), 1)), targets)
-        # samples without weight are in no matrix
-        where = np.full(len(targets), -1)
-        where[used] = np.arange(len(used))
-        kept = [[where[part][where[part] >= 0] for part in split] for split in splits]
-        scorer, targets = check_scoring(self, self.scoring), targets[used]
+        kept, scorer, targets = folds.splits, check_scoring(self, self.scoring), y[folds.used]
         search = Search(template, setup, chains, matrices, names, self.normalize)
         # the first fold guides the others: their solutions are near its own
         first = search.fold(kept[0][0], kept[0][1], None)
         rest = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(Search.fold)(search, train, test, first.norms) for train, test in kept[1:]
         )
-        weight = setup.weight[used]
         return np.array(
             [
-                [self._score(scorer, template, part, targets[test], weight[test]) for part in fold.values]
+                [self._score(scorer, template, part, targets[test], options) for part in fold.values]
                 for fold, (_, test) in zip([first, *rest], kept, strict=True)
+                for options in [folds.score_options(test)]
             ]
         )
 
-    def _score(self, scorer: Any, template: BaseMKL, values: FloatArray, y: Any, weight: FloatArray) -> float:
-        options = {"sample_weight": weight} if np.ptp(weight) > 0 else {}
+    def _score(
+        self, scorer: Any, template: BaseMKL, values: FloatArray, y: Any, options: dict[str, Any]
+    ) -> float:
         return float(scorer(self._frozen(template, values), np.zeros((len(y), 1)), y, **options))
 
     def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+
 from .base import Kernel
 from .columns import Columns, as_table, column_names, numeric_positions, resolve_columns
 from .compose import common_accepts
