@@ -16,7 +16,7 @@ import kernelweave as kw
 from kernelweave.estimators._process import Process
 from kernelweave.kernels import RBF, FunctionKernel, Linear, Precomputed, per_feature
 
-PAIR = [Linear(), RBF()]
+PAIR = [Linear(), RBF("weighted")]
 
 
 @parametrize_with_checks(

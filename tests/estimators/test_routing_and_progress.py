@@ -138,7 +138,7 @@ def test_groups_of_another_length_and_unknown_arguments(binary, regression, grou
     y = targets_of(search, binary, regression)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         clone(search).set_params(cv=GroupKFold(3)).fit(binary.X, y, groups=groups[:50])
-    with pytest.raises(ValueError, match="Extra parameters passed are: {'group'}"):
+    with pytest.raises(ValueError, match=r"Extra parameters passed are: \{'group'\}"):
         clone(search).fit(binary.X, y, group=groups)
 
 

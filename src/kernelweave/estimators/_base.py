@@ -199,19 +199,23 @@ class BaseKernels(CallbackSupportMixin, NestedKernels):
                 f"DataFrame, or encode the text first ({error})."
             ) from error
 
-    def _source(self, table: Any, sample_weight: FloatArray, used: IntArray | None = None) -> KernelSource:
+    def _source(self, table: Any, sample_weight: FloatArray, held: IntArray | None = None) -> KernelSource:
+        """The kernels on the samples of positive weight; all but those `held` out may set their widths."""
+        used = np.flatnonzero(sample_weight)
+        rows = _take(table, used)
         if self._precomputed:
-            return StackSource(table, used)
-        kernels = resolve_kernels(self.kernels, table)
+            return StackSource(rows, used)
+        kernels = resolve_kernels(self.kernels, rows)
         takes = {"numeric"} if isinstance(kernels, Subsets) else {kernel.accepts for _, kernel in kernels}
         # index kernels look their column up by name on every call, so they keep the DataFrame,
         # and columns that no kernel reads may hold anything; a function of anything takes text as it is
         plain = not is_frame(table) and ("any" not in takes or table.dtype.kind in "biuf")
         self._numeric = takes <= NUMBERS and plain
         self._numeric |= takes <= {"numeric"} and len(numeric_positions(table)) == table.shape[1]
-        if isinstance(table, Table):
-            return self._table_source(kernels, table, sample_weight)
-        return FeatureSource(kernels, table, sample_weight, self._values(table))
+        if isinstance(rows, Table):
+            return self._table_source(kernels, rows, sample_weight[used])
+        seen = np.setdiff1d(np.arange(len(sample_weight)), () if held is None else held)
+        return FeatureSource(kernels, _take(table, seen), sample_weight[seen], self._values(rows))
 
     def _table_source(self, kernels: Any, table: Table, sample_weight: FloatArray) -> FeatureSource:
         """Kernels on a table, their parameters taken from some of its rows."""
@@ -320,7 +324,7 @@ class BaseMKL(BaseKernels):
     def _dictionary(self, setup: Setup) -> Dictionary | LowRankDictionary:
         """The kernels on the samples of positive weight."""
         used = np.flatnonzero(setup.weight)
-        source = self._source(_take(setup.table, used), setup.weight[used], used)
+        source = self._source(setup.table, setup.weight)
         limit = parse_memory(self.memory_limit)
         if self.approximation is not None:
             constants = (self.approximation, self.rank, self.normalize, setup.weight[used], limit)
@@ -340,8 +344,7 @@ class BaseMKL(BaseKernels):
 
     def _matrices(self, setup: Setup) -> tuple[list[str], list[FloatArray]]:
         """Names and checked, not normalised matrices of the kernels on the samples of positive weight."""
-        used = np.flatnonzero(setup.weight)
-        source = self._source(_take(setup.table, used), setup.weight[used], used)
+        source = self._source(setup.table, setup.weight)
         flops = PSD_FLOPS / len(source.names)
         matrices = dict(source.train_all())
         for m, name in enumerate(source.names):

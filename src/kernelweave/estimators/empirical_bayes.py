@@ -28,7 +28,6 @@ from ..solvers.multiple.empirical_bayes import (
 from ._base import (
     BaseKernels,
     _one_or_all,
-    _take,
     all_or_nothing,
     check_positive,
     check_weights,
@@ -109,7 +108,7 @@ class BaseEmpiricalBayes(BaseKernels):
         progress = EvidenceProgress(self, len(tasks), int(self.verbose))
         checkpoint = open_checkpoint(self, self._parts(targets, sample_weight[used], tasks))
         with blas_threads_for(len(used)):
-            source = self._source(_take(table, used), sample_weight[used])
+            source = self._source(table, sample_weight)
             limit = self._room(len(source.names), len(used), len(tasks))
             options: dict[str, Any] = {"device": fit_device(self), "host_sums": True, "double": True}
             dictionary = Dictionary(source, self.normalize, sample_weight[used], limit, **options)

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import _safe_indexing, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -136,8 +136,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self._check_memory(len(used), values.itemsize)
         kernel = clone(PARAMETRIC_KERNELS.resolve(self.kernel, ParametricKernel, "kernel"))
         # column names are in the user's table
-        table = _safe_indexing(X, used) if is_frame(X) else values[used]
-        kernel.fit(table, sample_weight=weight[used])
+        kernel.fit(X if is_frame(X) else values, sample_weight=weight)
         free = kernel.initial_ > 0
         if not free.any():
             raise ValueError(

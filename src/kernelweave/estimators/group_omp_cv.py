@@ -213,11 +213,11 @@ class BaseGroupOMPCV(RoutedCV):
         alphas = self._alphas()
         template = self._template().set_params(alpha=float(alphas[0]))
         training = template._setup(X, y, sample_weight)
+        folds = self._folds(np.asarray(y), training.weight, metadata)
         with blas_threads_for(len(training.weight)):
             source, task = template._problem(training)
             search = GreedySearch.on(source, task, template._rule(), alphas, self.normalize)
             sizes = min(self.n_kernels or len(search.names), len(search.names))
-            folds = self._folds(np.asarray(y), training.weight, metadata)
             scores = self._scores(template, search, sizes, np.asarray(y)[folds.used], folds)
         self._record(alphas, scores)
         self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
@@ -249,14 +249,11 @@ class BaseGroupOMPCV(RoutedCV):
                 for k, (train, test) in enumerate(kept)
             )
             keepers.finish(True)
-        scorer, pairs = (
-            check_scoring(self, self.scoring),
-            zip(values, (test for _, test in kept), strict=True),
-        )
+        scorer = check_scoring(self, self.scoring)
         return np.array(
             [
                 self._fold_scores(scorer, template, V, targets[test], folds.score_options(test))
-                for V, test in pairs
+                for V, (_, test) in zip(values, kept, strict=True)
             ]
         )
 

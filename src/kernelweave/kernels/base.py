@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from .columns import Columns, as_table, resolve_columns, take_columns
+from .columns import Columns, as_table, resolve_columns, take_columns, take_rows
 
 
 class Kernel(BaseEstimator):
@@ -49,14 +49,21 @@ class Kernel(BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         """Resolve the columns and take data-dependent parameters from the training rows.
 
-        A row of weight w counts as w equal rows, so weighting and repeating rows agree.
+        A row of weight w counts as w equal rows, so weighting and repeating rows agree; the rule "scale"
+        alone is scikit-learn's, and counts every row once.
         """
         X = as_table(X)
         self.columns_ = resolve_columns(self.columns, X)
-        self._fit(
-            self._view(X), None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        )
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if not self._counts_all_rows:
+            X, weight = counted_rows(X, weight)
+        self._fit(self._view(X), weight)
         return self
+
+    @property
+    def _counts_all_rows(self) -> bool:
+        """Whether rows of weight 0 matter to `fit`."""
+        return self.bandwidth is not None and getattr(self, self.bandwidth, None) == "scale"
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """Gram block k(x_i, z_j); `Z=None` means `X` itself.
@@ -155,6 +162,14 @@ class Kernel(BaseEstimator):
     def _diag(self, X: Any) -> np.ndarray:
         singles = (X[i : i + 1] for i in range(X.shape[0]))
         return np.array([self._compute(single, single)[0, 0] for single in singles])
+
+
+def counted_rows(X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+    """The rows of positive weight, and their weights: the others may hold anything."""
+    if weight is None or weight.all():
+        return X, weight
+    rows = np.flatnonzero(weight)
+    return take_rows(X, rows), weight[rows]
 
 
 def as_numeric(X: Any) -> Any:
