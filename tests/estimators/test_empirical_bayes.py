@@ -363,3 +363,17 @@ def test_bad_classifiers(binary):
         kw.EmpiricalBayesClassifier(method="ep").fit(binary.X, binary.y)
     with pytest.raises(ValueError, match="1 class"):
         kw.EmpiricalBayesClassifier().fit(binary.X, np.ones(60))
+
+
+def test_precomputed_matrices_of_samples_without_weight(regression):
+    """New matrices have the columns of all samples, also of those that were left out."""
+    K, K_new = RBF(0.3)(regression.X), RBF(0.3)(regression.X_new, regression.X)
+    weight = np.where(np.arange(60) % 4 == 0, 0.0, 1.0)
+    kept = np.flatnonzero(weight)
+    left_out = kw.EmpiricalBayesRegressor("precomputed").fit(K[:, :, None], regression.y, weight)
+    alone = kw.EmpiricalBayesRegressor("precomputed").fit(
+        K[np.ix_(kept, kept)][:, :, None], regression.y[kept]
+    )
+    np.testing.assert_allclose(
+        left_out.predict(K_new[:, :, None]), alone.predict(K_new[:, kept][:, :, None]), atol=1e-8
+    )
