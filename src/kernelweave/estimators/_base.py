@@ -47,6 +47,7 @@ from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ._checkpoint import keeping, mkl_checkpoint
+from ._linear import LinearCoefficients
 from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
 from ._progress import CallbackSupportMixin, Progress
 
@@ -91,7 +92,7 @@ class Model(NamedTuple):
     full_rank_gap: float = np.nan  # of the kernels themselves, where they are approximated
 
 
-class BaseKernels(CallbackSupportMixin, NestedKernels):
+class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
     """What every estimator over several kernels has: its kernels, validation, representation."""
 
     def __init__(
@@ -422,7 +423,7 @@ class BaseMKL(BaseKernels):
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
         self._intercepts = np.concatenate([proof.intercept for proof in proofs])
-        self.intercept_ = _one_or_all(self._intercepts)
+        self.intercept_ = _one_or_all(self._intercepts + self._constants())
         self.objective_ = _one_or_all(np.array([proof.primal for proof in proofs]))
         self.dual_gap_ = _one_or_all(np.array([proof.gap for proof in proofs]))
         self.residual_ = _one_or_all(np.array([model.solution.state.residual for model in models]))

@@ -292,7 +292,7 @@ class BaseGroupOMP(BaseKernels):
         dual_coef = self.path_.dual_coef[len(kernels) - 1 : len(kernels)].sum(axis=0)
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
-        self.intercept_ = _one_or_all(fit.intercept)
+        self.intercept_ = _one_or_all(fit.intercept + self._constants())
         self.objective_ = fit.objective
 
     # -- prediction ---------------------------------------------------------------------------

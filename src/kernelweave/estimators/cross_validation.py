@@ -18,12 +18,13 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ._base import BaseMKL, Setup, all_or_nothing
 from ._folds import Metadata, RoutedCV
+from ._linear import BestLinear
 from ._search import FrozenClassifier, FrozenRegressor, Search, matrices_of
 from .classifier import MKLClassifier
 from .regressor import MKLRegressor
 
 
-class BaseMKLCV(RoutedCV):
+class BaseMKLCV(BestLinear, RoutedCV):
     """What the two cross-validated estimators share; see them."""
 
     def __init__(
@@ -217,7 +218,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    weights_, kernel_names_, dual_gap_, classes_, n_features_in_
+    weights_, kernel_names_, dual_gap_, intercept_, coef_, classes_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -316,7 +317,7 @@ class MKLRegressorCV(RegressorMixin, BaseMKLCV):
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, weights_, kernel_names_, \
-dual_gap_, n_features_in_
+dual_gap_, intercept_, coef_, n_features_in_
         As in `MKLClassifierCV`.
 
     Examples

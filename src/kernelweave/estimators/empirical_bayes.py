@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, Gram, parse_memory
+from ..gram.affine import NotLinearError
 from ..solvers._fingerprint import describe, digest
 from ..solvers.checkpoint import Keeper
 from ..solvers.multiple.empirical_bayes import (
@@ -174,7 +175,8 @@ class BaseEmpiricalBayes(BaseKernels):
         self.weights_ = _one_or_all(weights)
         self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.norms for s in solutions])))
         self.dual_coef_ = _one_or_all(dual_coef.T)
-        self.intercept_ = _one_or_all(np.concatenate([posterior.intercept for posterior in posteriors]))
+        intercepts = np.concatenate([posterior.intercept for posterior in posteriors])
+        self.intercept_ = _one_or_all(intercepts + self._constants())
         self.log_marginal_likelihood_ = _one_or_all(np.array([s.log_evidence for s in solutions]))
         self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
         self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
@@ -252,6 +254,8 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         RKHS norms of the components of the posterior mean.
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Of the predictive mean, where every kernel with weight is linear, as in `MKLClassifier`.
     n_iter_, n_resumed_ : int or ndarray
         Steps, and those of them read from the checkpoint.
     history_ : dict or list of dict
@@ -533,6 +537,9 @@ n_features_in_, feature_names_in_
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of `predict_proba`."""
         return np.log(np.maximum(self.predict_proba(X), 1e-300))
+
+    def _affine(self) -> tuple[FloatArray, FloatArray]:
+        raise NotLinearError("its decision values are divided by the spread of f at each sample")
 
     def _scores(self, X: Any, variance: bool) -> FloatArray:
         """Means divided by sqrt(1 + pi s^2 / 8), or by sqrt(s^2 + sigma^2); s = 0 without `variance`."""

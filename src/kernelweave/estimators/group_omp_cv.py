@@ -27,6 +27,7 @@ from ._checkpoint import keeping, open_checkpoint
 from ._folds import Folds, RoutedCV
 from ._greedy_path import GreedyPath
 from ._group_omp import BaseGroupOMP
+from ._linear import BestLinear
 from ._search import FrozenClassifier, FrozenRegressor
 from ._stages import StagedExpansion
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
@@ -131,7 +132,7 @@ class GreedySearch:
         return np.moveaxis(values, 1, 0)[np.searchsorted(there, chosen)]
 
 
-class BaseGroupOMPCV(RoutedCV):
+class BaseGroupOMPCV(BestLinear, RoutedCV):
     """What the two cross-validated estimators share; see them."""
 
     def __init__(
@@ -374,7 +375,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    path_, selected_, weights_, kernel_names_, n_features_in_
+    path_, selected_, weights_, kernel_names_, intercept_, coef_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -460,7 +461,7 @@ class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
         The best pair, fitted on all samples.
     classes_ : ndarray
     best_params_, best_score_, best_index_, cv_results_, path_, selected_, weights_, kernel_names_, \
-n_features_in_
+intercept_, coef_, n_features_in_
         As in `GroupOMPRegressorCV`.
 
     Examples

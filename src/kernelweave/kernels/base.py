@@ -107,6 +107,29 @@ class Kernel(BaseEstimator):
         kernel = self._fitted_on(X)
         return kernel._low_rank(kernel._view(X), X.shape[0] - 1 if max_rank is None else max_rank)
 
+    def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """W and c with k(x, Z) coef = x'W + c for every x, for fitted kernels that are linear; else None.
+
+        Parameters
+        ----------
+        Z : table of shape (n, n_features)
+        coef : ndarray of shape (n, J)
+
+        Returns
+        -------
+        W : ndarray of shape (n_features, J)
+        c : ndarray of shape (J,)
+
+        Examples
+        --------
+        >>> from kernelweave.kernels import Linear
+        >>> Z = np.array([[1.0, 2.0], [0.0, 3.0]])
+        >>> W, c = (2.0 * Linear(columns=[1]) + 1.0).fit(Z).affine(Z, np.array([[1.0], [1.0]]))
+        >>> W.ravel(), c
+        (array([ 0., 10.]), array([2.]))
+        """
+        return None
+
     def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
         """The same kernel on other columns, unfitted; `override=False` keeps columns already chosen."""
         if self.columns is not None and not override:
