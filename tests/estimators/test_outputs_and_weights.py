@@ -199,6 +199,26 @@ def test_scale_counts_every_row_once_in_every_estimator(binary, model):
     np.testing.assert_allclose(outcome(ours, binary.X_new), outcome(given, binary.X_new), atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", [2.0 * RBF() + Linear(), RBF() * RBF(columns=[0])], ids=["sum", "product"])
+def test_scale_counts_every_row_once_inside_other_kernels(binary, kernel):
+    weight = (np.arange(60) % 4).astype(float)
+    ours = kw.MKLClassifier([kernel]).fit(binary.X, binary.y, sample_weight=weight)
+    fitted = clone(kernel).fit(binary.X)
+    np.testing.assert_allclose(ours._expansion.source.kernels[0](binary.X_new), fitted(binary.X_new))
+
+
+def test_rows_without_weight_are_not_read_without_need(binary):
+    """Numbers, "weighted" and "median" leave them alone; "scale" needs them, as in scikit-learn."""
+    weight = (np.arange(60) % 4).astype(float)
+    missing = np.where(weight[:, None] > 0, binary.X, np.nan)
+    kernels = [Linear() + RBF(0.3), RBF("weighted"), RBF("median", columns=[0])]
+    model = kw.MKLClassifier(kernels).fit(missing, binary.y, sample_weight=weight)
+    full = kw.MKLClassifier(kernels).fit(binary.X, binary.y, sample_weight=weight)
+    np.testing.assert_array_equal(model.dual_coef_, full.dual_coef_)
+    with pytest.raises(ValueError, match="NaN"):
+        kw.MKLClassifier([RBF("scale")]).fit(missing, binary.y, sample_weight=weight)
+
+
 def test_samples_held_out_do_not_set_widths(binary):
     """Unlike samples without weight, those that choose the number of kernels are no part of the fit."""
     held = kw.GroupOMPClassifier([RBF()], validation_fraction=0.25, random_state=0)

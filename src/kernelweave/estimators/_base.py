@@ -213,18 +213,26 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
         plain = not is_frame(table) and ("any" not in takes or table.dtype.kind in "biuf")
         self._numeric = takes <= NUMBERS and plain
         self._numeric |= takes <= {"numeric"} and len(numeric_positions(table)) == table.shape[1]
+        seen = used
+        if isinstance(kernels, Subsets) or any(kernel.counts_all_rows for _, kernel in kernels):
+            seen = np.setdiff1d(np.arange(len(sample_weight)), () if held is None else held)
         if isinstance(rows, Table):
-            return self._table_source(kernels, rows, sample_weight[used])
-        seen = np.setdiff1d(np.arange(len(sample_weight)), () if held is None else held)
+            return self._table_source(kernels, _take(table, seen), sample_weight[seen], rows)
         return FeatureSource(kernels, _take(table, seen), sample_weight[seen], self._values(rows))
 
-    def _table_source(self, kernels: Any, table: Table, sample_weight: FloatArray) -> FeatureSource:
-        """Kernels on a table, their parameters taken from some of its rows."""
+    def _table_source(
+        self, kernels: Any, table: Table, sample_weight: FloatArray, rows: Table
+    ) -> FeatureSource:
+        """Kernels on the `rows` of a table, their parameters taken from some of all."""
         if not self._numeric:
             raise ValueError("X is read in pieces, as numbers: kernels on text need it in memory.")
-        some, rows = table.sample()
-        source = FeatureSource(kernels, some, sample_weight[rows], some.values)
-        source.X, source.n_samples, source._batch = table, len(table), None
+        some, chosen = table.sample()
+        weight = sample_weight[chosen]
+        if not weight.any():  # too few have weight to be among them
+            some, chosen = rows.sample()
+            weight = sample_weight[sample_weight > 0][chosen]
+        source = FeatureSource(kernels, some, weight, some.values)
+        source.X, source.n_samples, source._batch = rows, len(rows), None
         return source
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -55,14 +55,14 @@ class Kernel(BaseEstimator):
         X = as_table(X)
         self.columns_ = resolve_columns(self.columns, X)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if not self._counts_all_rows:
+        if not self.counts_all_rows:
             X, weight = counted_rows(X, weight)
         self._fit(self._view(X), weight)
         return self
 
     @property
-    def _counts_all_rows(self) -> bool:
-        """Whether rows of weight 0 matter to `fit`."""
+    def counts_all_rows(self) -> bool:
+        """Whether rows of weight 0 matter to `fit`: to the rule "scale" alone they do."""
         return self.bandwidth is not None and getattr(self, self.bandwidth, None) == "scale"
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:

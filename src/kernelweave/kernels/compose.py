@@ -44,6 +44,10 @@ class Composite(Kernel):
     def accepts(self) -> str:  # type: ignore[override]
         return common_accepts([as_kernel(kernel) for kernel in self.kernels])
 
+    @property
+    def counts_all_rows(self) -> bool:
+        return any(as_kernel(kernel).counts_all_rows for kernel in self.kernels)
+
     def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         """Fit a copy of every child on `X`."""
         if len(self.kernels) == 0:
@@ -189,6 +193,10 @@ class Scaled(Kernel):
     @property
     def accepts(self) -> str:  # type: ignore[override]
         return as_kernel(self.kernel).accepts
+
+    @property
+    def counts_all_rows(self) -> bool:
+        return as_kernel(self.kernel).counts_all_rows
 
     @property
     def label(self) -> str:
