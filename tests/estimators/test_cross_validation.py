@@ -29,8 +29,10 @@ NORMALIZATIONS = ["variance", "spherical", "trace", "center", None]
 
 @parametrize_with_checks(
     [
-        kw.MKLClassifierCV([Linear(), RBF()], regularizers=["lp", kw.ElasticNet()], Cs=[0.1, 1.0], cv=2),
-        kw.MKLRegressorCV([Linear(), RBF()], regularizers=["lp", "uniform"], Cs=[0.1, 1.0], cv=2),
+        kw.MKLClassifierCV(
+            [Linear(), RBF("weighted")], regularizers=["lp", kw.ElasticNet()], Cs=[0.1, 1.0], cv=2
+        ),
+        kw.MKLRegressorCV([Linear(), RBF("weighted")], regularizers=["lp", "uniform"], Cs=[0.1, 1.0], cv=2),
     ]
 )
 def test_check_estimator(estimator, check):

@@ -16,7 +16,7 @@ import kernelweave as kw
 from kernelweave.estimators._process import Process
 from kernelweave.kernels import RBF, FunctionKernel, Linear, Precomputed, per_feature
 
-PAIR = [Linear(), RBF()]
+PAIR = [Linear(), RBF("weighted")]
 
 
 @parametrize_with_checks(
@@ -414,3 +414,17 @@ def test_classes_of_corn_are_not_taken_for_noise(data_folder):
     labels = y > np.median(y)
     clf = kw.EmpiricalBayesClassifier(bands).fit(X[train], labels[train])
     assert clf.score(X[~train], labels[~train]) > 0.8
+
+
+def test_precomputed_matrices_of_samples_without_weight(regression):
+    """New matrices have the columns of all samples, also of those that were left out."""
+    K, K_new = RBF(0.3)(regression.X), RBF(0.3)(regression.X_new, regression.X)
+    weight = np.where(np.arange(60) % 4 == 0, 0.0, 1.0)
+    kept = np.flatnonzero(weight)
+    left_out = kw.EmpiricalBayesRegressor("precomputed").fit(K[:, :, None], regression.y, weight)
+    alone = kw.EmpiricalBayesRegressor("precomputed").fit(
+        K[np.ix_(kept, kept)][:, :, None], regression.y[kept]
+    )
+    np.testing.assert_allclose(
+        left_out.predict(K_new[:, :, None]), alone.predict(K_new[:, kept][:, :, None]), atol=1e-8
+    )

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._backend import resolve_device
 from .._threads import blas_threads_for
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..gram import KernelSource, KernelStack, parse_memory
 from ..losses import LOSSES, Loss
 from ..solvers._fingerprint import describe, digest
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyRun, GreedyTask, GroupOMP, best_subset
-from ._base import BaseKernels, _one_or_all, _take, check_positive, fit_device
+from ._base import BaseKernels, _one_or_all, check_positive, fit_device
 from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
 from ._progress import Progress
@@ -43,6 +43,7 @@ class Training(NamedTuple):
     targets: FloatArray  # (n, c)
     loss: Loss
     validation: Validation | None = None
+    held: IntArray | None = None  # samples held out
 
 
 class PathProgress(Progress):
@@ -161,7 +162,8 @@ class BaseGroupOMP(BaseKernels):
         weight[held] = 0.0
         table = training.table
         rows = table[held] if isinstance(table, KernelStack) else _safe_indexing(table, held)
-        return training._replace(weight=weight, validation=Validation(rows, y[held], training.weight[held]))
+        validation = Validation(rows, y[held], training.weight[held])
+        return training._replace(weight=weight, validation=validation, held=held)
 
     def _checked(self, validation: Validation | None) -> Validation | None:
         """Validation samples as the kernels take them."""
@@ -198,7 +200,7 @@ class BaseGroupOMP(BaseKernels):
         """The kernels on the samples of positive weight, and what to minimise there."""
         used = np.flatnonzero(training.weight)
         weight = training.weight[used]
-        source = self._source(_take(training.table, used), weight, used)
+        source = self._source(training.table, training.weight, training.held)
         self._check_counts(len(source.names))
         targets, ridge = training.targets[used], float(self.alpha)
         return source, GreedyTask(targets, weight, training.loss, ridge, bool(self.fit_intercept))
@@ -294,7 +296,7 @@ class BaseGroupOMP(BaseKernels):
         dual_coef = self.path_.dual_coef[len(kernels) - 1 : len(kernels)].sum(axis=0)
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
-        self.intercept_ = _one_or_all(fit.intercept)
+        self.intercept_ = _one_or_all(fit.intercept + self._constants())
         self.objective_ = fit.objective
         self.stationarity_ = fit.gap(float(self.alpha) * float(energies.sum()))
 

@@ -143,6 +143,10 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     dual_coef_ : ndarray of shape (n,) or (n_functions, n)
         Signed dual variables alpha of the training samples.
     intercept_ : float or ndarray
+    coef_ : ndarray of shape (n_functions, n_features)
+        Where every kernel with weight is linear (`Linear` on any columns, sums and multiples of it, and
+        `normalize` is not "spherical"): decision values (of one-vs-one, those of the pairs) are
+        ``X @ coef_.T + intercept_``. Other models have no such attribute.
     support_ : ndarray of int
         Training samples with a non-zero dual variable.
     classes_ : ndarray

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, Gram, parse_memory
+from ..gram.affine import NotLinearError
 from ..solvers._fingerprint import describe, digest
 from ..solvers.checkpoint import Keeper
 from ..solvers.multiple.empirical_bayes import (
@@ -27,7 +28,6 @@ from ..solvers.multiple.empirical_bayes import (
 from ._base import (
     BaseKernels,
     _one_or_all,
-    _take,
     all_or_nothing,
     check_positive,
     check_weights,
@@ -109,7 +109,7 @@ class BaseEmpiricalBayes(BaseKernels):
         progress = EvidenceProgress(self, len(tasks), int(self.verbose))
         checkpoint = open_checkpoint(self, self._parts(targets, sample_weight[used], tasks))
         with blas_threads_for(len(used)):
-            source = self._source(_take(table, used), sample_weight[used])
+            source = self._source(table, sample_weight)
             limit = self._room(len(source.names), len(used), len(tasks))
             options: dict[str, Any] = {"device": fit_device(self), "host_sums": True, "double": True}
             dictionary = Dictionary(source, self.normalize, sample_weight[used], limit, **options)
@@ -175,7 +175,8 @@ class BaseEmpiricalBayes(BaseKernels):
         self.weights_ = _one_or_all(weights)
         self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.norms for s in solutions])))
         self.dual_coef_ = _one_or_all(dual_coef.T)
-        self.intercept_ = _one_or_all(np.concatenate([posterior.intercept for posterior in posteriors]))
+        intercepts = np.concatenate([posterior.intercept for posterior in posteriors])
+        self.intercept_ = _one_or_all(intercepts + self._constants())
         self.log_marginal_likelihood_ = _one_or_all(np.array([s.log_evidence for s in solutions]))
         self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
         self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
@@ -258,6 +259,8 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         RKHS norms of the components of the posterior mean.
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Of the predictive mean, where every kernel with weight is linear, as in `MKLClassifier`.
     n_iter_, n_resumed_ : int or ndarray
         Steps from the start chosen, and those of them read from the checkpoint.
     history_ : dict or list of dict
@@ -536,6 +539,9 @@ starts_, gram_, n_features_in_, feature_names_in_
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of `predict_proba`."""
         return np.log(np.maximum(self.predict_proba(X), 1e-300))
+
+    def _affine(self) -> tuple[FloatArray, FloatArray]:
+        raise NotLinearError("its decision values are divided by the spread of f at each sample")
 
     def _scores(self, X: Any, variance: bool) -> FloatArray:
         """Means divided by sqrt(1 + pi s^2 / 8), or by sqrt(s^2 + sigma^2); s = 0 without `variance`."""

@@ -11,13 +11,14 @@ from joblib import Parallel, delayed
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import _safe_indexing, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend import resolve_device
 from .._threads import blas_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
 from ..gram import parse_memory
+from ..kernels.columns import is_frame
 from ..kernels.parametric import PARAMETRIC_KERNELS, ParametricKernel
 from ..losses import LOSSES, Loss
 from ..solvers import Problem, leave_one_out
@@ -135,8 +136,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self._check_memory(len(used), values.itemsize)
         kernel = clone(PARAMETRIC_KERNELS.resolve(self.kernel, ParametricKernel, "kernel"))
         # column names are in the user's table
-        table = _safe_indexing(X, used) if hasattr(X, "iloc") else values[used]
-        kernel.fit(table, sample_weight=weight[used])
+        kernel.fit(X if is_frame(X) else values, sample_weight=weight)
         free = kernel.initial_ > 0
         if not free.any():
             raise ValueError(

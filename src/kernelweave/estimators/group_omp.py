@@ -95,6 +95,8 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         RKHS norms of the components: how much each kernel contributes.
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Where every kernel selected is linear, as in `MKLClassifier`.
     support_ : ndarray of int
     objective_ : float
         J of the model chosen.
@@ -242,7 +244,7 @@ memory_limit, device, n_jobs, random_state, checkpoint, verbose
     Attributes
     ----------
     classes_ : ndarray
-    path_, selected_, weights_, norms_, dual_coef_, intercept_, support_, objective_, stationarity_, \
+    path_, selected_, weights_, norms_, dual_coef_, intercept_, coef_, support_, objective_, stationarity_, \
 n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         As in `GroupOMPRegressor`.
 

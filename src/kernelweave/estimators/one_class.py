@@ -44,7 +44,7 @@ random_state, checkpoint, verbose
     ----------
     offset_ : float
         rho: decision_function = score_samples - offset_.
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
+    weights_, kernel_names_, norms_, dual_coef_, intercept_, coef_, support_, objective_, dual_gap_, \
 stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
@@ -130,7 +130,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         costs = self._cost(float(used.sum())) * used[:, None]
         problem = Problem(np.zeros((len(used), 1)), loss, costs)
         self._fit_tasks(Setup(table, weight, [Task("fit", problem)], problem.y))
-        self.offset_ = -self.intercept_
+        self.offset_ = -float(self._intercepts[0])
         return self
 
     @follows_input

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from .columns import Columns, as_table, resolve_columns, take_columns
+from .columns import Columns, as_table, resolve_columns, take_columns, take_rows
 
 #: values of larger size have no squares to sum
 LARGEST = 1e150
@@ -52,14 +52,21 @@ class Kernel(BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         """Resolve the columns and take data-dependent parameters from the training rows.
 
-        A row of weight w counts as w equal rows, so weighting and repeating rows agree.
+        A row of weight w counts as w equal rows, so weighting and repeating rows agree; the rule "scale"
+        alone is scikit-learn's, and counts every row once.
         """
         X = as_table(X)
         self.columns_ = resolve_columns(self.columns, X)
-        self._fit(
-            self._view(X), None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        )
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if not self.counts_all_rows:
+            X, weight = counted_rows(X, weight)
+        self._fit(self._view(X), weight)
         return self
+
+    @property
+    def counts_all_rows(self) -> bool:
+        """Whether rows of weight 0 matter to `fit`: to the rule "scale" alone they do."""
+        return self.bandwidth is not None and getattr(self, self.bandwidth, None) == "scale"
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """Gram block k(x_i, z_j); `Z=None` means `X` itself.
@@ -102,6 +109,29 @@ class Kernel(BaseEstimator):
         X = as_table(X)
         kernel = self._fitted_on(X)
         return kernel._low_rank(kernel._view(X), X.shape[0] - 1 if max_rank is None else max_rank)
+
+    def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """W and c with k(x, Z) coef = x'W + c for every x, for fitted kernels that are linear; else None.
+
+        Parameters
+        ----------
+        Z : table of shape (n, n_features)
+        coef : ndarray of shape (n, J)
+
+        Returns
+        -------
+        W : ndarray of shape (n_features, J)
+        c : ndarray of shape (J,)
+
+        Examples
+        --------
+        >>> from kernelweave.kernels import Linear
+        >>> Z = np.array([[1.0, 2.0], [0.0, 3.0]])
+        >>> W, c = (2.0 * Linear(columns=[1]) + 1.0).fit(Z).affine(Z, np.array([[1.0], [1.0]]))
+        >>> W.ravel(), c
+        (array([ 0., 10.]), array([2.]))
+        """
+        return None
 
     def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
         """The same kernel on other columns, unfitted; `override=False` keeps columns already chosen."""
@@ -158,6 +188,14 @@ class Kernel(BaseEstimator):
     def _diag(self, X: Any) -> np.ndarray:
         singles = (X[i : i + 1] for i in range(X.shape[0]))
         return np.array([self._compute(single, single)[0, 0] for single in singles])
+
+
+def counted_rows(X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+    """The rows of positive weight, and their weights: the others may hold anything."""
+    if weight is None or weight.all():
+        return X, weight
+    rows = np.flatnonzero(weight)
+    return take_rows(X, rows), weight[rows]
 
 
 def as_numeric(X: Any) -> Any:
