@@ -35,6 +35,7 @@ from ..gram.stack import as_stack
 from ..gram.tables import Table, as_lazy, computed
 from ..kernels import resolve_kernels
 from ..kernels.columns import numeric_positions
+from ..kernels.faults import refuse_dates
 from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
@@ -45,6 +46,7 @@ from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ._checkpoint import keeping, mkl_checkpoint
+from ._input import check_stack_shape, check_table, check_targets, dates_as_objects, explained
 from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
 from ._progress import CallbackSupportMixin, Progress
 
@@ -146,14 +148,18 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any = NO_TARGET, reset: bool = True, **y_options: Any) -> tuple[Any, Any]:
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
+        if y is not NO_TARGET:
+            check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
         if self._precomputed:
             return self._validate_stack(X, y, reset, **y_options)
+        check_table(X)
         X = as_lazy(X, mapped=getattr(self, "approximation", None) is not None)
         if isinstance(X, Table):
             return self._validate_table(X, y, reset, **y_options)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
         options["ensure_min_samples"] = 2 if reset else 1
-        valid = validate_data(self, X, y, reset=reset, **options, **y_options)
+        with explained(X, y):
+            valid = validate_data(self, dates_as_objects(X), y, reset=reset, **options, **y_options)
         if y is not NO_TARGET:
             valid, y = valid
         return (X if hasattr(X, "iloc") else valid), y
@@ -161,14 +167,17 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
     def _validate_stack(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         stack = as_stack(X)
         if reset:
+            check_stack_shape(stack.shape)
             self.n_features_in_ = stack.shape[1]
         elif stack.shape[1:] != (self.n_features_in_, len(self.kernel_names_)):
+            check_stack_shape(stack.shape, self.n_features_in_, len(self.kernel_names_))
             raise ValueError(
                 f"X has shape {stack.shape}: precomputed test kernels must have shape (n_test, "
                 f"{self.n_features_in_}, {len(self.kernel_names_)}), test rows by training columns."
             )
         if y is not NO_TARGET:
-            _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
+            with explained(X, y):
+                _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
         return stack, y
 
     def _validate_table(self, table: Table, y: Any, reset: bool, **y_options: Any) -> tuple[Table, Any]:
@@ -180,22 +189,17 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
             )
         validate_data(self, table.head, skip_check_array=True, reset=reset)
         if y is not NO_TARGET:
-            _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
+            with explained(table, y):
+                _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
         return table, y
 
     def _values(self, table: Any) -> Any:
         """What kernels compute on: numbers when all of them take numbers, else the user's container."""
         if self._precomputed or isinstance(table, Table) or not self._numeric:
             return table
-        try:
+        refuse_dates(table)
+        with explained(table):
             return check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-            raise ValueError(
-                "X holds text where kernels need numbers: select numeric columns with `columns=` on a "
-                f"DataFrame, or encode the text first ({error})."
-            ) from error
 
     def _source(self, table: Any, sample_weight: FloatArray, used: IntArray | None = None) -> KernelSource:
         if self._precomputed:

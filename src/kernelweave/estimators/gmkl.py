@@ -20,6 +20,7 @@ from .._backend import resolve_device
 from .._threads import blas_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
 from ..gram import parse_memory
+from ..kernels.faults import refuse_dates
 from ..kernels.parametric import PARAMETRIC_KERNELS, ParametricKernel
 from ..losses import LOSSES, Loss
 from ..solvers import Problem, leave_one_out
@@ -38,6 +39,7 @@ from ._base import (
 )
 from ._calibration import fit_temperature
 from ._checkpoint import Keepers, keeping, open_checkpoint
+from ._input import check_table, check_targets, explained
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
@@ -127,7 +129,15 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return loss
 
     def _validate(self, X: Any, y: Any, **y_options: Any) -> tuple[FloatArray, Any]:
-        return validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **y_options)
+        check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
+        return self._numbers(X, y=y, ensure_min_samples=2, **y_options)
+
+    def _numbers(self, X: Any, **options: Any) -> Any:
+        """The samples as an array of finite floats."""
+        check_table(X)
+        refuse_dates(X)
+        with explained(X, options.get("y")):
+            return validate_data(self, X, dtype=[np.float64, np.float32], **options)
 
     def _data(self, X: Any, values: FloatArray, weight: FloatArray) -> Data:
         """Fit the kernel on the samples of positive weight."""
@@ -307,7 +317,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _decision(self, X: Any) -> FloatArray:
         """Values of every function learned, shape (n, n_functions)."""
         check_is_fitted(self)
-        values = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        values = self._numbers(X, reset=False)
         size = max(1, BATCH_ENTRIES // max(len(self._support_rows), 1))
         parts = [self._batch(values[rows]) for rows in gen_batches(len(values), size)]
         return np.vstack(parts) + self._intercepts

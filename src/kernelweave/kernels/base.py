@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from .columns import Columns, as_table, resolve_columns, take_columns
+from .faults import not_finite_error, refuse_dates, unusable_error
 
 
 class Kernel(BaseEstimator):
@@ -139,7 +140,7 @@ class Kernel(BaseEstimator):
         return self if hasattr(self, "columns_") else clone(self).fit(X)
 
     def _view(self, X: Any) -> Any:
-        return as_numeric(take_columns(X, self.columns_))
+        return as_numeric(take_columns(X, self.columns_), self.columns_)
 
     def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Take parameters from the training rows; nothing by default."""
@@ -157,24 +158,24 @@ class Kernel(BaseEstimator):
         return np.array([self._compute(single, single)[0, 0] for single in singles])
 
 
-def as_numeric(X: Any) -> Any:
-    """Float array or CSR matrix with the values of `X`; float32 stays float32."""
+def as_numeric(X: Any, positions: Any = None) -> Any:
+    """Float array or CSR matrix with the values of `X`; float32 stays float32.
+
+    `positions` are those of the columns in the user's table, which errors name.
+    """
     if sparse.issparse(X):
         return X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
+    refuse_dates(X, positions)
     values = np.asarray(X)
     if values.ndim == 1:
-        values = values[:, None]
-    if values.dtype in (np.float32, np.float64):
-        return _finite(values)
+        X = values = values[:, None]
     try:
-        return _finite(values.astype(np.float64))
+        numbers = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        if "NaN" in str(error):
-            raise
-        raise ValueError(
-            "a numeric kernel was given columns that are not numbers: select numeric columns with "
-            f"`columns=`, or encode them first ({error})."
-        ) from error
+        raise unusable_error(X, positions) or error from error
+    if not _finite(numbers):
+        raise not_finite_error(X, positions) or ValueError("Input X contains NaN or infinity.")
+    return numbers
 
 
 #: an array that was found finite, while many kernels are fitted on it
@@ -191,16 +192,11 @@ def known_finite(values: Any) -> Iterator[None]:
         _KNOWN.reset(token)
 
 
-def _finite(values: np.ndarray) -> np.ndarray:
+def _finite(values: np.ndarray) -> bool:
     if values is _KNOWN.get():
-        return values
+        return True
     with np.errstate(invalid="ignore", over="ignore"):
-        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
-            raise ValueError(
-                "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
-                "example with SimpleImputer), or leave those rows out."
-            )
-    return values
+        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
 
 
 def require_dense(X: Any, kernel: Kernel) -> None:
