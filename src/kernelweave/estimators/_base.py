@@ -48,6 +48,7 @@ from ..solvers.multiple import choose_solver
 from ._checkpoint import keeping, mkl_checkpoint
 from ._input import check_stack_shape, check_table, check_targets, dates_as_objects, explained
 from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
+from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress
 
 #: what columns of plain numbers can feed
@@ -149,6 +150,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
     def _validate(self, X: Any, y: Any = NO_TARGET, reset: bool = True, **y_options: Any) -> tuple[Any, Any]:
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
         if y is not NO_TARGET:
+            name_outputs(self, y, bool(y_options.get("multi_output")))
             check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
         if self._precomputed:
             return self._validate_stack(X, y, reset, **y_options)
@@ -229,14 +231,18 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
     # -- representation -----------------------------------------------------------------------
 
     def weights_frame(self) -> Any:
-        """Kernel names, weights and component norms as a pandas DataFrame (needs pandas)."""
+        """Models, kernels, weights and component norms as a pandas DataFrame (needs pandas).
+
+        A model is named by what it learns: a class, a pair such as "b vs a", "all classes" where they share
+        the weights, or the name or number of an output.
+        """
         import pandas as pd
 
         check_is_fitted(self)
         weights, norms = np.atleast_2d(self.weights_), np.atleast_2d(self.norms_)
         return pd.DataFrame(
             {
-                "model": np.repeat(np.arange(len(weights)), weights.shape[1]),
+                "model": [name for name in model_names(self) for _ in self.kernel_names_],
                 "kernel": self.kernel_names_ * len(weights),
                 "weight": weights.ravel(),
                 "norm": norms.ravel(),
@@ -247,7 +253,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         page = super()._html_repr()
         if not hasattr(self, "weights_"):
             return page
-        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_))
+        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_), model_names(self))
 
 
 class BaseMKL(BaseKernels):
@@ -475,7 +481,7 @@ def follows_input(predict: Callable[..., Any]) -> Callable[..., Any]:
     return following
 
 
-def weights_table(names: list[str], weights: FloatArray) -> str:
+def weights_table(names: list[str], weights: FloatArray, models: list[Any]) -> str:
     """An HTML table of kernels and weights, the heaviest first and at most `MOST_ROWS` of them."""
     order = np.argsort(-weights.max(axis=0), kind="stable")[:MOST_ROWS]
     rows = "".join(
@@ -484,9 +490,8 @@ def weights_table(names: list[str], weights: FloatArray) -> str:
         + "</tr>"
         for m in order
     )
-    heads = "".join(
-        f"<th scope='col'>weight{f' {k}' if len(weights) > 1 else ''}</th>" for k in range(len(weights))
-    )
+    titles = ["weight"] if len(weights) == 1 else [f"weight, {name}" for name in models]
+    heads = "".join(f"<th scope='col'>{html.escape(title)}</th>" for title in titles)
     left_out = len(names) - len(order)
     if left_out:
         rows += f"<tr><td colspan='{1 + len(weights)}'>and {left_out:,} kernels of smaller weight</td></tr>"

@@ -40,6 +40,7 @@ from ._base import (
 from ._calibration import fit_temperature
 from ._checkpoint import Keepers, keeping, open_checkpoint
 from ._input import check_table, check_targets, explained
+from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
@@ -129,6 +130,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return loss
 
     def _validate(self, X: Any, y: Any, **y_options: Any) -> tuple[FloatArray, Any]:
+        name_outputs(self, y, bool(y_options.get("multi_output")))
         check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
         return self._numbers(X, y=y, ensure_min_samples=2, **y_options)
 
@@ -332,19 +334,19 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return hasattr(self, "_intercepts")
 
     def weights_frame(self) -> Any:
-        """Names and values of the parameters d as a pandas DataFrame (needs pandas)."""
+        """Models, names and values of the parameters d as a pandas DataFrame (needs pandas)."""
         import pandas as pd
 
         check_is_fitted(self)
-        models = np.repeat(np.arange(len(self._weights)), self._weights.shape[1])
+        models = [name for name in model_names(self) for _ in self.kernel_names_]
         names = self.kernel_names_ * len(self._weights)
         return pd.DataFrame({"model": models, "kernel": names, "weight": self._weights.ravel()})
 
     def _html_repr(self) -> str:
         page = super()._html_repr()
-        return (
-            page if not hasattr(self, "weights_") else page + weights_table(self.kernel_names_, self._weights)
-        )
+        if not hasattr(self, "weights_"):
+            return page
+        return page + weights_table(self.kernel_names_, self._weights, model_names(self))
 
 
 _NO_FEATURES = (

@@ -143,7 +143,7 @@ def not_numbers_error(X: Any, positions: Sequence[int] | None = None) -> ValueEr
     Examples
     --------
     >>> str(not_numbers_error(np.array([["red", 1.0], ["blue", 2.0]], dtype=object)))
-    "X: column 0 holds text, such as 'red', where kernels need numbers: encode text ..."
+    "X: column 0 holds text, such as 'red', not numbers: encode text ..."
     """
     found, remedies = [], []
     for j, column in enumerate(_columns(X)):
@@ -158,7 +158,7 @@ def not_numbers_error(X: Any, positions: Sequence[int] | None = None) -> ValueEr
     if not found:
         return None
     remedy = "; ".join(dict.fromkeys(remedies))
-    return ValueError(f"X: {listed(found)}, where kernels need numbers: {remedy}.")
+    return ValueError(f"X: {listed(found)}, not numbers: {remedy}.")
 
 
 def unusable_error(X: Any, positions: Sequence[int] | None = None) -> ValueError | None:
