@@ -14,6 +14,9 @@ from ._matplotlib import axes_for, check_names, of_all, shown_kernels
 from ._models import component_names, fitted_model
 from .components import contributions
 
+#: a deviation below this share of the values is that of equal values
+ROUNDING = 1e-14
+
 #: widths and labels of the bars, and what they are
 Bars = tuple[FloatArray, list[str], str]
 
@@ -71,7 +74,9 @@ class ContributionDisplay:
     @property
     def shares(self) -> FloatArray:
         """Share of every kernel in the variation of the prediction, of sum 1; the mean over functions."""
-        deviations = self._functions().std(axis=1)
+        parts = self._functions()
+        deviations = parts.std(axis=1)
+        deviations[deviations <= ROUNDING * np.abs(parts).max(axis=1)] = 0.0
         totals = deviations.sum(axis=1, keepdims=True)
         return np.asarray((deviations / np.where(totals > 0, totals, 1.0)).mean(axis=0))
 
