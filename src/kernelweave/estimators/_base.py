@@ -46,7 +46,7 @@ from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ._checkpoint import keeping, mkl_checkpoint
-from ._input import check_stack_shape, check_table, check_targets, dates_as_objects, explained
+from ._input import check_settings, check_stack_shape, check_table, check_targets, dates_as_objects, explained
 from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
 from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress
@@ -139,6 +139,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
+        check_settings(self)
         check_positive("tol", self.tol)
         resolve_device(self.device)
         if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):

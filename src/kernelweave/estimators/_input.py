@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..kernels.faults import as_floats, is_missing, listed, not_finite_error, unusable_error
+from .._typing import FloatArray
+from ..kernels.faults import as_floats, is_frame, is_missing, listed, not_finite_error, unusable_error
 
 TOO_LARGE = "infinity or a value too large for dtype('float64')"
+
+
+# -- parameters -------------------------------------------------------------------------------
+
+
+def check_settings(estimator: Any) -> None:
+    """Refuse values of `n_jobs`, `verbose` and `fit_intercept` that would fail, or count as true, later."""
+    n_jobs, verbose = estimator.n_jobs, estimator.verbose
+    if n_jobs is not None and not (isinstance(n_jobs, Integral) and n_jobs != 0):
+        raise ValueError(f"n_jobs={n_jobs!r} must be a number of threads, -1 for one per core, or None.")
+    if not (isinstance(verbose, Integral) and int(verbose) >= 0):
+        raise ValueError(f"verbose={verbose!r} must be 0, 1 or 2.")
+    fit_intercept = getattr(estimator, "fit_intercept", True)
+    if not (isinstance(fit_intercept, bool | np.bool_ | Integral) and fit_intercept in (0, 1)):
+        raise ValueError(f"fit_intercept={fit_intercept!r} must be True or False.")
+
+
+def positive_grid(name: str, values: Any, spread: Callable[[int], Any]) -> FloatArray:
+    """Values to search through, from small to large: those given, or `spread` over so many.
+
+    Examples
+    --------
+    >>> positive_grid("Cs", [3.0, 1.0], np.arange)
+    array([1., 3.])
+    """
+    if isinstance(values, Integral) and not isinstance(values, bool) and int(values) > 0:
+        return np.sort(spread(int(values)))
+    grid = as_floats(np.atleast_1d(values))
+    if grid is None or grid.ndim > 1 or grid.size == 0 or not ((grid > 0) & (grid < np.inf)).all():
+        raise ValueError(f"{name}={values!r} must be positive numbers, or how many to try.")
+    return np.sort(grid)
 
 
 # -- samples ----------------------------------------------------------------------------------
@@ -34,7 +67,7 @@ def check_table(X: Any) -> None:
             f"X is a structured array with the fields {listed([repr(name) for name in X.dtype.names])}: pass "
             "a table with one column for each, for example pandas.DataFrame(X)."
         )
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
+    if is_frame(X):
         repeated = [repr(name) for name, times in Counter(X.columns).items() if times > 1]
         if repeated:
             raise ValueError(
@@ -48,7 +81,7 @@ def _unmasked(X: Any) -> Any:
 
 def dates_as_objects(X: Any) -> Any:
     """A data frame that NumPy can make an array of: it has no common type for dates and numbers."""
-    if not (hasattr(X, "iloc") and hasattr(X, "columns")):
+    if not is_frame(X):
         return X
     dated = [name for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") in "mM"]
     return X.astype(dict.fromkeys(dated, object)) if dated else X
@@ -80,8 +113,8 @@ def _explanation(words: str, X: Any, y: Any) -> ValueError | None:
         )
     if "with dim 3" in words:
         return ValueError(
-            f"{words} If X holds Gram matrices, of shape (n, n, n_kernels), pass "
-            "kernels='precomputed'; else one row for each sample, X.reshape(len(X), -1)."
+            f"{words} If X holds Gram matrices, of shape (n, n, n_kernels), use an "
+            "MKL estimator with kernels='precomputed'; else one row for each sample, X.reshape(len(X), -1)."
         )
     if "could not convert" in words or "float() argument" in words:
         return unusable_error(X)

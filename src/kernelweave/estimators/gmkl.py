@@ -39,7 +39,7 @@ from ._base import (
 )
 from ._calibration import fit_temperature
 from ._checkpoint import Keepers, keeping, open_checkpoint
-from ._input import check_table, check_targets, explained
+from ._input import check_settings, check_table, check_targets, explained
 from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 
@@ -115,6 +115,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self, tasks: tuple[str, ...]) -> Loss:
         """Refuse parameters that cannot work; the loss."""
+        check_settings(self)
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         resolve_device(self.device)

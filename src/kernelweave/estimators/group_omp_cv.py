@@ -27,6 +27,7 @@ from ._base import all_or_nothing
 from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
 from ._group_omp import BaseGroupOMP, Training
+from ._input import check_settings, positive_grid
 from ._search import FrozenClassifier, FrozenRegressor
 from ._stages import StagedExpansion
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
@@ -206,6 +207,7 @@ class BaseGroupOMPCV(BaseEstimator):
             "median") are taken once, from all rows; normalisation constants from the training
             rows of each fold.
         """
+        check_settings(self)
         alphas = self._alphas()
         template = self._template().set_params(alpha=float(alphas[0]))
         training = template._setup(X, y, sample_weight)
@@ -223,12 +225,8 @@ class BaseGroupOMPCV(BaseEstimator):
 
     def _alphas(self) -> FloatArray:
         """The ridges, from smooth to rough."""
-        if isinstance(self.alphas, int) and self.alphas > 0:
-            return np.geomspace(1.0, 1e-4, self.alphas)
-        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))
-        if alphas.ndim != 1 or len(alphas) == 0 or not ((alphas > 0) & (alphas < np.inf)).all():
-            raise ValueError(f"alphas={self.alphas!r} must be positive numbers, or how many to try.")
-        return -np.sort(-alphas)
+        alphas = positive_grid("alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))
+        return alphas[::-1].copy()
 
     def _scores(
         self, template: BaseGroupOMP, training: Training, search: GreedySearch, sizes: int, y: Any

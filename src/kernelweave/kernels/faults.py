@@ -15,13 +15,9 @@ FEW = 5
 
 FILL = "fill gaps, for example with make_pipeline(SimpleImputer(), model), or leave out those rows or columns"
 MEND = "mend or clip these values, or leave out those rows or columns"
-AS_NUMBERS = (
-    "turn dates and times into numbers first (days since a start, month, hour), or select numeric columns "
-    "with `columns=`"
-)
-ENCODE = (
-    "encode text as numbers first (OneHotEncoder in a pipeline), or select numeric columns with `columns=`"
-)
+LEAVE_OUT = "or leave those columns out (kernels select numeric columns with `columns=`)"
+AS_NUMBERS = f"turn dates and times into numbers first (days since a start, month, hour), {LEAVE_OUT}"
+ENCODE = f"encode text as numbers first (OneHotEncoder in a pipeline), {LEAVE_OUT}"
 
 
 def listed(items: Sequence[str], most: int = FEW) -> str:
@@ -34,6 +30,11 @@ def listed(items: Sequence[str], most: int = FEW) -> str:
     """
     shown = ", ".join(items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a table of pandas or like one."""
+    return hasattr(X, "iloc") and hasattr(X, "columns")
 
 
 def column_label(X: Any, j: int, positions: Sequence[int] | None = None) -> str:
@@ -68,7 +69,7 @@ def not_finite_error(
         (missing, "NaN", FILL),
         (infinite, "infinity or a value too large for dtype('float64')", MEND),
     ):
-        at = np.flatnonzero(counts)
+        at = np.flatnonzero(counts).tolist()
         if len(at):
             labels = [column_label(X, j, positions) if names is None else repr(names[j]) for j in at]
             found = [
@@ -84,7 +85,7 @@ def _columns(X: Any) -> Any:
     """The columns of a table, one after another; of a sparse matrix, what is stored of them."""
     if sparse.issparse(X):
         return (column.data for column in (X.tocsc()[:, [j]] for j in range(X.shape[1])))
-    if hasattr(X, "iloc"):
+    if is_frame(X):
         return (X.iloc[:, j] for j in range(X.shape[1]))
     return np.asarray(X).T
 
@@ -133,7 +134,7 @@ def as_floats(column: Any) -> np.ndarray | None:
 
 def has_dates(X: Any) -> bool:
     """Whether an array holds, or a column of a data frame has, the type of dates or durations."""
-    dtypes = X.dtypes if hasattr(X, "iloc") else [getattr(X, "dtype", None)]
+    dtypes = X.dtypes if is_frame(X) else [getattr(X, "dtype", None)]
     return any(getattr(dtype, "kind", "O") in "mM" for dtype in dtypes)
 
 
@@ -169,7 +170,7 @@ def unusable_error(X: Any, positions: Sequence[int] | None = None) -> ValueError
 def refuse_dates(X: Any, positions: Sequence[int] | None = None) -> None:
     """Raise if a column has the type of dates or durations: as numbers they would be nanoseconds."""
     if has_dates(X):
-        dated = [j for j, dtype in enumerate(X.dtypes) if dtype.kind in "mM"] if hasattr(X, "iloc") else None
+        dated = [j for j, dtype in enumerate(X.dtypes) if dtype.kind in "mM"] if is_frame(X) else None
         error = not_numbers_error(X if dated is None else X.iloc[:, dated], positions)
         if error is not None:
             raise error
