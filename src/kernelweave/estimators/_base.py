@@ -161,7 +161,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
             return self._validate_table(X, y, reset, **y_options)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
         options["ensure_min_samples"] = 2 if reset else 1
-        with explained(X, y):
+        with explained(X):
             valid = validate_data(self, dates_as_objects(X), y, reset=reset, **options, **y_options)
         if y is not NO_TARGET:
             valid, y = valid
@@ -179,7 +179,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
                 f"{self.n_features_in_}, {len(self.kernel_names_)}), test rows by training columns."
             )
         if y is not NO_TARGET:
-            with explained(X, y):
+            with explained(X):
                 _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
         return stack, y
 
@@ -192,7 +192,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
             )
         validate_data(self, table.head, skip_check_array=True, reset=reset)
         if y is not NO_TARGET:
-            with explained(table, y):
+            with explained(table):
                 _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
         return table, y
 

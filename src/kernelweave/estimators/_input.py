@@ -55,7 +55,7 @@ def check_table(X: Any) -> None:
     """Refuse what is no table of samples, and masked entries: NumPy forgets the mask on conversion."""
     if X is None or isinstance(X, str | bytes):
         raise ValueError(f"X={X!r}: pass the samples themselves, such as the table pandas.read_csv returns.")
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not sparse.issparse(X):
         raise ValueError(f"X is a {type(X).__name__}: pass a table, for example pandas.DataFrame(X).")
     if np.ma.is_masked(X):
         raise ValueError(
@@ -88,18 +88,18 @@ def dates_as_objects(X: Any) -> Any:
 
 
 @contextmanager
-def explained(X: Any, y: Any = None) -> Iterator[None]:
+def explained(X: Any) -> Iterator[None]:
     """Say where and what to do, where scikit-learn and NumPy say only what is wrong with the data."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        better = _explanation(str(error), X, y)
+        better = _explanation(str(error), X)
         if better is None:
             raise
         raise better from error
 
 
-def _explanation(words: str, X: Any, y: Any) -> ValueError | None:
+def _explanation(words: str, X: Any) -> ValueError | TypeError | None:
     if "inconsistent numbers of samples" in words:
         return ValueError(f"X and y must have the same samples, in the same order. {words}.")
     if "inhomogeneous" in words:

@@ -139,7 +139,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """The samples as an array of finite floats."""
         check_table(X)
         refuse_dates(X)
-        with explained(X, options.get("y")):
+        with explained(X):
             return validate_data(self, X, dtype=[np.float64, np.float32], **options)
 
     def _data(self, X: Any, values: FloatArray, weight: FloatArray) -> Data:

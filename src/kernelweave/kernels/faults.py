@@ -17,6 +17,7 @@ FILL = "fill gaps, for example with make_pipeline(SimpleImputer(), model), or le
 MEND = "mend or clip these values, or leave out those rows or columns"
 LEAVE_OUT = "or leave those columns out (kernels select numeric columns with `columns=`)"
 AS_NUMBERS = f"turn dates and times into numbers first (days since a start, month, hour), {LEAVE_OUT}"
+OBJECTS = "what float() takes as its argument must be a string or a number"
 ENCODE = f"encode text as numbers first (OneHotEncoder in a pipeline), {LEAVE_OUT}"
 
 
@@ -138,8 +139,8 @@ def has_dates(X: Any) -> bool:
     return any(getattr(dtype, "kind", "O") in "mM" for dtype in dtypes)
 
 
-def not_numbers_error(X: Any, positions: Sequence[int] | None = None) -> ValueError | None:
-    """The error about columns of dates or text where numbers are needed; None where there are none.
+def not_numbers_error(X: Any, positions: Sequence[int] | None = None) -> ValueError | TypeError | None:
+    """The error about columns of dates, text or other objects where numbers are needed; None without any.
 
     Examples
     --------
@@ -152,17 +153,23 @@ def not_numbers_error(X: Any, positions: Sequence[int] | None = None) -> ValueEr
         there = values[~is_missing(values)]
         if as_floats(there) is None and len(there):
             odd = next(value for value in there if as_floats([value]) is None)
-            dates = there.dtype.kind in "mM" or hasattr(odd, "isoformat")
-            what = "dates or times" if dates else "text" if isinstance(odd, str) else type(odd).__name__
+            what, remedy = _kind(odd)
             found.append(f"column {column_label(X, j, positions)} holds {what}, such as {str(odd)[:19]!r}")
-            remedies.append(AS_NUMBERS if dates else ENCODE)
+            remedies.append(remedy)
     if not found:
         return None
-    remedy = "; ".join(dict.fromkeys(remedies))
-    return ValueError(f"X: {listed(found)}, not numbers: {remedy}.")
+    error = TypeError if OBJECTS in remedies else ValueError
+    return error(f"X: {listed(found)}, not numbers: {'; '.join(dict.fromkeys(remedies))}.")
 
 
-def unusable_error(X: Any, positions: Sequence[int] | None = None) -> ValueError | None:
+def _kind(value: Any) -> tuple[str, str]:
+    """What a value that is no number is, and what to do about it."""
+    if isinstance(value, np.datetime64 | np.timedelta64) or hasattr(value, "isoformat"):
+        return "dates or times", AS_NUMBERS
+    return ("text", ENCODE) if isinstance(value, str) else (f"{type(value).__name__} objects", OBJECTS)
+
+
+def unusable_error(X: Any, positions: Sequence[int] | None = None) -> ValueError | TypeError | None:
     """The error about columns that are not finite numbers, whatever they are instead."""
     return not_numbers_error(X, positions) or not_finite_error(X, positions)
 
