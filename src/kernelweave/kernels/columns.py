@@ -84,7 +84,7 @@ def resolve_columns(columns: Columns, X: Any) -> np.ndarray | None:
     positions = np.asarray(values)
     if positions.ndim != 1 or not np.issubdtype(positions.dtype, np.integer):
         raise ValueError(
-            f"columns={columns!r}: expected positions, or names, or a slice, or a mask; not a mixture."
+            f"columns={columns!r}: expected positions, names, a slice or a mask, not a mixture."
         )
     if positions.min() < -n_columns or positions.max() >= n_columns:
         raise ValueError(
