@@ -123,6 +123,36 @@ def test_python_is_written_so_that_it_is_run(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_is_in_no_other_block(page):
+    """The guide says that every block of Python is run: none is called text."""
+    statement = re.compile(r"^(?:import|from) \w+|\bkw\.\w+\(|\.fit\(", re.M)
+    assert not [
+        code for language, code in blocks(page) if language in {"text", ""} and statement.search(code)
+    ]
+
+
+def test_pages_that_need_an_optional_package_say_so():
+    """Without it they are skipped; nothing else is."""
+    stated = (DOCS / "conftest.py").read_text(encoding="utf-8").split("NEEDS = ")[1]
+    needs = ast.literal_eval(stated.partition("\n")[0])
+    imports = re.compile(r"^(?:>>>|\.\.\.) +(?:import|from) (torch|dask|distributed)\b", re.M)
+    found = {
+        page: {match[1] for _, code in blocks(page) for match in imports.finditer(code)} for page in PAGES
+    }
+    assert {page.name for page, packages in found.items() if packages} == set(needs)
+    assert set(needs.values()) <= {"torch", "distributed"}
+
+
+@pytest.mark.parametrize(
+    ("family", "setting"),
+    [("Mahalanobis", "alternating"), ("BlockNorm(q > 2)", "joint_ascent"), ("SMKL", "majorize")],
+)
+def test_the_table_of_solvers_says_what_auto_chooses(family, setting):
+    rows = [line for line in text_of(DOCS / "guide" / "scaling.md").splitlines() if line.startswith('| `"')]
+    assert [row for row in rows if f"`{family}`" in row] == [row for row in rows if f'`"{setting}' in row]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_languages_are_known(page):
     known = {"python", "bash", "text", "", "mermaid", "matlab", "toml", "json", "csv"}
     assert {language for language, _ in blocks(page)} <= known
