@@ -259,6 +259,8 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         "log_evidence", "stationarity" and "n_kernels" of every iterate.
     gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
+    output_names_ : list of str
+        Names of the outputs; only where `y` was a data frame.
 
     Examples
     --------

@@ -378,7 +378,8 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
     C : float, default=1.0
         Cost of errors. For selecting features the paper takes it large.
     loss : str or Loss, default="hinge"
-        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1.
+        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
+        "eps_insensitive", "huber".
     constraint : Box, callable or None, default=None
         Where d may lie: a `Box`, or a function that projects d onto a convex set (then with
         ``solver="spectral"``); d >= 0 by default.

@@ -83,9 +83,7 @@ def resolve_columns(columns: Columns, X: Any) -> np.ndarray | None:
         return _mask_positions(values, n_columns)
     positions = np.asarray(values)
     if positions.ndim != 1 or not np.issubdtype(positions.dtype, np.integer):
-        raise ValueError(
-            f"columns={columns!r}: expected positions, names, a slice or a mask, not a mixture."
-        )
+        raise ValueError(f"columns={columns!r}: expected positions, names, a slice or a mask, not a mixture.")
     if positions.min() < -n_columns or positions.max() >= n_columns:
         raise ValueError(
             f"columns={columns!r} is out of range: X has {n_columns} columns, 0 to {n_columns - 1}."
