@@ -55,9 +55,10 @@ def weight_rows(model: Any) -> list[tuple[str, str, float, float | None]]:
 
 
 def model_labels(model: Any, count: int) -> list[str]:
-    """Names of the models of a fit: its classes where there is one a class."""
-    classes = [str(name) for name in getattr(model, "classes_", ())]
-    return classes if len(classes) == count else ["" if count == 1 else str(k) for k in range(count)]
+    """Names of the models of a fit, where there are several: classes, pairs of them, outputs."""
+    from ..estimators._names import model_names
+
+    return [""] if count == 1 else [str(name) for name in model_names(model)]
 
 
 def live_kernels(model: Any) -> int:

@@ -36,6 +36,7 @@ from ..gram.stack import as_stack
 from ..gram.tables import Table, as_lazy, computed
 from ..kernels import resolve_kernels
 from ..kernels.columns import is_frame, numeric_positions
+from ..kernels.faults import refuse_dates
 from ..kernels.nested import NestedKernels
 from ..kernels.strings import text_column
 from ..kernels.subsets import Subsets
@@ -48,8 +49,10 @@ from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ._checkpoint import keeping, mkl_checkpoint
+from ._input import check_settings, check_stack_shape, check_table, check_targets, dates_as_objects, explained
 from ._linear import LinearCoefficients
 from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
+from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress
 
 #: what columns of plain numbers can feed
@@ -143,6 +146,7 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
         return tags
 
     def _check_parameters(self) -> None:
+        check_settings(self)
         check_positive("tol", self.tol)
         resolve_device(self.device)
         if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):
@@ -153,14 +157,19 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 
     def _validate(self, X: Any, y: Any = NO_TARGET, reset: bool = True, **y_options: Any) -> tuple[Any, Any]:
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
+        if y is not NO_TARGET:
+            name_outputs(self, y, bool(y_options.get("multi_output")))
+            check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
         if self._precomputed:
             return self._validate_stack(X, y, reset, **y_options)
+        check_table(X)
         X = text_column(as_lazy(X, mapped=getattr(self, "approximation", None) is not None))
         if isinstance(X, Table):
             return self._validate_table(X, y, reset, **y_options)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
         options["ensure_min_samples"] = 2 if reset else 1
-        valid = validate_data(self, X, y, reset=reset, **options, **y_options)
+        with explained(X):
+            valid = validate_data(self, dates_as_objects(X), y, reset=reset, **options, **y_options)
         if y is not NO_TARGET:
             valid, y = valid
         return (X if is_frame(X) else valid), y
@@ -168,14 +177,17 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
     def _validate_stack(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         stack = as_stack(X)
         if reset:
+            check_stack_shape(stack.shape)
             self.n_features_in_ = stack.shape[1]
         elif stack.shape[1:] != (self.n_features_in_, len(self.kernel_names_)):
+            check_stack_shape(stack.shape, self.n_features_in_, len(self.kernel_names_))
             raise ValueError(
                 f"X has shape {stack.shape}: precomputed test kernels must have shape (n_test, "
                 f"{self.n_features_in_}, {len(self.kernel_names_)}), test rows by training columns."
             )
         if y is not NO_TARGET:
-            _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
+            with explained(X):
+                _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
         return stack, y
 
     def _validate_table(self, table: Table, y: Any, reset: bool, **y_options: Any) -> tuple[Table, Any]:
@@ -187,22 +199,17 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
             )
         validate_data(self, table.head, skip_check_array=True, reset=reset)
         if y is not NO_TARGET:
-            _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
+            with explained(table):
+                _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
         return table, y
 
     def _values(self, table: Any) -> Any:
         """What kernels compute on: numbers when all of them take numbers, else the user's container."""
         if self._precomputed or isinstance(table, Table) or not self._numeric:
             return table
-        try:
+        refuse_dates(table)
+        with explained(table):
             return check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-            raise ValueError(
-                "X holds text where kernels need numbers: select numeric columns with `columns=` on a "
-                f"DataFrame, or encode the text first ({error})."
-            ) from error
 
     def _source(self, table: Any, sample_weight: FloatArray, held: IntArray | None = None) -> KernelSource:
         """The kernels on the samples of positive weight; all but those `held` out may set their widths."""
@@ -245,14 +252,18 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
     # -- representation -----------------------------------------------------------------------
 
     def weights_frame(self) -> Any:
-        """Kernel names, weights and component norms as a pandas DataFrame (needs pandas)."""
+        """Models, kernels, weights and component norms as a pandas DataFrame (needs pandas).
+
+        A model is named by what it learns: a class, a pair such as "b vs a", "all classes" where they share
+        the weights, or the name or number of an output.
+        """
         import pandas as pd
 
         check_is_fitted(self)
         weights, norms = np.atleast_2d(self.weights_), np.atleast_2d(self.norms_)
         return pd.DataFrame(
             {
-                "model": np.repeat(np.arange(len(weights)), weights.shape[1]),
+                "model": [name for name in model_names(self) for _ in self.kernel_names_],
                 "kernel": self.kernel_names_ * len(weights),
                 "weight": weights.ravel(),
                 "norm": norms.ravel(),
@@ -263,7 +274,7 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
         page = super()._html_repr()
         if not hasattr(self, "weights_"):
             return page
-        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_))
+        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_), model_names(self))
 
 
 class BaseMKL(BaseKernels):
@@ -505,7 +516,7 @@ def follows_input(predict: Callable[..., Any]) -> Callable[..., Any]:
     return following
 
 
-def weights_table(names: list[str], weights: FloatArray) -> str:
+def weights_table(names: list[str], weights: FloatArray, models: list[Any]) -> str:
     """An HTML table of kernels and weights, the heaviest first and at most `MOST_ROWS` of them."""
     order = np.argsort(-weights.max(axis=0), kind="stable")[:MOST_ROWS]
     rows = "".join(
@@ -514,9 +525,8 @@ def weights_table(names: list[str], weights: FloatArray) -> str:
         + "</tr>"
         for m in order
     )
-    heads = "".join(
-        f"<th scope='col'>weight{f' {k}' if len(weights) > 1 else ''}</th>" for k in range(len(weights))
-    )
+    titles = ["weight"] if len(weights) == 1 else [f"weight, {name}" for name in models]
+    heads = "".join(f"<th scope='col'>{html.escape(title)}</th>" for title in titles)
     left_out = len(names) - len(order)
     if left_out:
         rows += f"<tr><td colspan='{1 + len(weights)}'>and {left_out:,} kernels of smaller weight</td></tr>"

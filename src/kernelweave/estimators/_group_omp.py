@@ -23,6 +23,7 @@ from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyRun, Greed
 from ._base import BaseKernels, _one_or_all, check_positive, fit_device
 from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
+from ._input import check_settings
 from ._progress import Progress
 from ._stages import StagedExpansion
 
@@ -104,6 +105,7 @@ class BaseGroupOMP(BaseKernels):
     # -- parameters ---------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        check_settings(self)
         check_positive("alpha", self.alpha)
         resolve_device(self.device)
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):

@@ -83,9 +83,12 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         dictionary; "precomputed" when `X` holds Gram matrices of shape (n, n, M), a
         `KernelStack`, or a list of matrices.
     loss : str or Loss, default="hinge"
-        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1.
+        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
+        "eps_insensitive", "huber".
     regularizer : str or Regularizer, default="lp"
-        "lp" (p = 2), "uniform", or an object such as ``LpNorm(p=1)``.
+        Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
+        "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
+        "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     C : float, default=1.0
         Cost of errors; larger fits the training data more closely.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
@@ -96,7 +99,8 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : str or MKLSolver, default="auto"
-        "alternating", "newton", or "auto" by the regulariser.
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
     gram : {"auto", "dense", "packed", "cached", "disk", "blocked", "dask"}, default="auto"
         Where the Gram matrices live: all in memory, as triangles, as rows computed when asked for
         and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of

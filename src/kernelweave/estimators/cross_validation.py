@@ -18,6 +18,7 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ._base import BaseMKL, Setup, all_or_nothing
 from ._folds import Metadata, RoutedCV
+from ._input import check_settings, positive_grid
 from ._linear import BestLinear
 from ._search import FrozenClassifier, FrozenRegressor, Search, matrices_of
 from .classifier import MKLClassifier
@@ -96,11 +97,12 @@ class BaseMKLCV(BestLinear, RoutedCV):
 
     def _chains(self) -> list[list[BaseMKL]]:
         """The grid: one chain of costs a regulariser, from small to large."""
+        check_settings(self)
         listed = isinstance(self.regularizers, list | tuple)
         regularizers = list(self.regularizers) if listed else [self.regularizers]
-        Cs = np.geomspace(1e-2, 1e2, self.Cs) if isinstance(self.Cs, int) else np.sort(np.asarray(self.Cs))
-        if len(regularizers) == 0 or len(Cs) == 0:
-            raise ValueError("regularizers and Cs must each hold at least one value.")
+        Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(1e-2, 1e2, n))
+        if len(regularizers) == 0:
+            raise ValueError("regularizers=[] is empty: give at least one regularizer, for example 'lp'.")
         chains = [
             [clone(self._template()).set_params(regularizer=clone(r, safe=False), C=float(C)) for C in Cs]
             for r in regularizers

@@ -271,6 +271,8 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         "chosen" and taken to the end.
     gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
+    output_names_ : list of str
+        Names of the outputs; only where `y` was a data frame.
 
     Examples
     --------

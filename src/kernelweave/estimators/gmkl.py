@@ -19,6 +19,7 @@ from .._threads import blas_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
 from ..gram import parse_memory
 from ..kernels.columns import is_frame
+from ..kernels.faults import refuse_dates
 from ..kernels.parametric import PARAMETRIC_KERNELS, ParametricKernel
 from ..losses import LOSSES, Loss
 from ..solvers import Problem, leave_one_out
@@ -37,7 +38,9 @@ from ._base import (
 )
 from ._calibration import fit_temperature
 from ._checkpoint import Keepers, keeping, open_checkpoint
+from ._input import check_settings, check_table, check_targets, explained
 from ._labels import class_factors, encode_labels
+from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
@@ -113,6 +116,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self, tasks: tuple[str, ...]) -> Loss:
         """Refuse parameters that cannot work; the loss."""
+        check_settings(self)
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         resolve_device(self.device)
@@ -128,7 +132,16 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return loss
 
     def _validate(self, X: Any, y: Any, **y_options: Any) -> tuple[FloatArray, Any]:
-        return validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **y_options)
+        name_outputs(self, y, bool(y_options.get("multi_output")))
+        check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
+        return self._numbers(X, y=y, ensure_min_samples=2, **y_options)
+
+    def _numbers(self, X: Any, **options: Any) -> Any:
+        """The samples as an array of finite floats."""
+        check_table(X)
+        refuse_dates(X)
+        with explained(X):
+            return validate_data(self, X, dtype=[np.float64, np.float32], **options)
 
     def _data(self, X: Any, values: FloatArray, weight: FloatArray) -> Data:
         """Fit the kernel on the samples of positive weight."""
@@ -308,7 +321,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _decision(self, X: Any) -> FloatArray:
         """Values of every function learned, shape (n, n_functions)."""
         check_is_fitted(self)
-        values = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        values = self._numbers(X, reset=False)
         size = max(1, BATCH_ENTRIES // max(len(self._support_rows), 1))
         parts = [self._batch(values[rows]) for rows in gen_batches(len(values), size)]
         return np.vstack(parts) + self._intercepts
@@ -323,19 +336,19 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return hasattr(self, "_intercepts")
 
     def weights_frame(self) -> Any:
-        """Names and values of the parameters d as a pandas DataFrame (needs pandas)."""
+        """Models, names and values of the parameters d as a pandas DataFrame (needs pandas)."""
         import pandas as pd
 
         check_is_fitted(self)
-        models = np.repeat(np.arange(len(self._weights)), self._weights.shape[1])
+        models = [name for name in model_names(self) for _ in self.kernel_names_]
         names = self.kernel_names_ * len(self._weights)
         return pd.DataFrame({"model": models, "kernel": names, "weight": self._weights.ravel()})
 
     def _html_repr(self) -> str:
         page = super()._html_repr()
-        return (
-            page if not hasattr(self, "weights_") else page + weights_table(self.kernel_names_, self._weights)
-        )
+        if not hasattr(self, "weights_"):
+            return page
+        return page + weights_table(self.kernel_names_, self._weights, model_names(self))
 
 
 _NO_FEATURES = (
@@ -366,7 +379,8 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
     C : float, default=1.0
         Cost of errors. For selecting features the paper takes it large.
     loss : str or Loss, default="hinge"
-        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1.
+        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
+        "eps_insensitive", "huber".
     constraint : Box, callable or None, default=None
         Where d may lie: a `Box`, or a function that projects d onto a convex set (then with
         ``solver="spectral"``); d >= 0 by default.

@@ -27,6 +27,7 @@ from ._checkpoint import keeping, open_checkpoint
 from ._folds import Folds, RoutedCV
 from ._greedy_path import GreedyPath
 from ._group_omp import BaseGroupOMP
+from ._input import check_settings, positive_grid
 from ._linear import BestLinear
 from ._search import FrozenClassifier, FrozenRegressor
 from ._stages import StagedExpansion
@@ -210,6 +211,7 @@ class BaseGroupOMPCV(BestLinear, RoutedCV):
             `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
             scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
+        check_settings(self)
         metadata = self._metadata(sample_weight, params)
         alphas = self._alphas()
         template = self._template().set_params(alpha=float(alphas[0]))
@@ -229,12 +231,8 @@ class BaseGroupOMPCV(BestLinear, RoutedCV):
 
     def _alphas(self) -> FloatArray:
         """The ridges, from smooth to rough."""
-        if isinstance(self.alphas, int) and self.alphas > 0:
-            return np.geomspace(1.0, 1e-4, self.alphas)
-        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))
-        if alphas.ndim != 1 or len(alphas) == 0 or not ((alphas > 0) & (alphas < np.inf)).all():
-            raise ValueError(f"alphas={self.alphas!r} must be positive numbers, or how many to try.")
-        return -np.sort(-alphas)
+        alphas = positive_grid("alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))
+        return alphas[::-1].copy()
 
     def _scores(
         self, template: BaseGroupOMP, search: GreedySearch, sizes: int, targets: Any, folds: Folds

@@ -32,12 +32,18 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         As in `MKLClassifier`.
     loss : str or Loss, default="one_class"
     regularizer : str or Regularizer, default="lp"
+        Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
+        "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
+        "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     nu : float, default=0.5
         Bound on the share of training samples left outside, in (0, 1].
     C : float, optional
         Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n.
-    normalize, solver, gram, approximation, rank, tol, max_iter, memory_limit, device, n_jobs, \
-random_state, checkpoint, verbose
+    solver : str or MKLSolver, default="auto"
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
+    normalize, gram, approximation, rank, tol, max_iter, memory_limit, device, n_jobs, random_state, \
+checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes

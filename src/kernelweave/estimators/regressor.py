@@ -33,12 +33,18 @@ class MKLRegressor(RegressorMixin, BaseMKL):
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``.
     regularizer : str or Regularizer, default="lp"
+        Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
+        "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
+        "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     C : float, default=1.0
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
     multioutput : {"shared", "independent"}, default="shared"
         Several outputs share one set of kernel weights, or learn one each.
-    solver, gram, approximation, rank, tol, max_iter, fit_intercept, memory_limit, device, n_jobs, \
-random_state, checkpoint, verbose
+    solver : str or MKLSolver, default="auto"
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
+    gram, approximation, rank, tol, max_iter, fit_intercept, memory_limit, device, n_jobs, random_state, \
+checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
@@ -48,6 +54,8 @@ random_state, checkpoint, verbose
     weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
 stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
+    output_names_ : list of str
+        Names of the outputs; only where `y` was a data frame.
 
     Examples
     --------

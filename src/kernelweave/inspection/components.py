@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from .._typing import FloatArray
 from ..kernels import WeightedSum
@@ -168,7 +167,7 @@ def _generalized(model: Any, X: Any) -> FloatArray:
             f"{type(model).__name__} with {type(kernel).__name__} is not a sum of kernels, so its prediction "
             "has no components: use kernel=WeightedSum([...])."
         )
-    values = validate_data(model, X, dtype=[np.float64, np.float32], reset=False)
+    values = model._numbers(X, reset=False)
     out = np.zeros((_n_functions(model), len(values), len(kernel.kernels_)))
     first = 0
     for d, alpha in zip(model._weights, model._alphas, strict=True):

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import FloatArray
+from ..estimators._names import model_names
 from ._matplotlib import axes_for
 from ._models import fitted_model
 
@@ -147,9 +148,8 @@ def _histories(title: str, model: Any) -> dict[str, Any]:
         raise ValueError(f"{type(model).__name__} has no `history_`: fit it again.")
     if isinstance(model.history_, dict):
         return {title: model.history_}
-    classes = getattr(model, "classes_", ())
-    names = classes if len(classes) == len(model.history_) else range(len(model.history_))
-    return {f"{title}: {name}": history for name, history in zip(names, model.history_, strict=True)}
+    pairs = zip(model_names(model), model.history_, strict=True)
+    return {f"{title}: {name}": history for name, history in pairs}
 
 
 def _series(history: Mapping[str, Any], wanted: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from .columns import Columns, as_table, resolve_columns, take_columns, take_rows
+from .faults import not_finite_error, refuse_dates, unusable_error
 
 #: values of larger size have no squares to sum
 LARGEST = 1e150
@@ -172,7 +173,7 @@ class Kernel(BaseEstimator):
         return self if hasattr(self, "columns_") else clone(self).fit(X)
 
     def _view(self, X: Any) -> Any:
-        return as_numeric(take_columns(X, self.columns_))
+        return as_numeric(take_columns(X, self.columns_), self.columns_)
 
     def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Take parameters from the training rows; nothing by default."""
@@ -198,26 +199,25 @@ def counted_rows(X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | N
     return take_rows(X, rows), weight[rows]
 
 
-def as_numeric(X: Any) -> Any:
-    """Float array or CSR matrix with the values of `X`; float32 stays float32."""
+def as_numeric(X: Any, positions: Any = None) -> Any:
+    """Float array or CSR matrix with the values of `X`; float32 stays float32.
+
+    `positions` are those of the columns in the user's table, which errors name.
+    """
     if sparse.issparse(X):
         X = X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
-        _finite(X.data)
+        _check_range(X.data, X, positions)
         return X
+    refuse_dates(X, positions)
     values = np.asarray(X)
     if values.ndim == 1:
-        values = values[:, None]
-    if values.dtype in (np.float32, np.float64):
-        return _finite(values)
+        X = values = values[:, None]
     try:
-        return _finite(values.astype(np.float64))
+        numbers = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        if "NaN" in str(error):
-            raise
-        raise ValueError(
-            "a numeric kernel was given columns that are not numbers: select numeric columns with "
-            f"`columns=`, or encode them first ({error})."
-        ) from error
+        raise unusable_error(X, positions) or error from error
+    _check_range(numbers, X, positions)
+    return numbers
 
 
 def in_double(X: Any) -> Any:
@@ -255,21 +255,18 @@ def known_finite(values: Any) -> Iterator[None]:
         _KNOWN.reset(token)
 
 
-def _finite(values: np.ndarray) -> np.ndarray:
+def _check_range(values: np.ndarray, X: Any, positions: Any) -> None:
+    """Refuse values of the table `X` that are not finite, or whose squares are not."""
     if values is _KNOWN.get():
-        return values
+        return
     largest = largest_size(values)
     if not np.isfinite(largest):
-        raise ValueError(
-            "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
-            "example with SimpleImputer), or leave those rows out."
-        )
+        raise not_finite_error(X, positions) or ValueError("Input X contains NaN or infinity.")
     if largest > LARGEST:
         raise ValueError(
             f"X has values up to {largest:.2g} in the columns of a numeric kernel, whose squares overflow: "
             "rescale the columns (for example with MaxAbsScaler), or leave them out."
         )
-    return values
 
 
 def largest_size(values: np.ndarray) -> float:

@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
+from .._registry import did_you_mean
+
 Columns = int | str | slice | Sequence[int] | Sequence[str] | Callable[[Any], Any] | None
 
 
@@ -111,9 +113,11 @@ def resolve_columns(columns: Columns, X: Any) -> np.ndarray | None:
         return _mask_positions(values, n_columns)
     positions = np.asarray(values)
     if positions.ndim != 1 or not np.issubdtype(positions.dtype, np.integer):
-        raise ValueError(f"columns={columns!r}: expected positions, names, a slice or a mask.")
+        raise ValueError(f"columns={columns!r}: expected positions, names, a slice or a mask, not a mixture.")
     if positions.min() < -n_columns or positions.max() >= n_columns:
-        raise ValueError(f"columns={columns!r} is out of range: X has {n_columns} columns.")
+        raise ValueError(
+            f"columns={columns!r} is out of range: X has {n_columns} columns, 0 to {n_columns - 1}."
+        )
     return positions % n_columns
 
 
@@ -137,7 +141,8 @@ def _named_positions(names: Sequence[str], X: Any) -> np.ndarray:
     missing = [name for name in names if name not in known]
     if missing:
         raise ValueError(
-            f"unknown columns {missing!r}: X has {known[:10]!r}{'...' if len(known) > 10 else ''}."
+            f"columns: unknown columns {missing!r}: X has {known[:10]!r}{'...' if len(known) > 10 else ''}."
+            f"{did_you_mean(missing[0], known)}"
         )
     where = {name: position for position, name in enumerate(known)}
     return np.array([where[name] for name in names])

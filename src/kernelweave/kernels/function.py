@@ -60,7 +60,7 @@ class FunctionKernel(Kernel):
 
     def _view(self, X: Any) -> Any:
         views: dict[str, Callable[[Any], Any]] = {
-            "numeric": as_numeric,
+            "numeric": lambda table: as_numeric(table, self.columns_),
             "string": as_strings,
             "any": lambda table: table,
         }

@@ -138,7 +138,7 @@ class Subsets(Sequence[tuple[str, Kernel]]):
         table = as_table(X)
         if sparse.issparse(table):
             return [kernel.fit(table, sample_weight=sample_weight) for _, kernel in self]
-        values = as_numeric(take_columns(table, self.columns))
+        values = as_numeric(take_columns(table, self.columns), self.columns)
         return FittedSubsets(self, self.factors * _scale_gammas(self.bits, values))
 
 
