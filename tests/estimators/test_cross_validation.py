@@ -14,7 +14,6 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelweave as kw
 from kernelweave.kernels import RBF, Constant, FunctionKernel, Linear, Precomputed
@@ -25,16 +24,6 @@ EXOTIC = [kw.BlockNorm(q=3.0), kw.Mahalanobis(), kw.SMKL(), kw.LpNorm(p=2, form=
 CS = [0.1, 1.0, 10.0]
 TOL = 1e-6
 NORMALIZATIONS = ["variance", "spherical", "trace", "center", None]
-
-
-@parametrize_with_checks(
-    [
-        kw.MKLClassifierCV([Linear(), RBF()], regularizers=["lp", kw.ElasticNet()], Cs=[0.1, 1.0], cv=2),
-        kw.MKLRegressorCV([Linear(), RBF()], regularizers=["lp", "uniform"], Cs=[0.1, 1.0], cv=2),
-    ]
-)
-def test_check_estimator(estimator, check):
-    check(estimator)
 
 
 # -- the same as a grid search --------------------------------------------------------------------
