@@ -3,7 +3,7 @@
 # Paths are relative to this folder, so its own path may contain spaces.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist worksteal
 TORCH ?= torch==2.13.0
 VENV := .venv
 TORCH_VENV := .venv-torch

@@ -23,7 +23,7 @@ class _Lazy:
         self._name, self._remedy = name, remedy
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__") and self._name not in sys.modules:
+        if attribute.startswith("__") and sys.modules.get(self._name) is None:
             raise AttributeError(f"{self._name}.{attribute}: {self._name} has not been imported yet")
         try:
             module = importlib.import_module(self._name)
