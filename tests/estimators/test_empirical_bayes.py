@@ -10,25 +10,12 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelweave as kw
 from kernelweave.estimators._process import Process
 from kernelweave.kernels import RBF, FunctionKernel, Linear, Precomputed, per_feature
 
 PAIR = [Linear(), RBF("weighted")]
-
-
-@parametrize_with_checks(
-    [
-        kw.EmpiricalBayesRegressor(),
-        kw.EmpiricalBayesClassifier(),
-        kw.EmpiricalBayesRegressor(PAIR, normalize="center", multioutput="independent", fit_intercept=False),
-        kw.EmpiricalBayesClassifier(PAIR, method="regression"),
-    ]
-)
-def test_check_estimator(estimator, check):
-    check(estimator)
 
 
 def views(n: int, n_new: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

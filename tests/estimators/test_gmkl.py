@@ -1,4 +1,4 @@
-"""Generalized multiple kernel learning: the scikit-learn contract, selection, multiclass, bad input."""
+"""Generalized multiple kernel learning: selection, multiclass, bad input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelweave as kw
 from kernelweave.kernels import (
@@ -27,13 +26,6 @@ from kernelweave.kernels import (
 )
 from kernelweave.losses import EpsInsensitive, Huber
 from kernelweave.solvers.kernel_gradient import L1, L2, Box, FunctionPenalty, LogDet
-
-
-# some checks have nothing to learn from: the labels are noise, or cost next to nothing
-@pytest.mark.filterwarnings("ignore:every parameter of ProductRBF was driven to 0")
-@parametrize_with_checks([kw.GMKLClassifier(), kw.GMKLRegressor()])
-def test_check_estimator(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

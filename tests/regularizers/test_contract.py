@@ -55,7 +55,7 @@ def test_conjugate_bounds_every_feasible_gain(regularizer, norms, feasible, rng)
 def test_conjugate_is_reached_over_two_kernels(regularizer, rng):
     if regularizer.price(1e-3 * np.ones(2)) != 0:
         pytest.skip("h is more than a constraint: edges are not optimal")
-    angles = np.linspace(0.0, np.pi / 2, 721)
+    angles = np.linspace(0.0, np.pi / 2, 361)
     rays = np.column_stack([np.cos(angles), np.sin(angles)]).clip(0.0)
 
     def outside(t, ray):
