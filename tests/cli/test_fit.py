@@ -56,6 +56,7 @@ def test_one_command_from_csv_to_report(kw: Kw, iris: Path, tmp_path: Path) -> N
         "predictions.csv",
         "report.html",
         "settings.json",
+        ".kernelweave",
     }
     for text in ("Classification of 'species'", "38 held out", "this model", "majority class", "Certified"):
         assert text in result.out

@@ -15,7 +15,8 @@ from ._gram_design import GramDesign, gram_design
 from ._kernels import Chosen, choose_kernels
 from ._npz import Grams, read_arrays
 from ._parts import KernelChoice, Parts, Reading
-from ._read import read_table, suffix
+from ._paths import suffix
+from ._read import read_table
 from ._table import Table, is_missing, match
 from ._task import Target, check_rows, infer_target, target_column
 

@@ -9,6 +9,7 @@ import typer
 
 from . import _options as opt
 from ._errors import guarded
+from ._paths import check_file, check_out, model_file
 
 
 @guarded
@@ -24,6 +25,9 @@ def predict(
     debug: opt.Debug = False,
 ) -> None:
     """Predict with a model that fit has written, and score it where the target is known."""
+    file = model_file(model)
+    check_file(data)
+    check_out(out, file, data)
     import numpy as np
 
     from ._bundle import load_bundle, write_text

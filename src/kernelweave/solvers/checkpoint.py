@@ -6,6 +6,7 @@ import os
 import threading
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,8 @@ class Checkpoint:
         with self._lock:
             self._entries[PROBLEM].values["finished"] = converged
             self._write()
-            sync_folder(self.path.parent)
+            with suppress(OSError):
+                sync_folder(self.path.parent)
 
     # -- the file -----------------------------------------------------------------------------
 
@@ -307,8 +309,8 @@ def _checked(path: Any) -> Path:
         ) from error
     if is_foreign(previous(place)):
         raise ValueError(
-            f"checkpoint={str(place)!r} keeps its last but one state as {previous(place).name!r}, and a file of "
-            "that name is there which is no checkpoint of kernelweave: pass another path."
+            f"checkpoint={str(place)!r} keeps its last but one state as {previous(place).name!r}, and a file "
+            "of that name is there which is no checkpoint of kernelweave: pass another path."
         )
     return place
 
