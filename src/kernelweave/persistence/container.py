@@ -52,11 +52,12 @@ _TOKENS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([\[{])|([\]}])', re.DOTALL)
 
 
 class Content(NamedTuple):
-    """What a file holds: the description of the model, the arrays it refers to, and who wrote it."""
+    """What a file holds: the description of the model, the arrays, who wrote it; and how long it is."""
 
     model: Any
     arrays: list[np.ndarray]
     version: str
+    size: int
 
 
 # -- writing ----------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ def read_container(path: Path) -> Content:
     if digest.hexdigest() != head["sha256"]:
         raise ModelFileError("it is damaged: the checksum of its arrays is wrong.")
     arrays = [as_array(piece, layout) for piece, layout in zip(pieces, layouts, strict=True)]
-    return Content(head["model"], arrays, str(head["kernelweave"]))
+    return Content(head["model"], arrays, str(head["kernelweave"]), size)
 
 
 def _read_json(file: BinaryIO, size: int) -> Any:
