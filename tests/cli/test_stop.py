@@ -281,7 +281,9 @@ def test_five_thousand_rows_and_twenty_kernels(
     options += ["--kernel", "rbf", "--no-report"]
 
     def run(out: str, stop_at: bytes = b"") -> tuple[int, bytes]:
-        how = {"prelude": WATCHED.format(path=str(tmp_path / "silence")), "stdout": subprocess.DEVNULL}
+        often = "from kernelweave.cli import _monitor\n_monitor.EVERY = 0.5\n"  # a log has ten seconds
+        prelude = often + WATCHED.format(path=str(tmp_path / "silence"))
+        how = {"prelude": prelude, "stdout": subprocess.DEVNULL}
         ours, theirs = pty.openpty() if terminal else os.pipe()
         running = process(*options, "--out", tmp_path / out, stderr=theirs, **how)
         os.close(theirs)

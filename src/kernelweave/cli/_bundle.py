@@ -84,11 +84,13 @@ def encoder_of(settings: dict[str, Any], file: Path) -> Encoder | GramEncoder:
         raise CliError(f"{file} is damaged (its columns make no sense): fit the model again.") from None
 
 
-def save_bundle(folder: Path, estimator: Any, settings: dict[str, Any], columns: dict[str, Any]) -> None:
-    """Write the model file, and the settings once more for people to read."""
+def save_bundle(
+    folder: Path, estimator: Any, settings: dict[str, Any], columns: dict[str, Any], rows: str | None = None
+) -> None:
+    """Write the model file, and the settings once more for people to read; `rows` are those of `_seen`."""
     from ..persistence import save_model
 
-    document = plain({"format": FORMAT, **settings, "columns": columns})
+    document = plain({"format": FORMAT, **settings, "columns": columns, "training_rows": rows})
     setattr(estimator, ATTRIBUTE, json.dumps(document))
     try:
         save_model(estimator, folder / MODEL)

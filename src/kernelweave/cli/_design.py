@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._columns import check_columns
+from ._columns import check_columns, check_decimals
 from ._console import note
 from ._encode import Encoder
 from ._errors import CliError
@@ -75,6 +75,8 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
     if not table.columns:
         raise CliError(f"{path} has no column left to learn from beside the target {reading.target!r}.")
     categorical = set(match(list(reading.categorical), table.names, "--categorical", path))
+    whole = {reading.target: values} if reading.task != "classification" else {}
+    check_decimals(path, {**table.without(categorical).columns, **whole})
     keep = set(match(list(reading.keep), table.names, "--keep", path))
     if reading.drop_rows:
         there = complete_rows(table, values, reading.impute is not None)

@@ -24,6 +24,7 @@ from ._output import live_kernels, predictions, table_text, weight_rows, write_c
 from ._parts import KernelChoice, Parts, Reading
 from ._paths import MODEL
 from ._reporting import make_report
+from ._seen import sketch
 from ._stop import stopping_with
 from ._summary import print_summary
 from ._task import Target
@@ -200,7 +201,7 @@ def write_all(
     columns = predictions(model, parts.X_rest)
     scores = score(facts["task"], truth, columns["prediction"])
     with folder.staging(stale=[REPORT]) as stage:
-        save_bundle(stage, model, {**facts, "scores": scores}, parts.encoder.to_json())
+        save_bundle(stage, model, {**facts, "scores": scores}, parts.encoder.to_json(), sketch(parts.X))
         write_csv(stage / WEIGHTS, ["model", "kernel", "weight", "norm"], weight_rows(model))
         write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.encoder.ident or "row"))
     return scores

@@ -28,7 +28,8 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
             "certificate": certificate(estimator),
             "features": features,
         }
-        settings.pop("columns")
+        for name in ("columns", "training_rows"):
+            settings.pop(name, None)
         print_json({"estimator": type(estimator).__name__, **facts, "settings": settings})
         return
     screen = out()
