@@ -208,6 +208,7 @@ def auto(factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_CO
     On all numeric columns: Linear, and Gaussian kernels at gamma = "scale" times `factors`. When there
     are 2 to `max_columns` numeric columns, also a Gaussian kernel at gamma = "scale" on each alone. Under
     sample weights it is "weighted" (see `RBF`), so that a weight of 2 is a row given twice.
+    Columns of text that no other kernel of a fit sees are named in a warning.
 
     The first group covers straight, smooth and local functions of all columns together. The second lets
     the weights choose columns, and holds when columns have different units, where a joint "scale" follows

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..kernels.columns import column_names, is_foreign_frame, take_columns
-from .codec import Form, Reader, Writer, count_of, entries, exactly, listed
+from .codec import TEXT, Form, Reader, Writer, count_of, entries, exactly, listed
 from .errors import ModelFileError
 from .plain import pack_texts, unpack_texts
 
@@ -46,9 +46,9 @@ def _read_objects(json: Any, reader: Reader) -> np.ndarray:
     shape = tuple(count_of(axis) for axis in listed(shape))
     if prod(shape) != len(items) or len(shape) > 2:
         raise ModelFileError(f"it holds {len(items)} objects for an array of shape {shape}.")
-    out = np.empty(len(items), dtype=object)
-    out[:] = items
-    return out.reshape(shape)
+    reader.spend(8 * len(items))
+    # one by one: NumPy would look into items that are arrays
+    return np.fromiter(items, dtype=object, count=len(items)).reshape(shape)
 
 
 def _write_csr(value: Any, writer: Writer) -> dict[str, Any]:
@@ -65,6 +65,7 @@ def _read_csr(json: Any, reader: Reader) -> Any:
     parts = (reader.array(data, "fiub", 1), reader.array(indices, "i", 1), reader.array(indptr, "i", 1))
     if len(size) != 2 or len(parts[2]) != size[0] + 1 or len(parts[0]) != len(parts[1]):
         raise ModelFileError("it is damaged: the parts of a sparse matrix do not fit.")
+    reader.spend(2 * sum(part.nbytes for part in parts))
     made = (sparse.csr_matrix if matrix is True else sparse.csr_array)(parts, shape=size, copy=False)
     made.check_format(full_check=True)
     made.has_sorted_indices = sorted_ is True and bool(made.has_sorted_indices)
@@ -90,6 +91,8 @@ def _write_frame(value: Any, writer: Writer) -> dict[str, Any]:
 def _read_frame(json: Any, reader: Reader) -> Any:
     names, parts = entries(json, "names", "columns")
     columns = [reader.value(part, np.ndarray) for part in listed(parts)]
+    for column in columns:  # pandas takes numbers as they are and makes objects of text
+        reader.spend(0 if column.dtype.kind in "biufO" else TEXT * column.size)
     labels = reader.value(names, list)
     shapes = {column.shape for column in columns}
     if len(shapes) != 1 or len(shapes.pop()) != 1 or len(labels) != len(columns):
