@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import FloatArray
-from ..kernels.faults import as_floats, is_frame, is_missing, listed, not_finite_error, unusable_error
+from ..kernels.faults import as_floats, is_missing, is_pandas, listed, not_finite_error, unusable_error
 
 TOO_LARGE = "infinity or a value too large for dtype('float64')"
 
@@ -67,7 +67,7 @@ def check_table(X: Any) -> None:
             f"X is a structured array with the fields {listed([repr(name) for name in X.dtype.names])}: pass "
             "a table with one column for each, for example pandas.DataFrame(X)."
         )
-    if is_frame(X):
+    if is_pandas(X):
         repeated = [repr(name) for name, times in Counter(X.columns).items() if times > 1]
         if repeated:
             raise ValueError(
@@ -81,7 +81,7 @@ def _unmasked(X: Any) -> Any:
 
 def dates_as_objects(X: Any) -> Any:
     """A data frame that NumPy can make an array of: it has no common type for dates and numbers."""
-    if not is_frame(X):
+    if not is_pandas(X):
         return X
     dated = [name for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") in "mM"]
     return X.astype(dict.fromkeys(dated, object)) if dated else X

@@ -33,7 +33,7 @@ def listed(items: Sequence[str], most: int = FEW) -> str:
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
-def is_frame(X: Any) -> bool:
+def is_pandas(X: Any) -> bool:
     """Whether X is a table of pandas or like one."""
     return hasattr(X, "iloc") and hasattr(X, "columns")
 
@@ -86,7 +86,7 @@ def _columns(X: Any) -> Any:
     """The columns of a table, one after another; of a sparse matrix, what is stored of them."""
     if sparse.issparse(X):
         return (column.data for column in (X.tocsc()[:, [j]] for j in range(X.shape[1])))
-    if is_frame(X):
+    if is_pandas(X):
         return (X.iloc[:, j] for j in range(X.shape[1]))
     return np.asarray(X).T
 
@@ -135,7 +135,7 @@ def as_floats(column: Any) -> np.ndarray | None:
 
 def has_dates(X: Any) -> bool:
     """Whether an array holds, or a column of a data frame has, the type of dates or durations."""
-    dtypes = X.dtypes if is_frame(X) else [getattr(X, "dtype", None)]
+    dtypes = X.dtypes if is_pandas(X) else [getattr(X, "dtype", None)]
     return any(getattr(dtype, "kind", "O") in "mM" for dtype in dtypes)
 
 
@@ -177,7 +177,7 @@ def unusable_error(X: Any, positions: Sequence[int] | None = None) -> ValueError
 def refuse_dates(X: Any, positions: Sequence[int] | None = None) -> None:
     """Raise if a column has the type of dates or durations: as numbers they would be nanoseconds."""
     if has_dates(X):
-        dated = [j for j, dtype in enumerate(X.dtypes) if dtype.kind in "mM"] if is_frame(X) else None
+        dated = [j for j, dtype in enumerate(X.dtypes) if dtype.kind in "mM"] if is_pandas(X) else None
         error = not_numbers_error(X if dated is None else X.iloc[:, dated], positions)
         if error is not None:
             raise error
