@@ -116,7 +116,7 @@ def test_what_has_no_path_is_refused(models: Fitted) -> None:
 # -- convergence --------------------------------------------------------------------------------
 
 #: what the stopping rule of each looks at
-RESIDUAL = {"binary": "gap", "greedy regressor": "gain", "bayes regressor": "stationarity"}
+RESIDUAL = {"binary": "gap", "greedy regressor": "share", "bayes regressor": "stationarity"}
 
 
 @pytest.mark.parametrize("name", RESIDUAL)

@@ -44,8 +44,8 @@ random_state, checkpoint, verbose
     ----------
     offset_ : float
         rho: decision_function = score_samples - offset_.
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
-n_resumed_, history_, gram_, n_features_in_, feature_names_in_
+    weights_, kernel_names_, norms_, dual_coef_, intercept_, coef_, support_, objective_, dual_gap_, \
+stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
     Examples
@@ -130,7 +130,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         costs = self._cost(float(used.sum())) * used[:, None]
         problem = Problem(np.zeros((len(used), 1)), loss, costs)
         self._fit_tasks(Setup(table, weight, [Task("fit", problem)], problem.y))
-        self.offset_ = -self.intercept_
+        self.offset_ = -float(self._intercepts[0])
         return self
 
     @follows_input
@@ -145,7 +145,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
         """
         values = self._decision(X)[:, 0]
-        return np.where(np.abs(values) <= 1e-9 * max(abs(self.offset_), 1e-12), 0.0, values)
+        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values)
 
     @follows_input
     def predict(self, X: Any) -> FloatArray:

@@ -9,6 +9,9 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 
+#: kernels up to which each diagonal is looked at on its own, and entries up to which all of them are kept
+MOST_DIAGONALS, MOST_ON_DIAGONALS = 1000, 10**7
+
 
 class Gram(ABC):
     """M Gram matrices K_1 .. K_M on the training samples.
@@ -34,8 +37,15 @@ class Gram(ABC):
     most_combined: int | None = None
     #: cosines between the matrices, once somebody has asked for them
     cached_alignments: FloatArray | None = None
+    #: the diagonals of the matrices, once somebody has asked for them
+    cached_diagonals: FloatArray | None = None
     #: whether other processes can be given a copy
     portable = True
+
+    @property
+    def rounds(self) -> bool:
+        """Whether values are kept or multiplied in fewer digits than predictions have."""
+        return False
 
     @property
     def nbytes(self) -> int:
@@ -45,6 +55,14 @@ class Gram(ABC):
     def component_norms(self, coefficients: dict[int, FloatArray]) -> FloatArray:
         """Norms of the functions Z_m w_m in the spaces of their kernels, for engines of factors."""
         raise NotImplementedError(f"the {self.name} engine has no factors.")
+
+    def values_of(self, coefficients: dict[int, FloatArray]) -> FloatArray:
+        """Values sum_m Z_m w_m of the same functions on the samples, shape (n, c)."""
+        raise NotImplementedError(f"the {self.name} engine has no factors.")
+
+    def in_double(self) -> Gram | None:
+        """The same kernels as predictions compute them, anew in every pass; None where nothing is rounded."""
+        return None
 
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:
@@ -73,6 +91,19 @@ class Gram(ABC):
     @abstractmethod
     def diag(self, weights: FloatArray) -> FloatArray:
         """Diagonal of sum_m d_m K_m, shape (n,)."""
+
+    def diagonals(self) -> FloatArray:
+        """K_m(i, i), or what is no less and takes less room: shape (M, n) or (M, 1), or (1, 1) for all kernels."""
+        if self.cached_diagonals is None:
+            self.cached_diagonals = np.maximum(self._diagonals(), 0.0)
+        return self.cached_diagonals
+
+    def _diagonals(self) -> FloatArray:
+        if self.n_kernels > MOST_DIAGONALS:
+            return np.full((1, 1), self.diag(np.ones(self.n_kernels)).max())
+        whole = self.n_kernels * self.n_samples <= MOST_ON_DIAGONALS
+        found = [self.diag(unit) if whole else self.diag(unit).max(keepdims=True) for unit in np.eye(self.n_kernels)]
+        return np.array(found)
 
     @abstractmethod
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:

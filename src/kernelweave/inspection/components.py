@@ -28,7 +28,8 @@ def contributions(model: Any, X: Any) -> FloatArray:
 
     with the normalised kernels k_m, the intercept b = `intercept_` and f the decision value (of a
     regressor: the prediction). A centred kernel (``normalize="center"``) has components of mean zero
-    over the training samples; without centring they may differ by constants that cancel in the sum.
+    over the training samples; without centring they may differ by constants that cancel in the sum. Where
+    every kernel is linear, `intercept_` belongs to `coef_` and holds such constants too.
 
     Parameters
     ----------
@@ -81,8 +82,15 @@ def components(model: Any, X: Any) -> FloatArray:
     return out
 
 
+def intercept_of(model: Any) -> FloatArray:
+    """b of every function, what the components leave of it; shape (n_functions,)."""
+    if hasattr(model, "_process"):
+        return np.concatenate([posterior.intercept for posterior in model._process.posteriors])
+    return model._intercepts[model.path_.n_selected] if hasattr(model, "path_") else model._intercepts
+
+
 def _n_functions(model: Any) -> int:
-    return int(np.size(model.intercept_))
+    return len(intercept_of(model))
 
 
 def _parts(model: Any) -> tuple[Any, list[Component]]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
 from ._models import component_names, fitted_model
-from .components import contributions
+from .components import contributions, intercept_of
 
 #: widths and labels of the bars, and what they are
 Bars = tuple[FloatArray, list[str], str]
@@ -158,7 +158,8 @@ class ContributionDisplay:
         display : ContributionDisplay
         """
         model = fitted_model(estimator)
-        display = cls(contributions(estimator, X), model.intercept_, component_names(model))
+        b = intercept_of(model)
+        display = cls(contributions(estimator, X), b[0] if len(b) == 1 else b, component_names(model))
         return display.plot(ax=ax, sample=sample, function=function, **plot_kw)
 
 

@@ -12,7 +12,12 @@ from ._matplotlib import axes_for
 from ._models import fitted_model
 
 #: what to draw, the first that a history has: its name on the axis
-RESIDUALS = {"gap": "relative duality gap", "stationarity": "stationarity residual", "gain": "gain"}
+RESIDUALS = {
+    "gap": "relative duality gap",
+    "stationarity": "stationarity residual",
+    "share": "relative gain",
+    "gain": "gain",
+}
 OBJECTIVES = {"primal": "objective", "objective": "objective", "log_evidence": "log evidence"}
 
 WORK = {"machines": "machines trained", "passes": "passes over all kernel matrices"}

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .base import positive
+from .base import LARGEST, positive
+from .distances import canonical
 
 MEDIAN_ROWS = 1000  # distinct rows a median is taken from: 500,000 pairs are enough
 
@@ -27,33 +28,39 @@ def resolve_gamma(
 
     Parameters
     ----------
-    gamma : float, "scale" or "median"
-        "median" is 1 / median(distance(x_i, x_j)) over pairs of different rows; "scale" is
-        1 / (n_features * std^power), std the standard deviation of all training values.
+    gamma : float, "scale", "weighted" or "median"
+        "median" is 1 / median(distance(x_i, x_j)) over pairs of different rows; "weighted" is
+        1 / (n_features * std^power), std the standard deviation of all training values. In both a row of
+        weight w counts as w rows. "scale" is "weighted" with every row counted once, whatever its weight,
+        as scikit-learn has it.
     X : array or CSR matrix of shape (n_samples, n_features)
     sample_weight : ndarray of shape (n_samples,) or None
     distance : callable
         Distance block of two sets of rows.
     power : int, optional
         The degree of the distance in its arguments: 2 for squared distances. Without it
-        there is no "scale" rule.
+        there are no rules "scale" and "weighted".
     argument : str, default="gamma"
         The parameter to name in errors.
     """
     if not isinstance(gamma, str):
         return positive(gamma, argument)
     weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    if gamma == "scale" and power is not None:
-        return _inverse(X.shape[1] * _variance(X, weight) ** (power / 2))
+    if gamma in ("scale", "weighted") and power is not None:
+        counts = np.ones(X.shape[0]) if gamma == "scale" else weight
+        return _inverse(X.shape[1] * _variance(X, counts) ** (power / 2))
     if gamma == "median":
         return _inverse(median_distance(X, weight, distance))
-    rules = "'median'" if power is None else "'scale' or 'median'"
+    rules = "'median'" if power is None else "'scale', 'weighted' or 'median'"
     raise ValueError(f"{argument}={gamma!r}: expected a positive number, {rules}.")
 
 
 def _inverse(distance: float) -> float:
-    """1 / distance; rows that are all equal have no width, and any gamma gives the same kernel."""
-    return 1.0 / distance if distance > 0 else 1.0
+    """1 / distance; rows that are all equal have no width, and any gamma gives the same kernel.
+
+    So it is with rows whose distances cannot be told from 0: they have no inverse.
+    """
+    return 1.0 / distance if distance > 1.0 / LARGEST**2 else 1.0
 
 
 def _variance(X: Any, weight: np.ndarray) -> float:
@@ -61,12 +68,14 @@ def _variance(X: Any, weight: np.ndarray) -> float:
     share = weight / (weight.sum() * X.shape[1])
     mean = float((share @ X).sum())
     if sparse.issparse(X):
-        second = float((share @ X.multiply(X)).sum())
-        variance, rounding = second - mean**2, 1e-14 * second
+        # entries about the mean, and as many zeros as are not stored
+        X = canonical(X)
+        shares = np.repeat(share, np.diff(X.indptr))
+        stored = float(shares @ np.square(X.data - mean))
+        variance = stored + mean**2 * max(1.0 - float(shares.sum()), 0.0)
     else:
         variance = float((share @ np.square(np.subtract(X, mean, dtype=np.float64))).sum())
-        rounding = 1e-28 * mean**2
-    return variance if variance > rounding else 0.0
+    return variance if variance > 1e-28 * mean**2 else 0.0
 
 
 def median_distance(X: Any, weight: np.ndarray, distance: Distance) -> float:

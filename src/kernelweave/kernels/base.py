@@ -13,7 +13,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from .columns import Columns, as_table, resolve_columns, take_columns
+from .columns import Columns, as_table, resolve_columns, take_columns, take_rows
+
+#: values of larger size have no squares to sum
+LARGEST = 1e150
 
 
 class Kernel(BaseEstimator):
@@ -49,14 +52,21 @@ class Kernel(BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         """Resolve the columns and take data-dependent parameters from the training rows.
 
-        A row of weight w counts as w equal rows, so weighting and repeating rows agree.
+        A row of weight w counts as w equal rows, so weighting and repeating rows agree; the rule "scale"
+        alone is scikit-learn's, and counts every row once.
         """
         X = as_table(X)
         self.columns_ = resolve_columns(self.columns, X)
-        self._fit(
-            self._view(X), None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        )
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if not self.counts_all_rows:
+            X, weight = counted_rows(X, weight)
+        self._fit(self._view(X), weight)
         return self
+
+    @property
+    def counts_all_rows(self) -> bool:
+        """Whether rows of weight 0 matter to `fit`: to the rule "scale" alone they do."""
+        return self.bandwidth is not None and getattr(self, self.bandwidth, None) == "scale"
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """Gram block k(x_i, z_j); `Z=None` means `X` itself.
@@ -99,6 +109,29 @@ class Kernel(BaseEstimator):
         X = as_table(X)
         kernel = self._fitted_on(X)
         return kernel._low_rank(kernel._view(X), X.shape[0] - 1 if max_rank is None else max_rank)
+
+    def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """W and c with k(x, Z) coef = x'W + c for every x, for fitted kernels that are linear; else None.
+
+        Parameters
+        ----------
+        Z : table of shape (n, n_features)
+        coef : ndarray of shape (n, J)
+
+        Returns
+        -------
+        W : ndarray of shape (n_features, J)
+        c : ndarray of shape (J,)
+
+        Examples
+        --------
+        >>> from kernelweave.kernels import Linear
+        >>> Z = np.array([[1.0, 2.0], [0.0, 3.0]])
+        >>> W, c = (2.0 * Linear(columns=[1]) + 1.0).fit(Z).affine(Z, np.array([[1.0], [1.0]]))
+        >>> W.ravel(), c
+        (array([ 0., 10.]), array([2.]))
+        """
+        return None
 
     def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
         """The same kernel on other columns, unfitted; `override=False` keeps columns already chosen."""
@@ -157,10 +190,20 @@ class Kernel(BaseEstimator):
         return np.array([self._compute(single, single)[0, 0] for single in singles])
 
 
+def counted_rows(X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+    """The rows of positive weight, and their weights: the others may hold anything."""
+    if weight is None or weight.all():
+        return X, weight
+    rows = np.flatnonzero(weight)
+    return take_rows(X, rows), weight[rows]
+
+
 def as_numeric(X: Any) -> Any:
     """Float array or CSR matrix with the values of `X`; float32 stays float32."""
     if sparse.issparse(X):
-        return X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
+        X = X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
+        _finite(X.data)
+        return X
     values = np.asarray(X)
     if values.ndim == 1:
         values = values[:, None]
@@ -175,6 +218,27 @@ def as_numeric(X: Any) -> Any:
             "a numeric kernel was given columns that are not numbers: select numeric columns with "
             f"`columns=`, or encode them first ({error})."
         ) from error
+
+
+def in_double(X: Any) -> Any:
+    """`X` with values of single precision in double: kernels compute in the precision of their data.
+
+    Examples
+    --------
+    >>> in_double(np.zeros(2, dtype=np.float32)).dtype
+    dtype('float64')
+    """
+    if hasattr(X, "iloc"):
+        narrow = [k for k, dtype in enumerate(getattr(X, "dtypes", ())) if _narrow(dtype)]
+        X = X.copy(deep=False) if narrow else X
+        for k in narrow:
+            X.isetitem(k, X.iloc[:, k].astype(np.float64))
+        return X
+    return X.astype(np.float64) if _narrow(getattr(X, "dtype", None)) else X
+
+
+def _narrow(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
 
 
 #: an array that was found finite, while many kernels are fitted on it
@@ -194,13 +258,29 @@ def known_finite(values: Any) -> Iterator[None]:
 def _finite(values: np.ndarray) -> np.ndarray:
     if values is _KNOWN.get():
         return values
-    with np.errstate(invalid="ignore", over="ignore"):
-        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
-            raise ValueError(
-                "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
-                "example with SimpleImputer), or leave those rows out."
-            )
+    largest = largest_size(values)
+    if not np.isfinite(largest):
+        raise ValueError(
+            "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
+            "example with SimpleImputer), or leave those rows out."
+        )
+    if largest > LARGEST:
+        raise ValueError(
+            f"X has values up to {largest:.2g} in the columns of a numeric kernel, whose squares overflow: "
+            "rescale the columns (for example with MaxAbsScaler), or leave them out."
+        )
     return values
+
+
+def largest_size(values: np.ndarray) -> float:
+    """max |x|, NaN if there is one; 0 of nothing.
+
+    Examples
+    --------
+    >>> largest_size(np.array([[1.0, -3.0]]))
+    3.0
+    """
+    return float(max(abs(values.max()), abs(values.min()))) if values.size else 0.0
 
 
 def require_dense(X: Any, kernel: Kernel) -> None:

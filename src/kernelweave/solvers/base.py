@@ -18,10 +18,14 @@ from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Keeper, Place, Snapshot
 from .problem import Problem
+from .recheck import WhileItHelps, recheck
 from .single import SingleSolver, choose_single, machine_for
 
 #: first accuracy of the inner machines; later ones follow the outer gap
 FIRST_MACHINE_TOL = 0.02
+
+#: machines in a row whose gap is what rounding may have made of it, after which no other is trained
+MOST_ROUNDING = 5
 
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
@@ -251,18 +255,26 @@ class MKLSolver(BaseEstimator):
             Where iterates are kept; one found there is gone on from, and `max_iter` counts the
             machines that it took.
         """
-        keeper = Keeper() if keeper is None else keeper
+        from .many_kernels import Told
+
+        keeper, told = Keeper() if keeper is None else keeper, Told(callback)
         regularizer, run = regularizer.bound_to(gram), Run(gram, tol, keeper.place())
         try:
-            self._solve(run, problem, regularizer, max_iter, callback, norms, alpha, keeper)
+            self._solve(run, problem, regularizer, max_iter, WhileItHelps(told, run), norms, alpha, keeper)
+            goes_on = run.n_machines < max_iter and not told.stop
+            if recheck(self, run, problem, regularizer) and goes_on and not run.converged:
+                self._solve(run, problem, regularizer, max_iter, told, None, None, keeper)
         except KeyboardInterrupt:
             keeper.flush()
             if run.best is None:
                 raise
+            recheck(self, run, problem, regularizer)
             warnings.warn(f"interrupted; {run.describe()}", ConvergenceWarning, stacklevel=3)
             return run.solution()
         if not run.converged:
             advice = "Increase max_iter, or scale the data."
+            if run.n_rounding:
+                advice = "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
             warnings.warn(f"{run.describe()} {advice}", ConvergenceWarning, stacklevel=3)
         return run.solution()
 
@@ -282,7 +294,7 @@ class MKLSolver(BaseEstimator):
         from .many_kernels import MANY, SelectingKernels, can_select, start_of
 
         gram = run.gram
-        cold = not self.resume(run, problem, regularizer, keeper.found())
+        cold = run.best is None and not self.resume(run, problem, regularizer, keeper.found())
         if not cold and (run.converged or run.n_machines >= max_iter):
             return
         if norms is None and can_select(gram, regularizer):
@@ -335,7 +347,7 @@ class MKLSolver(BaseEstimator):
     ) -> None:
         for iteration in range(run.n_machines, max_iter):
             run.record(self.step(weights, run.last, run.tol, alpha), self._K)
-            if (callback is not None and callback(iteration, run.last)) or run.converged:
+            if (callback is not None and callback(iteration, run.last)) or run.finished:
                 break
             weights = self.next_weights(run.last)
 
@@ -407,15 +419,21 @@ class Run:
     def __init__(self, gram: Gram, tol: float, keep: Place | None = None) -> None:
         self.gram, self.tol, self.keep = gram, tol, keep
         self.last = self.best = None  # type: ignore[assignment]
-        self.n_machines = self.n_resumed = 0
+        self.n_machines = self.n_resumed = self.n_rounding = 0
         self.history: dict[str, list[float]] = {"primal": [], "dual": [], "gap": [], "n_passes": []}
 
     @property
     def converged(self) -> bool:
         return self.best.residual <= self.tol
 
+    @property
+    def finished(self) -> bool:
+        """Whether the best iterate has converged, or the last ones had only rounding left."""
+        return self.converged or self.n_rounding >= MOST_ROUNDING
+
     def record(self, state: State, matrix: FloatArray | None) -> None:
         self.last, self.n_machines = state, self.n_machines + 1
+        self.n_rounding = self.n_rounding + 1 if state.certificate.is_rounding else 0
         if self.best is None or state.residual < self.best.residual:
             keep = matrix is not None and len(matrix) <= MOST_KEPT
             self.best, self.matrix = state, matrix if keep else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +16,9 @@ from .matrix import FactoredMatrix
 #: samples, and samples a feature, up to which a sum of kernels is formed as a matrix: its machines are faster
 MOST_FORMED, DENSE_FEATURES = 2000, 2
 
+#: rows looked at for the size of the kernels
+LOOKED_AT = 1000
+
 
 class LowRankGram(Gram):
     """K_m = scale_m Z_m Z_m', with factors of few columns.
@@ -22,6 +27,8 @@ class LowRankGram(Gram):
     ----------
     factors : Factors
     scales : ndarray of shape (M,), optional
+    fine : callable, optional
+        Makes the same factors in double precision, where `factors` are in single.
 
     Examples
     --------
@@ -33,10 +40,20 @@ class LowRankGram(Gram):
 
     name = "low_rank"
 
-    def __init__(self, factors: Factors, scales: FloatArray | None = None) -> None:
+    def __init__(
+        self, factors: Factors, scales: FloatArray | None = None, fine: Callable[[], Factors] | None = None
+    ) -> None:
+        self.fine = fine
         self.factors, self.n_samples, self.n_kernels = factors, factors.n_samples, len(factors.ranks)
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.n_passes = 0.0
+
+    @property
+    def rounds(self) -> bool:
+        return self.fine is not None
+
+    def in_double(self) -> Gram | None:
+        return None if self.fine is None else LowRankGram(self.fine(), self.scales)
 
     @property
     def portable(self) -> bool:  # type: ignore[override]
@@ -72,6 +89,10 @@ class LowRankGram(Gram):
             found[m] = float(np.linalg.norm(w)) / self.scales[m] ** 0.5
         return found
 
+    def values_of(self, coefficients: dict[int, FloatArray]) -> FloatArray:
+        self.n_passes += 1.0
+        return self.factors.apply(coefficients)
+
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         found = self.factors.adjoint(alpha.reshape(self.n_samples, -1), chosen.tolist())
@@ -89,7 +110,20 @@ class LowRankGram(Gram):
     def diag(self, weights: FloatArray) -> FloatArray:
         return FactoredMatrix(self.factors, weights * self.scales).diagonal()
 
+    def _diagonals(self) -> FloatArray:
+        """The largest entries of some rows: all of them would be one more pass over the data."""
+        some = np.unique(np.linspace(0, self.n_samples - 1, LOOKED_AT).astype(int))
+        Z = self.factors.rows(some, range(self.n_kernels)).astype(np.float64)
+        ends = np.cumsum(self.factors.ranks)[:-1]
+        largest = [float((part**2).sum(axis=1).max()) for part in np.split(Z, ends, axis=1)]
+        return (self.scales * largest)[:, None]
+
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         rows = None if samples is None else np.asarray(samples)
-        return type(self)(self.factors.take(rows, chosen.tolist()), self.scales[chosen])
+        fine = None if self.fine is None else partial(_part_of, self.fine, rows, chosen.tolist())
+        return type(self)(self.factors.take(rows, chosen.tolist()), self.scales[chosen], fine)
+
+
+def _part_of(fine: Callable[[], Factors], rows: IntArray | None, kernels: list[int]) -> Factors:
+    return fine().take(rows, kernels)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..._typing import FloatArray
@@ -51,8 +53,8 @@ class SMO(SingleSolver):
         qp = BoxQP.of(K, problem)
         a = alpha[:, 0].copy()
         G = _product(K, a) - qp.linear
-        small = len(a) <= EXACT_SAMPLES
-        eps, n_iter = start_eps(min(tol, 1e-4) if small else tol, problem), 0
+        small, size = len(a) <= EXACT_SAMPLES, qp.size(a, G)
+        eps, n_iter = start_eps(min(tol, 1e-4) if small else tol) * size, 0
         budget = EXACT_STEPS * len(a) if small else self.max_iter
         effort = Effort(tol, self.max_iter)
         while True:
@@ -64,8 +66,9 @@ class SMO(SingleSolver):
                 machine = Machine(exact[:, None], product(K, exact)[:, None], n_iter)
             finished = exact is not None or not small or n_iter >= budget
             gap = machine_gap(problem, machine.alpha, machine.fitted) if finished else np.inf
-            if eps <= 1e-13 or effort.spent(gap, n_iter, steps >= budget):
-                return machine
+            if eps <= 1e-13 * size or effort.spent(gap, n_iter, steps >= budget):
+                # G has the rounding of all its updates in it
+                return replace(machine, fitted=_product(K, machine.alpha[:, 0])[:, None])
             if steps < budget:
                 eps *= 0.2
 
@@ -84,10 +87,9 @@ class Effort:
         return gap <= self.tol or n_iter >= self.max_iter or self.idle >= IDLE_ROUNDS
 
 
-def start_eps(tol: float, problem: Problem) -> float:
-    """First violation to solve to: that of LIBSVM's usual tolerance at a gap of 1e-3."""
-    scale = float(np.abs(problem.y).max()) if problem.loss.task == "regression" else 1.0
-    return min(0.5, 50.0 * tol) * max(scale, 1e-12)
+def start_eps(tol: float) -> float:
+    """First violation to solve to, relative to the slopes: that of LIBSVM's usual tolerance at a gap of 1e-3."""
+    return min(0.5, 50.0 * tol)
 
 
 def _product(K: FloatArray, a: FloatArray) -> FloatArray:

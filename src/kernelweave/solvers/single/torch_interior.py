@@ -61,8 +61,8 @@ class Interior:
         """a at a complementarity gap of `tol`, those at a bound exactly there."""
         width = self.high - self.low
         x, b = self.low + 0.5 * width, torch.zeros((), dtype=self.K.dtype, device=self.K.device)
-        level = self._slope(x, b).abs().mean() + 1e-12
-        z, w = torch.full_like(x, float(level)), torch.full_like(x, float(level))
+        level = float(self._slope(x, b).abs().mean()) or 1.0
+        z, w = torch.full_like(x, level), torch.full_like(x, level)
         kept = (x, z, w)
         for step in range(MOST_STEPS):
             s, t = x - self.low, self.high - x
