@@ -106,15 +106,8 @@ def test_losses_equal_a_grid_search(binary, loss):
 @pytest.mark.parametrize("scheme", ["ovr", "ovo", "shared"])
 def test_multiclass_equals_a_grid_search(four, scheme):
     regularizers = [kw.LpNorm(p=1), kw.LpNorm(p=2)]
-    search = kw.MKLClassifierCV(
-        KERNELS,
-        regularizers=regularizers,
-        Cs=CS,
-        cv=FOLDS,
-        multiclass=scheme,
-        class_weight={10: 2.0},
-        tol=TOL,
-    ).fit(four.X, four.y)
+    options = {"multiclass": scheme, "class_weight": {10: 2.0}, "cv": FOLDS, "tol": TOL}
+    search = kw.MKLClassifierCV(KERNELS, regularizers=regularizers, Cs=CS, **options).fit(four.X, four.y)
     grid = grid_search(search, four.X, four.y, regularizers, CS)
     assert_same_search(search, grid, atol=1.01 / 24)
     np.testing.assert_array_equal(search.classes_, [10, 11, 12, 13])
