@@ -56,6 +56,7 @@ def test_results_that_no_fit_wrote_are_refused_and_kept(
     for word in (name, str(out), "--out", "--force"):
         assert word in refused.err
     assert contents(out) == {name: b"mine"}
+    assert not (out / HIDDEN).exists()
     forced = kw("fit", table(), "--out", out, *QUICK, "--no-report", "--force")
     assert forced.code == 0, forced.err
     assert f"{name} is kept as {name}.kept1" in forced.err
@@ -188,7 +189,7 @@ def test_what_a_killed_fit_left_is_cleaned_at_the_next_start(
     assert contents(out) == {}
     assert contents(out / HIDDEN / STAGE)
     (out / ".weights.csv.part").write_text("mine")
-    OutFolder(out)
+    OutFolder(out).prepare()
     assert not (out / HIDDEN / STAGE).exists()
     assert contents(out) == {".weights.csv.part": b"mine"}
 

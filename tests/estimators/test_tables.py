@@ -193,8 +193,9 @@ def test_text_that_no_kernel_reads_is_no_obstacle(mixed, frame, binary):
     np.testing.assert_array_equal(beside.predict(mixed), alone.predict(frame))
 
 
-def test_auto_takes_the_columns_of_numbers(mixed, frame, binary):
-    auto = kw.MKLClassifier("auto").fit(mixed, binary.y)
+def test_auto_takes_the_columns_of_numbers_and_names_the_others(mixed, frame, binary):
+    with pytest.warns(UserWarning, match="leaves out 1 of 5: 'sequence'"):
+        auto = kw.MKLClassifier("auto").fit(mixed, binary.y)
     np.testing.assert_allclose(
         auto.dual_coef_, kw.MKLClassifier("auto").fit(frame, binary.y).dual_coef_, atol=1e-10
     )

@@ -40,7 +40,7 @@ class OutFolder:
     Parameters
     ----------
     path : Path
-        Made if it is not there.
+        Made, if it is not there, when something is written.
     force : bool, default=False
         Files in the way that no fit wrote are kept under other names; without it they are refused.
     """
@@ -49,13 +49,16 @@ class OutFolder:
         self.path, self.force = path, force
         self.hidden = path / HIDDEN
         self.checkpoint = self.hidden / CHECKPOINT
+
+    def prepare(self) -> None:
+        """Make the folder and ours in it, and remove what a fit that was killed has left in the latter."""
         try:
             self._make()
         except FileExistsError:
-            raise CliError(f"--out {path} is a file: name a folder.") from None
+            raise CliError(f"--out {self.path} is a file: name a folder.") from None
         except OSError as error:
             raise CliError(
-                f"--out {path} cannot be written ({error.strerror}): choose another folder."
+                f"--out {self.path} cannot be written ({error.strerror}): choose another folder."
             ) from None
 
     def _make(self) -> None:
@@ -63,7 +66,7 @@ class OutFolder:
         if os.path.lexists(self.hidden):
             self._check_hidden()
         self.hidden.mkdir(exist_ok=True)
-        shutil.rmtree(self.hidden / STAGE, ignore_errors=True)  # of a fit that was killed
+        shutil.rmtree(self.hidden / STAGE, ignore_errors=True)
         self._record(self._written())
 
     def _check_hidden(self) -> None:
@@ -134,6 +137,7 @@ class OutFolder:
         stale : sequence of str
             Files of an earlier fit that would not belong to the new ones: removed if they are ours.
         """
+        self.prepare()
         stage = self.hidden / STAGE
         try:
             stage.mkdir()
@@ -171,6 +175,7 @@ class OutFolder:
 
     def start(self, request: dict[str, Any], resume: bool | None) -> Path:
         """The checkpoint to fit with: that of the same fit interrupted before, if wanted, or a fresh one."""
+        self.prepare()
         before = self.hidden / REQUEST
         changed = difference(before, plain(request)) if self.checkpoint.exists() else None
         if resume and changed is None:
