@@ -63,6 +63,12 @@ class NewtonWeights(MKLSolver):
         self._T = Coordinates(generators(gram.n_kernels))
         return super().init(problem, gram, regularizer, norms)
 
+    def successor(self) -> MKLSolver:
+        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round."""
+        from .cutting_planes import CuttingPlanes
+
+        return CuttingPlanes(self.single)
+
     def learn_from(self, pilot: Pilot, tol: float) -> None:
         self._first_tol = 0.5 * tol  # the weights are nearly right, a coarse machine would hide by how much
 
