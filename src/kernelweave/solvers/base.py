@@ -27,8 +27,8 @@ FIRST_MACHINE_TOL = 0.02
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
 
-#: a run stands still when so many machines brought its bounds no nearer than to this share of the distance;
-#: and one is slow, and hands over to another solver if there is one
+#: a run stands still when so many machines brought its bounds no nearer than to this share of their distance;
+#: and it is slow
 STILL, SLOW = (20, 0.999), (8, 0.9)
 
 #: relative fall of the objective, where that has no lower bound, which is more than rounding
@@ -150,6 +150,10 @@ class MKLSolver(BaseEstimator):
 
     #: a first solve on one sample in so many (0: none), to this gap
     pilot_share, pilot_tol = 0, 0.02
+
+    #: machines that may bring the bounds no nearer than to this share of their distance, before the successor
+    #: takes over, or where there is none the run ends
+    patience = STILL
 
     def __init__(self, single: str | SingleSolver = "auto") -> None:
         self.single = single
@@ -349,7 +353,7 @@ class MKLSolver(BaseEstimator):
     ) -> None:
         """Iterate; where that no longer closes the gap, a solver that does goes on."""
         successor = self.successor()
-        ended = self._iterate(run, weights, max_iter, callback, alpha, successor is not None)
+        ended = self._iterate(run, weights, max_iter, callback, alpha)
         if not ended and successor is not None and run.n_machines < max_iter:
             successor.run(run, problem, regularizer, max_iter, callback)
 
@@ -360,7 +364,6 @@ class MKLSolver(BaseEstimator):
         max_iter: int,
         callback: Callback | None = None,
         alpha: FloatArray | None = None,
-        hands_over: bool = False,
     ) -> bool:
         """Whether it came to its end: False where it has come to a standstill."""
         first = len(run.seen)
@@ -369,7 +372,7 @@ class MKLSolver(BaseEstimator):
             if (callback is not None and callback(iteration, run.last)) or run.converged:
                 return True
             proposal = self.next_weights(run.last)
-            if proposal is None or run.stands_still(first, *(SLOW if hands_over else STILL)):
+            if proposal is None or run.stands_still(first, *self.patience):
                 return False
             weights = proposal
         return True

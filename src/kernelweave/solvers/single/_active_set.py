@@ -28,7 +28,8 @@ class ActiveSet:
         self.lower = np.where(kinked & (a > 0.0), 0.0, qp.lower)
         self.upper = np.where(kinked & (a < 0.0), 0.0, qp.upper)
         self.free = (a > self.lower) & (a < self.upper) & ~(kinked & (a == 0.0))
-        self.slack = 1e-10 * max(1.0, float(np.abs(qp.linear).max()))
+        rounding = 1e-14 * float(qp.K.diagonal().max()) * self._size()
+        self.slack = max(1e-10 * qp.size(a, qp.K @ a - qp.linear), rounding)
         self.n_rounds = 0
 
     def run(self, max_rounds: int) -> FloatArray | None:
@@ -36,7 +37,7 @@ class ActiveSet:
         total = float(self.a.sum())
         for self.n_rounds in range(1, max_rounds + 1):
             if self._move() and not self._release():
-                kept = not self.qp.tied or abs(float(self.a.sum()) - total) <= 1e-12 * (1.0 + self._size())
+                kept = not self.qp.tied or abs(float(self.a.sum()) - total) <= 1e-12 * self._size()
                 return self.a if kept else None
         return None
 

@@ -76,7 +76,7 @@ class Interior:
         """a at a complementarity gap of `tol`, those at a bound exactly there; `inside` is as it was before."""
         width, look = self.high - self.low, LOOK_DEVICE if is_tensor(self.K) else LOOK_HOST
         x, b = self.low + 0.5 * width, 0.0 * self.low.sum()
-        level = float(abs(self._slope(x, b)).mean()) + 1e-12
+        level = float(abs(self._slope(x, b)).mean()) or 1.0
         z, w = self.xp.full_like(x, level), self.xp.full_like(x, level)
         kept, least, idle = (x, z, w), np.inf, 0
         for step in range(MOST_STEPS):

@@ -64,7 +64,7 @@ class SMO(SingleSolver):
         search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0])
         n = len(alpha)
         allowed = min(self.max_iter, SAMPLE_STEPS * n + int(PAIR_STEPS * n * n))
-        search.descend(start_eps(min(tol, 1e-4) if search.small else tol, problem), allowed)
+        search.descend(start_eps(min(tol, 1e-4) if search.small else tol), allowed)
         if search.gap > tol and search.n_iter < self.max_iter:
             search.enter_interior()
         return search.best
@@ -88,18 +88,20 @@ class Search:
         self.small, self.rounds = len(a) <= EXACT_SAMPLES, ALL_ROUNDS
         self.gap, self.n_iter, self.a = np.inf, 0, a.copy()
         self.G = _product(qp.K, a) - qp.linear
+        self.size = qp.size(a, self.G)
 
     def descend(self, eps: float, allowed: int) -> None:
-        """Rounds of steps to a violation of `eps` and less, until `allowed` steps are made."""
+        """Rounds of steps to a relative violation of `eps` and less, until `allowed` steps are made."""
+        eps, size = eps * self.size, self.size
         budget, idle = EXACT_STEPS * len(self.a) if self.small else allowed, 0
         while True:
             steps = self.qp.descend(self.a, self.G, eps, min(budget, allowed - self.n_iter))
             self.n_iter += steps
             before, found = self.gap, self.small and self.guess(self.a)
-            if not found and (not self.small or self.n_iter >= budget or eps <= 1e-13):
-                self.note(self.a, self.G + self.qp.linear)
+            if not found and (not self.small or self.n_iter >= budget or eps <= 1e-13 * size):
+                self.note(self.a)
             idle = idle + 1 if steps >= budget and 0.5 * before <= self.gap < FINE_GAP else 0
-            if self.gap <= self.tol or eps <= 1e-13 or self.n_iter >= allowed or idle >= IDLE_ROUNDS:
+            if self.gap <= self.tol or eps <= 1e-13 * size or self.n_iter >= allowed or idle >= IDLE_ROUNDS:
                 return
             if steps < budget:
                 eps *= 0.2
@@ -110,12 +112,12 @@ class Search:
         exact = active.run(min(EXACT_ROUNDS, self.rounds))
         self.rounds -= active.n_rounds
         if exact is not None:
-            self.note(exact, product(self.qp.K, exact))
+            self.note(exact)
         return exact is not None
 
-    def note(self, a: FloatArray, fitted: FloatArray) -> None:
-        """Remember a point if none was better."""
-        machine = Machine(a[:, None].copy(), fitted[:, None], self.n_iter)
+    def note(self, a: FloatArray) -> None:
+        """Remember a point if none was better; G has the rounding of all its updates in it."""
+        machine = Machine(a[:, None].copy(), _product(self.qp.K, a)[:, None], self.n_iter)
         gap = machine_gap(self.problem, machine.alpha, machine.fitted)
         if gap < self.gap or not np.isfinite(self.gap):
             self.best, self.gap = machine, gap
@@ -129,7 +131,7 @@ class Search:
         if not np.isfinite(snapped).all():
             return
         inside, snapped = (self.problem.feasible(a[:, None])[:, 0] for a in (program.inside, snapped))
-        self.note(inside, product(K, inside))
+        self.note(inside)
         self.rounds = max(self.rounds, INTERIOR_ROUNDS)
         self.guess(snapped)
 
@@ -140,10 +142,9 @@ class Search:
         return abs(self.problem.primal_loss(fitted, best_intercept(self.problem, fitted)) + energy)
 
 
-def start_eps(tol: float, problem: Problem) -> float:
-    """First violation to solve to: that of LIBSVM's usual tolerance at a gap of 1e-3."""
-    scale = float(np.abs(problem.y).max()) if problem.loss.task == "regression" else 1.0
-    return min(0.5, 50.0 * tol) * max(scale, 1e-12)
+def start_eps(tol: float) -> float:
+    """First violation to solve to, relative to the slopes: that of LIBSVM's usual tolerance at a gap of 1e-3."""
+    return min(0.5, 50.0 * tol)
 
 
 def _product(K: FloatArray, a: FloatArray) -> FloatArray:
