@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -29,6 +30,13 @@ MOST_ROUNDING = 5
 
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
+
+#: a run stands still when so many machines brought its bounds no nearer than to this share of their distance;
+#: and it is slow
+STILL, SLOW = (20, 0.999), (8, 0.9)
+
+#: relative fall of the objective, where that has no lower bound, which is more than rounding
+FALL = 1e-9
 
 #: samples up to which the matrix of the best iterate is kept for whoever comes after the fit
 MOST_KEPT = 5000
@@ -147,6 +155,10 @@ class MKLSolver(BaseEstimator):
     #: a first solve on one sample in so many (0: none), to this gap
     pilot_share, pilot_tol = 0, 0.02
 
+    #: machines that may bring the bounds no nearer than to this share of their distance, before the successor
+    #: takes over, or where there is none the run ends
+    patience = STILL
+
     def __init__(self, single: str | SingleSolver = "auto") -> None:
         self.single = single
 
@@ -164,8 +176,12 @@ class MKLSolver(BaseEstimator):
             raise ValueError(f"solver={self.name!r} cannot handle {regularizer!r}; use solver='auto'.")
 
     @abstractmethod
-    def next_weights(self, state: State) -> FloatArray:
-        """Weights to try after `state`."""
+    def next_weights(self, state: State) -> FloatArray | None:
+        """Weights to try after `state`; None where there is nothing left to try."""
+
+    def successor(self) -> MKLSolver | None:
+        """A solver, slower or not, that closes the gap where this one no longer does."""
+        return None
 
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         """Forget earlier fits; return the weights to start from, those of the component `norms`."""
@@ -326,7 +342,7 @@ class MKLSolver(BaseEstimator):
         if run.best is not None:
             weights, alpha = self.restart(problem, run.gram, regularizer, run.best), run.best.alpha
             self._first_tol = min(FIRST_MACHINE_TOL, 0.3 * max(run.best.residual, run.tol))
-            self._iterate(run, weights, max_iter, callback, alpha)
+            self._to_the_end(run, weights, problem, regularizer, max_iter, callback, alpha)
             return
         if norms is None:
             norms = np.ones(run.gram.n_kernels) if pilot is None else pilot.norms
@@ -335,7 +351,23 @@ class MKLSolver(BaseEstimator):
             self.learn_from(pilot, run.tol)
         if alpha is not None:
             self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
-        self._iterate(run, weights, max_iter, callback, alpha)
+        self._to_the_end(run, weights, problem, regularizer, max_iter, callback, alpha)
+
+    def _to_the_end(
+        self,
+        run: Run,
+        weights: FloatArray,
+        problem: Problem,
+        regularizer: Regularizer,
+        max_iter: int,
+        callback: Callback | None,
+        alpha: FloatArray | None,
+    ) -> None:
+        """Iterate; where that no longer closes the gap, a solver that does goes on."""
+        successor = self.successor()
+        ended = self._iterate(run, weights, max_iter, callback, alpha)
+        if not ended and successor is not None and run.n_machines < max_iter:
+            successor.run(run, problem, regularizer, max_iter, callback)
 
     def _iterate(
         self,
@@ -344,12 +376,18 @@ class MKLSolver(BaseEstimator):
         max_iter: int,
         callback: Callback | None = None,
         alpha: FloatArray | None = None,
-    ) -> None:
+    ) -> bool:
+        """Whether it came to its end: False where it has come to a standstill."""
+        first = len(run.seen)
         for iteration in range(run.n_machines, max_iter):
             run.record(self.step(weights, run.last, run.tol, alpha), self._K)
             if (callback is not None and callback(iteration, run.last)) or run.finished:
-                break
-            weights = self.next_weights(run.last)
+                return True
+            proposal = self.next_weights(run.last)
+            if proposal is None or run.stands_still(first, *self.patience):
+                return False
+            weights = proposal
+        return True
 
     def resume(self, run: Run, problem: Problem, regularizer: Regularizer, snapshot: Snapshot | None) -> bool:
         """Put the iterate of a snapshot into `run`, certified anew; whether there was one."""
@@ -409,6 +447,19 @@ class MKLSolver(BaseEstimator):
         """Take over what a first solve on a few samples found, besides its norms; nothing by default."""
 
 
+class Bounds(NamedTuple):
+    """What brackets the optimum, and the residual; of an iterate, or the best of several."""
+
+    primal: float
+    dual: float
+    residual: float
+
+
+def _bounds(several: list[Bounds]) -> Bounds:
+    primal, dual, residual = zip(*several, strict=True)
+    return Bounds(min(primal), max(dual), min(residual))
+
+
 class Run:
     """Best and last iterate of a run, and its history."""
 
@@ -421,6 +472,7 @@ class Run:
         self.last = self.best = None  # type: ignore[assignment]
         self.n_machines = self.n_resumed = self.n_rounding = 0
         self.history: dict[str, list[float]] = {"primal": [], "dual": [], "gap": [], "n_passes": []}
+        self.seen: list[Bounds] = []  # of the iterates of this run, not of those it went on from
 
     @property
     def converged(self) -> bool:
@@ -438,11 +490,27 @@ class Run:
             keep = matrix is not None and len(matrix) <= MOST_KEPT
             self.best, self.matrix = state, matrix if keep else None
         proof = state.certificate
+        self.seen.append(Bounds(proof.primal, proof.dual, state.residual))
         values = (proof.primal, proof.dual, proof.gap, self.gram.n_passes)
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(value)
         if self.keep is not None:
             self.keep(self)
+
+    def stands_still(self, first: int, window: int, share: float) -> bool:
+        """Whether the last `window` iterates, of those since the `first`, brought next to nothing.
+
+        The least primal and the largest dual value so far bracket the optimum. Neither the bracket nor
+        the least residual has then shrunk to `share` of what it was; where there is no dual value, the
+        objective has not fallen.
+        """
+        if len(self.seen) - first <= window:
+            return False
+        before, now = _bounds(self.seen[:-window]), _bounds(self.seen)
+        settled = now.residual > share * before.residual
+        if np.isfinite(now.dual):
+            return settled and now.primal - now.dual > share * (before.primal - before.dual)
+        return settled and before.primal - now.primal <= FALL * abs(before.primal)
 
     def resume(self, state: State, snapshot: Snapshot) -> None:
         """Go on from an iterate of an earlier run."""

@@ -16,6 +16,12 @@ from ..single import SingleSolver
 #: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
 SLOW, NEAR = 0.3, 0.3
 
+#: most that log norms may change by more than the plain step: what is all but zero is slow to return
+LEAP = 4.0
+
+#: share of the largest norm from which plain steps start, where others led astray
+LEAST = 1e-3
+
 
 class FixedPoint(MKLSolver):
     """Iterates a map of log norms to log norms, extrapolated from the last iterates.
@@ -33,6 +39,10 @@ class FixedPoint(MKLSolver):
     def __init__(self, single: str | SingleSolver = "auto", memory: int = 5) -> None:
         super().__init__(single)
         self.memory = memory
+
+    def successor(self) -> FixedPoint | None:
+        """The plain iteration, which converges; nothing after that."""
+        return type(self)(self.single, memory=0) if self.memory > 0 else None
 
     @abstractmethod
     def image(self, state: State) -> FloatArray:
@@ -73,7 +83,8 @@ class FixedPoint(MKLSolver):
             self._speed_up(state)
             self._images = [*self._images, self._step(self._from, self._plain)]
         self._before = state.residual
-        proposal = self.limited(extrapolate(self._points, self._images))
+        leap = extrapolate(self._points, self._images) - self._plain
+        proposal = self.limited(self._plain + np.clip(leap, -LEAP, LEAP))
         self._leapt = len(self._images) > 1 or self._newton is not None
         self._points = _last([*self._points, proposal], self.memory + 1)
         self._images = _last(self._images, self.memory)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..._typing import FloatArray, IntArray
@@ -9,7 +11,7 @@ from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import Pilot, State
 from ..problem import Problem
-from ._fixed_point import NEAR, FixedPoint, _log
+from ._fixed_point import LEAST, NEAR, FixedPoint, _log
 from ._value_hessian import value_hessian
 
 #: kernels up to which Newton steps pay: their matrix is of that size
@@ -67,6 +69,15 @@ class Alternating(FixedPoint):
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._best = np.inf  # upper bound of the lowest objective so far
         return super().init(problem, gram, regularizer, norms)
+
+    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
+        """Plain steps start with no norm near zero: they would hardly change it."""
+        norms = state.certificate.norms
+        if self.memory == 0:
+            state = replace(
+                state, certificate=replace(state.certificate, norms=np.maximum(norms, LEAST * norms.max()))
+            )
+        return super().restart(problem, gram, regularizer, state)
 
     def learn_from(self, pilot: Pilot, tol: float) -> None:
         self._first_tol = (

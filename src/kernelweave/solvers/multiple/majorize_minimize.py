@@ -51,14 +51,15 @@ class MajorizeMinimize(MKLSolver):
 
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._setup(problem, gram, regularizer)
+        self._exhausted = False  # whether no machine lowers the objective any more
         return np.ones(gram.n_kernels)
 
     def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
         self.init(problem, gram, regularizer, state.certificate.norms)
-        return self.next_weights(state)
-
-    def next_weights(self, state: State) -> FloatArray:
         return self._updated(state.certificate, state.weights)
+
+    def next_weights(self, state: State) -> FloatArray | None:
+        return None if self._exhausted else self._updated(state.certificate, state.weights)
 
     def step(
         self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
@@ -68,8 +69,9 @@ class MajorizeMinimize(MKLSolver):
             state = super().step(weights, previous, tol, alpha)
             if previous is None or state.certificate.primal <= previous.certificate.primal:
                 return state
-        # no machine does better: the iterate before was stationary to rounding
+        # no machine does better: the iterate before was stationary to rounding, and there is no other step
         assert previous is not None
+        self._exhausted = True
         return replace(previous, residual=max(previous.certificate.machine_gap, 0.0))
 
     def machine_tol(self, previous: State | None, tol: float) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
 from ...regularizers import Regularizer
-from ..base import MKLSolver, Pilot, State
+from ..base import SLOW, MKLSolver, Pilot, State
 from ..problem import Problem
 from ..single import SingleSolver
 from ..single._box_qp import BoxQP
@@ -48,6 +48,7 @@ class NewtonWeights(MKLSolver):
 
     name = "newton"
     pilot_share, pilot_tol = 8, 0.005
+    patience = SLOW
 
     def __init__(self, single: str | SingleSolver = "auto", max_entering: int = 20) -> None:
         super().__init__(single)
@@ -62,6 +63,12 @@ class NewtonWeights(MKLSolver):
         generators = getattr(regularizer, "generators", np.ones)
         self._T = Coordinates(generators(gram.n_kernels))
         return super().init(problem, gram, regularizer, norms)
+
+    def successor(self) -> MKLSolver:
+        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round."""
+        from .cutting_planes import CuttingPlanes
+
+        return CuttingPlanes(self.single)
 
     def learn_from(self, pilot: Pilot, tol: float) -> None:
         self._first_tol = 0.5 * tol  # the weights are nearly right, a coarse machine would hide by how much

@@ -30,11 +30,12 @@ class ActiveSet:
         self.free = (a > self.lower) & (a < self.upper) & ~(kinked & (a == 0.0))
         rounding = 1e-14 * float(qp.K.diagonal().max()) * self._size()
         self.slack = max(1e-10 * qp.size(a, qp.K @ a - qp.linear), rounding)
+        self.n_rounds = 0
 
     def run(self, max_rounds: int) -> FloatArray | None:
         """The exact solution, or None when it is not reached in `max_rounds` or by rounding."""
         total = float(self.a.sum())
-        for _ in range(max_rounds):
+        for self.n_rounds in range(1, max_rounds + 1):
             if self._move() and not self._release():
                 kept = not self.qp.tied or abs(float(self.a.sum()) - total) <= 1e-12 * self._size()
                 return self.a if kept else None

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ..._typing import FloatArray
 from .._product import product
-from ..problem import Problem
+from ..problem import Problem, best_intercept
 from ._active_set import ActiveSet
 from ._box_qp import BoxQP
+from ._interior import Interior
 from .base import Machine, SingleSolver, machine_gap
 
 # small machines are solved exactly, so that the order of samples plays no part: so many samples, steps
-# of two variables for each sample before the free samples are guessed, and rounds to correct the guess
-EXACT_SAMPLES, EXACT_STEPS, EXACT_ROUNDS = 256, 100, 300
+# of two variables for each sample before the free samples are guessed, and rounds to correct the guess, of
+# one guess and of all
+EXACT_SAMPLES, EXACT_STEPS, EXACT_ROUNDS, ALL_ROUNDS = 256, 100, 300, 600
+
+#: rounds to correct the guess of an interior-point method, which is nearly right
+INTERIOR_ROUNDS = 20
+
+#: steps after which the factors of an interior-point method cost less than going on: so many for each sample,
+#: and so many for each pair of them
+SAMPLE_STEPS, PAIR_STEPS = 100, 0.2
 
 #: below this gap, rounds without halving it after which a machine is as good as rounding lets it be
 FINE_GAP, IDLE_ROUNDS = 1e-7, 5
@@ -27,6 +34,10 @@ class SMO(SingleSolver):
     For losses whose dual is linear (with a kink at zero) on a box. Works on signed alpha, so
     regression needs no doubled variables. Small problems are finished exactly, by an active-set
     method on their free samples. Fan, Chen & Lin (2005), working set selection 3.
+
+    Steps of two variables are many where K is badly conditioned or C large. Once they cost more than
+    the factors of an interior-point method, whose number hardly depends on either, that method takes
+    over; what it leaves is rounding. The work is O(n^3) at most, and the best point seen is returned.
 
     Parameters
     ----------
@@ -50,41 +61,85 @@ class SMO(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
-        qp = BoxQP.of(K, problem)
-        a = alpha[:, 0].copy()
-        G = _product(K, a) - qp.linear
-        small, size = len(a) <= EXACT_SAMPLES, qp.size(a, G)
-        eps, n_iter = start_eps(min(tol, 1e-4) if small else tol) * size, 0
-        budget = EXACT_STEPS * len(a) if small else self.max_iter
-        effort = Effort(tol, self.max_iter)
+        search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0])
+        n = len(alpha)
+        allowed = min(self.max_iter, SAMPLE_STEPS * n + int(PAIR_STEPS * n * n))
+        search.descend(start_eps(min(tol, 1e-4) if search.small else tol), allowed)
+        if search.gap > tol and search.n_iter < self.max_iter:
+            search.enter_interior()
+        return search.best
+
+
+class Search:
+    """Ways down from a point of the box, and the best machine they led to.
+
+    Parameters
+    ----------
+    qp : BoxQP
+    problem : Problem
+    tol : float
+        Relative gap that is enough.
+    a : ndarray of shape (n,)
+        A feasible point.
+    """
+
+    def __init__(self, qp: BoxQP, problem: Problem, tol: float, a: FloatArray) -> None:
+        self.qp, self.problem, self.tol = qp, problem, tol
+        self.small, self.rounds = len(a) <= EXACT_SAMPLES, ALL_ROUNDS
+        self.gap, self.n_iter, self.a = np.inf, 0, a.copy()
+        self.G = _product(qp.K, a) - qp.linear
+        self.size = qp.size(a, self.G)
+
+    def descend(self, eps: float, allowed: int) -> None:
+        """Rounds of steps to a relative violation of `eps` and less, until `allowed` steps are made."""
+        eps, size = eps * self.size, self.size
+        budget, idle = EXACT_STEPS * len(self.a) if self.small else allowed, 0
         while True:
-            steps = qp.descend(a, G, eps, min(budget, self.max_iter - n_iter))
-            n_iter += steps
-            exact = ActiveSet(qp, a).run(EXACT_ROUNDS) if small else None
-            machine = Machine(a[:, None], (G + qp.linear)[:, None], n_iter)
-            if exact is not None:
-                machine = Machine(exact[:, None], product(K, exact)[:, None], n_iter)
-            finished = exact is not None or not small or n_iter >= budget
-            gap = machine_gap(problem, machine.alpha, machine.fitted) if finished else np.inf
-            if eps <= 1e-13 * size or effort.spent(gap, n_iter, steps >= budget):
-                # G has the rounding of all its updates in it
-                return replace(machine, fitted=_product(K, machine.alpha[:, 0])[:, None])
+            steps = self.qp.descend(self.a, self.G, eps, min(budget, allowed - self.n_iter))
+            self.n_iter += steps
+            before, found = self.gap, self.small and self.guess(self.a)
+            if not found and (not self.small or self.n_iter >= budget or eps <= 1e-13 * size):
+                self.note(self.a)
+            idle = idle + 1 if steps >= budget and 0.5 * before <= self.gap < FINE_GAP else 0
+            if self.gap <= self.tol or eps <= 1e-13 * size or self.n_iter >= allowed or idle >= IDLE_ROUNDS:
+                return
             if steps < budget:
                 eps *= 0.2
 
+    def guess(self, a: FloatArray) -> bool:
+        """The exact solution by way of the samples that are free at `a`; whether few rounds led to it."""
+        active = ActiveSet(self.qp, a)
+        exact = active.run(min(EXACT_ROUNDS, self.rounds))
+        self.rounds -= active.n_rounds
+        if exact is not None:
+            self.note(exact)
+        return exact is not None
 
-class Effort:
-    """When to stop: at the gap asked for, at the most steps, or when full rounds no longer help."""
+    def note(self, a: FloatArray) -> None:
+        """Remember a point if none was better; G has the rounding of all its updates in it."""
+        machine = Machine(a[:, None].copy(), _product(self.qp.K, a)[:, None], self.n_iter)
+        gap = machine_gap(self.problem, machine.alpha, machine.fitted)
+        if gap < self.gap or not np.isfinite(self.gap):
+            self.best, self.gap = machine, gap
 
-    def __init__(self, tol: float, max_iter: int) -> None:
-        self.tol, self.max_iter = tol, max_iter
-        self.best, self.idle = np.inf, 0
+    def enter_interior(self) -> None:
+        """The solution of an interior-point method, and the exact one by way of its free samples."""
+        qp, K = self.qp, self.qp.K.astype(np.float64)
+        ridge = len(K) * np.finfo(np.float64).eps * float(K.diagonal().mean())
+        program = Interior(K, qp.linear, qp.lower, qp.upper, qp.kink, float(self.a.sum()), qp.tied, ridge)
+        snapped = program.solve(0.1 * self.tol * self._size())
+        if not np.isfinite(snapped).all():
+            return
+        inside, snapped = (self.problem.feasible(a[:, None])[:, 0] for a in (program.inside, snapped))
+        self.note(inside)
+        self.rounds = max(self.rounds, INTERIOR_ROUNDS)
+        self.guess(snapped)
 
-    def spent(self, gap: float, n_iter: int, full: bool) -> bool:
-        """Whether to stop after a round that ended at `gap`; `full` when it used all its steps."""
-        self.idle = self.idle + 1 if full and 0.5 * self.best <= gap < FINE_GAP else 0
-        self.best = min(self.best, gap)
-        return gap <= self.tol or n_iter >= self.max_iter or self.idle >= IDLE_ROUNDS
+    def _size(self) -> float:
+        """The objective of the machine, to which its gap is relative."""
+        fitted = self.best.fitted
+        energy = 0.5 * float((self.best.alpha * fitted).sum())
+        return abs(self.problem.primal_loss(fitted, best_intercept(self.problem, fitted)) + energy)
 
 
 def start_eps(tol: float) -> float:

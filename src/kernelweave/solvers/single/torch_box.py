@@ -9,8 +9,8 @@ import numpy as np
 from ..._backend import torch
 from ..._typing import FloatArray
 from ..problem import Problem
+from ._interior import Interior
 from .base import Machine, SingleSolver, machine_gap
-from .torch_interior import Interior
 from .torch_projection import Projection
 from .torch_repeat import Repeat
 

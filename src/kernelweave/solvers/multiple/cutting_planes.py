@@ -1,0 +1,221 @@
+"""Cutting planes on the weights: the method that others hand over to where they no longer close the gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from ..._typing import FloatArray
+from ...gram import Gram
+from ...regularizers import Regularizer
+from ..base import MKLSolver, State
+from ..certificate import certificate, relative
+from ..problem import Problem
+from .newton_weights import Coordinates
+
+#: how far to go from the best weights towards those where the planes are lowest
+TOWARDS = 0.5
+
+#: share of what is left between the bounds that a machine may leave
+MACHINE_SHARE = 0.1
+
+#: most planes of either kind, the latest; and what the linear programs are solved to
+MOST_PLANES, EXACT = 150, 1e-10
+
+
+class CuttingPlanes(MKLSolver):
+    """Planes below F(d) = J(d) + 1/2 h(d), with J(d) the value of the machine at weights d >= 0.
+
+    Every feasible alpha, the solution of a machine or not, gives a plane below J,
+
+        J(d) >= -sum_i C_i V*(y_i, -alpha_i / C_i) - 1/2 sum_m d_m s_m,   s_m = alpha' K_m alpha
+
+    and every point a plane below h. The least value of all planes together, a linear program, bounds
+    the optimum from below, the best machine bounds it from above, and the next machine is trained half
+    way between the weights of the two (Ben-Ameur & Neto 2007): either it is better than the best, or
+    its plane cuts off the weights where the others were lowest. J need not have a derivative, as it
+    has none where alpha is not unique: kernels of low rank, small C, ties. The multipliers of the
+    program combine the alphas to one whose dual value is no less than the bound, and which belongs to
+    the weights where the planes meet: what is certified.
+
+    For regularisers that make weights zero. Slower than `NewtonWeights` where J has two derivatives.
+
+    Parameters
+    ----------
+    single : str or SingleSolver, default="auto"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.gram import DenseGram
+    >>> from kernelweave.losses import Hinge
+    >>> from kernelweave.regularizers import LpNorm
+    >>> from kernelweave.solvers import Problem
+    >>> x = np.linspace(-1, 1, 20)[:, None]
+    >>> gram = DenseGram([x @ x.T, np.exp(-((x - x.T) ** 2))])
+    >>> problem = Problem(np.sign(x), Hinge(), np.full((20, 1), 0.01))
+    >>> CuttingPlanes().solve(problem, gram, LpNorm(p=1), tol=1e-6).converged
+    True
+    """
+
+    name = "cutting_planes"
+
+    def can_handle(self, regularizer: Regularizer) -> bool:
+        return regularizer.convex and regularizer.sparse
+
+    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+        weights = super().init(problem, gram, regularizer, norms)
+        self._T = Coordinates(getattr(regularizer, "generators", np.ones)(gram.n_kernels))
+        self._planes = Planes(self._T, regularizer)
+        self._best: State | None = None  # of least F
+        self._left = 1.0  # distance of the bounds, relative
+        start = problem.start()
+        self._planes.add(problem.dual_loss(start), gram.quad(start), start)
+        return weights
+
+    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
+        self.init(problem, gram, regularizer, np.ones(gram.n_kernels))
+        self._learn(state)
+        weights = self.next_weights(state)
+        return state.weights if weights is None else weights
+
+    def machine_tol(self, previous: State | None, tol: float) -> float:
+        """A share of what is left between the bounds: a coarse machine is neither better nor cuts off."""
+        return MACHINE_SHARE * max(min(self._left, self._first_tol), tol)
+
+    def step(
+        self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
+    ) -> State:
+        """Train a machine, and return the best that all of them together can certify."""
+        trained = super().step(weights, previous, tol, alpha)
+        self._learn(trained)
+        state = min([trained, *self._combined(trained)], key=lambda state: state.residual)
+        if state is not trained:
+            self._K = self._gram.combine(state.weights)
+        return state
+
+    def next_weights(self, state: State) -> FloatArray | None:
+        if self._lowest is None:
+            return None
+        z = self._z(self._best)
+        return self._T.weights(z + TOWARDS * (self._lowest.z - z))
+
+    def _learn(self, state: State) -> None:
+        """Add the planes of a machine, remember it if it is the best, and find where all are lowest."""
+        if self._best is None or self._value(state) < self._value(self._best):
+            self._best = state
+        self._planes.add(self._problem.dual_loss(state.alpha), state.squares, state.alpha)
+        self._planes.add_price(self._regularizer.price(state.weights), self._z(state))
+        upper = self._value(self._best)
+        self._lowest = self._planes.lowest(upper, self._z(self._best))
+        if self._lowest is not None:
+            self._left = max(relative(upper - self._lowest.value, upper), 0.0)
+
+    def _z(self, state: State | None) -> FloatArray:
+        assert state is not None
+        return np.maximum(self._T.of(state.weights), 0.0)
+
+    def _value(self, state: State) -> float:
+        """Upper bound of F at the weights of a state."""
+        return state.certificate.machine_primal + 0.5 * self._regularizer.price(state.weights)
+
+    def _combined(self, trained: State) -> list[State]:
+        """The alpha of all machines together, with the best weights and those where the planes are lowest.
+
+        Functions of low rank have coefficients, which no alpha has to belong to: those of the best machine.
+        """
+        if self._lowest is None or self._best is None:
+            return []
+        alpha, best = self._problem.feasible(self._lowest.alpha), self._best
+        squares = self._gram.quad(alpha)
+        if best.coefficients is not None:
+            return [self._certified(alpha, squares, best, trained.machine_tol)]
+        places = (best.weights, self._T.weights(self._lowest.z))
+        return [self._certified(alpha, squares, weights, trained.machine_tol) for weights in places]
+
+    def _certified(
+        self, alpha: FloatArray, squares: FloatArray, place: State | FloatArray, machine_tol: float
+    ) -> State:
+        """An alpha with weights, or with the functions of a state."""
+        known = isinstance(place, State)
+        weights, own = (place.weights, place.coefficients) if known else (place, None)
+        fitted = place.fitted if known else self._gram.dot(weights, alpha)
+        norms = place.certificate.norms if known else None
+        parts = (self._problem, self._gram, self._regularizer)
+        proof = certificate(*parts, alpha, weights, fitted, squares, norms)
+        return State(weights, alpha, fitted, squares, proof, self.residual(proof, weights), machine_tol, own)
+
+
+@dataclass(frozen=True)
+class Lowest:
+    """Where the planes together are lowest: their value there, z, and the alphas of those that meet."""
+
+    value: float
+    z: FloatArray
+    alpha: FloatArray
+
+
+class Planes:
+    """Planes a - g'z below J and below 1/2 h, in the coordinates d = T z, z >= 0.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        T.
+    regularizer : Regularizer
+    """
+
+    def __init__(self, coordinates: Coordinates, regularizer: Regularizer) -> None:
+        self.T, self.regularizer = coordinates, regularizer
+        self.values: list[tuple[float, FloatArray]] = []  # below J
+        self.alphas: list[FloatArray] = []
+        self.prices: list[tuple[float, FloatArray]] = []  # below 1/2 h
+
+    def add(self, dual_loss: float, squares: FloatArray, alpha: FloatArray) -> None:
+        """The plane of a feasible alpha."""
+        self.values = [*self.values, (dual_loss, 0.5 * self.T.slopes(squares))][-MOST_PLANES:]
+        self.alphas = [*self.alphas, alpha][-MOST_PLANES:]
+
+    def add_price(self, price: float, z: FloatArray) -> None:
+        """The plane that touches 1/2 h at z."""
+        slopes = 0.5 * self.regularizer.price_slopes(z)[0]
+        self.prices = [*self.prices, (0.5 * price - float(slopes @ z), -slopes)][-MOST_PLANES:]
+
+    def lowest(self, unit: float, best: FloatArray) -> Lowest | None:
+        """min_z max_k (a_k - g_k'z) + the same of the price; None where rounding leaves no solution.
+
+        A linear program in z, in units of the largest entry of `best`, and the two maxima, in units of
+        `unit`; the multipliers of the first planes sum to one, and combine their alphas.
+        """
+        size, tied = max(float(best.max()), 1e-300), self.regularizer.tied
+        unit, M = max(abs(unit), 1e-300), len(best)
+        first, second = (_rows(planes, size / unit, unit) for planes in (self.values, self.prices))
+        rows = np.block(
+            [
+                [-first[1], -np.ones((len(first[0]), 1)), np.zeros((len(first[0]), 1))],
+                [-second[1], np.zeros((len(second[0]), 1)), -np.ones((len(second[0]), 1))],
+            ]
+        )
+        most = self.regularizer.max_weight / size
+        found = linprog(
+            np.append(np.zeros(M), [1.0, 1.0]),
+            A_ub=rows,
+            b_ub=-np.append(first[0], second[0]),
+            A_eq=np.append(np.full(M, size), [0.0, 0.0])[None] if tied else None,
+            b_eq=[1.0] if tied else None,
+            bounds=[(0.0, most)] * M + [(None, None)] * 2,
+            options={"primal_feasibility_tolerance": EXACT, "dual_feasibility_tolerance": EXACT},
+        )
+        if found.status != 0:
+            return None
+        shares = np.maximum(-found.ineqlin.marginals[: len(first[0])], 0.0)
+        z = size * np.maximum(found.x[:M], 0.0)
+        alpha = np.tensordot(shares / shares.sum(), np.array(self.alphas), axes=1)
+        return Lowest(unit * float(found.fun), z / z.sum() if tied else z, alpha)
+
+
+def _rows(planes: list[tuple[float, FloatArray]], scale: float, unit: float) -> tuple[FloatArray, FloatArray]:
+    """Values at zero and slopes downwards of planes, in units."""
+    return np.array([a for a, _ in planes]) / unit, scale * np.array([g for _, g in planes])
