@@ -145,9 +145,7 @@ class CuttingPlanes(MKLSolver):
         norms = place.certificate.norms if known else None
         parts = (self._problem, self._gram, self._regularizer)
         proof = certificate(*parts, alpha, weights, fitted, squares, norms)
-        return State(
-            weights, alpha, fitted, squares, proof, self.residual(proof, weights), machine_tol, own
-        )
+        return State(weights, alpha, fitted, squares, proof, self.residual(proof, weights), machine_tol, own)
 
 
 @dataclass(frozen=True)
@@ -218,8 +216,6 @@ class Planes:
         return Lowest(unit * float(found.fun), z / z.sum() if tied else z, alpha)
 
 
-def _rows(
-    planes: list[tuple[float, FloatArray]], scale: float, unit: float
-) -> tuple[FloatArray, FloatArray]:
+def _rows(planes: list[tuple[float, FloatArray]], scale: float, unit: float) -> tuple[FloatArray, FloatArray]:
     """Values at zero and slopes downwards of planes, in units."""
     return np.array([a for a, _ in planes]) / unit, scale * np.array([g for _, g in planes])
