@@ -108,3 +108,37 @@ def test_tikhonov_and_ivanov_fits_coincide(p, rng):
     np.testing.assert_allclose(ivanov.predict(X), tikhonov.predict(X), atol=1e-3)
     np.testing.assert_allclose(ivanov.weights_ * C / 2.0, tikhonov.weights_, atol=1e-3)
     assert equivalent_cost(C, ivanov.norms_, p, to="penalty") == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("q", [2.5, 4.0, 8.0, np.inf])
+def test_block_norms_beyond_two_have_no_price(q, rng):
+    """They are a supremum over d: 1/2 inf_d (x'(1/d) + h(d)) is another function, whatever h."""
+    rule, x = BlockNorm(q=q), rng.gamma(1.0, size=3)
+
+    def own(x):
+        return 0.5 * np.linalg.norm(x, 0.5 * q)
+
+    assert own(x) == pytest.approx(rule.penalty(np.sqrt(x)))
+    for refused in (
+        lambda: price_of(rule),
+        lambda: block_norm_of(rule),
+        lambda: price_of(own)(x),
+        lambda: price_of(FromBlockNorm(own))(x),
+        lambda: block_norm_of(rule.price)(x),
+        lambda: block_norm_of(lambda d: -np.linalg.norm(1.0 / d))(x),
+    ):
+        with pytest.raises(ValueError, match=r"maximum over d, not of a minimum.*BlockNorm\(q\)"):
+            refused()
+
+
+@pytest.mark.parametrize("q", [1.0, 1.5, 2.0])
+def test_block_norms_up_to_two_have_a_price(q, rng):
+    rule, x, d = BlockNorm(q=q), rng.gamma(1.0, size=3), np.full(3, 0.2)
+    assert block_norm_of(rule)(x) == pytest.approx(0.5 * np.linalg.norm(np.sqrt(x), q) ** 2)
+    assert price_of(rule)(d) == 0.0
+    assert price_of(lambda x: 0.5 * np.linalg.norm(np.sqrt(x), q) ** 2)(d) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_block_norm_that_is_not_concave_is_refused():
+    with pytest.raises(ValueError, match="g is not concave in x"):
+        price_of(lambda x: float((x**2).sum()))(np.ones(1))

@@ -25,7 +25,7 @@ def fit_sigmoid(margins: FloatArray, y: FloatArray, weight: FloatArray) -> tuple
     """
     positive, negative = float(weight[y > 0].sum()), float(weight[y < 0].sum())
     target = np.where(y > 0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
-    scale = max(float(np.abs(margins).max()), 1e-12)
+    scale = float(np.abs(margins).max()) or 1.0
     design = np.column_stack([margins / scale, np.ones_like(margins)])
 
     def derivatives(link: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -54,7 +54,7 @@ def fit_temperature(margins: FloatArray, labels: IntArray, weight: FloatArray) -
     weight : ndarray of shape (n,)
     """
     n_classes = margins.shape[1]
-    scale = max(float(np.abs(margins).max()), 1e-12)
+    scale = float(np.abs(margins).max()) or 1.0
     x = margins / scale
     share = 1.0 / (float(weight.sum()) + n_classes)
     target = np.where(labels[:, None] == np.arange(n_classes), 1.0 - (n_classes - 1) * share, share)

@@ -145,7 +145,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
         """
         values = self._decision(X)[:, 0]
-        return np.where(np.abs(values) <= 1e-9 * max(abs(self.offset_), 1e-12), 0.0, values)
+        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values)
 
     @follows_input
     def predict(self, X: Any) -> FloatArray:

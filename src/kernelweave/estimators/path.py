@@ -149,7 +149,7 @@ def _warm_start(solutions: list[Solution]) -> dict[str, Any]:
 
 def _positive(norms: FloatArray) -> FloatArray:
     """Zero norms a little above zero, so that every kernel can return."""
-    return np.maximum(norms, 1e-3 * float(norms.max(initial=0.0)) + 1e-12)
+    return np.maximum(norms, 1e-3 * float(norms.max(initial=0.0)) or 1.0)
 
 
 def _full_name(estimator: BaseMKL, param: str) -> str:

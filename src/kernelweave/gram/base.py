@@ -9,6 +9,9 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 
+#: kernels up to which each diagonal is looked at on its own, and entries up to which all of them are kept
+MOST_DIAGONALS, MOST_ON_DIAGONALS = 1000, 10**7
+
 
 class Gram(ABC):
     """M Gram matrices K_1 .. K_M on the training samples.
@@ -34,6 +37,8 @@ class Gram(ABC):
     most_combined: int | None = None
     #: cosines between the matrices, once somebody has asked for them
     cached_alignments: FloatArray | None = None
+    #: the diagonals of the matrices, once somebody has asked for them
+    cached_diagonals: FloatArray | None = None
     #: whether other processes can be given a copy
     portable = True
 
@@ -73,6 +78,19 @@ class Gram(ABC):
     @abstractmethod
     def diag(self, weights: FloatArray) -> FloatArray:
         """Diagonal of sum_m d_m K_m, shape (n,)."""
+
+    def diagonals(self) -> FloatArray:
+        """K_m(i, i), or what is no less and takes less room: shape (M, n) or (M, 1), or (1, 1) for all kernels."""
+        if self.cached_diagonals is None:
+            self.cached_diagonals = np.maximum(self._diagonals(), 0.0)
+        return self.cached_diagonals
+
+    def _diagonals(self) -> FloatArray:
+        if self.n_kernels > MOST_DIAGONALS:
+            return np.full((1, 1), self.diag(np.ones(self.n_kernels)).max())
+        whole = self.n_kernels * self.n_samples <= MOST_ON_DIAGONALS
+        found = [self.diag(unit) if whole else self.diag(unit).max(keepdims=True) for unit in np.eye(self.n_kernels)]
+        return np.array(found)
 
     @abstractmethod
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:

@@ -12,7 +12,7 @@ from .._typing import BoolArray, FloatArray
 
 Task = Literal["classification", "regression", "one_class"]
 
-#: how far outside its domain a conjugate's argument may lie by rounding alone
+#: how far outside its domain a conjugate's argument may lie by rounding alone, as a share of its size
 ROUNDING = 1e-9
 
 
@@ -70,5 +70,10 @@ def restrict(values: FloatArray, outside: FloatArray, margin: float = ROUNDING) 
 
 def inside_box(a: FloatArray, lower: FloatArray, upper: FloatArray) -> BoolArray:
     """Mask of the entries strictly between their bounds, up to rounding."""
-    margin = 1e-10
+    margin = negligible(a)
     return (a > lower + margin) & (a < upper - margin)
+
+
+def negligible(a: FloatArray) -> float:
+    """What counts as zero among the entries of a: 1e-10 of the largest."""
+    return 1e-10 * float(np.abs(a).max(initial=0.0))

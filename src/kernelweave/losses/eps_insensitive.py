@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 
 from .._typing import FloatArray
-from .base import Loss, inside_box, restrict
+from .base import Loss, inside_box, negligible, restrict
 
 
 class EpsInsensitive(Loss):
@@ -51,7 +51,7 @@ class EpsInsensitive(Loss):
         return np.full_like(y, -1.0), np.full_like(y, 1.0)
 
     def dual_curvature(self, y: FloatArray, a: FloatArray) -> FloatArray:
-        free = inside_box(a, *self.dual_box(y)) & ((np.abs(a) > 1e-10) | (self.eps == 0))
+        free = inside_box(a, *self.dual_box(y)) & ((np.abs(a) > negligible(a)) | (self.eps == 0))
         return np.where(free, 0.0, np.inf)
 
     def linear_dual(self, y: FloatArray) -> tuple[FloatArray, float]:

@@ -51,7 +51,7 @@ class Huber(Loss):
         return np.where(np.abs(y - f) < self.delta, 1.0, 0.0)
 
     def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
-        return restrict(v * y + 0.5 * v**2, np.abs(v) - self.delta)
+        return restrict(v * y + 0.5 * v**2, np.abs(v) / self.delta - 1.0)
 
     def dual_box(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.full_like(y, -self.delta), np.full_like(y, self.delta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray
-from .base import Loss, restrict
+from .base import Loss, negligible, restrict
 
 
 class SquaredHinge(Loss):
@@ -42,4 +42,4 @@ class SquaredHinge(Loss):
         return np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
 
     def dual_curvature(self, y: FloatArray, a: FloatArray) -> FloatArray:
-        return np.where(y * a > 1e-10, 1.0, np.inf)
+        return np.where(y * a > negligible(a), 1.0, np.inf)

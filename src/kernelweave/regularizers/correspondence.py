@@ -15,6 +15,12 @@ SMALLEST = 1e-8  # norms below this share of the largest get its weight, so that
 FAR = 1e12  # where functions are looked at for their growth
 SLACK = 1e-9  # excess over a bound that counts as rounding
 
+#: why a block norm with q > 2 has no part in the correspondence
+MAXIMUM = (
+    "Block norms with q > 2 are of this kind: their weights are those of a maximum over d, not of a minimum. "
+    "Use BlockNorm(q), which needs no price."
+)
+
 
 class BlockNormOf:
     """g(x) = 1/2 inf_{d>0} (sum_m x_m / d_m + h(d)), found numerically; see `block_norm_of`."""
@@ -27,9 +33,20 @@ class BlockNormOf:
 
     def __call__(self, x: FloatArray) -> float:
         """g(x)."""
+        self._check(len(x))
         d, live = self.weights(x), np.asarray(x) > 0
         value = 0.5 * float((np.asarray(x)[live] / d[live]).sum()) + 0.5 * float(self.h(d))
         return value if live.any() else 0.5 * float(self.h(np.zeros(len(d))))
+
+    def _check(self, size: int) -> None:
+        """Refuse an h that is negative or infinite near zero: no infimum, or one without minimum."""
+        T = np.eye(size) if self.basis is None else self.basis
+        near = float(self.h(SMALLEST * (T @ np.ones(T.shape[1]))))
+        if not -SLACK <= near < np.inf:
+            raise ValueError(
+                f"h is {near:.3g} near d = 0, where the price of weights has to be zero: no block norm is the "
+                f"infimum over its weights. {MAXIMUM}"
+            )
 
     def gradient(self, x: FloatArray) -> FloatArray:
         """dg/dx_m = 1 / (2 d_m)."""
@@ -72,6 +89,11 @@ class PriceOf:
 
     def __call__(self, d: FloatArray) -> float:
         """h(d)."""
+        check_concave(self.g, np.asarray(d, dtype=np.float64) ** 2)
+        return self.supremum(d)
+
+    def supremum(self, d: FloatArray) -> float:
+        """sup_{x>=0} (2 g(x) - sum_m x_m / d_m), whether or not g is concave."""
         d = np.asarray(d, dtype=np.float64)
         live = d > 0
         if not live.any():
@@ -130,6 +152,28 @@ class PriceOf:
         return peak(Concave(lambda x: 2.0 * self.g(x) - float((x / d).sum()), gradient), d**2)
 
 
+def check_concave(g: Function, x: FloatArray) -> None:
+    """Refuse a g that is less at x than on average over points x is the mean of: it is no infimum over d.
+
+    These are the corners M x_m e_m, and 0 and 2 x.
+    """
+    value = float(g(x))
+    for points in (len(x) * np.diag(x), np.array([np.zeros_like(x), 2.0 * x])):
+        mean = float(np.mean([g(point) for point in points]))
+        if value < mean - SLACK * abs(mean):
+            raise ValueError(
+                f"g is not concave in x, the squared norms: {value:.6g} at the mean of points where it is "
+                f"{mean:.6g} on average, so no price h(d) belongs to it. {MAXIMUM}"
+            )
+
+
+def check_infimum(rule: Regularizer) -> Regularizer:
+    """Refuse a regulariser whose weights are those of a maximum."""
+    if getattr(rule, "ascends", False):
+        raise ValueError(f"{rule!r} is not an infimum over weights. {MAXIMUM}")
+    return rule
+
+
 def rays(value: Function, start: FloatArray, gradient: Gradient | None = None) -> Peak:
     """The largest value of a function of directions, the same at x and t x."""
     inside = peak(Concave(value, gradient, scale_free=True), start)
@@ -146,7 +190,7 @@ def block_norm_of(
 
     so that learning with g is learning with h, the weights eliminated: d_m = 1 / (2 dg/dx_m).
     Tomioka & Suzuki (2010), Theorem 1. Closed form for a `Regularizer`; for a function of one's
-    own by quasi-Newton steps on log d.
+    own by quasi-Newton steps on log d. Block norms with q > 2 are no such infimum, and refused.
 
     Parameters
     ----------
@@ -173,7 +217,7 @@ def block_norm_of(
     5.0
     """
     if isinstance(h, Regularizer):
-        rule = h
+        rule = check_infimum(h)
         return lambda x: rule.penalty(np.sqrt(x))
     return BlockNormOf(h, gradient, basis)
 
@@ -184,7 +228,8 @@ def price_of(g: Regularizer | Function, gradient: Gradient | None = None) -> Cal
         h(d) = sup_{x>=0} (2 g(x) - sum_m x_m / d_m)
 
     that is -2 g*(1 / (2 d)) with the concave conjugate g*. Tomioka & Suzuki (2010), Theorem 7.
-    Closed form for a `Regularizer`, else numerical.
+    Closed form for a `Regularizer`, else numerical. Block norms with q > 2 are not concave in x: they are the
+    infimum of no price, and refused.
 
     Parameters
     ----------
@@ -206,7 +251,9 @@ def price_of(g: Regularizer | Function, gradient: Gradient | None = None) -> Cal
     >>> round(h(np.array([0.5, 2.0])), 6)
     2.5
     """
-    return g.price if isinstance(g, Regularizer) else PriceOf(g, gradient)
+    if isinstance(g, FromBlockNorm):
+        return PriceOf(g.block_norm, g.gradient)
+    return check_infimum(g).price if isinstance(g, Regularizer) else PriceOf(g, gradient)
 
 
 class FromPrice(Regularizer):
@@ -305,7 +352,7 @@ class FromBlockNorm(Regularizer):
         self.convex = convex
 
     def price(self, weights: FloatArray) -> float:
-        return PriceOf(self.block_norm, self.gradient)(weights)
+        return PriceOf(self.block_norm, self.gradient).supremum(weights)
 
     def penalty(self, norms: FloatArray) -> float:
         return float(self.block_norm(norms**2))

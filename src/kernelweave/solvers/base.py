@@ -24,6 +24,9 @@ from .single import SingleSolver, choose_single, machine_for
 #: first accuracy of the inner machines; later ones follow the outer gap
 FIRST_MACHINE_TOL = 0.02
 
+#: machines in a row whose gap is what rounding may have made of it, after which no other is trained
+MOST_ROUNDING = 5
+
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
 
@@ -279,6 +282,8 @@ class MKLSolver(BaseEstimator):
             return run.solution()
         if not run.converged:
             advice = "Increase max_iter, or scale the data."
+            if run.n_rounding:
+                advice = "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
             warnings.warn(f"{run.describe()} {advice}", ConvergenceWarning, stacklevel=3)
         return run.solution()
 
@@ -369,7 +374,7 @@ class MKLSolver(BaseEstimator):
         first = len(run.seen)
         for iteration in range(run.n_machines, max_iter):
             run.record(self.step(weights, run.last, run.tol, alpha), self._K)
-            if (callback is not None and callback(iteration, run.last)) or run.converged:
+            if (callback is not None and callback(iteration, run.last)) or run.finished:
                 return True
             proposal = self.next_weights(run.last)
             if proposal is None or run.stands_still(first, *self.patience):
@@ -458,7 +463,7 @@ class Run:
     def __init__(self, gram: Gram, tol: float, keep: Place | None = None) -> None:
         self.gram, self.tol, self.keep = gram, tol, keep
         self.last = self.best = None  # type: ignore[assignment]
-        self.n_machines = self.n_resumed = 0
+        self.n_machines = self.n_resumed = self.n_rounding = 0
         self.history: dict[str, list[float]] = {"primal": [], "dual": [], "gap": [], "n_passes": []}
         self.seen: list[Bounds] = []  # of the iterates of this run, not of those it went on from
 
@@ -466,8 +471,14 @@ class Run:
     def converged(self) -> bool:
         return self.best.residual <= self.tol
 
+    @property
+    def finished(self) -> bool:
+        """Whether the best iterate has converged, or the last ones had only rounding left."""
+        return self.converged or self.n_rounding >= MOST_ROUNDING
+
     def record(self, state: State, matrix: FloatArray | None) -> None:
         self.last, self.n_machines = state, self.n_machines + 1
+        self.n_rounding = self.n_rounding + 1 if state.certificate.is_rounding else 0
         if self.best is None or state.residual < self.best.residual:
             keep = matrix is not None and len(matrix) <= MOST_KEPT
             self.best, self.matrix = state, matrix if keep else None

@@ -9,7 +9,10 @@ import numpy as np
 from .._typing import FloatArray
 from ..gram import Gram
 from ..regularizers import Regularizer
-from .problem import Problem, best_intercept
+from .problem import UNIT, Problem, best_intercept
+
+#: share of the terms of alpha' K alpha below which the optimum of a problem with sum(alpha) != 0 counts as zero
+ZERO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -19,9 +22,13 @@ class Certificate:
     Attributes
     ----------
     primal, dual : float
-        P >= optimum >= D.
+        P >= optimum >= D, what rounding can do included in D.
     gap : float
-        (P - D) / |P|.
+        (P - D) / scale.
+    scale : float
+        |P|, or where both P and D are zero but for rounding the size of the terms they are sums of.
+    rounding : float
+        The part of `gap` that is not a gap but a bound on what rounding did to it.
     intercept : ndarray of shape (c,)
     norms, dual_norms : ndarray of shape (M,)
         n_m = d_m r_m and r_m = sqrt(alpha' K_m alpha).
@@ -32,6 +39,8 @@ class Certificate:
     primal: float
     dual: float
     gap: float
+    scale: float
+    rounding: float
     intercept: FloatArray
     norms: FloatArray
     dual_norms: FloatArray
@@ -41,7 +50,12 @@ class Certificate:
     @property
     def machine_gap(self) -> float:
         """The part of the gap that the machine at these weights has left."""
-        return relative(self.machine_primal - self.machine_dual, self.primal)
+        return relative(self.machine_primal - self.machine_dual, self.scale)
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether nearly all of the gap is what rounding may have made of it: no machine will do better."""
+        return self.rounding > 0.9 * self.gap
 
 
 def certificate(
@@ -54,13 +68,16 @@ def certificate(
     squares: FloatArray | None = None,
     norms: FloatArray | None = None,
 ) -> Certificate:
-    """Primal and dual values at (alpha, weights), from their definitions.
+    """Primal and dual values at (alpha, weights), and the gap between them.
 
         f = sum_m d_m K_m alpha + b,  n_m = d_m r_m,  r_m^2 = s_m = alpha' K_m alpha
         P = sum_i C_i V(y_i, f_i) + Omega(n)        D = -sum_i C_i V*(y_i, -alpha_i / C_i) - Omega*(r)
 
     Weak duality, P >= D for every feasible alpha, makes P - D a bound on the distance of both
-    to the optimum.
+    to the optimum. It is not computed as a difference but as the sum of `difference`, whose terms
+    are not negative, and of a bound on what rounding did to them (`Rounding`). No unit
+    enters: targets, kernels and costs of any size have the relative gap of the same problem in
+    other units.
 
     Parameters
     ----------
@@ -77,49 +94,159 @@ def certificate(
     """
     fitted = gram.dot(weights, alpha) if fitted is None else fitted
     squares = check_squares(gram.quad(alpha) if squares is None else squares, gram, alpha)
+    energy, own = 0.5 * float(weights @ squares), norms is None
+    products = 2.0 * energy if own else float(np.vdot(alpha, fitted))
+    noise = Rounding.of(gram, weights, alpha, fitted, products if own else None)
     dual_norms = np.sqrt(squares)
-    energy = dual_energy = 0.5 * float(weights @ squares)
-    if norms is None:
-        norms = weights * dual_norms
-    else:
-        energy = 0.5 * float(np.divide(norms**2, weights, out=np.zeros_like(norms), where=weights > 0).sum())
+    norms = weights * dual_norms if norms is None else norms
+    machine_energy = energy if own else _energy(norms, weights)
     intercept = best_intercept(problem, fitted)
-    primal_loss, dual_loss = problem.primal_loss(fitted, intercept), problem.dual_loss(alpha)
+    f, primal_loss = fitted + intercept, problem.primal_loss(fitted, intercept)
     primal = primal_loss + regularizer.penalty(norms)
-    dual = dual_value(problem, regularizer, alpha, dual_norms, dual_loss)
+    # an intercept of another size costs f some of its digits
+    spread = noise.of_fitted + np.minimum(UNIT * np.abs(f), np.abs(fitted))
+    parts = (norms, np.sqrt(squares + noise.of_squares), products)
+    apart = difference(problem, regularizer, alpha, f, spread, *parts)
+    misfit = float(problem.misfit(alpha, f).sum())
+    rounding = float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
+    machine_primal = primal_loss + machine_energy
+    # a concave penalty has logarithms, of any sign
+    dual = primal - apart
+    scale = scale_of(problem, primal, dual, noise.size) if regularizer.convex else abs(machine_primal)
     return Certificate(
         primal=primal,
         dual=dual,
-        gap=relative(primal - dual, primal),
+        gap=relative(primal - dual, scale),
+        scale=scale,
+        rounding=relative(rounding, scale),
         intercept=intercept,
         norms=norms,
         dual_norms=dual_norms,
-        machine_primal=primal_loss + energy,
-        machine_dual=dual_loss - dual_energy,
+        machine_primal=machine_primal,
+        machine_dual=primal_loss - misfit - energy + products,
     )
 
 
-def dual_value(
-    problem: Problem, regularizer: Regularizer, alpha: FloatArray, dual_norms: FloatArray, dual_loss: float
-) -> float:
-    """D at alpha, or where Omega*(r) is infinite at the nearest multiple of alpha where it is not.
+def _energy(norms: FloatArray, weights: FloatArray) -> float:
+    """1/2 sum_m n_m^2 / d_m."""
+    return 0.5 * float(np.divide(norms**2, weights, out=np.zeros_like(norms), where=weights > 0).sum())
 
-    -inf when there is none (alpha with a fixed sum cannot shrink), when alpha is not feasible, or
-    when Omega has no conjugate.
+
+def difference(
+    problem: Problem,
+    regularizer: Regularizer,
+    alpha: FloatArray,
+    f: FloatArray,
+    spread: FloatArray | None,
+    norms: FloatArray,
+    dual_norms: FloatArray,
+    products: float,
+) -> float:
+    """P - D as a sum of terms that are not negative: what Fenchel's inequality leaves, twice.
+
+        P - D = sum_i [C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i]
+                + [Omega(n) + Omega*(r) - sum_m <alpha, f_m>]
+
+    The terms vanish at the optimum and so do their derivatives, which P and D themselves have not:
+    errors of f and r count only by their squares (and at kinks). A second bracket below zero is
+    an error of arithmetic, and counts as much as one above.
+
+    Where Omega*(r) is infinite, D is that of the nearest multiple of alpha where it is not. +inf
+    when there is none (alpha with a fixed sum cannot shrink), when alpha is not feasible, or when
+    Omega has no conjugate.
+
+    Parameters
+    ----------
+    problem, regularizer, alpha
+        As in `certificate`.
+    f : ndarray of shape (n, c)
+        Predictions, intercept included.
+    spread : ndarray or None
+        How far from them rounding may have moved f.
+    norms, dual_norms : ndarray of shape (M,)
+        n and r.
+    products : float
+        sum_m <alpha, f_m>, the f_m on the samples: sum_m d_m s_m for those of alpha.
     """
     if not regularizer.convex or not problem.has_right_sum(alpha):
-        return -np.inf
-    scale = regularizer.dual_scale(dual_norms)
-    if scale == 1.0:
-        return dual_loss - regularizer.conjugate(dual_norms)
-    if problem.fit_intercept and problem.loss.alpha_sum != 0.0:
-        return -np.inf
-    return problem.dual_loss(scale * alpha) - regularizer.conjugate(scale * dual_norms)
+        return np.inf
+    share = regularizer.dual_scale(dual_norms)
+    if share != 1.0 and problem.fit_intercept and problem.loss.alpha_sum != 0.0:
+        return np.inf
+    blocks = regularizer.penalty(norms) + regularizer.conjugate(share * dual_norms) - share * products
+    return float(problem.misfit(share * alpha, f, spread).sum()) + abs(blocks)
 
 
-def relative(difference: float, value: float) -> float:
-    """`difference` relative to |value|."""
-    return float(difference / max(abs(value), 1e-12))
+@dataclass(frozen=True)
+class Rounding:
+    """What rounding can have done to K_d alpha and alpha' K_m alpha.
+
+    Entries of K are off by about a unit u of rounding, |K_ij| <= k_i k_j with k_i = sqrt(K_ii), and sums over
+    them by as much, errors of one sign being rare:
+
+        (K alpha)_i       by  u k_i |k alpha|_1
+        alpha' K alpha    by  u |k alpha|_1 |k alpha|_2
+
+    u is that of double precision, or more where sum_m d_m s_m and alpha' (K_d alpha), the same number
+    computed in two ways, are further apart than that.
+
+    Attributes
+    ----------
+    of_fitted : ndarray of shape (n, c) or (1, c)
+        Of K_d alpha.
+    of_squares : ndarray of shape (M,)
+        Of alpha' K_m alpha.
+    size : float
+        |k alpha|_1^2 of K_d, the size of the terms of alpha' K_d alpha.
+    """
+
+    of_fitted: FloatArray
+    of_squares: FloatArray
+    size: float
+
+    @classmethod
+    def of(
+        cls,
+        gram: Gram,
+        weights: FloatArray,
+        alpha: FloatArray,
+        fitted: FloatArray,
+        products: float | None = None,
+    ) -> Rounding:
+        """That of an iterate; `products` = sum_m d_m s_m where `fitted` is K_d alpha."""
+        diagonals = gram.diagonals()
+        k = np.sqrt((weights @ diagonals if len(diagonals) > 1 else weights.sum() * diagonals[0])[None, :])
+        total, length = _lengths(k, alpha)
+        off = 0.0 if products is None else abs(float(np.vdot(alpha, fitted)) - products)
+        unit = max(UNIT, relative(off, float(total @ length))) if off > 0.0 else UNIT
+        each = [float(np.multiply(*_lengths(np.sqrt(own)[None, :], alpha)).sum()) for own in diagonals]
+        of_squares = unit * np.array(each) * np.ones(len(weights))
+        return cls(unit * k.T * total, of_squares, float((total**2).sum()))
+
+
+def _lengths(k: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """|k alpha|_1 and |k alpha|_2 of every output, k of shape (1, n) or (1, 1)."""
+    if k.shape[1] == 1:
+        return k[0] * np.abs(alpha).sum(axis=0), k[0] * np.linalg.norm(alpha, axis=0)
+    return (k @ np.abs(alpha))[0], np.sqrt(k**2 @ alpha**2)[0]
+
+
+def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float:
+    """What the gap is relative to: |P|.
+
+    Only P of a problem with sum(alpha) = alpha_sum != 0 has terms of both signs, whose optimum may be zero
+    without all of them being small: P and D then are rounding, of no digit of which a tolerance can ask.
+    Where both are below a share `ZERO` of the size of the terms of alpha' K_d alpha, the gap is relative to that.
+    """
+    cancels = problem.loss.alpha_sum != 0.0 and max(abs(primal), abs(dual)) <= ZERO * size
+    return size if cancels else abs(primal)
+
+
+def relative(part: float, size: float) -> float:
+    """`part` relative to |size|; nothing is 0 relative to nothing."""
+    if size == 0.0:
+        return 0.0 if part == 0.0 else float(np.copysign(np.inf, part))
+    return float(part / abs(size))
 
 
 def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatArray:
@@ -127,8 +254,8 @@ def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatAr
     if not np.isfinite(squares).all():
         raise FloatingPointError("alpha' K alpha is not finite: check the kernels for overflow.")
     worst = int(squares.argmin())
-    below = -1e-6 * max(float(squares.max()), 1e-12)
-    if squares[worst] < below and squares[worst] < -_rounding(gram, alpha, worst):
+    below = -1e-6 * max(float(squares.max()), 0.0)
+    if squares[worst] < below and squares[worst] < -_negligible(gram, alpha, worst):
         raise ValueError(
             f"kernel {worst} is not positive semidefinite: alpha' K alpha = {squares[worst]:.3g} for the "
             "current alpha. Repair the matrix (for example by clipping its negative eigenvalues) or drop it."
@@ -136,8 +263,8 @@ def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatAr
     return np.maximum(squares, 0.0)
 
 
-def _rounding(gram: Gram, alpha: FloatArray, kernel: int) -> float:
-    """What rounding can make of alpha' K alpha: a share of sum_ij |alpha_i| |alpha_j| sqrt(K_ii K_jj)."""
+def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
+    """A negative alpha' K alpha that is no reproach: a share of sum_ij |alpha_i| |alpha_j| sqrt(K_ii K_jj)."""
     diagonal = gram.diag(np.eye(1, gram.n_kernels, kernel)[0])
     columns = np.abs(alpha).reshape(len(diagonal), -1)
     return 1e-12 * float(((np.sqrt(np.maximum(diagonal, 0.0)) @ columns) ** 2).sum())

@@ -89,7 +89,7 @@ class Growing:
             state = self._on_all(part)
             run.record(state, None)
             run.n_machines += count - 1
-            if run.converged or told(run.n_machines, state) or run.n_machines >= max_iter:
+            if run.finished or told(run.n_machines, state) or run.n_machines >= max_iter:
                 return
             joining = np.setdiff1d(self._violated(state.fitted + state.certificate.intercept), self.rows)
             self.rows = self._with(joining, self.rows)

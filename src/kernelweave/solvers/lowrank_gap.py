@@ -7,7 +7,7 @@ import numpy as np
 from .._typing import FloatArray
 from ..regularizers import Regularizer
 from .base import State
-from .certificate import dual_value, relative
+from .certificate import difference, relative
 from .problem import Problem
 
 
@@ -37,7 +37,8 @@ def full_rank_gap(problem: Problem, regularizer: Regularizer, state: State, miss
     """
     if not np.isfinite(missing).all():
         return np.nan
-    norms = np.sqrt(np.maximum(state.squares, 0.0) + missing)
-    dual = dual_value(problem, regularizer, state.alpha, norms, problem.dual_loss(state.alpha))
-    primal = state.certificate.primal
-    return relative(primal - dual, primal) if np.isfinite(dual) else np.nan
+    dual_norms, proof = np.sqrt(np.maximum(state.squares, 0.0) + missing), state.certificate
+    products = float(np.vdot(state.alpha, state.fitted))
+    f = state.fitted + proof.intercept
+    apart = difference(problem, regularizer, state.alpha, f, None, proof.norms, dual_norms, products)
+    return relative(apart, proof.scale) if np.isfinite(apart) else np.nan

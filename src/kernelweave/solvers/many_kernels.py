@@ -108,7 +108,7 @@ class SelectingKernels:
             state = self._on_all(kernels, inner.best)
             run.record(state, inner.matrix)
             run.n_machines += inner.n_machines - 1
-            if run.converged or told(run.n_machines, state) or run.n_machines >= max_iter:
+            if run.finished or told(run.n_machines, state) or run.n_machines >= max_iter:
                 return
             wanted = NEXT_SHARE * min(wanted, state.residual)
 

@@ -9,6 +9,9 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..losses import Loss
 
+#: the unit of rounding in double precision
+UNIT = float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -58,6 +61,12 @@ class Problem:
         lower, upper = self.loss.dual_box(self.y)
         return self.C * lower, self.C * upper
 
+    def centred(self, values: FloatArray) -> FloatArray:
+        """`values` less the middle of their range, of every output, if an intercept takes up a constant."""
+        if not self.fit_intercept:
+            return values
+        return values - 0.5 * (values.min(axis=0) + values.max(axis=0))
+
     def primal_loss(self, f: FloatArray, intercept: FloatArray) -> float:
         """sum_i C_i V(y_i, f_i + b) + alpha_sum b, over all outputs."""
         total = float((self.C * self.loss.value(self.y, f + intercept)).sum())
@@ -67,10 +76,22 @@ class Problem:
         """-sum_i C_i V*(y_i, -alpha_i / C_i), over all outputs."""
         return -float((self.C * self.loss.conjugate(self.y, -alpha / self.C)).sum())
 
+    def misfit(self, alpha: FloatArray, f: FloatArray, spread: FloatArray | None = None) -> FloatArray:
+        """C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i, zero where alpha_i = -C_i V'(y_i, f_i).
+
+        Never negative (Fenchel's inequality). With a `spread`, the largest value from f - spread to
+        f + spread, which convexity has at an end, and on top of it the rounding of the terms themselves.
+        """
+        dual = self.C * self.loss.conjugate(self.y, -alpha / self.C)
+        ends = [f] if spread is None else [f - spread, f + spread]
+        found = [self.C * self.loss.value(self.y, end) + dual + alpha * end for end in ends]
+        rounding = 0.0 if spread is None else UNIT * np.abs(alpha) * (np.abs(self.y) + np.abs(f))
+        return np.maximum(np.max(found, axis=0), 0.0) + rounding
+
     def has_right_sum(self, alpha: FloatArray) -> bool:
         """Whether sum_i alpha_i = alpha_sum in every column, if there is an intercept."""
         off = np.abs(alpha.sum(axis=0) - self.loss.alpha_sum)
-        return not self.fit_intercept or bool((off <= 1e-9 * (1.0 + np.abs(alpha).sum(axis=0))).all())
+        return not self.fit_intercept or bool((off <= 1e-9 * np.abs(alpha).sum(axis=0)).all())
 
     def alpha_of(self, f: FloatArray) -> FloatArray:
         """The dual variables -C V'(y, f) that belong to the predictions f."""
@@ -104,7 +125,7 @@ def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
     """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one an output.
 
     The derivative in b is non-decreasing: its sign change is found by bisection, among the
-    kinks of a piecewise linear loss, to rounding for the others.
+    kinks of a piecewise linear loss, to rounding of y - f for the others.
 
     Parameters
     ----------
@@ -136,7 +157,8 @@ def _among_kinks(problem: Problem, f: FloatArray) -> float:
     places = np.concatenate([kink - f for kink in kinks], axis=None)
     order = np.argsort(places)
     places, rises = places[order], np.tile(problem.C[:, 0], len(kinks))[order]
-    after = _slope(problem, f, float(places[0]) - 1.0) + np.cumsum(rises)
+    # left of all kinks alpha is at its upper bound
+    after = problem.loss.alpha_sum - float(problem.box()[1].sum()) + np.cumsum(rises)
     rounding = 1e-12 * float(problem.C.sum())
     first, last = np.searchsorted(after, [-rounding, rounding], side="right").clip(max=len(places) - 1)
     return 0.5 * float(places[first] + places[last])
@@ -145,10 +167,10 @@ def _among_kinks(problem: Problem, f: FloatArray) -> float:
 def _by_newton(problem: Problem, f: FloatArray) -> float:
     """Newton steps on the slope, within the bracket of what is known about its sign."""
     b, low, high = 0.0, -np.inf, np.inf
-    rounding = 1e-13 * float(problem.C.sum())
     for _ in range(100):
-        slope = _slope(problem, f, b)
-        if abs(slope) <= rounding:
+        alpha = problem.alpha_of(f + b)
+        slope = problem.loss.alpha_sum - float(alpha.sum())
+        if abs(slope) <= 1e-13 * float(np.abs(alpha).sum()):
             return b
         low, high = (b, high) if slope < 0 else (low, b)
         curvature = float((problem.C * problem.loss.hessian(problem.y, f + b)).sum())
@@ -162,13 +184,14 @@ def _by_newton(problem: Problem, f: FloatArray) -> float:
 
 
 def _by_bisection(problem: Problem, f: FloatArray) -> float:
-    width = 1.0 + float(np.abs(f).max())
+    scale = float(np.abs(f).max() + np.abs(problem.y).max()) or 1.0
+    width = scale
     while _slope(problem, f, -width) > 0 or _slope(problem, f, width) < 0:
         width *= 2.0
-        if width > 1e100:
+        if width > 1e100 * scale:
             return 0.0  # no finite minimiser
     low, high = -width, width
-    while high - low > 1e-15 * max(1.0, abs(low)):
+    while high - low > UNIT * scale:
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break

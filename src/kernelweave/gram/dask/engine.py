@@ -186,6 +186,13 @@ class DaskGram(Gram):
         total = self._total("diag", weights)
         return np.zeros(self.n_samples) if total is None else total
 
+    def _diagonals(self) -> FloatArray:
+        out = np.empty((self.n_kernels, 1))
+        asked = self._answers(lambda: [self._submit(made, "diagonals") for made, _ in self.pieces])
+        for (_, own), found in zip(self.pieces, asked, strict=True):
+            out[own] = found.max(axis=1, keepdims=True)
+        return out
+
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         part = object.__new__(type(self))
         n_kernels = self.n_kernels if kernels is None else len(kernels)

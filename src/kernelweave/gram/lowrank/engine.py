@@ -14,6 +14,9 @@ from .matrix import FactoredMatrix
 #: samples, and samples a feature, up to which a sum of kernels is formed as a matrix: its machines are faster
 MOST_FORMED, DENSE_FEATURES = 2000, 2
 
+#: rows looked at for the size of the kernels
+LOOKED_AT = 1000
+
 
 class LowRankGram(Gram):
     """K_m = scale_m Z_m Z_m', with factors of few columns.
@@ -88,6 +91,14 @@ class LowRankGram(Gram):
 
     def diag(self, weights: FloatArray) -> FloatArray:
         return FactoredMatrix(self.factors, weights * self.scales).diagonal()
+
+    def _diagonals(self) -> FloatArray:
+        """The largest entries of some rows: all of them would be one more pass over the data."""
+        some = np.unique(np.linspace(0, self.n_samples - 1, LOOKED_AT).astype(int))
+        Z = self.factors.rows(some, range(self.n_kernels)).astype(np.float64)
+        ends = np.cumsum(self.factors.ranks)[:-1]
+        largest = [float((part**2).sum(axis=1).max()) for part in np.split(Z, ends, axis=1)]
+        return (self.scales * largest)[:, None]
 
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)

@@ -41,7 +41,7 @@ class Fields:
         self.problem, self.gram, self.alpha = problem, gram, alpha.copy()
         self.products = np.zeros((gram.n_kernels, problem.shape[1], gram.n_samples))
         self.fresh = np.zeros(gram.n_kernels, dtype=bool)
-        self.largest = np.array([gram.diag(self._unit(m)).max() for m in range(gram.n_kernels)])
+        self.largest = gram.diagonals().max(axis=1) * np.ones(gram.n_kernels)
         self.in_place = isinstance(getattr(gram, "matrices", [None])[0], np.ndarray)
         self.programs = [BoxQP.of(np.empty((0, 0)), problem.column(k)) for k in range(problem.shape[1])]
 
@@ -137,7 +137,7 @@ def solved(qp: BoxQP, a: FloatArray, slopes: FloatArray, eps: float) -> FloatArr
     active = ActiveSet(qp, after)
     active.run(EXACT_ROUNDS)  # never raises the objective, finished or not
     drift = abs(float(active.a.sum() - a.sum())) if qp.tied else 0.0
-    return active.a if drift <= 1e-12 * (1.0 + float(np.abs(a).sum())) else after
+    return active.a if drift <= 1e-12 * float(np.abs(a).sum()) else after
 
 
 def working_set(qp: BoxQP, alpha: FloatArray, slopes: FloatArray, size: int) -> tuple[IntArray, float]:

@@ -109,6 +109,11 @@ class Interleaved(MKLSolver):
             self._newton.init(problem, gram, regularizer, norms)
         return self._weights_of(norms, norms > 0.0 if regularizer.sparse else norms >= 0.0)
 
+    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
+        weights = super().restart(problem, gram, regularizer, state)
+        self._gap = min(state.certificate.gap, FIRST_GAP)
+        return weights
+
     def step(
         self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
     ) -> State:
@@ -176,8 +181,9 @@ class Interleaved(MKLSolver):
         fitted = self._fields.fitted(weights)
         energy = 0.5 * float(weights @ self._squares_at(weights))
         price = 0.5 * self._regularizer.price(weights)
-        loss = self._problem.primal_loss(fitted, best_intercept(self._problem, fitted))
-        return self._problem.dual_loss(self._fields.alpha) - energy + price, loss + energy + price
+        intercept = best_intercept(self._problem, fitted)
+        upper = self._problem.primal_loss(fitted, intercept) + energy + price
+        return upper - float(self._problem.misfit(self._fields.alpha, fitted + intercept).sum()), upper
 
     def _judge(self, lower: float, upper: float, trained: bool, solved: bool) -> str:
         """Whether the weights are "better" than before, "worse", or that is still "open"."""

@@ -79,7 +79,7 @@ class MajorizeMinimize(MKLSolver):
 
     def residual(self, proof: Certificate, weights: FloatArray) -> float:
         live = weights > 0
-        if float(proof.norms[live] @ proof.dual_norms[live]) <= COLLAPSED * abs(proof.primal):
+        if float(proof.norms[live] @ proof.dual_norms[live]) <= COLLAPSED * proof.scale:
             return max(proof.machine_gap, 0.0)  # every component vanishes: f is constant
         new, old = self._updated(proof, weights)[live], weights[live]
         change = np.abs(new - old) / np.maximum(new, old)

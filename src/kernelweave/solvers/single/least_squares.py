@@ -33,7 +33,7 @@ class LeastSquares(SingleSolver):
         self.check(problem.loss, problem.fit_intercept)
         A = K.astype(np.float64)
         A.flat[:: len(A) + 1] += 1.0 / problem.C[:, 0]
-        solution = symmetric_solver(A)(np.hstack([problem.y, np.ones_like(problem.C)]))
+        solution = symmetric_solver(A)(np.hstack([problem.centred(problem.y), np.ones_like(problem.C)]))
         alpha = solution[:, :-1]
         if problem.fit_intercept:
             ones = solution[:, -1:]

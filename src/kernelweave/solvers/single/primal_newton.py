@@ -23,7 +23,8 @@ MOST_STEPS, MOST_IDLE = 50, 8
 #: share of the slope along a direction that a step may leave, and most trials for it
 SLOPE_LEFT, MOST_TRIALS = 0.1, 30
 
-#: width over which kinks are smoothed at first, the least, and how much narrower the next may be
+#: width over which kinks are smoothed at first, the least, both relative to how far the kinks are apart, and
+#: how much narrower the next may be
 WIDEST, NARROWEST, NARROWING = 1.0, 1e-9, 0.5
 
 #: share of the samples that are to be near a kink at first, when a solution is known to start from
@@ -145,7 +146,8 @@ class _Steps:
     def __init__(self, problem: Problem, tol: float, alpha: FloatArray, f: FloatArray) -> None:
         self.given, self.tol, self.alpha = problem, tol, alpha
         self.kinked = hasattr(problem.loss, "kinks")
-        self.width = first_width(problem, alpha, f) if self.kinked else 0.0
+        self.unit = unit_of(problem, f) if self.kinked else 1.0
+        self.width = self.unit * first_width(problem, alpha, f, self.unit) if self.kinked else 0.0
         self.wanted = STEP_PROGRESS if self.kinked else tol
         self.gap, self.best, self.count, self.idle = 1.0, np.inf, 1, 0
 
@@ -164,27 +166,36 @@ class _Steps:
     def next(self, alpha: FloatArray, gap: float) -> None:
         """Go on from a gap that is not small enough yet."""
         if gap > GOOD_STEP * self.gap:
-            self.width = max(NARROWING * self.width, NARROWEST)
+            self.width = max(NARROWING * self.width, NARROWEST * self.unit)
         self.wanted = min(max(STEP_PROGRESS * gap, STEP_SHARE * self.tol), self.wanted)
         self.idle = 0 if gap < 0.9 * self.best else self.idle + 1
         self.best = min(gap, self.best)
         self.alpha, self.gap, self.count = alpha, gap, self.count + 1
 
 
-def first_width(problem: Problem, alpha: FloatArray, f: FloatArray) -> float:
-    """A width within which some of the samples are near a kink; wide when nothing is known."""
+def unit_of(problem: Problem, f: FloatArray) -> float:
+    """How far the kinks are apart, the unit of f; of kinks that are all in one place, what f itself is."""
+    kinks = np.concatenate(problem.loss.kinks(problem.y))
+    return float(np.abs(problem.centred(kinks)).max()) or float(np.abs(f).max()) or 1.0
+
+
+def first_width(problem: Problem, alpha: FloatArray, f: FloatArray, unit: float) -> float:
+    """A width within which some of the samples are near a kink, in units; wide when nothing is known."""
     if not (alpha - problem.start()).any():
         return WIDEST
     b = best_intercept(problem, f)
     away = np.min([np.abs(f + b - kink) for kink in problem.loss.kinks(problem.y)], axis=0)
-    return float(np.clip(np.quantile(away, NEAR), NARROWEST, WIDEST))
+    return float(np.clip(np.quantile(away, NEAR) / unit, NARROWEST, WIDEST))
 
 
 def primal_gap(problem: Problem, point: Point, b: FloatArray, alpha: FloatArray, image: FloatArray) -> float:
-    """Relative gap between the primal value at v and the dual value at alpha, with image = Z'alpha."""
+    """Relative gap between the primal value at v and the dual value at alpha, with image = Z'alpha.
+
+    The misfit of every sample, and 1/2 ||v||^2 + 1/2 ||Z'alpha||^2 - alpha' Z v = 1/2 ||v - Z'alpha||^2.
+    """
     primal = problem.primal_loss(point.f, b) + 0.5 * float((point.v**2).sum())
-    dual = problem.dual_loss(alpha) - 0.5 * float((image**2).sum())
-    return relative(primal - dual, primal)
+    apart = float(problem.misfit(alpha, point.f + b).sum()) + 0.5 * float(((point.v - image) ** 2).sum())
+    return relative(apart, primal)
 
 
 def line_search(

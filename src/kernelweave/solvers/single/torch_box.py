@@ -82,7 +82,8 @@ class Descent:
         linear, kink = problem.loss.linear_dual(problem.y)
         lower, upper = problem.box()
         self.K, self.problem, self.kink = K, problem, float(kink)
-        self.linear, self.lower, self.upper = (K.tensor(v[:, 0]) for v in (linear, lower, upper))
+        given = (problem.centred(linear), lower, upper)
+        self.linear, self.lower, self.upper = (K.tensor(v[:, 0]) for v in given)
         self.tied = problem.fit_intercept
         total = float(problem.loss.alpha_sum) if self.tied else 0.0
         self.project = Projection(self.lower, self.upper, self.kink, total, self.tied)
@@ -146,8 +147,8 @@ class Descent:
         every = torch.arange(len(self.a), device=self.a.device)
         A = self.K.rows(every).double()
         A += self._constant(A)
-        size = float((self.problem.C * np.abs(self.problem.y)).sum()) if self.problem.y.any() else 1.0
         linear, lower, upper = (part.double() for part in (self.linear, self.lower, self.upper))
+        size = float(torch.maximum(upper, -lower) @ linear.abs()) or float(A.diagonal().mean())
         ridge = self._rounding(len(A)) * float(A.diagonal().mean())
         program = Interior(A, linear, lower, upper, self.kink, self.project.total, self.tied, ridge)
         found = program.solve(tol * size * 1e-2)

@@ -25,7 +25,8 @@ class TorchLeastSquares(SingleSolver):
     def solve(self, K: Any, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
         self.check(problem.loss, problem.fit_intercept)
         device = K.like.device
-        y, C = (torch.as_tensor(np.ascontiguousarray(v), device=device) for v in (problem.y, problem.C))
+        given = (problem.centred(problem.y), problem.C)
+        y, C = (torch.as_tensor(np.ascontiguousarray(v), device=device) for v in given)
         right = torch.cat([y, torch.ones_like(C)], dim=1)
         found, residual = None, min(1e-3, tol)
         while True:
