@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelweave.gram import GRAMS
+from kernelweave.gram.disk import DiskGram
+from kernelweave.gram.packed import PackedGram
 
 # one sample; fewer and more kernels than are added at once; more rows than fit in one block
 SIZES = [(1, 1), (2, 3), (7, 8), (30, 9), (33, 17), (230, 10)]
@@ -167,3 +169,24 @@ def test_passes_count_what_is_read(engine, matrices):
     assert cost(gram.quad, np.zeros(50)) == 0
     assert 0 <= cost(gram.subset, np.arange(25)) <= 1  # engines that compute on demand read nothing
     assert gram.subset(np.arange(25)).n_passes == 0
+
+
+def test_engines_that_round_know_the_kernels(matrices, rng):
+    """In double precision, on some samples and kernels too; the others have nothing to tell."""
+    raw, scales = matrices(30, 9), rng.uniform(0.1, 3.0, size=9)
+    for gram in (PackedGram(list(raw), scales, np.float32), DiskGram(list(raw), scales, np.float32)):
+        samples, kernels = rng.permutation(30)[:12], np.array([7, 0, 3])
+        part = gram.subset(samples).subset(kernels=kernels).subset(np.arange(5))
+        for engine, chosen, those in ((gram, np.arange(30), np.arange(9)), (part, samples[:5], kernels)):
+            alpha = rng.normal(size=len(chosen))
+            Ks = (scales[:, None, None] * raw)[np.ix_(those, chosen, chosen)]
+            assert engine.rounds
+            found = engine.in_double().quad(alpha)
+            np.testing.assert_allclose(found, np.einsum("i,mij,j->m", alpha, Ks, alpha), rtol=1e-12)
+
+
+def test_engines_that_do_not_round(engine, matrices):
+    for raw in (matrices(9, 3), matrices(9, 3).astype(np.float32)):
+        gram = engine(list(raw))
+        assert not gram.rounds
+        assert gram.in_double() is None

@@ -124,3 +124,20 @@ def test_too_little_memory_says_how_much_is_missing(rng):
     blocks = Blocks.of_kernels([RBF(1.0).fit(X)], X)
     with pytest.raises(MemoryError, match=r"40 samples need .* on cpu, there are 1 KB: .* are missing"):
         TorchGram(blocks, memory_limit=1000).combine(np.ones(1))
+
+
+def test_single_precision_knows_double(rng):
+    from kernelweave.gram.torch import TorchGram
+
+    X = rng.normal(size=(40, 5)) + 1e3
+    blocks = Blocks.of_kernels(kernels_of(X), X)
+    gram, alpha = TorchGram(blocks, device=torch.device("cpu")), rng.normal(size=40)
+    assert gram.rounds
+    fine = gram.in_double()
+    assert not fine.rounds
+    Ks = np.array([K for _, K in sorted(blocks.each(slice(0, 40), slice(0, 40)), key=lambda pair: pair[0])])
+    np.testing.assert_allclose(fine.quad(alpha), np.einsum("i,mij,j->m", alpha, Ks, alpha), rtol=1e-9)
+    some, few = np.array([3, 20, 7, 1]), np.array([5, 2, 20])
+    part = gram.subset(some).subset(kernels=few).in_double()
+    expected = np.einsum("i,mij,j->m", alpha[:4], Ks[np.ix_(few, some, some)], alpha[:4])
+    np.testing.assert_allclose(part.quad(alpha[:4]), expected, rtol=1e-9)

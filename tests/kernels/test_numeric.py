@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
 
@@ -14,11 +16,13 @@ from kernelweave.kernels import (
     RBF,
     Chi2,
     Constant,
+    GroupProductRBF,
     HistogramIntersection,
     Laplacian,
     Linear,
     Matern,
     Polynomial,
+    ProductRBF,
     Tanimoto,
 )
 
@@ -130,3 +134,50 @@ def test_labels():
     assert Linear().label == "Linear"
     assert Linear(columns=list(range(9))).label == "Linear[9 columns]"
     assert Linear(columns=lambda X: [0]).label == "Linear[selected]"
+
+
+FAR = 1e5
+SHORT = np.round(64 * X) / 64  # of so few digits that SHORT + FAR is exact
+SHIFT_INVARIANT = [
+    RBF(0.3),
+    RBF("scale"),
+    RBF("median"),
+    Laplacian(0.3),
+    *[Matern(1.3, nu=nu) for nu in (0.5, 1.5, 2.5, 0.8, np.inf)],
+    RBF(0.3) * Laplacian(0.1) + Matern(0.7),
+    ProductRBF(),
+    GroupProductRBF({"a": [0, 1], "b": [2, 3]}),
+]
+
+
+@pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=str)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_functions_of_differences_do_not_see_an_offset(kernel, container):
+    near, far = clone(kernel).fit(container(SHORT)), clone(kernel).fit(container(SHORT + FAR))
+    for rows in (slice(None), slice(2, 5)):
+        K, other = near(SHORT[rows], SHORT), far(container(SHORT[rows] + FAR), container(SHORT + FAR))
+        np.testing.assert_allclose(other, K, rtol=1e-9)
+
+
+def test_gradient_of_differences_does_not_see_an_offset():
+    alpha, kernel = np.arange(9.0) - 4.0, ProductRBF()
+    d = np.array([0.3, 0.0, 1.0, 0.2])
+    near, far = (kernel.grad_quad(points, alpha, d) for points in (SHORT, SHORT + FAR))
+    np.testing.assert_allclose(far, near, rtol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0])
+def test_sparse_columns_with_and_without_zeros(gap):
+    """Only columns without a zero can be moved; the others stay where they are."""
+    table = np.abs(SHORT) + 1.0
+    table[0, 1] *= gap
+    table[:, 2] += FAR
+    D = ((table[:, None, :] - table[None, :, :]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(RBF(0.1)(sparse.csr_matrix(table)), np.exp(-0.1 * D), rtol=1e-9)
+
+
+def test_distances_a_few_columns_at_a_time(monkeypatch):
+    whole = [kernel(SHORT, SHORT[:3]) for kernel in (RBF(0.3), Matern(1.3, nu=np.inf))]
+    monkeypatch.setattr("kernelweave.kernels.distances.POINT_BYTES", 1)
+    parts = [kernel(SHORT, SHORT[:3]) for kernel in (RBF(0.3), Matern(1.3, nu=np.inf))]
+    np.testing.assert_allclose(parts, whole, rtol=1e-13)

@@ -43,6 +43,11 @@ class Gram(ABC):
     portable = True
 
     @property
+    def rounds(self) -> bool:
+        """Whether values are kept or multiplied in fewer digits than predictions have."""
+        return False
+
+    @property
     def nbytes(self) -> int:
         """Bytes of kernel values in memory."""
         return 0
@@ -50,6 +55,14 @@ class Gram(ABC):
     def component_norms(self, coefficients: dict[int, FloatArray]) -> FloatArray:
         """Norms of the functions Z_m w_m in the spaces of their kernels, for engines of factors."""
         raise NotImplementedError(f"the {self.name} engine has no factors.")
+
+    def values_of(self, coefficients: dict[int, FloatArray]) -> FloatArray:
+        """Values sum_m Z_m w_m of the same functions on the samples, shape (n, c)."""
+        raise NotImplementedError(f"the {self.name} engine has no factors.")
+
+    def in_double(self) -> Gram | None:
+        """The same kernels as predictions compute them, anew in every pass; None where nothing is rounded."""
+        return None
 
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .._typing import FloatArray, IntArray
+from .blocks import Blocks
 from .streamed import StreamedGram
 
 
@@ -31,3 +33,40 @@ class BlockedGram(StreamedGram):
     """
 
     name = "blocked"
+
+
+class Unrounded:
+    """How kernels are computed whose values an engine keeps in single precision.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Normalised but for their scale.
+    samples, kernels : ndarray of int, optional
+        Those of the engine; all by default.
+    """
+
+    def __init__(
+        self, blocks: Blocks, samples: IntArray | None = None, kernels: IntArray | None = None
+    ) -> None:
+        self.blocks, self.samples, self.kernels = blocks, samples, kernels
+
+    def take(self, samples: IntArray | None, kernels: IntArray | None) -> Unrounded:
+        """The same for some of these samples and kernels; nothing is copied yet."""
+        return Unrounded(self.blocks, _among(self.samples, samples), _among(self.kernels, kernels))
+
+    def found(self) -> Blocks:
+        """The kernels meant."""
+        everything = self.samples is None and self.kernels is None
+        return self.blocks if everything else self.blocks.take(self.samples, self.kernels)
+
+    def gram(self, scales: FloatArray) -> BlockedGram:
+        """An engine that does not round."""
+        return BlockedGram(self.found(), scales)
+
+
+def _among(known: IntArray | None, chosen: IntArray | None) -> IntArray | None:
+    """Positions among all, from positions among those known."""
+    if known is None or chosen is None:
+        return chosen if known is None else known
+    return known[chosen]

@@ -11,6 +11,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
+from .blocked import Unrounded
 
 ROW_BLOCK_BYTES = 1 << 20  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
@@ -28,6 +29,8 @@ class DenseGram(Gram):
         Not copied when their rows are contiguous.
     scales : ndarray of shape (M,), optional
         K_m = scales[m] * matrices[m]; normalisation needs no copy of the matrices.
+    unrounded : Unrounded, optional
+        The kernels, where the matrices are rounded from them.
 
     Examples
     --------
@@ -39,13 +42,25 @@ class DenseGram(Gram):
 
     name = "dense"
 
-    def __init__(self, matrices: Sequence[FloatArray] | FloatArray, scales: FloatArray | None = None) -> None:
+    def __init__(
+        self,
+        matrices: Sequence[FloatArray] | FloatArray,
+        scales: FloatArray | None = None,
+        unrounded: Unrounded | None = None,
+    ) -> None:
         # a symmetric matrix in column order is the same matrix in row order
         self.matrices = [K.T if K.flags.f_contiguous else np.ascontiguousarray(K) for K in matrices]
         self.n_kernels = len(self.matrices)
         self.n_samples = self.matrices[0].shape[0]
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
-        self.n_passes = 0.0
+        self.unrounded, self.n_passes = unrounded, 0.0
+
+    @property
+    def rounds(self) -> bool:
+        return self.unrounded is not None
+
+    def in_double(self) -> Gram | None:
+        return None if self.unrounded is None else self.unrounded.gram(self.scales)
 
     @property
     def nbytes(self) -> int:
@@ -113,7 +128,8 @@ class DenseGram(Gram):
         matrices = [self.matrices[m] for m in chosen]
         if samples is not None:
             matrices = self._square_parts(matrices, np.asarray(samples))
-        return type(self)(matrices, self.scales[chosen])
+        unrounded = None if self.unrounded is None else self.unrounded.take(samples, chosen)
+        return type(self)(matrices, self.scales[chosen], unrounded)
 
     def _square_parts(self, matrices: list[FloatArray], samples: IntArray) -> list[FloatArray]:
         from ._dense_loops import take_square

@@ -12,12 +12,14 @@ from scipy.linalg import lapack
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization, check_gram, resolve_normalization
+from ..kernels.base import largest_size
 from .base import Gram
+from .blocked import Unrounded
 from .blocks import Blocks
 from .choice import Choice, Task, choose_engine
 from .dense import DenseGram
 from .memory import parse_memory
-from .normalised import normalised
+from .normalised import normalised, with_rules
 from .shared import SharedDistances
 from .sources import KernelSource, without
 from .squares import SharedSquares
@@ -118,11 +120,19 @@ class Dictionary:
         matrices: dict[int, FloatArray] = {}
         for m, K in self.source.train_all():
             if check:
-                check_kernel_matrix(K, f"kernel {self.names[m]!r}", PSD_FLOPS / len(self.names))
+                check_values(self.source, m, K)
             matrices[m] = rules[m].fit(K, sample_weight).train(K)
         scales = np.array([rule.scale_ for rule in rules])
         self.live = with_variance(scales, self.names)
-        self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live])
+        self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live], self._unrounded(matrices))
+
+    def _unrounded(self, matrices: dict[int, FloatArray]) -> Unrounded | None:
+        """The normalised kernels, where a rule that changes entries wrote them in single precision."""
+        rule = type(self.normalizations[0])
+        single = any(K.dtype != np.float64 for K in matrices.values())
+        if not single or rule.train is Normalization.train or rule.entries is Normalization.entries:
+            return None
+        return Unrounded(with_rules(self.source.blocks(), self.normalizations), kernels=self.live)
 
     def _keep_blocks(
         self, choice: Choice, normalize: Any, sample_weight: FloatArray | None, check: bool
@@ -211,20 +221,35 @@ class Dictionary:
 
 def check_parts(source: KernelSource, blocks: Blocks) -> None:
     """`check_kernel_matrix` on the samples it would look at, of kernels that are computed in blocks."""
-    flops = PSD_FLOPS / len(source.names)
-    rows = _spread(source.n_samples, flops)
+    rows = _spread(source.n_samples, PSD_FLOPS / len(source.names))
     # kernels computed together are positive semidefinite whatever the data
     kernels = without(np.ones(len(source.names), dtype=bool), source.together)
     doubtful = blocks.take(kernels=kernels).each(rows, rows) if len(kernels) else ()
     for k, K in doubtful:
-        check_kernel_matrix(K, f"kernel {source.names[kernels[k]]!r}", flops)
+        check_values(source, int(kernels[k]), K)
+
+
+def check_values(source: KernelSource, m: int, K: FloatArray) -> None:
+    """`check_kernel_matrix` of kernel m; one that overflows on data that do not is told apart."""
+    try:
+        check_kernel_matrix(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names))
+    except ValueError as error:
+        if source.given or not np.isinf(largest_size(np.nan_to_num(K, posinf=np.inf, neginf=-np.inf))):
+            raise
+        raise ValueError(
+            f"kernel {source.names[m]!r} overflows on X: rescale the columns (for example with "
+            "StandardScaler), or choose a kernel that grows less."
+        ) from error
 
 
 def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
     """Kernels of positive scale; a warning about the others, an error if there are none."""
     live = np.flatnonzero(scales > 0)
     if len(live) == 0:
-        raise ValueError("kernels: none of them varies over the training samples; choose others.")
+        raise ValueError(
+            "kernels: none of them varies over the training samples; choose others, or rescale X if its "
+            "values are so small that their squares vanish."
+        )
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
         warnings.warn(f"kernels without variance on the training samples get weight 0: {dead}.", stacklevel=5)

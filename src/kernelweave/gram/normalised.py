@@ -32,7 +32,12 @@ def normalised(
         everything = step >= blocks.n_kernels
         part = blocks if everything else blocks.take(kernels=np.arange(some.start, some.stop))
         _fit_rules(rules[some], part, sample_weight)
-    return Blocks(blocks.parts, blocks.members, *_constants(rules, blocks.n_samples)), rules
+    return with_rules(blocks, rules), rules
+
+
+def with_rules(blocks: Blocks, rules: Sequence[Normalization]) -> Blocks:
+    """Raw kernels normalised, but for their scale, by rules that were fitted on them."""
+    return Blocks(blocks.parts, blocks.members, *_constants(rules, blocks.n_samples))
 
 
 def _fit_rules(rules: list[Normalization], blocks: Blocks, sample_weight: FloatArray | None) -> None:
@@ -75,7 +80,7 @@ def _check_rule(rule: Normalization) -> None:
 
 
 def _constants(
-    rules: list[Normalization], n: int
+    rules: Sequence[Normalization], n: int
 ) -> tuple[FloatArray | None, FloatArray | None, FloatArray | None]:
     """r, u and c of `Blocks`, each None where no rule has it."""
     found = [rule.entries() for rule in rules]
@@ -87,4 +92,4 @@ def _stacked(rows: Sequence[FloatArray | None], default: float, n: int) -> Float
     """The rows as one array, None standing for a row of `default`; None when all are."""
     if all(row is None or (row == default).all() for row in rows):
         return None
-    return np.array([np.full(n, default) if row is None else row for row in rows])
+    return np.array([np.full(n, default) if row is None else row for row in rows], dtype=np.float64)

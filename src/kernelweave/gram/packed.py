@@ -10,6 +10,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ._workers import map_tiles, mirror_lower, over_rows
 from .base import Gram
+from .blocked import Unrounded
 from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
 from .dense import SMALL_SUPPORT
 from .stack import KernelStack
@@ -48,9 +49,11 @@ class PackedGram(Gram):
         dtype: Any = None,
     ) -> None:
         blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
-        triangles, places = self._known(blocks) or (self._packed(blocks, dtype), np.arange(blocks.n_kernels))
+        known = self._known(blocks)
+        triangles, places = known or (self._packed(blocks, dtype), np.arange(blocks.n_kernels))
         scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
-        self._set(triangles, places, scales, blocks.n_samples)
+        rounded = known is None and not holds(triangles.dtype, blocks)
+        self._set(triangles, places, scales, blocks.n_samples, Unrounded(blocks) if rounded else None)
 
     def _known(self, blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
         """Triangles that are there already, and which of them these kernels are; None: make them."""
@@ -67,9 +70,23 @@ class PackedGram(Gram):
         """Room for triangles, shape (n_kernels, n (n + 1) / 2)."""
         return np.empty((n_kernels, triangle_size(n_samples)), dtype)
 
-    def _set(self, triangles: FloatArray, kernels: IntArray, scales: FloatArray, n_samples: int) -> None:
-        self.triangles, self.kernels, self.scales = triangles, kernels, scales
+    def _set(
+        self,
+        triangles: FloatArray,
+        kernels: IntArray,
+        scales: FloatArray,
+        n_samples: int,
+        unrounded: Unrounded | None,
+    ) -> None:
+        self.triangles, self.kernels, self.scales, self.unrounded = triangles, kernels, scales, unrounded
         self.n_samples, self.n_kernels, self.n_passes = n_samples, len(kernels), 0.0
+
+    @property
+    def rounds(self) -> bool:
+        return self.unrounded is not None
+
+    def in_double(self) -> Gram | None:
+        return None if self.unrounded is None else self.unrounded.gram(self.scales)
 
     @property
     def nbytes(self) -> int:
@@ -138,13 +155,14 @@ class PackedGram(Gram):
 
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
-        part = object.__new__(type(self))
+        part, own = object.__new__(type(self)), self.scales[chosen]
+        unrounded = None if self.unrounded is None else self.unrounded.take(samples, chosen)
         if samples is None:
-            part._set(self.triangles, self.kernels[chosen], self.scales[chosen], self.n_samples)
+            part._set(self.triangles, self.kernels[chosen], own, self.n_samples, unrounded)
             return part
         size = len(samples)
         triangles = self._triangles_of(np.asarray(samples), self.kernels[chosen])
-        part._set(triangles, np.arange(len(chosen)), self.scales[chosen], size)
+        part._set(triangles, np.arange(len(chosen)), own, size, unrounded)
         self._count(0.5 * len(chosen) * (size / self.n_samples) ** 2)
         return part
 
@@ -183,6 +201,20 @@ class PackedGram(Gram):
 
     def _count(self, matrices_read: float) -> None:
         self.n_passes += matrices_read / self.n_kernels
+
+
+def holds(dtype: Any, blocks: Blocks) -> bool:
+    """Whether numbers of that type hold the values of the kernels as they are.
+
+    Examples
+    --------
+    >>> given = Blocks.of_matrices([np.eye(2, dtype=np.float32)])
+    >>> holds(np.float32, given), holds(np.float32, Blocks.of_matrices([np.eye(2)]))
+    (True, False)
+    """
+    as_given = blocks.roots is None and blocks.means is None
+    wanted = np.result_type(*blocks.dtypes) if as_given else np.float64
+    return bool(np.can_cast(wanted, dtype))
 
 
 def triangle_size(n: int) -> int:

@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._typing import FloatArray, IntArray
+from ..kernels.distances import POINT_BYTES, canonical, column_means, moved, sparse_middle
 from .chains import power_chains
 
 #: samples of one side of a tile
@@ -17,6 +19,9 @@ Part = slice | IntArray
 
 #: most exp(-gamma d) is raised to instead of computing another one: the power multiplies rounding
 MAX_POWER = {"f": 8, "d": 1000}
+
+#: rows whose squared lengths are computed at a time
+NORM_ROWS = 1024
 
 #: so few rows are compared feature by feature: a matrix product would not pay for itself
 FEW_ROWS = 4
@@ -98,13 +103,28 @@ class _Points(Shared):
     def norms(self) -> FloatArray:
         """Squared lengths of the samples, computed when they are first asked for."""
         if self._norms is None:
-            self._norms = _squared_norms(self.X)
+            pieces = gen_batches(self.n_samples, NORM_ROWS)
+            self._norms = np.concatenate([_squared_norms(self._points(rows, slice(None))) for rows in pieces])
         return self._norms
 
     def _products(self, rows: Part, columns: Part) -> FloatArray:
         """x_i'x_j, in double precision whatever the data are: distances are small differences of them."""
-        left, right = (self.X[part].astype(np.float64, copy=False) for part in (rows, columns))
+        step = max(1, POINT_BYTES // (8 * (count(rows) + count(columns))))
+        if sparse.issparse(self.X) or step >= self.X.shape[1]:
+            return self._products_of(rows, columns, slice(None))
+        pieces = gen_batches(self.X.shape[1], step)
+        return np.asarray(sum(self._products_of(rows, columns, some) for some in pieces))
+
+    def _products_of(self, rows: Part, columns: Part, features: slice) -> FloatArray:
+        """x_i'x_j of some of the features."""
+        left = self._points(rows, features)
+        right = left if rows is columns else self._points(columns, features)
         return np.asarray(safe_sparse_dot(left, right.T, dense_output=True))
+
+    def _points(self, part: Part, features: slice) -> Any:
+        """Some features of some samples, in double precision; all features of a sparse table."""
+        found = self.X[part] if sparse.issparse(self.X) else self.X[part][:, features]
+        return found.astype(np.float64, copy=False)
 
     def _taken(self, samples: IntArray | None) -> tuple[Any, FloatArray | None]:
         if samples is None:
@@ -115,11 +135,19 @@ class _Points(Shared):
 class SharedDistances(_Points):
     """Gaussian kernels exp(-gamma_k ||x - z||^2) on the same columns.
 
+    Distances come from products of the samples about their mean, where rounding is least.
+
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, n_features)
         Values are computed in its precision, from distances in double precision.
     gammas : ndarray of shape (K,)
+
+    Attributes
+    ----------
+    middle : ndarray of shape (n_features,)
+        The mean of the samples. Of a sparse table it is that of the columns without a zero, and zero in the
+        others; `X` is then kept less the mean.
 
     Examples
     --------
@@ -128,10 +156,18 @@ class SharedDistances(_Points):
     array([2., 2.])
     """
 
-    def __init__(self, X: Any, gammas: FloatArray, norms: FloatArray | None = None) -> None:
-        super().__init__(X, norms)
+    def __init__(self, X: Any, gammas: FloatArray) -> None:
+        self.middle = sparse_middle(canonical(X)) if sparse.issparse(X) else column_means(X)
+        super().__init__(moved(canonical(X), self.middle) if sparse.issparse(X) else X)
+        self._set(gammas)
+
+    def _set(self, gammas: FloatArray) -> None:
         self.gammas, self.n_kernels = gammas, len(gammas)
         self._plan: tuple[bytes, IntArray, IntArray] | None = None
+
+    def _points(self, part: Part, features: slice) -> Any:
+        found = super()._points(part, features)
+        return found if sparse.issparse(found) else found - self.middle[features]
 
     def base(self, rows: Part, columns: Part) -> FloatArray:
         from ._shared_loops import direct_distances, distances
@@ -157,8 +193,11 @@ class SharedDistances(_Points):
         return np.ones(self.n_samples)
 
     def take(self, samples: IntArray | None, kernels: IntArray | None) -> Self:
-        X, norms = self._taken(samples)
-        return type(self)(X, self.gammas if kernels is None else self.gammas[kernels], norms)
+        part = object.__new__(type(self))
+        _Points.__init__(part, *self._taken(samples))
+        part.middle = self.middle
+        part._set(self.gammas if kernels is None else self.gammas[kernels])
+        return part
 
     def add(self, base: FloatArray, factors: FloatArray, out: FloatArray, lower: bool) -> None:
         from ._shared_loops import add_gaussians
@@ -235,8 +274,8 @@ def total(W: FloatArray, K: FloatArray) -> float:
 
 def _squared_norms(X: Any) -> FloatArray:
     if sparse.issparse(X):
-        return np.asarray(row_norms(X.astype(np.float64), squared=True))
-    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        return np.asarray(row_norms(X, squared=True))
+    return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def positions(part: Part) -> IntArray:

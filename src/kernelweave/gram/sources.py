@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..kernels import Kernel
-from ..kernels.base import known_finite
+from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.subsets import Subsets
 from .batch import Batch, batch_of, share_keys
 from .blocks import Blocks
@@ -83,7 +83,7 @@ class KernelSource(ABC):
 
 
 class FeatureSource(KernelSource):
-    """Kernels evaluated on data.
+    """Kernels evaluated on data, in double precision whatever that of the data.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ class FeatureSource(KernelSource):
         sample_weight: FloatArray | None = None,
         values: Any = None,
     ) -> None:
-        self.n_samples = X.shape[0]
-        self.X = X if values is None else values
+        X, self.n_samples = in_double(X), X.shape[0]
+        self.X = X if values is None else in_double(values)
         self.kernels: Sequence[Kernel]
         finite = _finite(self.X)
         with known_finite(finite):
@@ -165,7 +165,7 @@ class FeatureSource(KernelSource):
             self._batch = self._batch._replace(part=self._batch.part.take(support, None))
 
     def rows(self, X: Any, part: slice) -> Any:
-        return _safe_indexing(X, part)
+        return in_double(_safe_indexing(X, part))
 
     def cross(self, m: int, X: Any) -> FloatArray:
         return self.kernels[m](X, self.X)
@@ -182,10 +182,9 @@ def without(chosen: BoolArray, members: IntArray) -> IntArray:
 
 
 def _finite(X: Any) -> Any:
-    """X, if it is an array of finite numbers; else None."""
+    """X, if it is an array of finite numbers that can be squared; else None."""
     numbers = isinstance(X, np.ndarray) and X.dtype.kind == "f"
-    with np.errstate(invalid="ignore", over="ignore"):
-        return X if numbers and np.isfinite(X.sum()) else None
+    return X if numbers and largest_size(X) <= LARGEST else None
 
 
 class StackSource(KernelSource):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .base import positive
+from .base import LARGEST, positive
+from .distances import canonical
 
 MEDIAN_ROWS = 1000  # distinct rows a median is taken from: 500,000 pairs are enough
 
@@ -52,8 +53,11 @@ def resolve_gamma(
 
 
 def _inverse(distance: float) -> float:
-    """1 / distance; rows that are all equal have no width, and any gamma gives the same kernel."""
-    return 1.0 / distance if distance > 0 else 1.0
+    """1 / distance; rows that are all equal have no width, and any gamma gives the same kernel.
+
+    So it is with rows whose distances cannot be told from 0: they have no inverse.
+    """
+    return 1.0 / distance if distance > 1.0 / LARGEST**2 else 1.0
 
 
 def _variance(X: Any, weight: np.ndarray) -> float:
@@ -61,12 +65,14 @@ def _variance(X: Any, weight: np.ndarray) -> float:
     share = weight / (weight.sum() * X.shape[1])
     mean = float((share @ X).sum())
     if sparse.issparse(X):
-        second = float((share @ X.multiply(X)).sum())
-        variance, rounding = second - mean**2, 1e-14 * second
+        # entries about the mean, and as many zeros as are not stored
+        X = canonical(X)
+        shares = np.repeat(share, np.diff(X.indptr))
+        stored = float(shares @ np.square(X.data - mean))
+        variance = stored + mean**2 * max(1.0 - float(shares.sum()), 0.0)
     else:
         variance = float((share @ np.square(np.subtract(X, mean, dtype=np.float64))).sum())
-        rounding = 1e-28 * mean**2
-    return variance if variance > rounding else 0.0
+    return variance if variance > 1e-28 * mean**2 else 0.0
 
 
 def median_distance(X: Any, weight: np.ndarray, distance: Distance) -> float:

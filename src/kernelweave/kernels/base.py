@@ -15,6 +15,9 @@ from sklearn.base import BaseEstimator, clone
 
 from .columns import Columns, as_table, resolve_columns, take_columns
 
+#: values of larger size have no squares to sum
+LARGEST = 1e150
+
 
 class Kernel(BaseEstimator):
     """Base class of kernels: a positive semidefinite function k(x, z) of two samples.
@@ -160,7 +163,9 @@ class Kernel(BaseEstimator):
 def as_numeric(X: Any) -> Any:
     """Float array or CSR matrix with the values of `X`; float32 stays float32."""
     if sparse.issparse(X):
-        return X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
+        X = X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
+        _finite(X.data)
+        return X
     values = np.asarray(X)
     if values.ndim == 1:
         values = values[:, None]
@@ -175,6 +180,27 @@ def as_numeric(X: Any) -> Any:
             "a numeric kernel was given columns that are not numbers: select numeric columns with "
             f"`columns=`, or encode them first ({error})."
         ) from error
+
+
+def in_double(X: Any) -> Any:
+    """`X` with values of single precision in double: kernels compute in the precision of their data.
+
+    Examples
+    --------
+    >>> in_double(np.zeros(2, dtype=np.float32)).dtype
+    dtype('float64')
+    """
+    if hasattr(X, "iloc"):
+        narrow = [k for k, dtype in enumerate(getattr(X, "dtypes", ())) if _narrow(dtype)]
+        X = X.copy(deep=False) if narrow else X
+        for k in narrow:
+            X.isetitem(k, X.iloc[:, k].astype(np.float64))
+        return X
+    return X.astype(np.float64) if _narrow(getattr(X, "dtype", None)) else X
+
+
+def _narrow(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
 
 
 #: an array that was found finite, while many kernels are fitted on it
@@ -194,13 +220,29 @@ def known_finite(values: Any) -> Iterator[None]:
 def _finite(values: np.ndarray) -> np.ndarray:
     if values is _KNOWN.get():
         return values
-    with np.errstate(invalid="ignore", over="ignore"):
-        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
-            raise ValueError(
-                "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
-                "example with SimpleImputer), or leave those rows out."
-            )
+    largest = largest_size(values)
+    if not np.isfinite(largest):
+        raise ValueError(
+            "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
+            "example with SimpleImputer), or leave those rows out."
+        )
+    if largest > LARGEST:
+        raise ValueError(
+            f"X has values up to {largest:.2g} in the columns of a numeric kernel, whose squares overflow: "
+            "rescale the columns (for example with MaxAbsScaler), or leave them out."
+        )
     return values
+
+
+def largest_size(values: np.ndarray) -> float:
+    """max |x|, NaN if there is one; 0 of nothing.
+
+    Examples
+    --------
+    >>> largest_size(np.array([[1.0, -3.0]]))
+    3.0
+    """
+    return float(max(abs(values.max()), abs(values.min()))) if values.size else 0.0
 
 
 def require_dense(X: Any, kernel: Kernel) -> None:

@@ -14,6 +14,9 @@ from sklearn.base import BaseEstimator, clone
 
 from .._registry import Registry
 
+#: values below have lost digits to underflow, and next to nothing is their inverse
+SMALLEST = 1e-300
+
 
 class Normalization(BaseEstimator):
     """Base class of normalisations, and of those that only scale: k' = scale_ * k.
@@ -261,7 +264,7 @@ def _inverse_variance(mean_diag: float, mean_all: float, dtype: np.dtype) -> flo
 
 
 def _inverse(value: float, rounding: float) -> float:
-    return 1.0 / float(value) if value > rounding else 0.0
+    return 1.0 / float(value) if value > max(rounding, SMALLEST) else 0.0
 
 
 def _inverse_root(diag: np.ndarray) -> np.ndarray:

@@ -61,7 +61,8 @@ class Polynomial(Kernel):
     def _power(self, products: np.ndarray) -> np.ndarray:
         products *= float(self.gamma)
         products += float(self.coef0)
-        return np.power(products, int(self.degree), out=products)
+        with np.errstate(over="ignore"):  # whoever fits on it says so
+            return np.power(products, int(self.degree), out=products)
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         """The monomials of degree `degree` in z = (sqrt(gamma) x, sqrt(coef0)), k = (z'z)^degree."""

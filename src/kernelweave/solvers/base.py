@@ -19,6 +19,7 @@ from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Keeper, Place, Snapshot
 from .problem import Problem
+from .recheck import WhileItHelps, recheck
 from .single import SingleSolver, choose_single, machine_for
 
 #: first accuracy of the inner machines; later ones follow the outer gap
@@ -270,14 +271,20 @@ class MKLSolver(BaseEstimator):
             Where iterates are kept; one found there is gone on from, and `max_iter` counts the
             machines that it took.
         """
-        keeper = Keeper() if keeper is None else keeper
+        from .many_kernels import Told
+
+        keeper, told = Keeper() if keeper is None else keeper, Told(callback)
         regularizer, run = regularizer.bound_to(gram), Run(gram, tol, keeper.place())
         try:
-            self._solve(run, problem, regularizer, max_iter, callback, norms, alpha, keeper)
+            self._solve(run, problem, regularizer, max_iter, WhileItHelps(told, run), norms, alpha, keeper)
+            goes_on = run.n_machines < max_iter and not told.stop
+            if recheck(self, run, problem, regularizer) and goes_on and not run.converged:
+                self._solve(run, problem, regularizer, max_iter, told, None, None, keeper)
         except KeyboardInterrupt:
             keeper.flush()
             if run.best is None:
                 raise
+            recheck(self, run, problem, regularizer)
             warnings.warn(f"interrupted; {run.describe()}", ConvergenceWarning, stacklevel=3)
             return run.solution()
         if not run.converged:
@@ -303,7 +310,7 @@ class MKLSolver(BaseEstimator):
         from .many_kernels import MANY, SelectingKernels, can_select, start_of
 
         gram = run.gram
-        cold = not self.resume(run, problem, regularizer, keeper.found())
+        cold = run.best is None and not self.resume(run, problem, regularizer, keeper.found())
         if not cold and (run.converged or run.n_machines >= max_iter):
             return
         if norms is None and can_select(gram, regularizer):
@@ -499,7 +506,7 @@ class Run:
         """
         if len(self.seen) - first <= window:
             return False
-        before, now = _bounds(self.seen[:-window]), _bounds(self.seen)
+        before, now = _bounds(self.seen[first:-window]), _bounds(self.seen[first:])
         settled = now.residual > share * before.residual
         if np.isfinite(now.dual):
             return settled and now.primal - now.dual > share * (before.primal - before.dual)

@@ -54,8 +54,16 @@ class DaskLowRankDictionary(LowRankDictionary):
         self._settle(normalize, shares, roots)
         if any(one.mean is not None for one in self.features):
             shares = self._shares(roots, dtype, stored)  # once more, centred
+        self._roots, self._sizes = roots, [lot.size for lot in lots]
+        return self._spread(shares, dtype)
+
+    def _spread(self, shares: list[Made], dtype: Any) -> DaskFactors:
         ranks = [one.map.rank for one in self.features]
-        return DaskFactors(self.cluster, shares, [lot.size for lot in lots], ranks, dtype)
+        return DaskFactors(self.cluster, shares, self._sizes, ranks, dtype)
+
+    def _fine_factors(self) -> DaskFactors:
+        shares = self._shares(self._roots, np.float64, [False] * len(self._roots))
+        return self._spread(shares, np.float64).take(None, self.live.tolist())
 
     def _shares(self, roots: list[Sent], dtype: Any, stored: list[bool]) -> list[Made]:
         settings = Constants(list(self.features)), np.dtype(dtype)

@@ -68,7 +68,8 @@ class LowRankDictionary:
         factors = self._factors(normalize, sample_weight, memory_limit)
         scales = np.array([one.scale for one in self.features])
         self.live = with_variance(scales, self.names)
-        self.gram = LowRankGram(factors.take(None, self.live.tolist()), scales[self.live])
+        fine = None if factors.dtype == np.float64 else self._fine_factors
+        self.gram = LowRankGram(factors.take(None, self.live.tolist()), scales[self.live], fine)
 
     def _plan(self, memory_limit: int | None) -> tuple[Any, bool]:
         """Precision of the factors, and whether they are kept."""
@@ -95,6 +96,10 @@ class LowRankDictionary:
         for one, found in zip(self.features, moments, strict=True):
             settle(one, normalize, found)
         return factors_of(self.features, X, dtype, arrays)
+
+    def _fine_factors(self) -> Factors:
+        """Factors of the live kernels in double precision, computed anew in every pass."""
+        return ComputedFactors([self.features[m] for m in self.live], self.source.X, np.float64)
 
     def all_weights(self, weights: FloatArray) -> FloatArray:
         """Weights of all kernels, from those of the live ones (..., n_live) -> (..., M)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +27,8 @@ class LowRankGram(Gram):
     ----------
     factors : Factors
     scales : ndarray of shape (M,), optional
+    fine : callable, optional
+        Makes the same factors in double precision, where `factors` are in single.
 
     Examples
     --------
@@ -36,10 +40,20 @@ class LowRankGram(Gram):
 
     name = "low_rank"
 
-    def __init__(self, factors: Factors, scales: FloatArray | None = None) -> None:
+    def __init__(
+        self, factors: Factors, scales: FloatArray | None = None, fine: Callable[[], Factors] | None = None
+    ) -> None:
+        self.fine = fine
         self.factors, self.n_samples, self.n_kernels = factors, factors.n_samples, len(factors.ranks)
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.n_passes = 0.0
+
+    @property
+    def rounds(self) -> bool:
+        return self.fine is not None
+
+    def in_double(self) -> Gram | None:
+        return None if self.fine is None else LowRankGram(self.fine(), self.scales)
 
     @property
     def portable(self) -> bool:  # type: ignore[override]
@@ -75,6 +89,10 @@ class LowRankGram(Gram):
             found[m] = float(np.linalg.norm(w)) / self.scales[m] ** 0.5
         return found
 
+    def values_of(self, coefficients: dict[int, FloatArray]) -> FloatArray:
+        self.n_passes += 1.0
+        return self.factors.apply(coefficients)
+
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         found = self.factors.adjoint(alpha.reshape(self.n_samples, -1), chosen.tolist())
@@ -103,4 +121,9 @@ class LowRankGram(Gram):
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         rows = None if samples is None else np.asarray(samples)
-        return type(self)(self.factors.take(rows, chosen.tolist()), self.scales[chosen])
+        fine = None if self.fine is None else partial(_part_of, self.fine, rows, chosen.tolist())
+        return type(self)(self.factors.take(rows, chosen.tolist()), self.scales[chosen], fine)
+
+
+def _part_of(fine: Callable[[], Factors], rows: IntArray | None, kernels: list[int]) -> Factors:
+    return fine().take(rows, kernels)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ...kernels import resolve_normalization
+from ...kernels.base import in_double
 from .maps import FeatureMap
 
 #: variance below this share of the mean square is rounding
@@ -49,6 +50,7 @@ class Features:
 
     def raw(self, X: Any) -> FloatArray:
         """z before it is centred."""
+        X = in_double(X)
         found = self.map(X)
         if not self.spherical:
             return found

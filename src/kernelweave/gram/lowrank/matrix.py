@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
+from ..._cholesky import positive_factor
 from ..._typing import FloatArray, IntArray
 from .factors import Factors
 
@@ -111,7 +112,7 @@ class FactoredMatrix:
         full = np.zeros((len(self), right.shape[1]))
         full[rows] = W[:, None] * right
         crossed = self.adjoint(full)
-        form = right.T @ (W[:, None] * right) - crossed.T @ cho_solve(cho_factor(inner), crossed)
+        form = right.T @ (W[:, None] * right) - crossed.T @ cho_solve(positive_factor(inner), crossed)
         if not tied:
             return np.asarray(form[:-1, :-1])
         return np.asarray(form[:-1, :-1] - np.outer(form[:-1, -1], form[-1, :-1]) / form[-1, -1])

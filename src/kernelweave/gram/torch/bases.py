@@ -29,7 +29,7 @@ class Base(ABC):
         """Between two sets of samples, each a tensor of positions, or a slice."""
 
     def to(self, Z: Any) -> Any:
-        """Between new points, a tensor of shape (n_new, F), and the samples."""
+        """Between new points, a tensor of shape (n_new, F) in double precision, and the samples."""
         raise NotImplementedError
 
     @abstractmethod
@@ -57,6 +57,7 @@ class Distances(Base):
     X : tensor of shape (n, F)
         Less `mean`.
     mean : tensor of shape (F,)
+        In double precision.
     norms : tensor of shape (n,), optional
     """
 
@@ -70,7 +71,7 @@ class Distances(Base):
         return D.masked_fill_(left[:, None] == right, 0.0)
 
     def to(self, Z: Any) -> Any:
-        moved = Z - self.mean
+        moved = (Z - self.mean).to(self.X.dtype)
         return self._between(moved, _squares(moved), slice(None))
 
     def _between(self, X: Any, norms: Any, columns: Any) -> Any:
@@ -102,7 +103,7 @@ class Products(Base):
         return self.X[rows] @ self.X[columns].T
 
     def to(self, Z: Any) -> Any:
-        return Z @ self.X.T
+        return Z.to(self.X.dtype) @ self.X.T
 
     def diag(self) -> Any:
         return (self.X**2).sum(dim=1)

@@ -22,9 +22,11 @@ MOST_DENSE = 1 << 31
 def part_of(shared: Shared, like: Any) -> DevicePart:
     """Kernels with one base, on the device and in the precision of the tensor `like`."""
     if isinstance(shared, SharedSquares):
-        points = torch.as_tensor(np.ascontiguousarray(shared.points.T)).to(like)
+        points = torch.as_tensor(np.ascontiguousarray(shared.points.T)).to(like.device)
+        mean = points.mean(dim=0, dtype=torch.float64)
         masks = unpack(shared.subsets, len(shared.points), like.device)
-        return SubsetGaussians(Differences(points), masks, np.asarray(shared.gammas))
+        differences = Differences((points - mean).to(like.dtype), mean)
+        return SubsetGaussians(differences, masks, np.asarray(shared.gammas))
     base = base_of(shared, like)
     if isinstance(shared, SharedDistances):
         return Gaussians(base, shared.gammas)
@@ -39,13 +41,15 @@ def base_of(shared: Shared, like: Any) -> Base:
     if sparse.issparse(points) and points.shape[0] * points.shape[1] <= MOST_DENSE:
         points = points.toarray()
     if type(shared) is SharedDistances and isinstance(points, np.ndarray):
-        return _distances(points, like)
+        moved = shared.middle if sparse.issparse(shared.X) else np.zeros_like(shared.middle)
+        return _distances(points, moved, like)
     if type(shared) is SharedProducts and isinstance(points, np.ndarray):
         return Products(torch.as_tensor(points).to(like))
     return FromHost(shared, like)
 
 
-def _distances(X: FloatArray, like: Any) -> Distances:
+def _distances(X: FloatArray, moved: FloatArray, like: Any) -> Distances:
+    """Distances of samples, which are X + moved, about their mean."""
     points = torch.as_tensor(X).to(like.device)
-    mean = points.mean(dim=0, dtype=torch.float64).to(points.dtype)
-    return Distances((points - mean).to(like.dtype), mean.to(like.dtype))
+    mean = points.mean(dim=0, dtype=torch.float64)
+    return Distances((points - mean).to(like.dtype), mean + torch.as_tensor(moved).to(mean))

@@ -8,6 +8,8 @@ import numpy as np
 
 from ..._backend import free_bytes, torch
 from ..._typing import FloatArray, IntArray
+from ..base import Gram
+from ..blocked import Unrounded
 from ..blocks import Blocks
 from .convert import part_of
 from .matrix import Matrix, StoredMatrix
@@ -21,8 +23,9 @@ class TorchGram(Sums):
     """M Gram matrices on a device of torch, computed from what the kernels share.
 
     Kernels that share distances or inner products go through them in one pass; never are M
-    matrices stored. Entries are computed in single precision (or as `dtype` says), sums that the
-    certificate needs are taken in double precision. What `combine` returns stays on the device.
+    matrices stored. Entries are computed in single precision (or as `dtype` says), sums of them in double
+    where that costs little; `in_double` is the same in double precision throughout. What `combine`
+    returns stays on the device.
 
         K_m = scales[m] (r_mi r_mj k_m,ij - u_mi - u_mj + c_m)
 
@@ -67,9 +70,27 @@ class TorchGram(Sums):
         # what is free now bounds all that follows: asking the device every time takes its time
         bounds = [bound for bound in (memory_limit, free_bytes(device)) if bound is not None]
         self.limit, self.host_sums = min(bounds, default=None), host_sums
+        self._open(Unrounded(blocks), constants, kind)
+        self.constants.centres = self.mean_entries()
+
+    def _open(self, origin: Unrounded, constants: Constants, kind: Any) -> None:
+        """Send the kernels to the device."""
+        blocks, self.origin = origin.found(), origin
         self._set([part_of(part, kind) for part in blocks.parts], blocks.members, constants, kind)
         self._keep_given()
-        self.constants.centres = self.mean_entries()
+
+    @property
+    def rounds(self) -> bool:
+        return bool(self.kind.dtype != torch.float64)
+
+    def in_double(self) -> Gram | None:
+        if not self.rounds:
+            return None
+        self._kept.clear()  # room for the same in double precision
+        found = object.__new__(type(self))
+        found.limit, found.host_sums = self.limit, self.host_sums
+        found._open(self.origin, self.constants, self.kind.double())
+        return found
 
     # -- the interface ------------------------------------------------------------------------
 
@@ -165,6 +186,7 @@ class TorchGram(Sums):
                 members.append(inside)
         found = object.__new__(type(self))
         found.limit, found.host_sums = self.limit, self.host_sums
+        found.origin = self.origin.take(None if samples is None else np.asarray(samples), chosen)
         found._set(parts, members, self.constants.take(samples, chosen), self.kind)
         return found
 

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 
 from ..._backend import torch
+from ..._cholesky import GROWTH
 from ..._typing import FloatArray
 
 #: rows of a matrix that is computed anew, at a time: their bytes
 ROW_BYTES = 1 << 30
+
+
+def positive_factor(A: Any) -> Any:
+    """Cholesky factor of a tensor, to whose diagonal as much is added as rounding has taken away."""
+    factor, failed = torch.linalg.cholesky_ex(A)
+    added = len(A) * torch.finfo(A.dtype).eps * float(A.diagonal().abs().max())
+    while int(failed) and np.isfinite(added):
+        factor, failed = torch.linalg.cholesky_ex(
+            A + added * torch.eye(len(A), dtype=A.dtype, device=A.device)
+        )
+        added *= GROWTH
+    return factor
 
 
 class Matrix(ABC):
@@ -78,7 +91,7 @@ class Matrix(ABC):
         # single precision can leave K short of positive by its rounding
         A.diagonal().add_(torch.as_tensor(extra, device=A.device) + 1e-7 * size)
         right = torch.as_tensor(np.column_stack([G, np.ones(len(G))]), device=A.device)
-        solved = torch.cholesky_solve(right, torch.linalg.cholesky(A))
+        solved = torch.cholesky_solve(right, positive_factor(A))
         form, ones = right[:, :-1].T @ solved[:, :-1], solved[:, -1]
         if tied:
             shift = right[:, :-1].T @ ones

@@ -74,7 +74,8 @@ class Plan:
 
     def __init__(self, expansion: Expansion, device: Any) -> None:
         self.source, self.J = expansion.source, expansion.n_functions
-        self.kind = torch.empty(0, dtype=torch.float32, device=device)
+        # in double precision: coefficients of a large C would magnify the rounding of anything less
+        self.kind = torch.empty(0, dtype=torch.float64, device=device)
         self.groups: list[Group] = []
         self.rest: list[Any] = []
         self.offset = np.zeros(self.J)

@@ -26,16 +26,19 @@ class Differences(Base):
     Parameters
     ----------
     X : tensor of shape (n, F)
+        Less `mean`, which is where rounding is least.
+    mean : tensor of shape (F,)
+        In double precision.
     """
 
-    def __init__(self, X: Any) -> None:
-        self.X, self.n_samples = X, len(X)
+    def __init__(self, X: Any, mean: Any) -> None:
+        self.X, self.mean, self.n_samples = X, mean, len(X)
 
     def part(self, rows: Any, columns: Any) -> Any:
         return (self.X[rows][:, None, :] - self.X[columns][None, :, :]).square_()
 
     def to(self, Z: Any) -> Any:
-        return (Z[:, None, :] - self.X[None, :, :]).square_()
+        return ((Z - self.mean).to(self.X.dtype)[:, None, :] - self.X[None, :, :]).square_()
 
     def diag(self) -> Any:
         return torch.zeros_like(self.X)
@@ -47,7 +50,7 @@ class Differences(Base):
         return n_columns * int(self.X.shape[1] * self.X.element_size())
 
     def take(self, samples: Any) -> Differences:
-        return Differences(self.X[samples])
+        return Differences(self.X[samples], self.mean)
 
 
 class SubsetGaussians(DevicePart):

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
+from ..._cholesky import positive_factor
 from ..._typing import FloatArray, IntArray
 from ..base import State
 from ..problem import Problem
@@ -50,9 +51,7 @@ def projected_inverse_form(K: FloatArray, curvature: FloatArray, G: FloatArray, 
         return np.zeros((G.shape[1], G.shape[1]))
     A = K.copy()
     A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().mean())
-    solved = cho_solve(
-        cho_factor(A, lower=True, overwrite_a=True, check_finite=False), np.column_stack([G, np.ones(len(A))])
-    )
+    solved = cho_solve(positive_factor(A), np.column_stack([G, np.ones(len(A))]))
     form, ones = G.T @ solved[:, :-1], solved[:, -1]
     if tied:
         shift = G.T @ ones

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
+from ..._cholesky import positive_factor
 from ..._typing import FloatArray
 from ..problem import Problem
 
@@ -73,7 +74,7 @@ class Curvature:
         some = curved[::stride]
         self.matrix = K.weighted_gram(some, stride * w[some], tied)
         self.matrix.flat[:: len(self.matrix) + 1] += 1.0
-        self.factor = _factored(self.matrix)
+        self.factor = positive_factor(self.matrix)
 
     def product(self, p: FloatArray) -> FloatArray:
         """The matrix times p."""
@@ -87,17 +88,6 @@ class Curvature:
     def precondition(self, p: FloatArray) -> FloatArray:
         """The inverse over some of the rows, times p."""
         return np.asarray(cho_solve(self.factor, p, check_finite=False))
-
-
-def _factored(A: FloatArray) -> Any:
-    """Cholesky factor of A, to whose diagonal as much is added as rounding has taken away."""
-    added = 0.0
-    while True:
-        try:
-            shifted = A + added * np.eye(len(A)) if added else A
-            return cho_factor(shifted, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            added = 10.0 * added or 1e-7 * float(A.diagonal().max())
 
 
 def conjugate_gradients(

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
+from ..._cholesky import positive_factor
 from ..._typing import FloatArray
-from .._product import product
+from .._product import centred, product, uncentred
 from ..problem import Problem
 from .base import Machine, SingleSolver
 
@@ -31,18 +32,27 @@ class LeastSquares(SingleSolver):
 
     def solve(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
         self.check(problem.loss, problem.fit_intercept)
-        A = K.astype(np.float64)
-        A.flat[:: len(A) + 1] += 1.0 / problem.C[:, 0]
-        solution = symmetric_solver(A)(np.hstack([problem.centred(problem.y), np.ones_like(problem.C)]))
-        alpha = solution[:, :-1]
-        if problem.fit_intercept:
-            ones = solution[:, -1:]
-            alpha = alpha - ones * (alpha.sum(axis=0) / ones.sum())
-        alpha = problem.feasible(alpha)
-        return Machine(alpha, product(K, alpha), 1)
+        if not problem.fit_intercept:
+            alpha = _solved(K, problem)
+            return Machine(alpha, product(K, alpha), 1)
+        about, means = centred(K)
+        alpha = _solved(about, problem)
+        return Machine(alpha, uncentred(product(about, alpha), means, alpha), 1)
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         return self.solve(K, problem, tol, alpha)
+
+
+def _solved(K: FloatArray, problem: Problem) -> FloatArray:
+    """alpha of the linear system."""
+    A = K.astype(np.float64)
+    A.flat[:: len(A) + 1] += 1.0 / problem.C[:, 0]
+    solution = cho_solve(positive_factor(A), np.hstack([problem.centred(problem.y), np.ones_like(problem.C)]))
+    alpha = solution[:, :-1]
+    if problem.fit_intercept:
+        ones = solution[:, -1:]
+        alpha = alpha - ones * (alpha.sum(axis=0) / ones.sum())
+    return problem.feasible(alpha)
 
 
 def symmetric_solver(A: FloatArray) -> Callable[[FloatArray], FloatArray]:

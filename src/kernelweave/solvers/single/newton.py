@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from dataclasses import replace
 
+import numpy as np
+from scipy.linalg import cho_solve
+
+from ..._cholesky import positive_factor
 from ..._typing import FloatArray
-from .._product import product
+from .._product import centred, product, uncentred
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, machine_gap
 
@@ -39,18 +42,34 @@ class Newton(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        if not (problem.fit_intercept and isinstance(K, np.ndarray)):
+            return self._descended(K, problem, tol, alpha)
+        about, means = centred(K)
+        machine = self._descended(about, problem, tol, alpha)
+        return replace(machine, fitted=uncentred(machine.fitted, means, machine.alpha))
+
+    def _descended(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        """Newton steps from alpha."""
         g = product(K, alpha)
-        b = best_intercept(problem, g)
+        b, best, left = best_intercept(problem, g), Machine(alpha, g, 0), np.inf
         for iteration in range(1, self.max_iter + 1):
             step, db = self.direction(K, problem, alpha, g + b)
             dg = product(K, step)
             t = _step_length(problem, alpha, g, b, step, dg, db)
             alpha, g = alpha + t * step, g + t * dg
             b = best_intercept(problem, g)
-            machine = _feasible_machine(K, problem, g + b, iteration)
-            if t == 0.0 or machine_gap(problem, machine.alpha, machine.fitted) <= tol:
+            machine = _feasible_machine(K, problem, problem.alpha_of(g + b))
+            if machine_gap(problem, machine.alpha, machine.fitted) <= tol:
+                return replace(machine, n_iter=iteration)
+            # where K is large, K times the rounding of -C V'(f) is larger than f: the iterate itself may do
+            before, left = left, _left(problem, machine)
+            best = min(
+                best, machine, _feasible_machine(K, problem, alpha), key=lambda found: _left(problem, found)
+            )
+            stuck = left > 0.5 * before and machine_gap(problem, best.alpha, best.fitted) <= tol
+            if t == 0.0 or stuck:
                 break
-        return machine
+        return replace(best, n_iter=iteration)
 
     def direction(
         self, K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray
@@ -59,10 +78,17 @@ class Newton(SingleSolver):
         return _direction(K, problem, alpha, f)
 
 
-def _feasible_machine(K: FloatArray, problem: Problem, f: FloatArray, n_iter: int) -> Machine:
-    """The dual point -C V'(f) of the predictions f: inside the box whatever the Newton iterate did."""
-    alpha = problem.feasible(problem.alpha_of(f))
-    return Machine(alpha, product(K, alpha), n_iter)
+def _feasible_machine(K: FloatArray, problem: Problem, alpha: FloatArray) -> Machine:
+    """The machine of a dual point, such as -C V'(f) of the predictions f: inside the box in any case."""
+    moved = problem.feasible(alpha)
+    return Machine(moved, product(K, moved), 0)
+
+
+def _left(problem: Problem, machine: Machine) -> float:
+    """P - D; alpha' K alpha that rounding made negative is no gain."""
+    energy = abs(float(np.einsum("ic,ic->", machine.alpha, machine.fitted)))
+    loss = problem.primal_loss(machine.fitted, best_intercept(problem, machine.fitted))
+    return loss + energy - problem.dual_loss(machine.alpha)
 
 
 def _direction(
@@ -94,7 +120,7 @@ def _solve_scaled(K: FloatArray, S: FloatArray, right: FloatArray) -> FloatArray
     B = S[:, None] * K * S
     B.flat[:: len(S) + 1] += 1.0
     scaled = S[:, None] * np.column_stack([right, np.ones_like(S)])
-    return (S[:, None] * cho_solve(cho_factor(B, lower=True, check_finite=False), scaled)).T
+    return (S[:, None] * cho_solve(positive_factor(B), scaled, check_finite=False)).T
 
 
 def _step_length(

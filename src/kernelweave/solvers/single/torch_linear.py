@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._backend import torch
+from ...gram.torch.matrix import positive_factor
 
 #: samples up to which systems are factored; larger ones are solved by conjugate gradients
 MOST_FACTORED = 16_000
@@ -32,7 +33,7 @@ def solve_shifted(K: Any, extra: Any, right: Any, tol: float = 1e-7, start: Any 
         every = torch.arange(len(K), device=D.device)
         A = (K.rows(every).double() + K.shift) * D * D.T
         A.diagonal().add_(1.0)
-        return D * torch.cholesky_solve(D * right.double(), torch.linalg.cholesky(A))
+        return D * torch.cholesky_solve(D * right.double(), positive_factor(A))
 
     def product(v: Any) -> Any:
         return v + D * K.product(D * v)
