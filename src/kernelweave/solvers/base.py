@@ -506,7 +506,7 @@ class Run:
         """
         if len(self.seen) - first <= window:
             return False
-        before, now = _bounds(self.seen[:-window]), _bounds(self.seen)
+        before, now = _bounds(self.seen[first:-window]), _bounds(self.seen[first:])
         settled = now.residual > share * before.residual
         if np.isfinite(now.dual):
             return settled and now.primal - now.dual > share * (before.primal - before.dual)

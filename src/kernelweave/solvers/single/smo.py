@@ -98,7 +98,7 @@ class Search:
             steps = self.qp.descend(self.a, self.G, eps, min(budget, allowed - self.n_iter))
             self.n_iter += steps
             before, found = self.gap, self.small and self.guess(self.a)
-            if not found and (not self.small or self.n_iter >= budget or eps <= 1e-13 * size):
+            if not found and (not self.small or self.n_iter >= min(budget, allowed) or eps <= 1e-13 * size):
                 self.note(self.a)
             idle = idle + 1 if steps >= budget and 0.5 * before <= self.gap < FINE_GAP else 0
             if self.gap <= self.tol or eps <= 1e-13 * size or self.n_iter >= allowed or idle >= IDLE_ROUNDS:
