@@ -82,7 +82,8 @@ def _warn_of_unseen(entries: list[_Entry], table: Any) -> None:
         shown = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
         warnings.warn(
             f"kernels='auto' uses columns of numbers, and leaves out {len(names)} of {table.shape[1]}: "
-            f"{shown}. Encode them as numbers (sklearn.preprocessing.OneHotEncoder), give them a kernel of "
+            f"{shown}. Encode them as numbers (sklearn.preprocessing.OneHotEncoder for text, days since a "
+            "start for dates), give them a kernel of "
             "their own, as in kernels={'numbers': 'auto', 'text': Spectrum(columns='name')}, or drop them.",
             stacklevel=2,
         )

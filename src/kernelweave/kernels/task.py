@@ -99,9 +99,8 @@ class PerTask(Family):
         X = as_table(X)
         kernels = members(self.kernel, X, RBF())
         position = task_position(self.task, X)
-        free = [(label, kernel) for label, kernel in kernels if kernel.columns is None]
-        others = [int(c) for c in positions(None, X, free) if c != position[0]] if free else []
-        if free and not others:
+        others = [int(c) for c in positions(None, X, kernels) if c != position[0]]
+        if not others:
             raise ValueError(
                 f"task={self.task!r} is the only column: X needs columns beside the task labels."
             )
