@@ -267,7 +267,7 @@ def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatAr
 
 
 def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
-    """How far rounding may take alpha' K alpha below 0: a share of sum_ij |alpha_i alpha_j| sqrt(K_ii K_jj)."""
+    """How far rounding takes alpha' K alpha below 0: a share of sum_ij |alpha_i alpha_j| sqrt(K_ii K_jj)."""
     diagonal = gram.diag(np.eye(1, gram.n_kernels, kernel)[0])
     columns = np.abs(alpha).reshape(len(diagonal), -1)
     share = 1e-6 if gram.rounds else 1e-12
