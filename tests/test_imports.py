@@ -25,7 +25,7 @@ ORDER = [
     {"api"},  # the package itself, whose lazy names reach everything so far
     {"inspection", "persistence", "dask"},
     {"report"},
-    {"demo", "reproduce"},
+    {"demo"},
     {"cli"},
 ]
 RANK = {layer: rank for rank, row in enumerate(ORDER) for layer in row}
@@ -138,7 +138,6 @@ def test_the_package_imports_next_to_nothing() -> None:
         "persistence",
         "regularizers",
         "report",
-        "reproduce",
         "solvers",
         "theory",
         "cli",
