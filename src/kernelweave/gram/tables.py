@@ -175,8 +175,8 @@ def positions(key: Any, n: int) -> slice | IntArray:
 
 
 def check_numbers(rows: Any) -> Any:
-    """Rows as an array of finite floats; an error, in scikit-learn's words, if they are not."""
-    return check_array(rows, dtype=[np.float64, np.float32], input_name="X", ensure_min_samples=0)
+    """Rows as an array of finite floats, in double precision; an error, in scikit-learn's words, if not."""
+    return check_array(rows, dtype=np.float64, input_name="X", ensure_min_samples=0)
 
 
 def is_dask(X: Any) -> bool:
