@@ -143,7 +143,7 @@ class Search:
 
 
 def start_eps(tol: float) -> float:
-    """First violation to solve to, relative to the slopes: that of LIBSVM's usual tolerance at a gap of 1e-3."""
+    """First violation to solve to, relative to the slopes: LIBSVM's usual tolerance at a gap of 1e-3."""
     return min(0.5, 50.0 * tol)
 
 
