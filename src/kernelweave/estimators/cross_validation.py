@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray
+from .._warnings import parallel
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ._base import BaseMKL, Setup, all_or_nothing
@@ -118,8 +119,8 @@ class BaseMKLCV(BaseEstimator):
         search = Search(template, setup, chains, matrices, names, self.normalize)
         # the first fold guides the others: their solutions are near its own
         first = search.fold(kept[0][0], kept[0][1], None)
-        rest = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(Search.fold)(search, train, test, first.norms) for train, test in kept[1:]
+        rest = parallel(
+            self.n_jobs, (delayed(Search.fold)(search, train, test, first.norms) for train, test in kept[1:])
         )
         weight = setup.weight[used]
         return np.array(

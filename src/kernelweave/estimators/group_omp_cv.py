@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
+from .._warnings import parallel
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
@@ -245,9 +246,13 @@ class BaseGroupOMPCV(BaseEstimator):
         if checkpoint is not None:
             checkpoint.check_probe(search.probe())
         with keeping(checkpoint) as keepers:
-            values = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
-                delayed(GreedySearch.kept_fold)(search, train, test, sizes, keepers(k))
-                for k, (train, test) in enumerate(kept)
+            values = parallel(
+                self.n_jobs,
+                (
+                    delayed(GreedySearch.kept_fold)(search, train, test, sizes, keepers(k))
+                    for k, (train, test) in enumerate(kept)
+                ),
+                keepers.require,
             )
             keepers.finish(True)
         scorer, labels = check_scoring(self, self.scoring), targets[used]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from .._warnings import warn
 from ..gram import Gram
 from ._container import DamagedFileError, Entry, ForeignFileError, pack, previous, read, replace, sync_folder
 from ._fingerprint import probe, same_probe
@@ -154,7 +154,7 @@ class Checkpoint:
             replace(self.path, pack(self._entries), keep=self._rotate)
             self._rotate, self._due = True, False
         except OSError as error:
-            warnings.warn(f"checkpoint {str(self.path)!r} could not be written ({error}).", stacklevel=6)
+            warn(f"checkpoint {str(self.path)!r} could not be written ({error}).")
         self._cost = time.monotonic() - begin
         self._spent += self._cost
 
@@ -175,15 +175,13 @@ class Checkpoint:
         except (OSError, DamagedFileError, ForeignFileError):
             if isinstance(error, ForeignFileError):
                 raise ValueError(f"checkpoint={str(self.path)!r} {error}: pass another path.") from error
-            warnings.warn(
+            warn(
                 f"checkpoint {str(self.path)!r} is damaged ({error}), and there is none before it: the fit "
                 "starts anew.",
-                stacklevel=6,
             )
             return {}
-        warnings.warn(
+        warn(
             f"checkpoint {str(self.path)!r} is damaged ({error}): the fit goes on from the one before it.",
-            stacklevel=6,
         )
         return entries
 

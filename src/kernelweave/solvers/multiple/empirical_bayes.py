@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._typing import BoolArray, FloatArray, IntArray
+from ..._warnings import warn
 from ..checkpoint import Keeper, history_of, with_history
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
 from ._fixed_point import extrapolate
@@ -245,13 +245,12 @@ class EmpiricalBayes(BaseEstimator):
             self._iterate(search, tol, max_iter, callback)
         except KeyboardInterrupt:
             keeper.flush()
-            warnings.warn(f"interrupted; {search.describe()}", ConvergenceWarning, stacklevel=3)
+            warn(f"interrupted; {search.describe()}", ConvergenceWarning)
             return search.solution(tol)
         if search.point.stationarity > tol:
-            warnings.warn(
+            warn(
                 f"{search.describe()} Increase max_iter or tol (={tol:g}), or scale the data.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return search.solution(tol)
 
