@@ -109,7 +109,7 @@ class CuttingPlanes(MKLSolver):
         self._planes.add(self._problem.dual_loss(state.alpha), state.squares, state.alpha)
         self._planes.add_price(self._regularizer.price(state.weights), self._z(state))
         upper = self._value(self._best)
-        self._lowest = self._planes.lowest(upper, self._z(self._best))
+        self._lowest = self._planes.lowest(abs(upper), self._z(self._best))
         if self._lowest is not None:
             self._left = max(relative(upper - self._lowest.value, upper), 0.0)
 
@@ -187,10 +187,12 @@ class Planes:
         """min_z max_k (a_k - g_k'z) + the same of the price; None where rounding leaves no solution.
 
         A linear program in z, in units of the largest entry of `best`, and the two maxima, in units of
-        `unit`; the multipliers of the first planes sum to one, and combine their alphas.
+        `unit`, where these are not zero; the multipliers of the first planes sum to one, and combine
+        their alphas.
         """
-        size, tied = max(float(best.max()), 1e-300), self.regularizer.tied
-        unit, M = max(abs(unit), 1e-300), len(best)
+        tied, M = self.regularizer.tied, len(best)
+        size = float(best.max()) or float(self.regularizer.initial_weights(1)[0])
+        unit = unit or size * max(float(np.abs(g).max()) for _, g in self.values) or 1.0
         first, second = (_rows(planes, size / unit, unit) for planes in (self.values, self.prices))
         rows = np.block(
             [
