@@ -77,7 +77,7 @@ class Problem:
         return -float((self.C * self.loss.conjugate(self.y, -alpha / self.C)).sum())
 
     def misfit(self, alpha: FloatArray, f: FloatArray, spread: FloatArray | None = None) -> FloatArray:
-        """C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i, zero where alpha_i = -C_i V'(y_i, f_i).
+        """C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i: zero where alpha = -C V'(y, f).
 
         Never negative (Fenchel's inequality). With a `spread`, the largest value from f - spread to
         f + spread, which convexity has at an end, and on top of it the rounding of the terms themselves.

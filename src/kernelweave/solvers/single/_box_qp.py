@@ -34,11 +34,6 @@ class BoxQP:
         largest = float(self.K.diagonal().max(initial=0.0)) * float(np.abs(a).sum())
         return float(np.abs(self.linear).max()) or float(np.abs(G).max()) or largest or 1.0
 
-    def size(self, a: FloatArray, G: FloatArray) -> float:
-        """Of the slopes G = K a - linear: that of `linear`, or without it of K a, or of what makes up K a."""
-        largest = float(self.K.diagonal().max(initial=0.0)) * float(np.abs(a).sum())
-        return float(np.abs(self.linear).max()) or float(np.abs(G).max()) or largest or 1.0
-
     def descend(self, a: FloatArray, G: FloatArray, eps: float, max_iter: int) -> int:
         """SMO steps on a and G = K a - linear, in place, to a violation of `eps`; how many."""
         from ._smo_loops import solve_free, solve_tied
