@@ -57,7 +57,7 @@ class Fields:
         self.fresh[stale] = True
 
     def forget(self) -> None:
-        """Compute all products anew when they are next asked for: they have the rounding of every step in them."""
+        """Compute products anew when they are next asked for: the rounding of every step is in them."""
         self.fresh[:] = False
 
     def fitted(self, weights: FloatArray) -> FloatArray:
