@@ -289,7 +289,7 @@ class MKLSolver(BaseEstimator):
             return run.solution()
         if not run.converged:
             advice = "Increase max_iter, or scale the data."
-            if run.n_rounding:
+            if run.best.certificate.rounding > 0.5 * run.best.residual:
                 advice = "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
             warn(f"{run.describe()} {advice}", ConvergenceWarning)
         return run.solution()

@@ -111,9 +111,8 @@ def certificate(
     rounding = (
         float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
     )
-    machine_primal = primal_loss + machine_energy
+    machine_primal, dual = primal_loss + machine_energy, primal - apart
     # a concave penalty has logarithms, of any sign
-    dual = primal - apart
     scale = scale_of(problem, primal, dual, noise.size) if regularizer.convex else abs(machine_primal)
     return Certificate(
         primal=primal,

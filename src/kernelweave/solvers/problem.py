@@ -65,7 +65,7 @@ class Problem:
         """`values` less the middle of their range, of every output, if an intercept takes up a constant."""
         if not self.fit_intercept:
             return values
-        return values - 0.5 * (values.min(axis=0) + values.max(axis=0))
+        return np.asarray(values - 0.5 * (values.min(axis=0) + values.max(axis=0)))
 
     def primal_loss(self, f: FloatArray, intercept: FloatArray) -> float:
         """sum_i C_i V(y_i, f_i + b) + alpha_sum b, over all outputs."""
@@ -86,7 +86,7 @@ class Problem:
         ends = [f] if spread is None else [f - spread, f + spread]
         found = [self.C * self.loss.value(self.y, end) + dual + alpha * end for end in ends]
         rounding = 0.0 if spread is None else UNIT * np.abs(alpha) * (np.abs(self.y) + np.abs(f))
-        return np.maximum(np.max(found, axis=0), 0.0) + rounding
+        return np.asarray(np.maximum(np.max(found, axis=0), 0.0) + rounding)
 
     def has_right_sum(self, alpha: FloatArray) -> bool:
         """Whether sum_i alpha_i = alpha_sum in every column, if there is an intercept."""
