@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,36 +28,73 @@ KERNELS = [RBF(0.05), RBF(0.5), RBF(2.0), Linear()]
 #: what Dask itself would wait for a scheduler, in seconds
 PATIENCE_OF_DASK = 30
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+#: a scheduler and a worker in a process that can be killed; its first line is the address
+SERVER = """
+import sys
+from distributed import LocalCluster
+
+if __name__ == "__main__":
+    options = {"processes": False, "dashboard_address": None, "memory_limit": None, "protocol": "tcp://"}
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, **options)
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.readline()
+"""
+
+
+class Server:
+    """A process with a scheduler and a worker."""
+
+    def __init__(self) -> None:
+        source = str(Path(kw.__file__).parents[1])
+        environment = {**os.environ, "PYTHONPATH": source, "PYTHONWARNINGS": "ignore"}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([sys.executable, "-c", SERVER], env=environment, text=True, **pipes)
+        self.address = self.process.stdout.readline().strip()
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[list[Server]]:
+    """The last one may be alive; a test that kills it makes the next one start another."""
+    started: list[Server] = []
+    yield started
+    for server in started:
+        server.kill()
 
 
 class Pair:
-    """A client and its cluster, in this process."""
+    """A client and its scheduler."""
 
-    def __init__(self) -> None:
-        quiet = {"processes": False, "dashboard_address": None, "memory_limit": None}
-        self.cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, **quiet)
-        self.client = distributed.Client(self.cluster, set_as_default=False)
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.client = distributed.Client(server.address, set_as_default=False)
 
     def close_client(self) -> None:
         self.client.close()
 
     def close_scheduler(self) -> None:
-        self.cluster.sync(self.cluster.scheduler.close)
+        self.server.kill()
 
 
 @pytest.fixture
-def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+def pair(servers: list[Server], monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     """Alive; what Dask logs about the end of its scheduler is not ours to test."""
     monkeypatch.setattr(_cluster, "RECONNECT", 1.0)
+    if not servers or not servers[-1].alive:
+        servers.append(Server())
     logger = logging.getLogger("distributed")
     before, logger.level = logger.level, logging.CRITICAL + 1
-    pair = Pair()
+    pair = Pair(servers[-1])
     yield pair
     with suppress(TimeoutError):
-        pair.client.close(timeout=1)
-    with suppress(TimeoutError):
-        pair.cluster.close(timeout=2)
+        pair.client.close(timeout=2)
     logger.setLevel(before)
 
 
