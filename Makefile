@@ -71,10 +71,10 @@ format: $(VENV)/.stamp-lint  ## fix what ruff can fix, and format
 bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes), or with BENCH=full
 	@$(BIN)/python benchmarks/run.py $(if $(filter full,$(BENCH)),--full)
 
-# those on simulated data; `kernelweave reproduce --all --quick` runs every table and figure
+# those on simulated data; `python experiments --all --quick` runs every table and figure
 reproduce: export OMP_NUM_THREADS := 1
 reproduce: $(VENV)/.stamp-plot  ## run the quick forms of the experiments on simulated data, about a minute
-	@$(BIN)/kernelweave reproduce lp-toy gomp-toy --quick --out build/experiments
+	@$(BIN)/python experiments lp-toy gomp-toy --quick --out build/experiments
 
 # one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
 docs: export OMP_NUM_THREADS := 1

@@ -25,7 +25,7 @@ ORDER = [
     {"api"},  # the package itself, whose lazy names reach everything so far
     {"inspection", "persistence", "dask"},
     {"report"},
-    {"demo", "reproduce"},
+    {"demo"},
     {"cli"},
 ]
 RANK = {layer: rank for rank, row in enumerate(ORDER) for layer in row}
@@ -129,7 +129,6 @@ SUBMODULES = [
     "persistence",
     "regularizers",
     "report",
-    "reproduce",
     "solvers",
     "theory",
 ]

@@ -669,8 +669,9 @@ def test_gaps_of_a_table_read_in_pieces_are_located(tmp_path):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_dates_are_named(name):
     words = ["'when' holds dates", "2020-01-31", "turn dates and times into numbers"]
-    refused(lambda: fitted(name, DATED), *words)
-    model = fitted(name, FRAME)
+    options = {} if "GMKL" in name else {"kernels": [RBF()]}
+    refused(lambda: fitted(name, DATED, **options), *words)
+    model = fitted(name, FRAME, **options)
     refused(
         lambda: model.predict(DATED[["a", "b", "when"]].set_axis(["a", "b", "c"], axis=1)), "'c' holds dates"
     )
@@ -680,6 +681,12 @@ def test_dates_are_named(name):
 def test_an_array_of_dates(unit):
     """As numbers they would be counts of an arbitrary unit."""
     refused(lambda: classify(np.arange(90).reshape(30, 3).astype(unit)), "column 0 holds dates or times")
+
+
+def test_the_default_kernels_name_the_dates_that_they_leave_out():
+    with pytest.warns(UserWarning, match="leaves out 1 of 4: 'when'.*days since a start"):
+        model = classify(DATED)
+    np.testing.assert_array_equal(model.weights_, classify(FRAME).weights_)
 
 
 def test_dates_that_no_kernel_reads_may_stay():
@@ -839,7 +846,7 @@ def test_ragged_and_complex_targets():
         (RBF, ["RBF is a class"]),
         ({"a": 3}, [r"kernels\['a'\]", "3 is not a kernel"]),
         ({RBF()}, ["not a kernel", "list"]),
-        (np.ones((30, 30, 3)), ["Gram matrices", "kernels='precomputed'"]),
+        (np.ones((30, 30, 3)), ["Gram matrix but several", "kernels='precomputed'"]),
         (np.array([RBF(), Linear()], dtype=object), ["list"]),
     ],
     ids=["capitals", "short", "class", "dict", "set", "stack", "array"],

@@ -142,5 +142,7 @@ def test_registry_gives_the_default_part(name):
 def test_registry_names_the_argument_and_the_choices():
     with pytest.raises(ValueError, match=r"reg='l2' is not a regularizer: pass one of .*'lp'.*'uniform'"):
         REGULARIZERS.resolve("l2", Regularizer, "reg")
+    with pytest.raises(ValueError, match=r"regularizer=LpNorm is a class: pass an object, LpNorm\("):
+        REGULARIZERS.resolve(LpNorm, Regularizer)
     with pytest.raises(ValueError, match="is not a regularizer"):
-        REGULARIZERS.resolve(LpNorm, Regularizer)  # the class, not an object
+        REGULARIZERS.resolve(dict, Regularizer)

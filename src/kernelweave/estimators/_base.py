@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .._backend import device_of, follow, resolve_device, to_host
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
+from .._warnings import parallel
 from ..gram import (
     Dictionary,
     Expansion,
@@ -384,9 +385,13 @@ class BaseMKL(BaseKernels):
         with blas_threads_for(len(used)):
             dictionary = self._dictionary(setup)
             with keeping(checkpoint, dictionary.gram) as keepers:
-                models = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
-                    delayed(self._train)(dictionary, task, progress, index, margins, keepers(index))
-                    for index, task in enumerate(setup.tasks)
+                models = parallel(
+                    self.n_jobs,
+                    (
+                        delayed(self._train)(dictionary, task, progress, index, margins, keepers(index))
+                        for index, task in enumerate(setup.tasks)
+                    ),
+                    keepers.require,
                 )
                 keepers.finish(all(model.solution.converged for model in models))
         self._store(dictionary, models, used, len(setup.weight))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._backend import resolve_device
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
+from .._warnings import warn
 from ..gram import KernelSource, KernelStack, parse_memory
 from ..losses import LOSSES, Loss
 from ..solvers._fingerprint import describe, digest
@@ -139,7 +139,7 @@ class BaseGroupOMP(BaseKernels):
         wanted, drawn = self.n_kernels, self.dictionary_sample
         if wanted is not None and int(wanted) > n_kernels:
             told = f"n_kernels={wanted} is more than the {n_kernels} kernels given: all of them may be taken."
-            warnings.warn(told, UserWarning, stacklevel=7)
+            warn(told)
         if _is_count(drawn) and int(drawn) > n_kernels:  # type: ignore[arg-type]
             raise ValueError(f"dictionary_sample={drawn} exceeds the {n_kernels} kernels given; lower it.")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray
+from .._warnings import parallel
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ._base import BaseMKL, Setup, all_or_nothing
@@ -121,8 +122,8 @@ class BaseMKLCV(BestLinear, RoutedCV):
         search = Search(template, setup, chains, matrices, names, self.normalize)
         # the first fold guides the others: their solutions are near its own
         first = search.fold(kept[0][0], kept[0][1], None)
-        rest = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(Search.fold)(search, train, test, first.norms) for train, test in kept[1:]
+        rest = parallel(
+            self.n_jobs, (delayed(Search.fold)(search, train, test, first.norms) for train, test in kept[1:])
         )
         return np.array(
             [

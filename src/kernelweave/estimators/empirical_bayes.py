@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.special import expit, ndtr
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
+from .._warnings import parallel
 from ..gram import Dictionary, Gram, parse_memory
 from ..gram.affine import NotLinearError
 from ..solvers._fingerprint import describe, digest
@@ -115,9 +116,13 @@ class BaseEmpiricalBayes(BaseKernels):
             dictionary = Dictionary(source, self.normalize, sample_weight[used], limit, **options)
             data = merge_equal(dictionary.gram, targets, sample_weight[used])
             with keeping(checkpoint, dictionary.gram) as keepers:
-                solutions = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
-                    delayed(self._train)(data, task, progress, index, keepers(index))
-                    for index, task in enumerate(tasks)
+                solutions = parallel(
+                    self.n_jobs,
+                    (
+                        delayed(self._train)(data, task, progress, index, keepers(index))
+                        for index, task in enumerate(tasks)
+                    ),
+                    keepers.require,
                 )
                 keepers.finish(all(solution.converged for solution in solutions))
         self._store(dictionary, data, solutions, used, len(sample_weight))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._backend import resolve_device
 from .._threads import blas_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
+from .._warnings import parallel, warn
 from ..gram import parse_memory
 from ..kernels.columns import is_frame
 from ..kernels.faults import refuse_dates
@@ -157,7 +157,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             )
         if not free.all():
             names = ", ".join(np.array(kernel.names_)[~free][:10])
-            warnings.warn(f"constant columns get weight 0: {names}.", stacklevel=5)
+            warn(f"constant columns get weight 0: {names}.")
         return Data(kernel, values[used], free)
 
     def _check_memory(self, n: int, itemsize: int) -> None:
@@ -233,9 +233,15 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         stage: str = "all",
     ) -> list[KernelSolution]:
         progress = KernelProgress(self, len(problems), int(self.verbose))
-        solutions = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
-            delayed(self._train)(data, title, problem, penalty, free, progress, index, keepers(index, stage))
-            for index, (title, problem) in enumerate(problems.items())
+        solutions = parallel(
+            self.n_jobs,
+            (
+                delayed(self._train)(
+                    data, title, problem, penalty, free, progress, index, keepers(index, stage)
+                )
+                for index, (title, problem) in enumerate(problems.items())
+            ),
+            keepers.require,
         )
         progress.done()
         return solutions
@@ -274,10 +280,9 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         weights = np.array([solution.d for solution in solutions])
         # a constant kernel is approached, not reached
         if (weights <= 10.0 * self.tol * np.array([solution.scale for solution in solutions])).all():
-            warnings.warn(
+            warn(
                 f"every parameter of {type(data.kernel).__name__} was driven to 0, so the model is constant: "
                 "increase C, or weaken the regularizer.",
-                stacklevel=6,
             )
         alpha = np.hstack([solution.alpha for solution in solutions])
         support, used = np.flatnonzero(alpha.any(axis=1)), np.flatnonzero(weight)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
+from .._warnings import parallel
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
@@ -243,9 +244,13 @@ class BaseGroupOMPCV(BestLinear, RoutedCV):
         if checkpoint is not None:
             checkpoint.check_probe(search.probe())
         with keeping(checkpoint) as keepers:
-            values = Parallel(n_jobs=self.n_jobs, prefer="threads", require=keepers.require)(
-                delayed(GreedySearch.kept_fold)(search, train, test, sizes, keepers(k))
-                for k, (train, test) in enumerate(kept)
+            values = parallel(
+                self.n_jobs,
+                (
+                    delayed(GreedySearch.kept_fold)(search, train, test, sizes, keepers(k))
+                    for k, (train, test) in enumerate(kept)
+                ),
+                keepers.require,
             )
             keepers.finish(True)
         scorer = check_scoring(self, self.scoring)

@@ -57,6 +57,17 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
     output_names_ : list of str
         Names of the outputs; only where `y` was a data frame.
 
+    Notes
+    -----
+    The duality gap is relative to the objective, so `tol` means the same in every unit of y. With the
+    squared loss and a constraint on the weights ("lp", "uniform", "block", "mahalanobis") nothing else has
+    units either: targets s y give the same weights, s times the predictions and s^2 times the objective.
+
+    These have: `eps` of the eps-insensitive loss and `delta` of Huber's, in units of y, the former together
+    with C (s eps and s C); and C wherever the penalty does not grow with the square of the norms. One of
+    order q, such as ``LpNorm(p, form="penalty")`` with q = 2p / (p + 1), has the same model at the cost
+    C s^(q - 2); the elastic net and concave terms have it at none.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes

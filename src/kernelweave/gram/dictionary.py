@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from scipy.linalg import lapack
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
+from .._warnings import warn
 from ..kernels import Normalization, check_gram, resolve_normalization
 from ..kernels.base import largest_size
 from .base import Gram
@@ -252,7 +252,7 @@ def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
         )
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
-        warnings.warn(f"kernels without variance on the training samples get weight 0: {dead}.", stacklevel=5)
+        warn(f"kernels without variance on the training samples get weight 0: {dead}.")
     return live
 
 

@@ -176,9 +176,9 @@ def positions(key: Any, n: int) -> slice | IntArray:
 
 
 def check_numbers(rows: Any, columns: list[str] | None = None) -> Any:
-    """Rows as an array of finite floats; an error that names the columns if they are not."""
+    """Rows as finite numbers in double precision; an error that names the columns if they are not."""
     try:
-        return check_array(rows, dtype=[np.float64, np.float32], input_name="X", ensure_min_samples=0)
+        return check_array(rows, dtype=np.float64, input_name="X", ensure_min_samples=0)
     except ValueError as error:
         raise not_finite_error(rows, names=columns, unit="rows read") or error from error
 

@@ -8,11 +8,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, check_random_state
 
 from .._typing import BoolArray, FloatArray
+from .._warnings import in_turn
 from ..estimators._base import _take, check_weights
 from ..gram.stack import as_stack
 from ._refits import Refits, refits_for, weights_of
@@ -202,9 +203,7 @@ def stability_selection(
 
 def _fit_all(refits: Refits, parts: list[Any], n_jobs: int | None, progress: Any) -> list[FloatArray]:
     """Weight shares of the fit on every part."""
-    fits = Parallel(n_jobs=n_jobs, prefer="threads", require=refits.require, return_as="generator")(
-        delayed(weights_of)(refits, rows) for rows in parts
-    )
+    fits = in_turn(n_jobs, (delayed(weights_of)(refits, rows) for rows in parts), refits.require)
     shares = []
     for weights in fits:
         shares.append(_shares(weights))

@@ -223,6 +223,8 @@ def as_numeric(X: Any, positions: Any = None) -> Any:
 def in_double(X: Any) -> Any:
     """`X` with values of single precision in double: kernels compute in the precision of their data.
 
+    A table that is read in pieces is left as it is.
+
     Examples
     --------
     >>> in_double(np.zeros(2, dtype=np.float32)).dtype
@@ -234,7 +236,7 @@ def in_double(X: Any) -> Any:
         for k in narrow:
             X.isetitem(k, X.iloc[:, k].astype(np.float64))
         return X
-    return X.astype(np.float64) if _narrow(getattr(X, "dtype", None)) else X
+    return X.astype(np.float64) if _narrow(getattr(X, "dtype", None)) and hasattr(X, "astype") else X
 
 
 def _narrow(dtype: Any) -> bool:

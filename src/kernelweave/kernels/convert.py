@@ -64,8 +64,8 @@ def _by_matrix(value: Any, argument: str) -> Kernel:
     shape = tuple(value.shape)
     if len(shape) == 3 and shape[0] == shape[1]:
         raise ValueError(
-            f"{argument}: an array of shape {shape} holds Gram matrices: pass kernels='precomputed', and the "
-            "array as X to `fit`."
+            f"{argument}: an array of shape {shape} is not a Gram matrix but several: pass "
+            "kernels='precomputed', and the array as X to `fit`."
         )
     if getattr(value, "dtype", np.dtype(float)).kind == "O":
         raise ValueError(f"{argument}: an array of objects is not a kernel; several kernels go into a list.")

@@ -10,7 +10,6 @@ import numpy as np
 from .base import Kernel, positive, positive_integer
 from .columns import Columns, as_table, numeric_positions
 from .family import Family, Named, feature_name, members, on_columns, positions, require_columns
-from .faults import refuse_dates
 from .linear import Linear
 from .rbf import RBF
 
@@ -106,7 +105,6 @@ class Auto(Family):
 
     def expand(self, X: Any) -> Named:
         X = as_table(X)
-        refuse_dates(X)
         columns = require_columns(numeric_positions(X)).tolist()
         everywhere = None if len(columns) == X.shape[1] else columns
         widths = [RBF("weighted", factor=f, columns=everywhere) for f in self.factors]

@@ -11,7 +11,6 @@ from .base import Kernel
 from .columns import Columns, as_table, column_names, numeric_positions, resolve_columns
 from .compose import common_accepts
 from .convert import as_kernel
-from .faults import refuse_dates
 from .nested import NestedKernels
 
 Named = list[tuple[str, Kernel]]
@@ -59,7 +58,6 @@ def positions(columns: Columns, X: Any, kernels: Named) -> np.ndarray:
     if chosen is not None:
         return chosen
     if common_accepts([kernel for _, kernel in kernels]) == "numeric":
-        refuse_dates(X)
         return require_columns(numeric_positions(X))
     return np.arange(X.shape[1])
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
+from .._warnings import warn
 from .base import Kernel
 from .columns import Columns, as_table, numeric_positions, resolve_columns
 from .convert import EXPECTED, as_kernel
@@ -80,11 +80,11 @@ def _warn_of_unseen(entries: list[_Entry], table: Any) -> None:
     names = [str(feature_name(table, position)) for position in sorted(unseen)]
     if names:
         shown = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
-        warnings.warn(
+        warn(
             f"kernels='auto' uses columns of numbers, and leaves out {len(names)} of {table.shape[1]}: "
-            f"{shown}. Encode them as numbers (sklearn.preprocessing.OneHotEncoder), give them a kernel of "
+            f"{shown}. Encode them as numbers (sklearn.preprocessing.OneHotEncoder for text, days since a "
+            "start for dates), give them a kernel of "
             "their own, as in kernels={'numbers': 'auto', 'text': Spectrum(columns='name')}, or drop them.",
-            stacklevel=2,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import FloatArray, IntArray
+from .._warnings import warn
 from ..gram import Gram
 from ..gram.lowrank.matrix import FactoredMatrix
 from ..regularizers import Regularizer
@@ -285,13 +285,13 @@ class MKLSolver(BaseEstimator):
             if run.best is None:
                 raise
             recheck(self, run, problem, regularizer)
-            warnings.warn(f"interrupted; {run.describe()}", ConvergenceWarning, stacklevel=3)
+            warn(f"interrupted; {run.describe()}", ConvergenceWarning)
             return run.solution()
         if not run.converged:
             advice = "Increase max_iter, or scale the data."
-            if run.n_rounding:
+            if run.best.certificate.rounding > 0.5 * run.best.residual:
                 advice = "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
-            warnings.warn(f"{run.describe()} {advice}", ConvergenceWarning, stacklevel=3)
+            warn(f"{run.describe()} {advice}", ConvergenceWarning)
         return run.solution()
 
     def _solve(
@@ -506,7 +506,7 @@ class Run:
         """
         if len(self.seen) - first <= window:
             return False
-        before, now = _bounds(self.seen[:-window]), _bounds(self.seen)
+        before, now = _bounds(self.seen[first:-window]), _bounds(self.seen[first:])
         settled = now.residual > share * before.residual
         if np.isfinite(now.dual):
             return settled and now.primal - now.dual > share * (before.primal - before.dual)

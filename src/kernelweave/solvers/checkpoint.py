@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from .._part_files import part_of, sweep
 from .._typing import FloatArray, IntArray
+from .._warnings import warn
 from ..gram import Gram
 from ._container import (
     DamagedFileError,
@@ -167,7 +167,7 @@ class Checkpoint:
             replace(self.path, pack(self._entries), keep=self._rotate)
             self._rotate, self._due = True, False
         except OSError as error:
-            warnings.warn(f"checkpoint {str(self.path)!r} could not be written ({error}).", stacklevel=6)
+            warn(f"checkpoint {str(self.path)!r} could not be written ({error}).")
         self._cost = time.monotonic() - begin
         self._spent += self._cost
 
@@ -188,15 +188,13 @@ class Checkpoint:
         except (OSError, DamagedFileError, ForeignFileError):
             if isinstance(error, ForeignFileError):
                 raise ValueError(f"checkpoint={str(self.path)!r} {error}: pass another path.") from error
-            warnings.warn(
+            warn(
                 f"checkpoint {str(self.path)!r} is damaged ({error}), and there is none before it: the fit "
                 "starts anew.",
-                stacklevel=6,
             )
             return {}
-        warnings.warn(
+        warn(
             f"checkpoint {str(self.path)!r} is damaged ({error}): the fit goes on from the one before it.",
-            stacklevel=6,
         )
         return entries
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
+from ..._warnings import warn
 from .._container import Entry
 from ..checkpoint import Keeper, history_of, with_history
 from .dictionary import FactorDictionary
@@ -149,7 +149,7 @@ class GroupOMP:
                 raise
             state.reason = "interrupted"
             count = len(state.stages) - 1
-            warnings.warn(f"interrupted; the path ends at {count} kernels.", ConvergenceWarning, stacklevel=2)
+            warn(f"interrupted; the path ends at {count} kernels.", ConvergenceWarning)
         return state.result()
 
 

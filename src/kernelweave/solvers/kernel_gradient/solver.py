@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
+from ..._warnings import warn
 from ...kernels.parametric import ParametricKernel
 from ..checkpoint import Keeper, history_of, with_history
 from ..problem import Problem
@@ -307,7 +307,7 @@ def _best(runs: list[_Run]) -> KernelSolution:
     best = min(runs, key=lambda run: run.point.value)
     told = f"the stationarity residual is {best.residual:.2g} after {best.n_iter} steps (tol={best.tol:g})."
     if any(run.interrupted for run in runs):
-        warnings.warn(f"interrupted; {told}", ConvergenceWarning, stacklevel=3)
+        warn(f"interrupted; {told}", ConvergenceWarning)
     elif not best.converged:
-        warnings.warn(f"{told} Increase max_iter, or scale the data.", ConvergenceWarning, stacklevel=3)
+        warn(f"{told} Increase max_iter, or scale the data.", ConvergenceWarning)
     return best.solution()

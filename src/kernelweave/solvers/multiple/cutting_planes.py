@@ -109,7 +109,7 @@ class CuttingPlanes(MKLSolver):
         self._planes.add(self._problem.dual_loss(state.alpha), state.squares, state.alpha)
         self._planes.add_price(self._regularizer.price(state.weights), self._z(state))
         upper = self._value(self._best)
-        self._lowest = self._planes.lowest(upper, self._z(self._best))
+        self._lowest = self._planes.lowest(abs(upper), self._z(self._best))
         if self._lowest is not None:
             self._left = max(relative(upper - self._lowest.value, upper), 0.0)
 
@@ -139,10 +139,11 @@ class CuttingPlanes(MKLSolver):
         self, alpha: FloatArray, squares: FloatArray, place: State | FloatArray, machine_tol: float
     ) -> State:
         """An alpha with weights, or with the functions of a state."""
-        known = isinstance(place, State)
-        weights, own = (place.weights, place.coefficients) if known else (place, None)
-        fitted = place.fitted if known else self._gram.dot(weights, alpha)
-        norms = place.certificate.norms if known else None
+        if isinstance(place, State):
+            weights, fitted, own = place.weights, place.fitted, place.coefficients
+        else:
+            weights, fitted, own = place, self._gram.dot(place, alpha), None
+        norms = place.certificate.norms if isinstance(place, State) else None
         parts = (self._problem, self._gram, self._regularizer)
         proof = certificate(*parts, alpha, weights, fitted, squares, norms)
         return State(weights, alpha, fitted, squares, proof, self.residual(proof, weights), machine_tol, own)
@@ -187,10 +188,12 @@ class Planes:
         """min_z max_k (a_k - g_k'z) + the same of the price; None where rounding leaves no solution.
 
         A linear program in z, in units of the largest entry of `best`, and the two maxima, in units of
-        `unit`; the multipliers of the first planes sum to one, and combine their alphas.
+        `unit`, where these are not zero; the multipliers of the first planes sum to one, and combine
+        their alphas.
         """
-        size, tied = max(float(best.max()), 1e-300), self.regularizer.tied
-        unit, M = max(abs(unit), 1e-300), len(best)
+        tied, M = self.regularizer.tied, len(best)
+        size = float(best.max()) or float(self.regularizer.initial_weights(1)[0])
+        unit = unit or size * max(float(np.abs(g).max()) for _, g in self.values) or 1.0
         first, second = (_rows(planes, size / unit, unit) for planes in (self.values, self.prices))
         rows = np.block(
             [

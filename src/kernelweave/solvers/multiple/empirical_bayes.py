@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._typing import BoolArray, FloatArray, IntArray
+from ..._warnings import warn
 from ..checkpoint import Keeper, history_of, with_history
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
 from ._fixed_point import extrapolate
@@ -259,13 +259,12 @@ class EmpiricalBayes(BaseEstimator):
         except KeyboardInterrupt:
             keeper.flush()
             starts.compare()
-            warnings.warn(f"interrupted; {starts.best.describe()}", ConvergenceWarning, stacklevel=3)
+            warn(f"interrupted; {starts.best.describe()}", ConvergenceWarning)
             return starts.solution(tol)
         if starts.best.point.stationarity > tol:
-            warnings.warn(
+            warn(
                 f"{starts.best.describe()} Increase max_iter or tol (={tol:g}), or scale the data.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return starts.solution(tol)
 

@@ -26,13 +26,8 @@ class BoxQP:
     def of(cls, K: FloatArray, problem: Problem) -> BoxQP:
         """The program of a problem of one output."""
         linear, kink = problem.loss.linear_dual(problem.y)
-        bounds = (bound[:, 0].copy() for bound in problem.box())
-        return cls(K, problem.centred(linear)[:, 0], float(kink), *bounds, problem.fit_intercept)
-
-    def size(self, a: FloatArray, G: FloatArray) -> float:
-        """Of the slopes G = K a - linear: that of `linear`, or without it of K a, or of what makes up K a."""
-        largest = float(self.K.diagonal().max(initial=0.0)) * float(np.abs(a).sum())
-        return float(np.abs(self.linear).max()) or float(np.abs(G).max()) or largest or 1.0
+        lower, upper = (bound[:, 0].copy() for bound in problem.box())
+        return cls(K, problem.centred(linear)[:, 0], float(kink), lower, upper, problem.fit_intercept)
 
     def size(self, a: FloatArray, G: FloatArray) -> float:
         """Of the slopes G = K a - linear: that of `linear`, or without it of K a, or of what makes up K a."""

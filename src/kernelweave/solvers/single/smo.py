@@ -89,6 +89,7 @@ class Search:
         self.gap, self.n_iter, self.a = np.inf, 0, a.copy()
         self.G = _product(qp.K, a) - qp.linear
         self.size = qp.size(a, self.G)
+        self.roots = np.sqrt(np.maximum(qp.K.diagonal(), 0.0))
 
     def descend(self, eps: float, allowed: int) -> None:
         """Rounds of steps to a relative violation of `eps` and less, until `allowed` steps are made."""
@@ -98,7 +99,7 @@ class Search:
             steps = self.qp.descend(self.a, self.G, eps, min(budget, allowed - self.n_iter))
             self.n_iter += steps
             before, found = self.gap, self.small and self.guess(self.a)
-            if not found and (not self.small or self.n_iter >= budget or eps <= 1e-13 * size):
+            if not found and (not self.small or self.n_iter >= min(budget, allowed) or eps <= 1e-13 * size):
                 self.note(self.a)
             idle = idle + 1 if steps >= budget and 0.5 * before <= self.gap < FINE_GAP else 0
             if self.gap <= self.tol or eps <= 1e-13 * size or self.n_iter >= allowed or idle >= IDLE_ROUNDS:
@@ -118,7 +119,8 @@ class Search:
     def note(self, a: FloatArray) -> None:
         """Remember a point if none was better; G has the rounding of all its updates in it."""
         machine = Machine(a[:, None].copy(), _product(self.qp.K, a)[:, None], self.n_iter)
-        gap = machine_gap(self.problem, machine.alpha, machine.fitted)
+        size = float(self.roots @ np.abs(a)) ** 2
+        gap = machine_gap(self.problem, machine.alpha, machine.fitted, size)
         if gap < self.gap or not np.isfinite(self.gap):
             self.best, self.gap = machine, gap
 
@@ -143,7 +145,7 @@ class Search:
 
 
 def start_eps(tol: float) -> float:
-    """First violation to solve to, relative to the slopes: that of LIBSVM's usual tolerance at a gap of 1e-3."""
+    """First violation to solve to, relative to the slopes: LIBSVM's usual tolerance at a gap of 1e-3."""
     return min(0.5, 50.0 * tol)
 
 

@@ -1,0 +1,99 @@
+"""Warnings that name the line of the user, from wherever in the package and whatever thread they come."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+#: packages, and modules of the standard library, whose lines are not the user's
+PASSED = ("kernelweave", "joblib", "sklearn", "multiprocessing", "concurrent")
+MODULES = ("threading", "contextlib", "functools")
+
+#: where warnings wait that were raised where the stack does not show who called
+_waiting: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("waiting", default=None)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the innermost line that is neither this package's nor of a library that called it.
+
+    In a thread of `parallel` the warning waits until its task is done: threads have stacks of their own.
+
+    Parameters
+    ----------
+    message : str
+    category : type of Warning, default=UserWarning
+    """
+    waiting = _waiting.get()
+    if waiting is not None:
+        waiting.append((message, category))
+        return
+    warnings.warn(message, category, stacklevel=_level())
+
+
+def parallel(n_jobs: int | None, tasks: Iterable[Any], require: str | None = None) -> list[Any]:
+    """Results of tasks made with `joblib.delayed`, in threads; their warnings are told here.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+    tasks : iterable of delayed calls
+    require : str, optional
+        As of `joblib.Parallel`.
+
+    Examples
+    --------
+    >>> parallel(None, [delayed(pow)(2, k) for k in range(3)])
+    [1, 2, 4]
+    """
+    return list(in_turn(n_jobs, tasks, require, "list"))
+
+
+def in_turn(
+    n_jobs: int | None, tasks: Iterable[Any], require: str | None = None, return_as: str = "generator"
+) -> Iterator[Any]:
+    """The same one after the other, each as soon as it is there."""
+    here, run = _place(), Parallel(n_jobs=n_jobs, prefer="threads", require=require, return_as=return_as)
+    for result, told in run(delayed(_collecting)(here, *task) for task in tasks):
+        for message, category in told:
+            warn(message, category)
+        yield result
+
+
+def _place() -> tuple[int, int]:
+    """Which process and thread this is."""
+    return os.getpid(), threading.get_ident()
+
+
+def _collecting(
+    caller: tuple[int, int], function: Any, args: Any, kwargs: Any
+) -> tuple[Any, list[tuple[str, type[Warning]]]]:
+    """The result of a call, and what it warned of; called from where it runs, it tells that itself."""
+    told: list[tuple[str, type[Warning]]] = []
+    before = _waiting.set(_waiting.get() if _place() == caller else told)
+    try:
+        return function(*args, **kwargs), told
+    finally:
+        _waiting.reset(before)
+
+
+def _level() -> int:
+    """`stacklevel` at which `warn` reaches the user; that of the outermost frame where there is none."""
+    passed, level, frame = _passed(), 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(passed):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _passed() -> tuple[str, ...]:
+    """Beginnings of the names of the files that are passed over."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in (*PASSED, *MODULES)]
+    known = [Path(file) for file in files if file]
+    return tuple(str(file.parent) + os.sep if file.name == "__init__.py" else str(file) for file in known)
