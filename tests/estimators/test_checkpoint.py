@@ -118,7 +118,10 @@ kills = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL he
 
 
 @kills
-@pytest.mark.parametrize(("kind", "seconds"), [("classes", 0.9), ("sparse", 0.3), ("growing", 0.6)])
+@pytest.mark.parametrize(
+    ("kind", "seconds"),
+    [("classes", 0.9), pytest.param("sparse", 0.3, marks=pytest.mark.slow), ("growing", 0.6)],
+)
 def test_a_killed_fit_goes_on(tmp_path, kind, seconds):
     kill_a_fit(kind, tmp_path / "c", seconds, wait=True)
     assert (tmp_path / "c").exists()

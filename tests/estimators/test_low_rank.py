@@ -30,8 +30,20 @@ def factored(monkeypatch):
     monkeypatch.setattr("kernelweave.gram.lowrank.engine.MOST_FORMED", 0)
 
 
-@pytest.mark.parametrize("regularizer", REGULARIZERS, ids=str)
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
+#: a kink, smoothed ever less, at every majorant of a concave penalty
+EXPENSIVE = ("hinge", "SMKL()")
+
+
+@pytest.mark.parametrize(
+    ("loss", "regularizer"),
+    [
+        pytest.param(
+            loss, rule, marks=pytest.mark.slow if (loss, str(rule)) == EXPENSIVE else (), id=f"{loss}-{rule}"
+        )
+        for loss in ("hinge", "logistic", "squared_hinge")
+        for rule in REGULARIZERS
+    ],
+)
 def test_full_rank_is_the_exact_model(binary, factored, loss, regularizer):
     model = kw.MKLClassifier(KERNELS, loss=loss, regularizer=regularizer, tol=1e-4)
     exact, low = clone(model).fit(binary.X, binary.y), full_rank(model, binary)
