@@ -104,8 +104,9 @@ class FeatureSource(KernelSource):
         sample_weight: FloatArray | None = None,
         values: Any = None,
     ) -> None:
+        own = values is None or values is X
         X = in_double(X)
-        self.X = X if values is None else in_double(values)
+        self.X = X if own else in_double(values)
         self.n_samples = self.X.shape[0]
         self.kernels: Sequence[Kernel]
         finite = _finite(self.X)
