@@ -35,6 +35,10 @@ FAILED = 0.1
 #: and it is slow
 STILL, SLOW = (20, 0.999), (8, 0.9)
 
+#: machines in a row that were not solved as well as asked for, or not without rounding, and to whom most of
+#: the gap is due, after which a run that stands still ends: no other weights will help
+MOST_FAILING = 5
+
 #: relative fall of the objective, where that has no lower bound, which is more than rounding
 FALL = 1e-9
 
@@ -289,6 +293,8 @@ class MKLSolver(BaseEstimator):
             return run.solution()
         if not run.converged:
             advice = "Increase max_iter, or scale the data."
+            if run.ended_early:
+                advice = "More machines do not improve it: scale the data, lower C, or accept a larger tol."
             if run.best.certificate.rounding > 0.5 * run.best.residual:
                 advice = "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
             warn(f"{run.describe()} {advice}", ConvergenceWarning)
@@ -365,8 +371,8 @@ class MKLSolver(BaseEstimator):
     ) -> None:
         """Iterate; where that no longer closes the gap, a solver that does goes on."""
         successor = self.successor()
-        ended = self._iterate(run, weights, max_iter, callback, alpha)
-        if not ended and successor is not None and run.n_machines < max_iter:
+        run.ended_early = not self._iterate(run, weights, max_iter, callback, alpha)
+        if run.ended_early and successor is not None and not run.fails() and run.n_machines < max_iter:
             successor.run(run, problem, regularizer, max_iter, callback)
 
     def _iterate(
@@ -384,7 +390,7 @@ class MKLSolver(BaseEstimator):
             if (callback is not None and callback(iteration, run.last)) or run.finished:
                 return True
             proposal = self.next_weights(run.last)
-            if proposal is None or run.stands_still(first, *self.patience):
+            if proposal is None or run.stands_still(first, *self.patience) or run.fails(first):
                 return False
             weights = proposal
         return True
@@ -470,9 +476,10 @@ class Run:
     def __init__(self, gram: Gram, tol: float, keep: Place | None = None) -> None:
         self.gram, self.tol, self.keep = gram, tol, keep
         self.last = self.best = None  # type: ignore[assignment]
-        self.n_machines = self.n_resumed = self.n_rounding = 0
+        self.n_machines = self.n_resumed = self.n_rounding = self.n_failing = 0
         self.history: dict[str, list[float]] = {"primal": [], "dual": [], "gap": [], "n_passes": []}
         self.seen: list[Bounds] = []  # of the iterates of this run, not of those it went on from
+        self.ended_early = False  # at a standstill, with machines left
 
     @property
     def converged(self) -> bool:
@@ -490,6 +497,8 @@ class Run:
             keep = matrix is not None and len(matrix) <= MOST_KEPT
             self.best, self.matrix = state, matrix if keep else None
         proof = state.certificate
+        missed = proof.machine_gap if proof.machine_gap > 2.0 * state.machine_tol else 0.0
+        self.n_failing = self.n_failing + 1 if missed + proof.rounding > 0.5 * state.residual else 0
         self.seen.append(Bounds(proof.primal, proof.dual, state.residual))
         values = (proof.primal, proof.dual, proof.gap, self.gram.n_passes)
         for key, value in zip(self.history, values, strict=True):
@@ -511,6 +520,10 @@ class Run:
         if np.isfinite(now.dual):
             return settled and now.primal - now.dual > share * (before.primal - before.dual)
         return settled and before.primal - now.primal <= FALL * abs(before.primal)
+
+    def fails(self, first: int = 0) -> bool:
+        """Whether it stands still because of its machines: the last ones were the limit, not the weights."""
+        return self.n_failing >= MOST_FAILING and self.stands_still(first, MOST_FAILING, SLOW[1])
 
     def resume(self, state: State, snapshot: Snapshot) -> None:
         """Go on from an iterate of an earlier run."""

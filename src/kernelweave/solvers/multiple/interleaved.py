@@ -14,6 +14,7 @@ from ..certificate import Certificate, certificate, check_squares, relative
 from ..problem import Problem, best_intercept
 from ._fields import Fields
 from ._value_hessian import projected_inverse_form
+from .cutting_planes import CuttingPlanes
 from .joint_ascent import LARGEST_FLOOR, SMALLEST_FLOOR
 from .newton_weights import NewtonWeights
 
@@ -108,6 +109,10 @@ class Interleaved(MKLSolver):
         if self._newton is not None:
             self._newton.init(problem, gram, regularizer, norms)
         return self._weights_of(norms, norms > 0.0 if regularizer.sparse else norms >= 0.0)
+
+    def successor(self) -> MKLSolver | None:
+        """Cutting planes where weights become zero, if the matrices that they take may be formed."""
+        return CuttingPlanes() if self._regularizer.sparse and not self._gram.streams else None
 
     def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
         weights = super().restart(problem, gram, regularizer, state)

@@ -13,6 +13,9 @@ from ...losses import Loss
 from ..certificate import relative, scale_of
 from ..problem import Problem, best_intercept
 
+#: steps in which the objective has to fall by this share, or the gap to that one
+IDLE_STEPS, IDLE_FALL, IDLE_SHARE = 10, 1e-7, 0.9
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -87,6 +90,29 @@ class SingleSolver(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} always fits an intercept; use another solver, or 'auto'."
             )
+
+
+class Standstill:
+    """Whether steps no longer help: neither has the objective fallen, nor the least gap, in the last of them.
+
+    Examples
+    --------
+    >>> still = Standstill()
+    >>> [still(1.0, 0.5) for _ in range(IDLE_STEPS + 1)].index(True) == IDLE_STEPS
+    True
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, float]] = []  # least objective and least gap after each step
+
+    def __call__(self, objective: float, gap: float) -> bool:
+        """Whether to stop after a step that led to `objective` and `gap`."""
+        best = self.seen[-1] if self.seen else (np.inf, np.inf)
+        self.seen.append((min(objective, best[0]), min(gap, best[1])))
+        if len(self.seen) <= IDLE_STEPS:
+            return False
+        before, now = self.seen[-1 - IDLE_STEPS], self.seen[-1]
+        return before[0] - now[0] <= IDLE_FALL * abs(before[0]) and now[1] > IDLE_SHARE * before[1]
 
 
 def machine_gap(problem: Problem, alpha: FloatArray, fitted: FloatArray, size: float = 0.0) -> float:

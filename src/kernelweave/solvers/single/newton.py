@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -10,8 +11,9 @@ from scipy.linalg import cho_solve
 from ..._cholesky import positive_factor
 from ..._typing import FloatArray
 from .._product import centred, product, uncentred
+from ..certificate import relative
 from ..problem import Problem, best_intercept
-from .base import Machine, SingleSolver, machine_gap
+from .base import Machine, SingleSolver, Standstill
 
 
 class Newton(SingleSolver):
@@ -51,7 +53,8 @@ class Newton(SingleSolver):
     def _descended(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         """Newton steps from alpha."""
         g = product(K, alpha)
-        b, best, left = best_intercept(problem, g), Machine(alpha, g, 0), np.inf
+        b, still = best_intercept(problem, g), Standstill()
+        best, before = (np.inf, Machine(alpha, g, 0)), np.inf
         for iteration in range(1, self.max_iter + 1):
             step, db = self.direction(K, problem, alpha, g + b)
             dg = product(K, step)
@@ -59,17 +62,22 @@ class Newton(SingleSolver):
             alpha, g = alpha + t * step, g + t * dg
             b = best_intercept(problem, g)
             machine = _feasible_machine(K, problem, problem.alpha_of(g + b))
-            if machine_gap(problem, machine.alpha, machine.fitted) <= tol:
+            gap, left = _gaps(problem, machine)
+            if gap <= tol:
                 return replace(machine, n_iter=iteration)
-            # where K is large, K times the rounding of -C V'(f) is larger than f: the iterate itself may do
-            before, left = left, _left(problem, machine)
-            best = min(
-                best, machine, _feasible_machine(K, problem, alpha), key=lambda found: _left(problem, found)
-            )
-            stuck = left > 0.5 * before and machine_gap(problem, best.alpha, best.fitted) <= tol
-            if t == 0.0 or stuck:
+            best = min(best, (left, machine), key=itemgetter(0))
+            if left > 0.5 * before:
+                # where K is large, K times the rounding of -C V'(f) is more than f: the iterate itself may do
+                itself = _feasible_machine(K, problem, alpha)
+                gap, found = _gaps(problem, itself)
+                best = min(best, (found, itself), key=itemgetter(0))
+                if gap <= tol:
+                    break
+            primal = problem.primal_loss(g, b) + 0.5 * float(np.vdot(alpha, g))
+            if t == 0.0 or still(primal, best[0]):
                 break
-        return replace(best, n_iter=iteration)
+            before = left
+        return replace(best[1], n_iter=iteration)
 
     def direction(
         self, K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray
@@ -84,11 +92,13 @@ def _feasible_machine(K: FloatArray, problem: Problem, alpha: FloatArray) -> Mac
     return Machine(moved, product(K, moved), 0)
 
 
-def _left(problem: Problem, machine: Machine) -> float:
-    """P - D; alpha' K alpha that rounding made negative is no gain."""
-    energy = abs(float(np.einsum("ic,ic->", machine.alpha, machine.fitted)))
-    loss = problem.primal_loss(machine.fitted, best_intercept(problem, machine.fitted))
-    return loss + energy - problem.dual_loss(machine.alpha)
+def _gaps(problem: Problem, machine: Machine) -> tuple[float, float]:
+    """The relative gap of a machine, and P - D; alpha' K alpha that rounding made negative is no gain."""
+    intercept = best_intercept(problem, machine.fitted)
+    energy = float(np.vdot(machine.alpha, machine.fitted))
+    loss = problem.primal_loss(machine.fitted, intercept)
+    misfit = float(problem.misfit(machine.alpha, machine.fitted + intercept).sum())
+    return relative(misfit, loss + 0.5 * energy), loss + abs(energy) - problem.dual_loss(machine.alpha)
 
 
 def _direction(

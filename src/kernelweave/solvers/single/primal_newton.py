@@ -12,7 +12,7 @@ from ..certificate import relative
 from ..problem import Problem, best_intercept
 from ._curvature import curvatures, direction
 from ._smoothed import Smoothed
-from .base import Machine, SingleSolver
+from .base import Machine, SingleSolver, Standstill
 
 #: accuracy of a step of the proximal point method: of that asked for, and of the gap before
 STEP_SHARE, STEP_PROGRESS = 0.3, 0.1
@@ -96,11 +96,14 @@ class PrimalNewton(SingleSolver):
 
         One at least: near the optimum the gap is small long before the norms of alpha are right.
         """
+        still = Standstill()
         for n_steps in range(self.max_iter):
             b = best_intercept(problem, point.f)
             alpha = problem.feasible(problem.alpha_of(point.f + b))
             image = K.adjoint(alpha)
-            if n_steps and primal_gap(problem, point, b, alpha, image) <= tol:
+            gap = primal_gap(problem, point, b, alpha, image)
+            primal = problem.primal_loss(point.f, b) + 0.5 * float((point.v**2).sum())
+            if (n_steps and gap <= tol) or still(primal, gap):
                 break
             w = curvatures(problem, point.f + b)
             step = direction(K, w, point.v - image, point.v, tol, problem.fit_intercept)
