@@ -510,7 +510,8 @@ class Run:
         """Whether the last `window` iterates, of those since the `first`, brought next to nothing.
 
         The least primal and the largest dual value so far bracket the optimum. Neither the bracket nor
-        the least residual has then shrunk to `share` of what it was; where there is no dual value, the
+        the least residual has then shrunk to `share` of what it was, nor has one of the values changed
+        by as much of itself, as they do far from the optimum. Where there is no dual value, the
         objective has not fallen.
         """
         if len(self.seen) - first <= window:
@@ -518,7 +519,9 @@ class Run:
         before, now = _bounds(self.seen[first:-window]), _bounds(self.seen[first:])
         settled = now.residual > share * before.residual
         if np.isfinite(now.dual):
-            return settled and now.primal - now.dual > share * (before.primal - before.dual)
+            change = max(before.primal - now.primal, now.dual - before.dual)
+            settled &= now.primal - now.dual > share * (before.primal - before.dual)
+            return settled and change <= (1.0 - share) * min(abs(before.primal), abs(before.dual))
         return settled and before.primal - now.primal <= FALL * abs(before.primal)
 
     def fails(self, first: int = 0) -> bool:

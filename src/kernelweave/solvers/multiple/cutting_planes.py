@@ -91,7 +91,7 @@ class CuttingPlanes(MKLSolver):
         """Train a machine, and return the best that all of them together can certify."""
         trained = super().step(weights, previous, tol, alpha)
         self._learn(trained)
-        state = min([trained, *self._combined(trained)], key=lambda state: state.residual)
+        state = min([trained, *self._combined()], key=lambda state: state.residual)
         if state is not trained:
             self._K = self._gram.combine(state.weights)
         return state
@@ -121,7 +121,7 @@ class CuttingPlanes(MKLSolver):
         """Upper bound of F at the weights of a state."""
         return state.certificate.machine_primal + 0.5 * self._regularizer.price(state.weights)
 
-    def _combined(self, trained: State) -> list[State]:
+    def _combined(self) -> list[State]:
         """The alpha of all machines together, with the best weights and those where the planes are lowest.
 
         Functions of low rank have coefficients, which no alpha has to belong to: those of the best machine.
@@ -131,14 +131,12 @@ class CuttingPlanes(MKLSolver):
         alpha, best = self._problem.feasible(self._lowest.alpha), self._best
         squares = self._gram.quad(alpha)
         if best.coefficients is not None:
-            return [self._certified(alpha, squares, best, trained.machine_tol)]
+            return [self._certified(alpha, squares, best)]
         places = (best.weights, self._T.weights(self._lowest.z))
-        return [self._certified(alpha, squares, weights, trained.machine_tol) for weights in places]
+        return [self._certified(alpha, squares, weights) for weights in places]
 
-    def _certified(
-        self, alpha: FloatArray, squares: FloatArray, place: State | FloatArray, machine_tol: float
-    ) -> State:
-        """An alpha with weights, or with the functions of a state."""
+    def _certified(self, alpha: FloatArray, squares: FloatArray, place: State | FloatArray) -> State:
+        """An alpha, of which no machine was asked, with weights, or with the functions of a state."""
         if isinstance(place, State):
             weights, fitted, own = place.weights, place.fitted, place.coefficients
         else:
@@ -146,7 +144,7 @@ class CuttingPlanes(MKLSolver):
         norms = place.certificate.norms if isinstance(place, State) else None
         parts = (self._problem, self._gram, self._regularizer)
         proof = certificate(*parts, alpha, weights, fitted, squares, norms)
-        return State(weights, alpha, fitted, squares, proof, self.residual(proof, weights), machine_tol, own)
+        return State(weights, alpha, fitted, squares, proof, self.residual(proof, weights), np.inf, own)
 
 
 @dataclass(frozen=True)

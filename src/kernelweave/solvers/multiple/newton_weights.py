@@ -13,6 +13,9 @@ from ..single import SingleSolver
 from ..single._box_qp import BoxQP
 from ._value_hessian import value_hessian
 
+#: a step is slow that leaves more than this share of the gap, and the next machine finer by that share
+SLOW_STEP, SLOW_SHARE = 0.7, 0.1
+
 
 class NewtonWeights(MKLSolver):
     """Newton steps on F(d) = J(d) + 1/2 h(d), with J(d) the value of the machine at weights d >= 0.
@@ -59,7 +62,7 @@ class NewtonWeights(MKLSolver):
 
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
-        self._rejected = False
+        self._rejected = self._slow = False
         generators = getattr(regularizer, "generators", np.ones)
         self._T = Coordinates(generators(gram.n_kernels))
         return super().init(problem, gram, regularizer, norms)
@@ -74,9 +77,13 @@ class NewtonWeights(MKLSolver):
         self._first_tol = 0.5 * tol  # the weights are nearly right, a coarse machine would hide by how much
 
     def machine_tol(self, previous: State | None, tol: float) -> float:
-        """Finer after a step that failed: coarse machines cannot tell which weights are better."""
+        """Finer after a step that failed: coarse machines cannot tell which weights are better.
+
+        So it is after one that hardly closed the gap: s_m of a coarse machine may be what keeps it open.
+        """
         wanted = super().machine_tol(previous, tol)
-        return max(0.3 * wanted, 0.3 * tol) if self._rejected else wanted
+        share = 0.3 if self._rejected else SLOW_SHARE if self._slow else 1.0
+        return max(share * wanted, 0.3 * tol) if share < 1.0 else wanted
 
     def next_weights(self, state: State) -> FloatArray:
         best = self._best
@@ -86,6 +93,7 @@ class NewtonWeights(MKLSolver):
         if best is not None and self._bounds(state)[0] > self._bounds(best)[1]:
             self._rejected = True
             return self._interpolate(best, state)
+        self._slow = best is not None and state.residual > SLOW_STEP * best.residual
         self._best, self._rejected = state, False
         return self._model_minimum(state)
 
