@@ -151,8 +151,8 @@ def feasible(alpha: Array, lower: Array, upper: Array, total: float | None) -> A
 # -- regularisers: Omega(n), Omega*(r), and the largest c <= 1 with Omega*(c r) finite ----------------
 
 
-def penalty(spec: tuple[str, Any], n: Array) -> LONG:
-    """Omega(n)."""
+def penalty(spec: tuple[str, Any], n: Array, d: Array) -> LONG:
+    """Omega(n), which weights d have led to."""
     name, value = spec
     if name == "lp":
         return _norm(n, _block(value)) ** 2 / 2
@@ -164,7 +164,7 @@ def penalty(spec: tuple[str, Any], n: Array) -> LONG:
         return LONG(value) * n.sum() + (1 - LONG(value)) / 2 * (n**2).sum()
     if name == "wedge":
         return _wedge(n)
-    return _mahalanobis(np.asarray(value, dtype=LONG), n)
+    return _mahalanobis(np.asarray(value, dtype=LONG), n, d)
 
 
 def conjugate(spec: tuple[str, Any], r: Array) -> LONG:
@@ -225,8 +225,8 @@ def _pooled(x: Array) -> Array:
     return np.concatenate([np.full(count, value, dtype=LONG) for value, count in blocks])
 
 
-def _mahalanobis(E: Array, n: Array) -> LONG:
-    """min_d 1/2 (sum n^2 / d) sqrt(d' E^-1 d), which no longer depends on the scale of d."""
+def _mahalanobis(E: Array, n: Array, weights: Array) -> LONG:
+    """min_d 1/2 (sum n^2 / d) sqrt(d' E^-1 d), which no longer depends on the scale of d; every d bounds it."""
     inverse = np.linalg.inv(E.astype(float))
     size = n.max()
     if size == 0:
@@ -237,7 +237,8 @@ def _mahalanobis(E: Array, n: Array) -> LONG:
         d = np.exp(log_d)
         return float(np.log((floor**2 / d).sum()) + 0.5 * np.log(d @ inverse @ d))
 
-    starts = [np.log(floor), np.zeros(len(n))]
+    near = np.maximum((weights / weights.max()).astype(float), 1e-12)
+    starts = [np.log(floor), np.zeros(len(n)), np.log(near)]
     found = [minimize(value, start, method="BFGS", options={"gtol": 1e-11}) for start in starts]
     best = min(found, key=lambda one: one.fun)
     return LONG(np.exp(best.fun)) * size**2 / 2
@@ -276,7 +277,7 @@ def true_gap(
     low, high = (C * bound for bound in box(loss, width, y))
     components = np.array([K @ given for K in Ks])  # (M, n, c)
     norms = d * np.sqrt(np.maximum((given * components).sum(axis=(1, 2)), 0))
-    primal = (C * loss_value(loss, width, y, f)).sum() + penalty(regularizer, norms)
+    primal = (C * loss_value(loss, width, y, f)).sum() + penalty(regularizer, norms, d)
     primal += total * LONG(intercept.sum())
     inside = feasible(given, low, high, total if fit_intercept else None)
     r = np.sqrt(np.maximum(np.array([(inside * (K @ inside)).sum() for K in Ks]), 0))
@@ -287,5 +288,5 @@ def true_gap(
     floor = max(abs(primal), total * LONG(1e-12) * (np.abs(given) * terms).sum(), np.finfo(LONG).tiny)
     # what centring subtracts is a constant, which may be counted with the intercept
     off = f - np.tensordot(d, components, axes=1)
-    error = (np.abs(off - np.median(off)) / np.where(terms > 0, terms, 1)).max()
+    error = np.abs(off - np.median(off)).max() / (terms.max() or 1)
     return Gap(primal, dual, float((primal - dual) / floor), float(error))

@@ -105,8 +105,9 @@ def certificate(
     primal = primal_loss + regularizer.penalty(norms)
     # an intercept of another size costs f some of its digits
     spread = noise.of_fitted + np.minimum(UNIT * np.abs(f), np.abs(fitted))
-    parts = (norms, np.sqrt(squares + noise.of_squares), products)
-    apart = difference(problem, regularizer, alpha, f, spread, *parts)
+    bounds = np.sqrt(squares + noise.of_squares)
+    most = weights * bounds if own else norms  # a norm is the root of a number that rounding may have made 0
+    apart = difference(problem, regularizer, alpha, f, spread, most, bounds, products)
     misfit = float(problem.misfit(alpha, f).sum())
     rounding = (
         float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
@@ -266,8 +267,10 @@ def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatAr
 
 
 def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
-    """How far rounding takes alpha' K alpha below 0: a share of sum_ij |alpha_i alpha_j| sqrt(K_ii K_jj)."""
+    """How far rounding takes alpha' K alpha below 0: a share of sum_ij |alpha_i alpha_j| sqrt(K_ii K_jj).
+
+    Entries of a centred kernel have the rounding of those it is centred from, which may be far larger.
+    """
     diagonal = gram.diag(np.eye(1, gram.n_kernels, kernel)[0])
     columns = np.abs(alpha).reshape(len(diagonal), -1)
-    share = 1e-6 if gram.rounds else 1e-12
-    return share * float(((np.sqrt(np.maximum(diagonal, 0.0)) @ columns) ** 2).sum())
+    return 1e-6 * float(((np.sqrt(np.maximum(diagonal, 0.0)) @ columns) ** 2).sum())
