@@ -226,7 +226,7 @@ def _pooled(x: Array) -> Array:
 
 
 def _mahalanobis(E: Array, n: Array, weights: Array) -> LONG:
-    """min_d 1/2 (sum n^2 / d) sqrt(d' E^-1 d), which no longer depends on the scale of d; every d bounds it."""
+    """min_d 1/2 (sum n^2 / d) sqrt(d' E^-1 d), whatever the scale of d; every d bounds it."""
     inverse = np.linalg.inv(E.astype(float))
     size = n.max()
     if size == 0:

@@ -19,7 +19,7 @@ class LinearCoefficients:
 
     @property
     def coef_(self) -> FloatArray:
-        """Coefficients of the columns, ``f = X @ coef_.T + intercept_``, if all kernels with weight are linear.
+        """Coefficients of the columns, ``f = X @ coef_.T + intercept_``, if kernels with weight are linear.
 
         Of shape (n_functions, n_features), or (n_features,) for a regression of one target. Other models
         have no such attribute.
