@@ -102,7 +102,10 @@ class Gram(ABC):
         if self.n_kernels > MOST_DIAGONALS:
             return np.full((1, 1), self.diag(np.ones(self.n_kernels)).max())
         whole = self.n_kernels * self.n_samples <= MOST_ON_DIAGONALS
-        found = [self.diag(unit) if whole else self.diag(unit).max(keepdims=True) for unit in np.eye(self.n_kernels)]
+        found = [
+            self.diag(unit) if whole else self.diag(unit).max(keepdims=True)
+            for unit in np.eye(self.n_kernels)
+        ]
         return np.array(found)
 
     @abstractmethod

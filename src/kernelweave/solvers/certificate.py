@@ -108,7 +108,9 @@ def certificate(
     parts = (norms, np.sqrt(squares + noise.of_squares), products)
     apart = difference(problem, regularizer, alpha, f, spread, *parts)
     misfit = float(problem.misfit(alpha, f).sum())
-    rounding = float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
+    rounding = (
+        float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
+    )
     machine_primal = primal_loss + machine_energy
     # a concave penalty has logarithms, of any sign
     dual = primal - apart

@@ -85,7 +85,10 @@ class Problem:
         dual = self.C * self.loss.conjugate(self.y, -alpha / self.C)
         ends = [f] if spread is None else [f - spread, f + spread]
         found = [self.C * self.loss.value(self.y, end) + dual + alpha * end for end in ends]
-        rounding = 0.0 if spread is None else UNIT * np.abs(alpha) * (np.abs(self.y) + np.abs(f))
+        y = (
+            0.0 if self.loss.task == "one_class" else np.abs(self.y)
+        )  # a loss without targets has no part in y
+        rounding = 0.0 if spread is None else UNIT * np.abs(alpha) * (y + np.abs(f))
         return np.maximum(np.max(found, axis=0), 0.0) + rounding
 
     def has_right_sum(self, alpha: FloatArray) -> bool:
