@@ -1,15 +1,17 @@
-# Every target sets up what it needs in .venv; nothing but Python >= 3.11 and make is assumed.
+# Every target sets up what it needs in .venv; nothing but Python >= 3.11 and make is assumed. Torch goes into an
+# environment of its own, so that everything else is tried without it.
 # Paths are relative to this folder, so its own path may contain spaces.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist worksteal
 TORCH ?= torch==2.13.0
 VENV := .venv
+TORCH_VENV := .venv-torch
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: chromium help demo test test-torch test-slow test-browser lint format bench docs reproduce clean
+.PHONY: chromium help demo test test-data test-torch test-slow test-browser lint format bench docs reproduce clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -19,15 +21,20 @@ help:  ## list the targets
 demo: $(VENV)/.stamp-plot  ## learn kernel weights on a real multi-view task, under a minute
 	@$(BIN)/kernelweave demo
 
-# one BLAS thread a process: the tests already run one process a core
+# one BLAS thread per process: the tests already run one process per core
 test: export OMP_NUM_THREADS := 1
 test: $(VENV)/.stamp-test  ## run the tests, the docstring examples and the README
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+test-data: export OMP_NUM_THREADS := 1
+test-data: $(VENV)/.stamp-test  ## run the tests that read real data, in KERNELWEAVE_DATA or ../shared/data
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "data and not slow"
+
 # the CPU build is enough for the tests, and small
 test-torch: export OMP_NUM_THREADS := 1
-test-torch: $(VENV)/.stamp-test $(VENV)/.stamp-cpu-torch  ## run the tests that need torch, on its CPU device
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "torch and not slow"
+test-torch:  ## run the tests that need torch, on its CPU device
+	@$(MAKE) --no-print-directory VENV=$(TORCH_VENV) $(TORCH_VENV)/.stamp-test $(TORCH_VENV)/.stamp-cpu-torch
+	@$(TORCH_VENV)/bin/python -m pytest $(PYTEST_ARGS) -m "torch and not slow"
 
 test-slow: export OMP_NUM_THREADS := 1
 test-slow: $(VENV)/.stamp-test  ## run the tests that take long
@@ -64,10 +71,10 @@ format: $(VENV)/.stamp-lint  ## fix what ruff can fix, and format
 bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes), or with BENCH=full
 	@$(BIN)/python benchmarks/run.py $(if $(filter full,$(BENCH)),--full)
 
-# those on simulated data; `kernelweave reproduce --all --quick` runs every table and figure
+# those on simulated data; `python experiments --all --quick` runs every table and figure
 reproduce: export OMP_NUM_THREADS := 1
 reproduce: $(VENV)/.stamp-plot  ## run the quick forms of the experiments on simulated data, about a minute
-	@$(BIN)/kernelweave reproduce lp-toy gomp-toy --quick --out build/experiments
+	@$(BIN)/python experiments lp-toy gomp-toy --quick --out build/experiments
 
 # one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
 docs: export OMP_NUM_THREADS := 1
@@ -75,8 +82,8 @@ docs: $(VENV)/.stamp-docs  ## build the documentation in build/docs/html
 	@$(BIN)/python -m sphinx -q -W --keep-going -n -d build/docs/doctrees docs build/docs/html
 	@echo "build/docs/html/index.html"
 
-clean:  ## remove the environment, the caches and what the demo wrote
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png docs/api docs/gallery
+clean:  ## remove the environments, the caches and what the demo wrote
+	rm -rf $(VENV) $(TORCH_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png docs/api docs/gallery
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # the environment with one extra installed; done anew only when pyproject.toml changes

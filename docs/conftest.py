@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,19 @@ import pytest
 DOCS = Path(__file__).resolve().parent
 
 collect_ignore_glob = ["conf.py", "_ext/*", "api/*", "gallery/*", "extending/register.py"]
+
+
+#: page -> the optional package its code needs
+NEEDS = {"gpu.md": "torch", "dask.md": "distributed"}
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Pages whose code needs an optional package are skipped without it."""
+    package = NEEDS.get(item.path.name, "")
+    if package == "torch":
+        item.add_marker(pytest.mark.torch)
+    if package and find_spec(package) is None:
+        item.add_marker(pytest.mark.skip(reason=f"needs {package}"))
 
 
 @pytest.fixture(autouse=True)

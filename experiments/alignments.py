@@ -16,14 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-from sklearn.preprocessing import StandardScaler
-
-import kernelweave as kw
-from kernelweave import datasets
-from kernelweave.kernels import RBF, Linear
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Line,
     Mode,
@@ -36,6 +29,13 @@ from kernelweave.reproduce import (
     table,
     with_error,
 )
+from scipy.stats import spearmanr
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.preprocessing import StandardScaler
+
+import kernelweave as kw
+from kernelweave import datasets
+from kernelweave.kernels import RBF, Linear
 from kernelweave.theory import pairwise_alignment
 
 #: name -> training samples

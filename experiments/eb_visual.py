@@ -18,14 +18,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import accuracy_score
-from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
-from sklearn.svm import SVC
-
-import kernelweave as kw
-from kernelweave import KernelStack, datasets
-from kernelweave.kernels.distances import chi2, squared_euclidean
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Mode,
     Summary,
@@ -36,6 +29,13 @@ from kernelweave.reproduce import (
     standings,
     table,
 )
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
+from sklearn.svm import SVC
+
+import kernelweave as kw
+from kernelweave import KernelStack, datasets
+from kernelweave.kernels.distances import chi2, squared_euclidean
 
 WIDTHS = np.geomspace(0.03, 30.0, 10)
 COSTS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)

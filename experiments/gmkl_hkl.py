@@ -19,13 +19,7 @@ from typing import Any
 import numpy as np
 from _gmkl import FIRST, Method, best_single, chosen, divided, how_many, kept, tuned
 from _gmkl_methods import each
-from sklearn.svm import SVC
-
-import kernelweave as kw
-from kernelweave import datasets
-from kernelweave.kernels import Polynomial, per_feature
-from kernelweave.kernels.parametric import PowerSum
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Line,
     Mode,
@@ -38,6 +32,12 @@ from kernelweave.reproduce import (
     table,
     with_error,
 )
+from sklearn.svm import SVC
+
+import kernelweave as kw
+from kernelweave import datasets
+from kernelweave.kernels import Polynomial, per_feature
+from kernelweave.kernels.parametric import PowerSum
 from kernelweave.solvers.kernel_gradient import L1
 
 N_TRAIN = 1024

@@ -28,9 +28,7 @@ import numpy as np
 from _gmkl import FIRST, Method, Split, best_single, chosen, divided, how_many, kept
 from _gmkl_methods import COSTS, each, methods, simple_mkl, svm, varied
 from _gmkl_paper import KEPT, TABLE_2, TABLE_3
-
-from kernelweave import datasets
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Line,
     Mode,
@@ -43,6 +41,8 @@ from kernelweave.reproduce import (
     table,
     with_error,
 )
+
+from kernelweave import datasets
 
 METHODS = (
     "GMKL",

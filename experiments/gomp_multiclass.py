@@ -14,13 +14,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import f1_score, matthews_corrcoef
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-
-import kernelweave as kw
-from kernelweave import datasets
-from kernelweave.kernels import RBF, Linear
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Line,
     Mode,
@@ -33,6 +27,12 @@ from kernelweave.reproduce import (
     table,
     with_error,
 )
+from sklearn.metrics import f1_score, matthews_corrcoef
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+
+import kernelweave as kw
+from kernelweave import datasets
+from kernelweave.kernels import RBF, Linear
 
 #: name -> training samples
 SETS = {"proteinfold_kpca27": 463, "mfeat": 400}

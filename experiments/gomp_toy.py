@@ -23,9 +23,7 @@ from _toy import (
     greedy_lines,
     mkl_lines,
 )
-
-import kernelweave as kw
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Line,
     Mode,
@@ -38,6 +36,8 @@ from kernelweave.reproduce import (
     table,
     with_error,
 )
+
+import kernelweave as kw
 
 COSTS = 10.0 ** np.arange(-4.0, 1.1, 0.5)
 RIDGES = 10.0 ** np.arange(-2.0, 4.1, 0.5)

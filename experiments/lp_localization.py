@@ -25,13 +25,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import make_scorer, matthews_corrcoef
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-
-import kernelweave as kw
-from kernelweave import KernelStack, datasets
-from kernelweave.kernels import Spectrum, WeightedDegree
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Line,
     Mode,
@@ -45,6 +39,12 @@ from kernelweave.reproduce import (
     table,
     with_error,
 )
+from sklearn.metrics import make_scorer, matthews_corrcoef
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+
+import kernelweave as kw
+from kernelweave import KernelStack, datasets
+from kernelweave.kernels import Spectrum, WeightedDegree
 
 DATA = "multiloc_sequences"
 OTHER = ("cytoplasmic", "nuclear")

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reproduce import Experiment, Line, Mode, Summary, claim, mean, select, table
 
 import kernelweave as kw
 from kernelweave import datasets
 from kernelweave.gram import DenseGram
 from kernelweave.kernels import RBF
 from kernelweave.losses import Hinge
-from kernelweave.reproduce import Experiment, Line, Mode, Summary, claim, mean, select, table
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import choose_solver
 

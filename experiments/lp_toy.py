@@ -31,11 +31,7 @@ from _toy import (
     mkl_lines,
     model_error,
 )
-from scipy.stats import spearmanr
-
-import kernelweave as kw
-from kernelweave.kernels import Linear, per_feature
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Mode,
     Summary,
@@ -46,6 +42,10 @@ from kernelweave.reproduce import (
     table,
     with_error,
 )
+from scipy.stats import spearmanr
+
+import kernelweave as kw
+from kernelweave.kernels import Linear, per_feature
 
 OTHERS = ("block inf", "elastic net", "SMKL", "GOMP", "empirical Bayes")
 METHODS = (*NORMS, *OTHERS)

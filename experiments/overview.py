@@ -23,6 +23,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from reproduce import Experiment, Line, Mode, Summary, compare, mean, select, standings, table
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -31,7 +32,6 @@ import kernelweave as kw
 from kernelweave import KernelStack, datasets
 from kernelweave.kernels import RBF, Linear
 from kernelweave.regularizers import GroupLassoTerm, LogTerm
-from kernelweave.reproduce import Experiment, Line, Mode, Summary, compare, mean, select, standings, table
 
 #: how the features are grouped, and whether they are standardised
 SETS = {

@@ -23,13 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from _smkl import grid, n_bands, sparsest
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
-from sklearn.svm import SVC
-
-import kernelweave as kw
-from kernelweave import datasets
-from kernelweave.kernels import Linear
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Mode,
     Summary,
@@ -41,6 +35,12 @@ from kernelweave.reproduce import (
     standings,
     table,
 )
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
+from sklearn.svm import SVC
+
+import kernelweave as kw
+from kernelweave import datasets
+from kernelweave.kernels import Linear
 
 DATA = "ovarian_216x4000"
 N_BANDS = 40

@@ -24,13 +24,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from _smkl import grid, kept
+from reproduce import Experiment, Mode, Summary, claim, compare, mean, select, standings, table
 from scipy.ndimage import uniform_filter
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import kernelweave as kw
 from kernelweave import datasets
 from kernelweave.kernels import RBF, Linear, Polynomial
-from kernelweave.reproduce import Experiment, Mode, Summary, claim, compare, mean, select, standings, table
 
 DATA, WINDOWS, WIDTHS = "indian_pines", (3, 5, 7, 9, 11), (0.3, 3.0)
 N_BANDS = 200

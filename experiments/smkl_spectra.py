@@ -29,14 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from _smkl import best_within, grid, n_bands, n_kernels
-from sklearn.cross_decomposition import PLSRegression
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, train_test_split
-from sklearn.svm import SVR
-
-import kernelweave as kw
-from kernelweave import datasets
-from kernelweave.kernels import RBF, Linear, Polynomial
-from kernelweave.reproduce import (
+from reproduce import (
     Experiment,
     Mode,
     Summary,
@@ -47,6 +40,13 @@ from kernelweave.reproduce import (
     standard_error,
     table,
 )
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, train_test_split
+from sklearn.svm import SVR
+
+import kernelweave as kw
+from kernelweave import datasets
+from kernelweave.kernels import RBF, Linear, Polynomial
 
 DATA = ("tecator", "corn_nir", "gasoline", "swri_diesel")
 N_BANDS, WIDTHS = 10, (0.01, 0.1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib
 
@@ -37,3 +39,12 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data in {folder}: set KERNELWEAVE_DATA to a folder of .npz data sets")
     return folder
+
+
+@pytest.fixture(scope="session")
+def dask_workers() -> Iterator[Any]:
+    """A real Dask cluster, started once: two worker processes of two threads, watched by nannies."""
+    distributed = pytest.importorskip("distributed", reason="needs dask and distributed: kernelweave[dask]")
+    options = {"processes": True, "dashboard_address": ":0", "memory_limit": "1GB"}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=2, **options) as cluster:
+        yield cluster

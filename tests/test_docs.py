@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import shlex
 import subprocess
@@ -17,6 +18,10 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import kernelweave as kw
+from kernelweave.kernels.parametric import PARAMETRIC_KERNELS
+from kernelweave.losses import LOSSES
+from kernelweave.regularizers import REGULARIZERS
+from kernelweave.solvers.multiple import MKL_SOLVERS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -120,6 +125,36 @@ def test_python_is_written_so_that_it_is_run(page):
             assert ">>> " in code
             assert "+SKIP" not in code
             assert code.endswith("\n\n"), "an empty line has to end the last output of a block"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_is_in_no_other_block(page):
+    """The guide says that every block of Python is run: none is called text."""
+    statement = re.compile(r"^(?:import|from) \w+|\bkw\.\w+\(|\.fit\(", re.M)
+    assert not [
+        code for language, code in blocks(page) if language in {"text", ""} and statement.search(code)
+    ]
+
+
+def test_pages_that_need_an_optional_package_say_so():
+    """Without it they are skipped; nothing else is."""
+    stated = (DOCS / "conftest.py").read_text(encoding="utf-8").split("NEEDS = ")[1]
+    needs = ast.literal_eval(stated.partition("\n")[0])
+    imports = re.compile(r"^(?:>>>|\.\.\.) +(?:import|from) (torch|dask|distributed)\b", re.M)
+    found = {
+        page: {match[1] for _, code in blocks(page) for match in imports.finditer(code)} for page in PAGES
+    }
+    assert {page.name for page, packages in found.items() if packages} == set(needs)
+    assert set(needs.values()) <= {"torch", "distributed"}
+
+
+@pytest.mark.parametrize(
+    ("family", "setting"),
+    [("Mahalanobis", "alternating"), ("BlockNorm(q > 2)", "joint_ascent"), ("SMKL", "majorize")],
+)
+def test_the_table_of_solvers_says_what_auto_chooses(family, setting):
+    rows = [line for line in text_of(DOCS / "guide" / "scaling.md").splitlines() if line.startswith('| `"')]
+    assert [row for row in rows if f"`{family}`" in row] == [row for row in rows if f'`"{setting}' in row]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -276,6 +311,35 @@ def test_lists_of_pages_name_what_there_is(extensions, tmp_path):
     text = "```{toctree}\n:caption: One\n\na\nnot_yet\n```\n\n```{toctree}\n\n*\n```\n"
     filled = import_module("page_tools").with_present_pages(text, tmp_path)
     assert filled == "```{toctree}\n:caption: One\n\na\n```\n\n```{toctree}\n\nb\nc\n```\n"
+
+
+def entry(cls: type, name: str) -> str:
+    """What the docstring of a class says of a parameter."""
+    match = re.search(rf"^{name} : .*?(?=^\S|\Z)", inspect.cleandoc(cls.__doc__ or ""), re.M | re.S)
+    assert match, f"{cls.__name__} does not document {name}"
+    return match[0]
+
+
+@pytest.mark.parametrize(
+    ("cls", "tasks"),
+    [
+        (kw.MKLClassifier, {"classification", "regression"}),
+        (kw.MKLRegressor, {"regression"}),
+        (kw.MKLOneClass, {"one_class"}),
+    ],
+)
+def test_docstrings_name_every_registered_part(cls, tasks):
+    losses = {name for name, loss in LOSSES.items() if loss.task in tasks}
+    parts = {"loss": losses, "regularizer": set(REGULARIZERS), "solver": {"auto", *MKL_SOLVERS}}
+    for parameter, known in parts.items():
+        assert set(re.findall('"(\\w+)"', entry(cls, parameter))) == known
+
+
+def test_docstrings_of_generalized_mkl_name_every_registered_part():
+    losses = {name for name, loss in LOSSES.items() if loss.task in {"classification", "regression"}}
+    assert set(re.findall('"(\\w+)"', entry(kw.GMKLClassifier, "loss"))) == losses
+    kernels = set(re.findall('"(\\w+)"', entry(kw.GMKLClassifier, "kernel")))
+    assert kernels == set(PARAMETRIC_KERNELS)
 
 
 # -- gallery -----------------------------------------------------------------------------------------

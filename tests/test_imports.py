@@ -25,7 +25,7 @@ ORDER = [
     {"api"},  # the package itself, whose lazy names reach everything so far
     {"inspection", "persistence", "dask"},
     {"report"},
-    {"demo", "reproduce"},
+    {"demo"},
     {"cli"},
 ]
 RANK = {layer: rank for rank, row in enumerate(ORDER) for layer in row}
@@ -109,40 +109,72 @@ def test_the_layer_test_sees_imports_inside_functions(
     assert upward == {"kernelweave.solvers.base", "kernelweave.estimators", "kernelweave"}
 
 
-def loaded_by(statement: str) -> set[str]:
-    """Top-level modules in `sys.modules` after a statement in a fresh process."""
-    code = f"{statement}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
-    return set(done.stdout.split())
+def printed_by(code: str) -> list[str]:
+    """Lines that a fresh process prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 HEAVY = {"numba", "torch", "matplotlib", "dask"}
+SUBMODULES = [
+    "cli",
+    "dask",
+    "datasets",
+    "estimators",
+    "gram",
+    "inspection",
+    "kernels",
+    "losses",
+    "persistence",
+    "regularizers",
+    "report",
+    "solvers",
+    "theory",
+]
+LOADED = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+    print(name, *sorted({module.split(".")[0] for module in sys.modules}))
+"""
+
+
+def loaded_by(*names: str) -> dict[str, set[str]]:
+    """Top-level modules in `sys.modules` of a fresh process after each of these imports, in turn."""
+    lines = printed_by(f"import sys; sys.argv[1:] = {names!r}\n{LOADED}")
+    return {name: set(modules) for name, *modules in map(str.split, lines)}
 
 
 def test_the_package_imports_next_to_nothing() -> None:
-    assert not loaded_by("import kernelweave") & (HEAVY | {"numpy", "scipy", "sklearn", "typer", "rich"})
+    loaded = loaded_by("kernelweave")["kernelweave"]
+    assert not loaded & (HEAVY | {"numpy", "scipy", "sklearn", "typer", "rich"})
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "dask",
-        "datasets",
-        "estimators",
-        "gram",
-        "inspection",
-        "kernels",
-        "losses",
-        "persistence",
-        "regularizers",
-        "report",
-        "reproduce",
-        "solvers",
-        "theory",
-        "cli",
-    ],
-)
-def test_submodules_import_nothing_heavy(name: str) -> None:
-    assert not loaded_by(f"import kernelweave.{name}") & HEAVY
+def test_submodules_import_nothing_heavy() -> None:
+    names = [f"kernelweave.{name}" for name in SUBMODULES]
+    heavy = {name: loaded & HEAVY for name, loaded in loaded_by(*names).items()}
+    assert heavy == {name: set() for name in names}
+
+
+OPTIONAL = {"torch", "triton", "cupy", "matplotlib", "pandas", "pyarrow", "dask", "distributed"}
+LOOKED_AT = """
+import doctest, importlib, pkgutil, sys, types
+
+def find_spec(name, path=None, target=None):
+    if name.partition(".")[0] in sys.argv[1:]:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, types.SimpleNamespace(find_spec=find_spec))
+import kernelweave
+for found in pkgutil.walk_packages(kernelweave.__path__, "kernelweave."):
+    if not found.name.endswith("__main__"):
+        doctest.DocTestFinder().find(importlib.import_module(found.name))
+        print(found.name)
+"""
+
+
+def test_every_module_can_be_looked_at_without_optional_packages() -> None:
+    """As doctest, inspect and the documentation do: import it, and unwrap whatever it holds."""
+    names = printed_by(f"import sys; sys.argv[1:] = {sorted(OPTIONAL)!r}\n{LOOKED_AT}")
+    assert set(names) == {module_name(path) for path in FILES if path.name != "__main__.py"}

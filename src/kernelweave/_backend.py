@@ -13,12 +13,18 @@ DEVICES = "'cuda', 'cuda:1', ..., or 'torch:cpu'; None or 'cpu' for NumPy"
 
 
 class _Lazy:
-    """A module that is imported when something of it is asked for."""
+    """A module that is imported when something of it is asked for.
+
+    Names in double underscores do not count: they are what `inspect`, `doctest`, `copy` and `pickle` ask of
+    anything they meet, and looking at a module must neither import another nor fail for want of it.
+    """
 
     def __init__(self, name: str, remedy: str) -> None:
         self._name, self._remedy = name, remedy
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") and sys.modules.get(self._name) is None:
+            raise AttributeError(f"{self._name}.{attribute}: {self._name} has not been imported yet")
         try:
             module = importlib.import_module(self._name)
         except ImportError as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import Any
 
@@ -19,12 +21,20 @@ INSIDE = (
     "gram='dask' inside a task of a Dask cluster would wait for the workers it keeps busy: the fits are "
     "spread over the workers already, so use gram='auto' for each of them."
 )
+CLOSED = (
+    "the Dask client is closed, or its scheduler is gone, and with it what the workers held: start one with "
+    "`from dask.distributed import Client; Client()`, or connect to a cluster with "
+    "`Client('scheduler-address:8786')`, and fit again; a fit with `checkpoint=` goes on where it was."
+)
 
 #: how often one answer may be asked for before the workers are given up
 ATTEMPTS = 5
 
 #: seconds between looks at whether what an answer needs is still there, and of waiting for the first worker
 POLL, PATIENCE = 5.0, 60.0
+
+#: seconds between looks at whether the scheduler is still there, and for a client to find it again
+GLANCE, RECONNECT = 0.5, 5.0
 
 #: seconds that a worker which died gets to be replaced by its nanny
 GRACE = 6.0
@@ -84,6 +94,7 @@ class Cluster:
     def __init__(self, client: Any = None) -> None:
         self.client = find_client() if client is None else client
         self.lock = threading.RLock()
+        self.check_open()
         self.load: dict[str, float] = {}
         self.n_workers = len(self.threads())
         # data need not pass through the scheduler where all processes are on one machine
@@ -92,13 +103,40 @@ class Cluster:
         local = isinstance(getattr(self.client, "cluster", None), LocalCluster)
         self.direct = True if local else None
 
+    def check_open(self) -> None:
+        """Raise unless the client has a scheduler; one that it lost sight of may come back in a moment."""
+        end = time.monotonic() + RECONNECT
+        while self.client.status == "connecting" and time.monotonic() < end:
+            time.sleep(0.05)
+        if self.client.status != "running":
+            raise RuntimeError(CLOSED)
+
+    def ask(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """The answer of a function of the client, which may wait for minutes when the scheduler is gone."""
+        self.check_open()
+        answer: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                with self.client.as_current():  # a thread has no client of its own
+                    answer.set_result(function(*args, **options))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        while not _done(answer, GLANCE):
+            self.check_open()
+        if answer.exception() is not None:
+            self.check_open()  # whatever a closed client says, that is the reason
+        return answer.result()
+
     def threads(self) -> dict[str, int]:
         """Threads of every worker; waits for the first one."""
-        found = dict(self.client.nthreads())
+        found = dict(self.ask(self.client.nthreads))
         if not found:
             with suppress(TimeoutError):
-                self.client.wait_for_workers(1, timeout=PATIENCE)
-            found = dict(self.client.nthreads())
+                self.ask(self.client.wait_for_workers, 1, timeout=PATIENCE)
+            found = dict(self.ask(self.client.nthreads))
         if not found:
             raise RuntimeError(
                 f"the Dask cluster has had no workers for {PATIENCE:.0f} s: start some, as `Client()` does."
@@ -107,19 +145,20 @@ class Cluster:
 
     def memory_limits(self) -> dict[str, int | None]:
         """Bytes every worker may take; None where there is no limit."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        workers = self.ask(self.client.scheduler_info, n_workers=-1)["workers"]
         return {address: worker["memory_limit"] or None for address, worker in workers.items()}
 
     def submit(self, function: Callable[..., Any], *args: Any, near: str | None = None) -> Any:
         """A task on a worker, or on any other one if that is gone."""
         where = {} if near is None else {"workers": [near], "allow_other_workers": True}
+        self.check_open()
         return self.client.submit(function, *args, pure=False, **where)
 
     def send(self, value: Any, worker: str | None = None) -> Any:
         """A value on one worker, or on every one of them."""
         where: dict[str, Any] = {"broadcast": True} if worker is None else {"workers": [worker]}
         try:
-            return self.client.scatter(value, hash=False, direct=self.direct, **where)
+            return self.ask(self.client.scatter, value, hash=False, direct=self.direct, **where)
         except (OSError, ValueError, KeyError) as error:  # the worker left in between
             from distributed import CancelledError
 
@@ -158,6 +197,7 @@ class Cluster:
             except KilledWorker as error:
                 raise RuntimeError(_too_many(str(error))) from error
             except (CancelledError, CommClosedError) as error:
+                self.check_open()
                 last = error
                 self._renew(needs)
         raise RuntimeError(_too_many(str(last))) from last
@@ -168,17 +208,17 @@ class Cluster:
         pending = set(futures)
         while pending:
             try:
-                pending = wait(pending, timeout=POLL).not_done
+                pending = self.ask(wait, pending, timeout=POLL).not_done
             except TimeoutError:
                 if self._lost(needs):  # and the scheduler has not said so
                     raise CancelledError("data were lost with a worker") from None
-        return list(self.client.gather(futures, direct=self.direct))
+        return list(self.ask(self.client.gather, futures, direct=self.direct))
 
     def _lost(self, needs: Sequence[Sent]) -> list[Sent]:
         """Data that are on no worker."""
         sent_out = [sent for sent in needs if sent.known is not None]
         known = [sent.known for sent in sent_out if sent.known.status not in GONE and not sent.comes_back]
-        there = self.client.who_has(known) if known else {}
+        there = self.ask(self.client.who_has, known) if known else {}
         return [
             sent
             for sent in sent_out
@@ -193,7 +233,7 @@ class Cluster:
                 return
             if any(sent.nanny for sent in lost):
                 with suppress(TimeoutError):
-                    self.client.wait_for_workers(self.n_workers, timeout=GRACE)
+                    self.ask(self.client.wait_for_workers, self.n_workers, timeout=GRACE)
             for sent in lost:
                 sent.forget()
 
@@ -246,7 +286,8 @@ class Sent:
             load.pop(self.worker, None)
             self.worker = min(living, key=lambda address: load.get(address, 0.0) / living[address])
             load[self.worker] = load.get(self.worker, 0.0) + self.load
-        info = self.cluster.client.scheduler_info(n_workers=-1)["workers"].get(self.worker, {})
+        known = self.cluster.ask(self.cluster.client.scheduler_info, n_workers=-1)["workers"]
+        info = known.get(self.worker, {})
         self.nanny = bool(info.get("nanny"))
         return self.worker
 
@@ -270,6 +311,7 @@ class Loaded(Sent):
             return self._living_worker()
 
     def _put(self, worker: str) -> Any:
+        self.cluster.check_open()
         return self.cluster.client.compute(self.value, workers=[worker], allow_other_workers=True)
 
 
@@ -313,6 +355,12 @@ class Made:
                 self._known = self.cluster.submit(self.function, origin, *self._held, near=self.worker)
                 self._generation = self.root.generation
             return self._known
+
+
+def _done(answer: Future[Any], seconds: float) -> bool:
+    """Whether an answer is there, or comes within so many seconds."""
+    wait([answer], timeout=seconds)
+    return answer.done()
 
 
 def _large(value: Any) -> bool:

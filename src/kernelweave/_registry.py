@@ -7,8 +7,36 @@ documentation and ``"auto"`` see a new part as soon as it is exported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """A question to end a message with, where a known name is close to the one given; else nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("RFB", ["linear", "rbf"])
+    " Did you mean 'rbf'?"
+    """
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    wanted = str(name).lower()
+    begun = [lower for lower in by_lower if len(wanted) > 2 and lower.startswith(wanted)]
+    found = [*get_close_matches(wanted, by_lower, n=1), *begun]
+    return f" Did you mean {by_lower[found[0]]!r}?" if found else ""
+
+
+def article(word: str) -> str:
+    """The word after "a" or "an".
+
+    Examples
+    --------
+    >>> article("approximation"), article("MKLSolver"), article("loss")
+    ('an approximation', 'an MKLSolver', 'a loss')
+    """
+    return f"{'an' if word[0].lower() in 'aeio' or word.startswith('MKL') else 'a'} {word}"
 
 
 class Registry(Mapping[str, type]):
@@ -79,8 +107,12 @@ class Registry(Mapping[str, type]):
             return spec
         if isinstance(spec, str) and spec in self._parts:
             return self._parts[spec]()
+        if inspect.isclass(spec) and issubclass(spec, base):
+            name = spec.__name__
+            raise ValueError(f"{argument or self.kind}={name} is a class: pass an object, {name}(...).")
         known = ", ".join(repr(name) for name in sorted(self._parts))
+        hint = did_you_mean(spec, self._parts) if isinstance(spec, str) else ""
         raise ValueError(
-            f"{argument or self.kind}={spec!r} is not a {self.kind}: "
-            f"pass one of {known}, or a {base.__name__} object."
+            f"{argument or self.kind}={spec!r} is not {article(self.kind)}: pass one of {known}, or "
+            f"{article(base.__name__)} object.{hint}"
         )

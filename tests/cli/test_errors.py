@@ -50,6 +50,21 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "counter": ({"n": list(range(60))}, [], ["column 'n'", "identifier"]),
     "names": ({"n": [f"patient {k}" for k in range(60)]}, [], ["column 'n'", "identifier", "--id n"]),
     "decimal comma": ({"b": ['"1,5"', '"2,7"'] * 30}, [], ["column 'b'", "decimal comma", "--decimal ,"]),
+    "decimal comma in few cells": (
+        {"b": ['"1,5"', *["2"] * 59], "a": ['"0,5"', "3.000", *['"7,25"'] * 58]},
+        [],
+        ["columns 'a', 'b' hold numbers with a decimal comma, such as '0,5'", "--decimal ,"],
+    ),
+    "decimal comma and other problems": (
+        {"b": ['"1,5"', '"2,7"', ""] * 20, "c": ["red", "blue"] * 30},
+        [],
+        ["column 'b' holds numbers with a decimal comma", "--decimal ,"],
+    ),
+    "decimal comma in the target": (
+        {"y": [f'"{k},{k % 7}"' for k in range(60)]},
+        [],
+        ["column 'y' holds numbers with a decimal comma", "--decimal ,"],
+    ),
     "empty column": ({"b": [""] * 60}, [], ["column 'b'", "is empty", "--drop b"]),
     "missing target values": ({"y": ["yes", ""] * 30}, [], ["target 'y'", "30 of 60", "--drop-rows"]),
     "one class": ({"y": ["yes"] * 60}, [], ["target 'y'", "one class", "'yes'", "at least two"]),
@@ -77,6 +92,18 @@ def test_columns_and_options(case: str, kw: Kw, table: Table, tmp_path: Path) ->
     result = kw("fit", path, *target, *options, "--out", tmp_path / "out", "--quiet")
     check(result, *needed)
     assert not (tmp_path / "out" / "model.kw").exists()
+
+
+def test_a_decimal_comma_is_the_only_thing_proposed(kw: Kw, table: Table, tmp_path: Path) -> None:
+    """Other remedies would drop columns that are numbers; what is proposed works."""
+    cells = [f'"{k},5"' if k % 5 == 0 else str(k % 7) for k in range(60)]
+    path = table(a=cells, b=cells[::-1], y=[f'"{k % 9},25"' for k in range(60)])
+    result = kw("fit", path, "--out", tmp_path / "out", "-q")
+    check(result, "--decimal ,")
+    for option in ("--sep", "--drop", "--categorical", "--id", "--impute", "--keep", "--task"):
+        assert option not in result.err
+    again = kw("fit", path, "--decimal", ",", "--out", tmp_path / "out", "-q", "--no-report", "--json")
+    assert again.code == 0, again.err
 
 
 def test_all_bad_columns_are_named_at_once_with_options_that_work(
@@ -134,6 +161,39 @@ def test_files(case: str, command: str, kw: Kw, tmp_path: Path) -> None:
 def test_an_absent_file_names_those_there(kw: Kw, table: Table) -> None:
     path = table()
     check(kw("fit", path.with_name("dta.csv")), "dta.csv", "does not exist", "'data.csv'")
+
+
+#: prints which heavy packages a command had imported when it ended
+LOADED = """
+import atexit
+heavy = ("numpy", "scipy", "sklearn", "numba", "pandas")
+atexit.register(lambda: print("loaded:", *[name for name in heavy if name in sys.modules]))
+"""
+
+
+@pytest.mark.parametrize("command", ["fit", "compare", "predict", "predict model", "inspect", "report"])
+def test_a_missing_file_is_reported_before_anything_heavy_is_imported(
+    command: str, process: Any, table: Table, tmp_path: Path
+) -> None:
+    """Which is what takes seconds."""
+    absent, empty = tmp_path / "no.csv", tmp_path / "model"
+    empty.mkdir()
+    (empty / "model.kw").write_bytes(b"never read")
+    arguments = {
+        "predict": ["predict", empty, absent],
+        "predict model": ["predict", tmp_path / "no.kw", table()],
+        "report": ["report", empty, "--data", absent],
+    }.get(command, [command, absent])
+    out, err = process(*arguments, prelude=LOADED).communicate(timeout=60)
+    assert b"does not exist" in err
+    assert out.decode().split() == ["loaded:"]
+
+
+def test_a_missing_file_of_kernels_too(process: Any, table: Table, tmp_path: Path) -> None:
+    running = process("fit", table(), "--kernels", tmp_path / "no.toml", prelude=LOADED)
+    out, err = running.communicate(timeout=60)
+    assert b"is no file" in err
+    assert out.decode().split() == ["loaded:"]
 
 
 def test_a_folder_is_not_a_file(kw: Kw, table: Table) -> None:

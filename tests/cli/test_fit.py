@@ -56,6 +56,7 @@ def test_one_command_from_csv_to_report(kw: Kw, iris: Path, tmp_path: Path) -> N
         "predictions.csv",
         "report.html",
         "settings.json",
+        ".kernelweave",
     }
     for text in ("Classification of 'species'", "38 held out", "this model", "majority class", "Certified"):
         assert text in result.out
@@ -323,3 +324,76 @@ def test_features_in_place_of_gram_matrices(kw: Kw, iris: Path, tmp_path: Path) 
         refused = kw(*common, *wrong, "--out", tmp_path / "no")
         assert refused.code != 0
         assert words in refused.err
+
+
+def note_of(result: Any) -> str:
+    assert result.code == 0, result.err
+    return "".join(line for line in result.err.splitlines() if "were trained on" in line)
+
+
+def test_predict_says_when_most_rows_were_trained_on(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
+    """All rows, those held out, rows of the training part in another order, and rows that are new."""
+    out = tmp_path / "out"
+    options = ["--target", "target", "--method", "uniform", "--no-report", "-q"]
+    assert kw("fit", diabetes, *options, "--out", out).code == 0
+    held_out = {int(row["row"]) - 1 for row in rows(out / "predictions.csv")}
+    header, *lines = diabetes.read_text().splitlines()
+
+    def predict(chosen: list[str]) -> str:
+        (tmp_path / "new.csv").write_text("\n".join([header, *chosen]) + "\n")
+        return note_of(kw("predict", out, tmp_path / "new.csv", "--out", tmp_path / "p.csv"))
+
+    assert "(75%)" in note_of(kw("predict", out, diabetes, "--out", tmp_path / "p.csv"))
+    assert predict([line for k, line in enumerate(lines) if k in held_out]) == ""
+    assert "(100%)" in predict([line for k, line in enumerate(lines) if k not in held_out][::-3])
+    assert predict([",".join([f"{float(cell) + 0.01}" for cell in line.split(",")]) for line in lines]) == ""
+    settings = json.loads(kw("inspect", out, "--json").out)["settings"]
+    assert "training_rows" not in settings
+
+
+def test_rows_that_cannot_be_told_apart_are_not_said_to_be_known(kw: Kw, table: Any, tmp_path: Path) -> None:
+    path = table(a=[0, 1] * 30, b=[0, 0, 1, 1, 2, 2] * 10)
+    assert kw("fit", path, "--out", tmp_path / "out", "--method", "uniform", "--no-report", "-q").code == 0
+    assert note_of(kw("predict", tmp_path / "out", path, "--out", tmp_path / "p.csv")) == ""
+
+
+def test_predict_on_the_gram_matrices_of_the_fit(kw: Kw, tmp_path: Path, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(40, 3))
+    K = np.stack([X @ X.T, np.eye(40)], axis=2)
+    np.savez(tmp_path / "k.npz", K=K, y=(X[:, 0] > 0).astype(int))
+    np.savez(tmp_path / "new.npz", K=K[:5])
+    out = tmp_path / "out"
+    options = ["--method", "uniform", "--no-report", "-q", "--out", out]
+    assert kw("fit", tmp_path / "k.npz", *options).code == 0
+    assert "(75%)" in note_of(kw("predict", out, tmp_path / "k.npz"))
+    assert note_of(kw("predict", out, tmp_path / "new.npz")) == ""
+
+
+def test_a_sketch_of_many_rows_estimates_the_share(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kernelweave.cli import _seen
+
+    monkeypatch.setattr(_seen, "KEPT", 500)
+    X = rng.normal(size=(5000, 2))
+    text = _seen.sketch(X[:4000])
+    assert len(text) < 500 * 8 * 1.34 + 4
+    assert _seen.known_share(X[2000:], text) == pytest.approx(2 / 3, abs=0.1)
+    assert _seen.known_share(X[:4000], text) == 1.0
+    assert _seen.known_share(X[4000:], text) == 0.0
+
+
+@pytest.mark.parametrize("extra", [[], ["--tune"]], ids=["fit", "tune"])
+def test_widths_of_gmkl_are_called_by_the_columns(
+    extra: list[str], kw: Kw, diabetes: Path, tmp_path: Path
+) -> None:
+    names = diabetes.read_text().splitlines()[0].split(",")[:-1]
+    out = tmp_path / "out"
+    options = ["--target", "target", "--method", "gmkl", "--out", out, "-q", "--no-stability", *extra]
+    result = kw("fit", diabetes, *options)
+    assert result.code == 0, result.err
+    assert {row["kernel"] for row in rows(out / "weights.csv")} == set(names)
+    model = kernelweave.load_model(out / "model.kw")
+    assert model.kernel_names_ == model.kernel_.names_ == names
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert not any(f">x{k}<" in page or f'"x{k}"' in page for k in range(len(names)))

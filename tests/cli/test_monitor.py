@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from kernelweave.cli import _monitor
 from kernelweave.cli._monitor import Monitor, closed, progress_of
 
 
@@ -17,15 +18,22 @@ def machine(gap: float) -> SimpleNamespace:
     return SimpleNamespace(certificate=SimpleNamespace(gap=gap), residual=gap)
 
 
-def test_plain_lines_come_twice_a_second_with_stage_machine_and_gap() -> None:
+def plain_lines(seconds: float) -> list[str]:
     file = StringIO()
     with Monitor(console=Console(file=file, width=200)) as monitor:
         monitor.stage("fitting lp")
         monitor.machine("setosa vs rest", 4, machine(0.02), 1e-3)
-        time.sleep(1.3)
-    lines = file.getvalue().splitlines()
-    assert lines[0] == "fitting lp · 0 s"
-    assert len(lines) >= 3
+        time.sleep(seconds)
+    return file.getvalue().splitlines()
+
+
+def test_plain_lines_come_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off a terminal a log is written: one line a stage at once, then one per interval."""
+    assert _monitor.EVERY == 10.0
+    assert plain_lines(1.2) == ["fitting lp · 0 s"]
+    monkeypatch.setattr(_monitor, "EVERY", 0.25)
+    lines = plain_lines(0.9)
+    assert 2 <= len(lines) <= 4
     assert lines[1].startswith("fitting lp · setosa vs rest, machine 5, gap 2.0e-02 (tol 1e-03) · ")
 
 

@@ -1,4 +1,4 @@
-"""`info`, `reproduce`, `inspect`."""
+"""`info` and `inspect`."""
 
 from __future__ import annotations
 
@@ -23,43 +23,6 @@ def test_info_says_versions_threads_and_memory(kw: Kw) -> None:
     assert facts["free memory"]["bytes"] > 0
     assert "GPU" in facts
     assert kernelweave.__version__ in kw("info").out
-
-
-EXPERIMENT = """'Table 1.'
-from kernelweave.reproduce import Experiment, Summary, compare
-
-EXPERIMENT = Experiment(
-    "Table", "Nobody (1999)", lambda mode: [{"seed": s} for s in range(mode.count(1, 3))],
-    lambda seed: {"x": 0.5}, lambda rows: Summary([compare("half", [row["x"] for row in rows], 0.5)]),
-)
-"""
-
-
-def test_reproduce_lists_without_running(kw: Kw, tmp_path: Path) -> None:
-    (tmp_path / "table_one.py").write_text(EXPERIMENT + "raise SystemExit('executed')\n")
-    (tmp_path / "_help.py").write_text("")
-    for arguments in ((), ("--list",)):
-        result = kw("reproduce", "--folder", tmp_path, "--json", *arguments)
-        assert json.loads(result.out) == {"table-one": "Table 1."}
-    assert "Table 1." in kw("reproduce", "--folder", tmp_path).out
-
-
-def test_reproduce_runs_one_and_prints_the_comparison(kw: Kw, tmp_path: Path) -> None:
-    (tmp_path / "table_one.py").write_text(EXPERIMENT)
-    places = ("--folder", tmp_path, "--out", tmp_path / "out")
-    assert "reproduced" in kw("reproduce", "table-one", *places).out
-    assert (tmp_path / "out" / "table-one-quick.csv").is_file()
-    (line,) = json.loads(kw("reproduce", "--all", "--full", "--json", *places).out)["table-one"]
-    assert (line["verdict"], line["n"]) == ("reproduced", 3)
-    unknown = kw("reproduce", "two", *places)
-    assert unknown.code == 2
-    assert "'two'" in unknown.err
-
-
-def test_reproduce_without_experiments_says_where_they_are(kw: Kw, tmp_path: Path) -> None:
-    result = kw("reproduce", "--folder", tmp_path)
-    assert result.code == 2
-    assert "source code" in result.err
 
 
 def test_inspect_shows_weights_certificate_and_settings(kw: Kw, table: Any, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import kernelweave
-from kernelweave.cli import _folder
 from kernelweave.cli._facts import file_digest
+from kernelweave.cli._folder import OutFolder
 from kernelweave.cli._methods import Options
 from kernelweave.cli._parts import KernelChoice, Reading
 from kernelweave.cli._run_fit import Job
@@ -93,7 +93,7 @@ def test_stopped_model_predicts_and_resumes_to_the_same_optimum(
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert kw("fit", data, *OPTIONS, "--out", whole, "-q").code == 0
     running = process("fit", data, *OPTIONS, "--out", out, prelude=SLOW.format(seconds=0.3))
-    until((out / "checkpoint").exists, running)
+    until((out / ".kernelweave" / "checkpoint").exists, running)
     time.sleep(0.7)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
@@ -115,7 +115,7 @@ def test_stopped_model_predicts_and_resumes_to_the_same_optimum(
     assert after["objective"] == pytest.approx(before["objective"], rel=1e-8)
     assert after["n_machines_now"] < before["n_machines_now"]
     assert after["interrupted"] is False
-    assert not list(out.glob("checkpoint*"))
+    assert not list(out.rglob("checkpoint*"))
     weights = [kernelweave.load_model(folder / "model.kw").weights_ for folder in (whole, out)]
     np.testing.assert_allclose(*weights, atol=1e-4)
 
@@ -123,7 +123,7 @@ def test_stopped_model_predicts_and_resumes_to_the_same_optimum(
 def test_a_second_ctrl_c_quits_at_once(process: Start, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     running = process("fit", data, *OPTIONS, "--out", out, prelude=SLOW.format(seconds=30))
-    until((out / "checkpoint").exists, running)
+    until((out / ".kernelweave" / "checkpoint").exists, running)
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     time.sleep(0.5)
@@ -134,7 +134,7 @@ def test_a_second_ctrl_c_quits_at_once(process: Start, data: Path, tmp_path: Pat
     assert running.returncode == 130
     assert "Stopped at once" in err.decode()
     assert "Traceback" not in err.decode()
-    assert (out / "checkpoint").exists()
+    assert (out / ".kernelweave" / "checkpoint").exists()
     assert not (out / "model.kw").exists()
 
 
@@ -143,7 +143,7 @@ def test_before_the_first_machine_there_is_nothing_to_keep(
 ) -> None:
     out = tmp_path / "out"
     running = process("fit", data, *OPTIONS, "--out", out, prelude=STUCK)
-    until((out / "request.json").exists, running)
+    until((out / ".kernelweave" / "request.json").exists, running)
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=30)
@@ -227,8 +227,8 @@ def leave_checkpoint(kw: Kw, data: Path, out: Path) -> None:
     """The files of a fit that was killed, its checkpoint cut short."""
     reading, choice, options = Reading("y"), KernelChoice(kinds=("rbf",)), Options(p=1.2)
     job = Job(data, out, reading, choice, options, "lp", False, 0.25, False, False, [])
-    _folder.start(out, {**job.request, "sha256": file_digest(data)}, None)
-    (out / "checkpoint").write_bytes(b"cut")
+    OutFolder(out).start({**job.request, "sha256": file_digest(data)}, None)
+    (out / ".kernelweave" / "checkpoint").write_bytes(b"cut")
 
 
 def test_another_fit_does_not_go_on_from_a_checkpoint(kw: Kw, data: Path, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_what_is_no_checkpoint_is_named_and_can_be_left_behind(kw: Kw, data: Pat
     leave_checkpoint(kw, data, out)
     refused = kw("fit", data, *OPTIONS, "--out", out, "-q")
     assert refused.code == 2
-    assert str(out / "checkpoint") in refused.err
+    assert str(out / ".kernelweave" / "checkpoint") in refused.err
     assert "--no-resume" in refused.err
     anew = kw("fit", data, *OPTIONS, "--out", out, "-q", "--no-resume")
     assert anew.code == 0, anew.err
@@ -281,7 +281,9 @@ def test_five_thousand_rows_and_twenty_kernels(
     options += ["--kernel", "rbf", "--no-report"]
 
     def run(out: str, stop_at: bytes = b"") -> tuple[int, bytes]:
-        how = {"prelude": WATCHED.format(path=str(tmp_path / "silence")), "stdout": subprocess.DEVNULL}
+        often = "from kernelweave.cli import _monitor\n_monitor.EVERY = 0.5\n"  # a log has ten seconds
+        prelude = often + WATCHED.format(path=str(tmp_path / "silence"))
+        how = {"prelude": prelude, "stdout": subprocess.DEVNULL}
         ours, theirs = pty.openpty() if terminal else os.pipe()
         running = process(*options, "--out", tmp_path / out, stderr=theirs, **how)
         os.close(theirs)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import doctest
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kernelweave import datasets
-from kernelweave.datasets import catalogue
+from kernelweave.datasets import catalogue, loading, locate
 
 
 @pytest.fixture
@@ -88,6 +89,13 @@ def test_the_users_folder_comes_before_the_cache(folder: Path, tmp_path: Path) -
         np.savez(place / "wpbc.npz", X=np.full((2, 1), value), y=np.arange(2))
     assert datasets.find("wpbc") == folder / "wpbc.npz"
     assert datasets.load("wpbc").X.max() == 1.0
+
+
+def test_examples_run_where_there_are_no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(locate, "folders", lambda: [tmp_path])
+    found = doctest.testmod(loading)
+    assert found.failed == 0
+    assert found.attempted > 3
 
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:

@@ -578,3 +578,323 @@ def test_an_interrupted_kernel_leaves_nothing_behind():
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert vars(model) == before
+
+
+# -- where and what to do -----------------------------------------------------------------------
+
+ESTIMATORS = {
+    "MKLClassifier": lambda **options: kw.MKLClassifier(**options),
+    "MKLRegressor": lambda **options: kw.MKLRegressor(**options),
+    "MKLOneClass": lambda **options: kw.MKLOneClass(**options),
+    "MKLClassifierCV": lambda **options: kw.MKLClassifierCV(Cs=[1.0], cv=2, **options),
+    "MKLRegressorCV": lambda **options: kw.MKLRegressorCV(Cs=[1.0], cv=2, **options),
+    "GMKLClassifier": lambda **options: kw.GMKLClassifier(**options),
+    "GMKLRegressor": lambda **options: kw.GMKLRegressor(**options),
+    "EmpiricalBayesClassifier": lambda **options: kw.EmpiricalBayesClassifier(**options),
+    "EmpiricalBayesRegressor": lambda **options: kw.EmpiricalBayesRegressor(**options),
+    "GroupOMPClassifier": lambda **options: kw.GroupOMPClassifier(**options),
+    "GroupOMPRegressor": lambda **options: kw.GroupOMPRegressor(**options),
+    "GroupOMPClassifierCV": lambda **options: kw.GroupOMPClassifierCV(alphas=[0.1], cv=2, **options),
+    "GroupOMPRegressorCV": lambda **options: kw.GroupOMPRegressorCV(alphas=[0.1], cv=2, **options),
+}
+LEARNERS = [name for name in ESTIMATORS if name != "MKLOneClass"]
+REGRESSORS = [name for name in ESTIMATORS if "Regressor" in name]
+CLASSIFIERS = [name for name in ESTIMATORS if "Classifier" in name]
+WITH_KERNELS = [name for name in ESTIMATORS if "GMKL" not in name]
+
+GAPS = X.copy()
+GAPS[[0, 3], 1] = np.nan
+GAPS[7, 2] = np.nan
+INFINITE = X.copy()
+INFINITE[2, 2] = np.inf
+DATED = FRAME.assign(when=pd.date_range("2020-01-31", periods=30))
+FIELDS = np.zeros(30, dtype=[("event", bool), ("time", float)])
+
+
+def fitted(name, X=X, y=None, **options):
+    targets = T if "Regressor" in name else Y
+    return ESTIMATORS[name](**options).fit(X, targets if y is None else y)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_gaps_are_located(name):
+    words = ["^Input X contains NaN", r"1 \(2 of 30 rows\)", r"2 \(1 of 30 rows\)", "SimpleImputer"]
+    refused(lambda: fitted(name, GAPS), *words)
+    model = fitted(name, FRAME)
+    frame = pd.DataFrame(GAPS, columns=["a", "b", "c"])
+    refused(lambda: model.predict(frame), "^Input X contains NaN", r"'b' \(2 of 30 rows\), 'c' \(1")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_infinite_values_are_located(name):
+    words = "^Input X contains infinity or a value too large for dtype"
+    refused(lambda: fitted(name, INFINITE), words, r"column 2 \(1 of 30 rows\)", "clip|leave out")
+
+
+def test_columns_at_fault_are_few_in_a_message():
+    wide = np.full((30, 50), np.nan)
+    message = refused(lambda: classify(wide), "columns 0 .* 4 .* and 45 more")
+    assert len(message) < 400
+
+
+def test_gaps_of_a_sparse_matrix_are_located():
+    refused(lambda: classify(sparse.csr_matrix(GAPS)), "NaN", r"1 \(2 of 30 rows\)", "SimpleImputer")
+
+
+def test_gaps_of_a_kernel_beside_text_are_located():
+    """Only the columns that kernels read are looked at, and named as in the user's table."""
+    kernels = {"body": RBF(columns=["b", "c"]), "note": Spectrum(k=1, columns="note")}
+    table = TEXT.assign(a=np.nan, c=GAPS[:, 1])
+    message = refused(
+        lambda: classify(table, kernels=kernels), "Input X contains NaN", r"'c' \(2 of 30 rows\)"
+    )
+    assert "'a'" not in message
+    values = TEXT.assign(c=GAPS[:, 1]).to_numpy()
+    kernels = {"body": RBF(columns=[1, 2]), "note": Spectrum(k=1, columns=[3])}
+    refused(lambda: classify(values, kernels=kernels), r"column 2 \(2 of 30 rows\)")
+
+
+def test_gaps_of_nullable_numbers_are_located():
+    table = FRAME.assign(d=pd.array([None] + [1] * 29, dtype="Int64"))
+    refused(lambda: classify(table), "Input X contains NaN", r"'d' \(1 of 30 rows\)")
+
+
+def test_gaps_of_a_table_read_in_pieces_are_located(tmp_path):
+    np.save(tmp_path / "X.npy", GAPS)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = kw.MKLClassifier([RBF()], approximation="nystroem", rank=5)
+    refused(lambda: model.fit(mapped, Y), "Input X contains NaN", r"1 \(2 of 30 rows read\)", "SimpleImputer")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_dates_are_named(name):
+    words = ["'when' holds dates", "2020-01-31", "turn dates and times into numbers"]
+    options = {} if "GMKL" in name else {"kernels": [RBF()]}
+    refused(lambda: fitted(name, DATED, **options), *words)
+    model = fitted(name, FRAME, **options)
+    refused(
+        lambda: model.predict(DATED[["a", "b", "when"]].set_axis(["a", "b", "c"], axis=1)), "'c' holds dates"
+    )
+
+
+@pytest.mark.parametrize("unit", ["datetime64[D]", "timedelta64[h]"])
+def test_an_array_of_dates(unit):
+    """As numbers they would be counts of an arbitrary unit."""
+    refused(lambda: classify(np.arange(90).reshape(30, 3).astype(unit)), "column 0 holds dates or times")
+
+
+def test_the_default_kernels_name_the_dates_that_they_leave_out():
+    with pytest.warns(UserWarning, match="leaves out 1 of 4: 'when'.*days since a start"):
+        model = classify(DATED)
+    np.testing.assert_array_equal(model.weights_, classify(FRAME).weights_)
+
+
+def test_dates_that_no_kernel_reads_may_stay():
+    model = classify(DATED, kernels=[RBF(columns=["a", "b"])])
+    expected = classify(FRAME, kernels=[RBF(columns=["a", "b"])])
+    np.testing.assert_array_equal(model.decision_function(DATED), expected.decision_function(FRAME))
+
+
+@pytest.mark.parametrize("name", ["MKLClassifier", "GMKLClassifier", "GroupOMPClassifier"])
+def test_text_is_named(name):
+    options = {} if "GMKL" in name else {"kernels": [RBF()]}
+    refused(lambda: fitted(name, TEXT, **options), "'note' holds text, such as 'red'", "OneHotEncoder")
+
+
+MISSING = {
+    "None": np.array([None] + ["a", "b"] * 14 + ["a"], dtype=object),
+    "NaN among text": np.array([np.nan] + ["a", "b"] * 14 + ["a"], dtype=object),
+    "NaN": np.r_[np.nan, Y[1:]],
+    "pandas string": pd.Series([None] + ["a", "b"] * 14 + ["a"], dtype="string"),
+    "pandas category": pd.Series([None] + ["a", "b"] * 14 + ["a"], dtype="category"),
+    "pandas integer": pd.Series([None] + [0, 1] * 14 + [1], dtype="Int64"),
+    "masked": np.ma.masked_array(Y, mask=[True] + [False] * 29),
+}
+
+
+@pytest.mark.parametrize("labels", MISSING)
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_missing_labels_are_located(name, labels):
+    words = ["^Input y contains NaN in 1 of 30 targets", "row 0", "leave those samples out"]
+    refused(lambda: fitted(name, y=MISSING[labels]), *words)
+
+
+@pytest.mark.parametrize("value", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_missing_targets_are_located(name, value):
+    y = np.array([1.0, value, *T[2:]], dtype=object)
+    refused(
+        lambda: fitted(name, y=y), "^Input y contains NaN in 1 of 30 targets", "row 1", "leave those samples"
+    )
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_infinite_targets_are_located(name):
+    refused(lambda: fitted(name, y=spoiled(np.inf, T)), "^Input y contains infinity", "row 0")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_structured_target(name):
+    refused(lambda: fitted(name, y=FIELDS), "^y is a structured array", "'event', 'time'", r"y\['time'\]")
+
+
+def test_a_record_array_as_target():
+    refused(lambda: classify(y=FIELDS.view(np.recarray)), "^y is a structured array")
+
+
+STACK = np.stack([K, RBF(gamma=0.3)(X), RBF(gamma=3.0)(X)])
+
+
+@pytest.mark.parametrize("name", WITH_KERNELS)
+def test_a_stack_with_the_kernels_first(name):
+    words = [r"\(3, 30, 30\)", r"\(n, n, n_kernels\)", r"moveaxis\(X, 0, -1\)"]
+    refused(lambda: fitted(name, STACK, kernels="precomputed"), *words)
+
+
+def test_test_kernels_with_the_kernels_first():
+    """What the message proposes has the shape that is expected."""
+    model = classify(np.moveaxis(STACK, 0, -1), kernels="precomputed")
+    rows, columns = STACK[:, :5], STACK[:, :, :5]
+    refused(lambda: model.predict(rows), r"\(n_test, 30, 3\)", r"moveaxis\(X, 0, -1\)")
+    refused(lambda: model.predict(columns), r"\(n_test, 30, 3\)", r"pass X\.T")
+    expected = model.predict(np.moveaxis(rows, 0, -1))
+    np.testing.assert_array_equal(model.predict(columns.T), expected)
+
+
+# -- what a stranger tries ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("data", "patterns"),
+    [
+        ([[1.0, 2.0, 3.0], [1.0, 2.0]] * 15, ["^X has rows of different lengths", "2, 3"]),
+        (None, ["^X=None", "samples"]),
+        ("data.csv", ["^X='data.csv'", "read_csv"]),
+        ({"a": T}, ["^X is a dict", "DataFrame"]),
+        (np.ma.masked_greater(X, 1.0), ["^X is a masked array", "column", "SimpleImputer"]),
+        (FIELDS, ["^X is a structured array", "'event'", "DataFrame"]),
+        (FRAME["a"], ["2-dimensional container|2D array"]),
+        (X + 1j, ["^Complex data not supported", "X", "real"]),
+        (np.ones((30, 3, 3)), ["dim 3", "precomputed", "reshape"]),
+        (FRAME.set_axis(["a", "a", "b"], axis=1), ["X has several columns named 'a'"]),
+        (X[:1], ["1 sample", "2"]),
+    ],
+    ids=[
+        "ragged",
+        "None",
+        "path",
+        "dict",
+        "masked",
+        "fields",
+        "series",
+        "complex",
+        "cube",
+        "names",
+        "one row",
+    ],
+)
+def test_samples_that_are_no_table(name, data, patterns):
+    targets = (T if "Regressor" in name else Y)[: 1 if getattr(data, "shape", ()) == (1, 3) else None]
+    refused(lambda: fitted(name, data, targets), *patterns)
+
+
+def test_a_mask_that_hides_nothing_is_harmless():
+    expected = classify().decision_function(X)
+    np.testing.assert_array_equal(classify(np.ma.masked_array(X)).decision_function(X), expected)
+
+
+def test_masked_kernel_values():
+    refused(lambda: classify(np.ma.masked_greater(K2, 5.0), kernels="precomputed"), "masked", "fill")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_samples_and_targets_of_different_length(name):
+    refused(lambda: fitted(name, y=(T if "Regressor" in name else Y)[:-1]), "X and y", r"\[30, 29\]")
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("dtype", [str, object])
+def test_text_for_a_regressor(name, dtype):
+    y = np.array(["high", "low"] * 15, dtype=dtype)
+    refused(lambda: fitted(name, y=y), "^y holds 'high'", "needs numbers", "Classifier")
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_dates_for_a_regressor(name):
+    y = pd.Series(pd.date_range("2020-01-31", periods=30))
+    refused(lambda: fitted(name, y=y), "^y holds dates", "2020-01-31", "numbers")
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_labels_of_two_types(name):
+    refused(
+        lambda: fitted(name, y=np.array(["a", 1] * 15, dtype=object)), "^y mixes", "'a' and 1", "one type"
+    )
+
+
+def test_ragged_and_complex_targets():
+    refused(lambda: regress(y=[[1.0], [2.0, 3.0]] * 15), "^y has rows of different lengths")
+    refused(lambda: regress(y=T + 1j), "^Complex data not supported", r"\by\b")
+
+
+@pytest.mark.parametrize(
+    ("kernels", "patterns"),
+    [
+        ("RBF", ["'RBF' is not a kernel", "Did you mean 'rbf'"]),
+        ("poly", ["Did you mean 'polynomial'"]),
+        (RBF, ["RBF is a class"]),
+        ({"a": 3}, [r"kernels\['a'\]", "3 is not a kernel"]),
+        ({RBF()}, ["not a kernel", "list"]),
+        (np.ones((30, 30, 3)), ["Gram matrix but several", "kernels='precomputed'"]),
+        (np.array([RBF(), Linear()], dtype=object), ["list"]),
+    ],
+    ids=["capitals", "short", "class", "dict", "set", "stack", "array"],
+)
+def test_kernels_that_are_none(kernels, patterns):
+    refused(lambda: classify(kernels=kernels), "^kernels", *patterns)
+
+
+def test_a_name_close_to_a_column():
+    table = FRAME.set_axis(["temperature", "pressure", "wind speed"], axis=1)
+    for given, meant in [
+        ("temprature", "temperature"),
+        ("Pressure", "pressure"),
+        ("wind_speed", "wind speed"),
+    ]:
+        refused(
+            lambda given=given: classify(table, kernels=[RBF(columns=[given])]), f"Did you mean '{meant}'"
+        )
+    message = refused(lambda: classify(table, kernels=[RBF(columns=["humidity"])]), "unknown columns")
+    assert "Did you mean" not in message
+
+
+def test_names_and_positions_mixed():
+    refused(lambda: classify(FRAME, kernels=[RBF(columns=["a", 1])]), "columns=", "mixture")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("n_jobs", "two"), ("n_jobs", 0), ("verbose", "yes"), ("fit_intercept", "no")]
+)
+def test_settings(name, parameter, value):
+    if parameter in ESTIMATORS[name]().get_params():
+        refused(lambda: fitted(name, **{parameter: value}), f"^{parameter}={value!r} must be")
+
+
+@pytest.mark.parametrize("grid", [-1, 0, [], [-1.0], ["a"], "many", [np.inf]], ids=str)
+def test_grids(grid):
+    refused(lambda: kw.MKLClassifierCV(Cs=grid).fit(X, Y), "^Cs=", "positive numbers, or how many")
+    refused(
+        lambda: kw.GroupOMPRegressorCV(alphas=grid).fit(X, T), "^alphas=", "positive numbers, or how many"
+    )
+
+
+def test_no_regularizers():
+    refused(lambda: kw.MKLClassifierCV(regularizers=[]).fit(X, Y), "^regularizers=", "at least one")
+
+
+def test_close_names_and_classes_of_parts():
+    refused(lambda: classify(approximation="nystrom"), "is not an approximation", "Did you mean 'nystroem'")
+    refused(lambda: classify(solver="Newton"), "or an MKLSolver", "Did you mean 'newton'")
+    refused(lambda: classify(regularizer=kw.LpNorm), "regularizer=LpNorm is a class", r"LpNorm\(\.\.\.\)")

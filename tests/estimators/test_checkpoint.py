@@ -104,7 +104,7 @@ def check_resumed(kind: str, path: Path) -> bool:
     model, X, y = job(kind, path)
     model.fit(X, y)
     np.testing.assert_allclose(model.objective_, whole.objective_, rtol=1e-6)
-    assert np.max(model.residual_) <= model.tol
+    assert np.max(model.stationarity_) <= model.tol
     # every machine that was written down counts, and none is trained twice
     assert np.sum(model.n_resumed_) == kept.sum()
     trained = np.sum(model.n_iter_) - np.sum(model.n_resumed_)
@@ -118,7 +118,10 @@ kills = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL he
 
 
 @kills
-@pytest.mark.parametrize(("kind", "seconds"), [("classes", 0.9), ("sparse", 0.3), ("growing", 0.6)])
+@pytest.mark.parametrize(
+    ("kind", "seconds"),
+    [("classes", 0.9), pytest.param("sparse", 0.3, marks=pytest.mark.slow), ("growing", 0.6)],
+)
 def test_a_killed_fit_goes_on(tmp_path, kind, seconds):
     kill_a_fit(kind, tmp_path / "c", seconds, wait=True)
     assert (tmp_path / "c").exists()
@@ -399,8 +402,9 @@ def test_every_estimator_goes_on(tmp_path, monkeypatch, name, count):
     rest = clone(model).fit(X, y)
     np.testing.assert_allclose(loss_of(rest), loss_of(whole), rtol=1e-6)
     np.testing.assert_allclose(rest.weights_, whole.weights_, atol=2e-2 * np.max(whole.weights_))
-    # the first entry may be the start; and after a selection only the steps of the second fit are told
-    assert np.sum(rest.n_resumed_) > 0 or count == 1 or name == "gmkl classes"
+    # the first entry may be the start; after a selection only the steps of the second fit are told, and
+    # of several starts only those of the best
+    assert np.sum(rest.n_resumed_) > 0 or count == 1 or name in ("gmkl classes", "bayes")
     again = clone(model).fit(X, y)
     np.testing.assert_array_equal(again.n_iter_, rest.n_iter_)
     np.testing.assert_array_equal(again.n_resumed_, rest.n_iter_)

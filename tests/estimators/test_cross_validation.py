@@ -14,7 +14,6 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelweave as kw
 from kernelweave.kernels import RBF, Constant, FunctionKernel, Linear, Precomputed
@@ -24,23 +23,14 @@ REGULARIZERS = [kw.LpNorm(p=1), kw.LpNorm(p=2), kw.ElasticNet(), "uniform"]
 EXOTIC = [kw.BlockNorm(q=3.0), kw.Mahalanobis(), kw.SMKL(), kw.LpNorm(p=2, form="penalty")]
 CS = [0.1, 1.0, 10.0]
 TOL = 1e-6
+FOLDS = 3
 NORMALIZATIONS = ["variance", "spherical", "trace", "center", None]
-
-
-@parametrize_with_checks(
-    [
-        kw.MKLClassifierCV([Linear(), RBF()], regularizers=["lp", kw.ElasticNet()], Cs=[0.1, 1.0], cv=2),
-        kw.MKLRegressorCV([Linear(), RBF()], regularizers=["lp", "uniform"], Cs=[0.1, 1.0], cv=2),
-    ]
-)
-def test_check_estimator(estimator, check):
-    check(estimator)
 
 
 # -- the same as a grid search --------------------------------------------------------------------
 
 
-def grid_search(search, X, y, regularizers, Cs, cv=5, scoring=None, **params):
+def grid_search(search, X, y, regularizers, Cs, cv=FOLDS, scoring=None, **params):
     """scikit-learn's search over the same grid, in the same order."""
     Model = kw.MKLClassifier if isinstance(search, kw.MKLClassifierCV) else kw.MKLRegressor
     shared = Model().get_params(deep=False).keys() & search.get_params(deep=False).keys()
@@ -79,17 +69,19 @@ def test_classifier_equals_a_grid_search(binary, form, normalize):
     if form == "index":
         Ks = [linear_kernel(X), rbf_kernel(X, gamma=0.3), rbf_kernel(X, gamma=3.0)]
         X, kernels = np.arange(60)[:, None], [Precomputed(K) for K in Ks]
-    search = kw.MKLClassifierCV(kernels, regularizers=REGULARIZERS, Cs=CS, normalize=normalize, tol=TOL)
+    options = {"normalize": normalize, "cv": FOLDS, "tol": TOL}
+    search = kw.MKLClassifierCV(kernels, regularizers=REGULARIZERS, Cs=CS, **options)
     search.fit(X, binary.y)
     grid = grid_search(search, X, binary.y, REGULARIZERS, CS)
-    # 12 samples in a fold: one may be flipped
-    assert_same_search(search, grid, atol=1.01 / 12)
+    # 20 samples in a fold: one may be flipped
+    assert_same_search(search, grid, atol=1.01 / 20)
     assert np.isclose(search.cv_results_["split_test_scores"], split_scores(grid)).mean() > 0.9
 
 
 @pytest.mark.parametrize("normalize", NORMALIZATIONS, ids=str)
 def test_regressor_equals_a_grid_search(regression, normalize):
-    search = kw.MKLRegressorCV(KERNELS, regularizers=REGULARIZERS, Cs=CS, normalize=normalize, tol=TOL)
+    options = {"normalize": normalize, "cv": FOLDS, "tol": TOL}
+    search = kw.MKLRegressorCV(KERNELS, regularizers=REGULARIZERS, Cs=CS, **options)
     search.fit(regression.X, regression.y)
     grid = grid_search(search, regression.X, regression.y, REGULARIZERS, CS)
     assert_same_search(search, grid, atol=2e-3)
@@ -99,25 +91,24 @@ def test_regressor_equals_a_grid_search(regression, normalize):
 
 
 def test_other_regularizers_equal_a_grid_search(regression):
-    search = kw.MKLRegressorCV(KERNELS, regularizers=EXOTIC, Cs=CS, tol=TOL, max_iter=1000)
+    search = kw.MKLRegressorCV(KERNELS, regularizers=EXOTIC, Cs=CS, cv=FOLDS, tol=TOL, max_iter=1000)
     search.fit(regression.X, regression.y)
     assert_same_search(search, grid_search(search, regression.X, regression.y, EXOTIC, CS), atol=2e-3)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_losses_equal_a_grid_search(binary, loss):
-    search = kw.MKLClassifierCV(KERNELS, loss=loss, regularizers=REGULARIZERS, Cs=CS, tol=TOL)
+    search = kw.MKLClassifierCV(KERNELS, loss=loss, regularizers=REGULARIZERS, Cs=CS, cv=FOLDS, tol=TOL)
     search.fit(binary.X, binary.y)
-    assert_same_search(search, grid_search(search, binary.X, binary.y, REGULARIZERS, CS), atol=1.01 / 12)
+    assert_same_search(search, grid_search(search, binary.X, binary.y, REGULARIZERS, CS), atol=1.01 / 20)
 
 
 @pytest.mark.parametrize("scheme", ["ovr", "ovo", "shared"])
 def test_multiclass_equals_a_grid_search(four, scheme):
     regularizers = [kw.LpNorm(p=1), kw.LpNorm(p=2)]
-    search = kw.MKLClassifierCV(
-        KERNELS, regularizers=regularizers, Cs=CS, cv=3, multiclass=scheme, class_weight={10: 2.0}, tol=TOL
-    ).fit(four.X, four.y)
-    grid = grid_search(search, four.X, four.y, regularizers, CS, cv=3)
+    options = {"multiclass": scheme, "class_weight": {10: 2.0}, "cv": FOLDS, "tol": TOL}
+    search = kw.MKLClassifierCV(KERNELS, regularizers=regularizers, Cs=CS, **options).fit(four.X, four.y)
+    grid = grid_search(search, four.X, four.y, regularizers, CS)
     assert_same_search(search, grid, atol=1.01 / 24)
     np.testing.assert_array_equal(search.classes_, [10, 11, 12, 13])
     assert search.decision_function(four.X_new).shape == (48, 4)
@@ -128,7 +119,8 @@ def test_multiclass_equals_a_grid_search(four, scheme):
 def test_several_outputs_equal_a_grid_search(regression, multioutput):
     Y = np.column_stack([regression.y, np.sin(regression.y)])
     regularizers = [kw.LpNorm(p=1), "uniform"]
-    search = kw.MKLRegressorCV(KERNELS, regularizers=regularizers, Cs=CS, multioutput=multioutput, tol=TOL)
+    options = {"multioutput": multioutput, "cv": FOLDS, "tol": TOL}
+    search = kw.MKLRegressorCV(KERNELS, regularizers=regularizers, Cs=CS, **options)
     search.fit(regression.X, Y)
     assert_same_search(search, grid_search(search, regression.X, Y, regularizers, CS), atol=2e-3)
     assert search.predict(regression.X_new).shape == (30, 2)
@@ -146,7 +138,8 @@ def balanced(estimator, X, y):
 )
 def test_scoring_equals_a_grid_search(binary, scoring):
     regularizers = [kw.LpNorm(p=1), kw.LpNorm(p=2)]
-    search = kw.MKLClassifierCV(KERNELS, regularizers=regularizers, Cs=CS, scoring=scoring, tol=TOL)
+    options = {"scoring": scoring, "cv": FOLDS, "tol": TOL}
+    search = kw.MKLClassifierCV(KERNELS, regularizers=regularizers, Cs=CS, **options)
     search.fit(binary.X, binary.y)
     grid = grid_search(search, binary.X, binary.y, regularizers, CS, scoring=scoring)
     assert_same_search(search, grid, atol=0.15)
@@ -155,7 +148,8 @@ def test_scoring_equals_a_grid_search(binary, scoring):
 
 @pytest.mark.parametrize("scoring", ["neg_mean_absolute_error", "neg_root_mean_squared_error"])
 def test_scoring_of_regression_equals_a_grid_search(regression, scoring):
-    search = kw.MKLRegressorCV(KERNELS, regularizers=[kw.LpNorm()], Cs=CS, scoring=scoring, tol=TOL)
+    options = {"scoring": scoring, "cv": FOLDS, "tol": TOL}
+    search = kw.MKLRegressorCV(KERNELS, regularizers=[kw.LpNorm()], Cs=CS, **options)
     search.fit(regression.X, regression.y)
     grid = grid_search(search, regression.X, regression.y, [kw.LpNorm()], CS, scoring=scoring)
     assert_same_search(search, grid, atol=2e-3)
@@ -394,10 +388,10 @@ def test_parameters_are_left_as_they_are(binary):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"regularizers": []}, "must each hold at least one value"),
-        ({"Cs": []}, "must each hold at least one value"),
-        ({"Cs": [1.0, -1.0]}, "C=-1.0 must be a positive number"),
-        ({"Cs": [0.0]}, "C=0.0 must be a positive number"),
+        ({"regularizers": []}, "regularizers=.* at least one"),
+        ({"Cs": []}, r"Cs=\[\] must be positive numbers"),
+        ({"Cs": [1.0, -1.0]}, r"Cs=\[1.0, -1.0\] must be positive numbers"),
+        ({"Cs": [0.0]}, r"Cs=\[0.0\] must be positive numbers"),
         ({"regularizers": ["nothing"]}, "nothing"),
         ({"regularizers": [kw.LpNorm(p=0.5)]}, "p=0.5 must be at least 1"),
         ({"scoring": "nothing"}, "nothing"),

@@ -33,9 +33,10 @@ def workers(count: int, threads: int):
 
 
 @pytest.fixture(scope="module")
-def client():
+def client(dask_workers):
     """Two worker processes of two threads: kernels in four shares."""
-    with workers(2, threads=2) as client:
+    with distributed.Client(dask_workers) as client:
+        client.wait_for_workers(2, timeout=60)
         yield client
 
 

@@ -24,13 +24,10 @@ N, NAMES = 400, list("abcd")
 
 
 @pytest.fixture(scope="module")
-def client():
-    """Four worker processes, watched by nannies."""
-    options = {"processes": True, "dashboard_address": ":0", "memory_limit": "1GB"}
-    with (
-        distributed.LocalCluster(n_workers=4, threads_per_worker=1, **options) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+def client(dask_workers):
+    """Rows in two worker processes."""
+    with distributed.Client(dask_workers) as client:
+        client.wait_for_workers(2, timeout=60)
         yield client
 
 
@@ -64,7 +61,7 @@ def test_weights_and_gap_are_those_of_a_local_fit(client, model, local, data):
     remote = clone(model).set_params(gram="dask").fit(*data)
     assert_same_model(remote, local, data[0])
     assert remote.gram_ == "low_rank"
-    assert "rows on 4 workers of Dask" in remote.gram_reason_
+    assert "rows on 2 workers of Dask" in remote.gram_reason_
     again = pickle.loads(pickle.dumps(remote))
     np.testing.assert_array_equal(again.decision_function(data[0]), remote.decision_function(data[0]))
 
@@ -171,7 +168,7 @@ def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, model, l
 
 @pytest.mark.slow
 def test_a_worker_killed_with_partitions_changes_nothing(client, model, local, data, monkeypatch):
-    client.wait_for_workers(4, timeout=30)
+    client.wait_for_workers(2, timeout=30)
     X = da.from_array(data[0], chunks=(50, 4)).persist()
     distributed.wait(X)
     killed = kill_in_the_middle(client, monkeypatch)

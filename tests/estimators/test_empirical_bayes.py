@@ -10,25 +10,12 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelweave as kw
 from kernelweave.estimators._process import Process
 from kernelweave.kernels import RBF, FunctionKernel, Linear, Precomputed, per_feature
 
-PAIR = [Linear(), RBF()]
-
-
-@parametrize_with_checks(
-    [
-        kw.EmpiricalBayesRegressor(),
-        kw.EmpiricalBayesClassifier(),
-        kw.EmpiricalBayesRegressor(PAIR, normalize="center", multioutput="independent", fit_intercept=False),
-        kw.EmpiricalBayesClassifier(PAIR, method="regression"),
-    ]
-)
-def test_check_estimator(estimator, check):
-    check(estimator)
+PAIR = [Linear(), RBF("weighted")]
 
 
 def views(n: int, n_new: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -363,3 +350,68 @@ def test_bad_classifiers(binary):
         kw.EmpiricalBayesClassifier(method="ep").fit(binary.X, binary.y)
     with pytest.raises(ValueError, match="1 class"):
         kw.EmpiricalBayesClassifier().fit(binary.X, np.ones(60))
+
+
+# -- starts and units -----------------------------------------------------------------------------
+
+
+def test_starts_are_told_for_every_model(flowers, regression):
+    clf = kw.EmpiricalBayesClassifier("rbf").fit(flowers.X, flowers.y)
+    assert len(clf.starts_) == 3
+    assert all(sum(starts["chosen"]) == 1 for starts in clf.starts_)
+    reg = kw.EmpiricalBayesRegressor("rbf").fit(regression.X, regression.y)
+    assert reg.starts_["log_evidence"][reg.starts_["chosen"].index(True)] == reg.log_marginal_likelihood_
+    known = kw.EmpiricalBayesRegressor("rbf", noise=0.3).fit(regression.X, regression.y)
+    assert set(known.starts_["noise"]) == {0.3}
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_predictions_follow_the_units_of_the_target(regression, factor):
+    kernels = per_feature(RBF())
+    plain = kw.EmpiricalBayesRegressor(kernels).fit(regression.X, regression.y)
+    scaled = kw.EmpiricalBayesRegressor(kernels).fit(regression.X, factor * regression.y)
+    for one, other in zip(
+        plain.predict(regression.X_new, return_std=True),
+        scaled.predict(regression.X_new, return_std=True),
+        strict=True,
+    ):
+        np.testing.assert_allclose(other, factor * one, rtol=1e-6, atol=1e-8 * factor)
+    assert scaled.stationarity_ == pytest.approx(plain.stationarity_, rel=1e-4)
+
+
+def corn(data_folder, column):
+    with np.load(data_folder / "corn_nir.npz") as arrays:
+        X, y = arrays["X_m5"].astype(float), arrays["Y"][:, column].astype(float)
+    bands = [Linear(columns=list(range(start, start + 35))) for start in range(0, 700, 35)]
+    return bands, X, y, np.arange(len(y)) % 4 != 0
+
+
+@pytest.mark.parametrize("column", range(4))
+def test_spectra_of_corn_are_not_taken_for_noise(data_folder, column):
+    """Bands are nearly collinear, and what they say of starch lies in directions of small variance."""
+    bands, X, y, train = corn(data_folder, column)
+    reg = kw.EmpiricalBayesRegressor(bands).fit(X[train], y[train])
+    assert reg.score(X[~train], y[~train]) > 0.95
+    assert reg.stationarity_ <= reg.tol
+    assert max(reg.starts_["log_evidence"]) == reg.log_marginal_likelihood_
+
+
+def test_classes_of_corn_are_not_taken_for_noise(data_folder):
+    bands, X, y, train = corn(data_folder, 3)
+    labels = y > np.median(y)
+    clf = kw.EmpiricalBayesClassifier(bands).fit(X[train], labels[train])
+    assert clf.score(X[~train], labels[~train]) > 0.8
+
+
+def test_precomputed_matrices_of_samples_without_weight(regression):
+    """New matrices have the columns of all samples, also of those that were left out."""
+    K, K_new = RBF(0.3)(regression.X), RBF(0.3)(regression.X_new, regression.X)
+    weight = np.where(np.arange(60) % 4 == 0, 0.0, 1.0)
+    kept = np.flatnonzero(weight)
+    left_out = kw.EmpiricalBayesRegressor("precomputed").fit(K[:, :, None], regression.y, weight)
+    alone = kw.EmpiricalBayesRegressor("precomputed").fit(
+        K[np.ix_(kept, kept)][:, :, None], regression.y[kept]
+    )
+    np.testing.assert_allclose(
+        left_out.predict(K_new[:, :, None]), alone.predict(K_new[:, kept][:, :, None]), atol=1e-8
+    )

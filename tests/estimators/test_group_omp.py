@@ -104,7 +104,7 @@ def test_fitted_attributes(regression):
     assert reg.weights_.tolist() == [float(m in reg.selected_) for m in range(9)]
     assert ((reg.norms_ > 0) == (reg.weights_ > 0)).all()
     assert (reg.n_iter_, reg.gram_, reg.path_.stopped) == (4, "factors", "n_kernels")
-    assert [len(values) for values in reg.history_.values()] == [4] * 4
+    assert [len(values) for values in reg.history_.values()] == [4] * 5
     np.testing.assert_array_equal(reg.path_.weights().sum(axis=1), [1, 2, 3, 4])
     error = np.mean((regression.y - reg.predict(regression.X)) ** 2)
     assert reg.path_.train_error[-1] == pytest.approx(error)
@@ -356,7 +356,6 @@ def test_progress_lines(regression, capsys):
 BAD = [
     ({"n_kernels": 0}, "n_kernels=0 must be a positive integer"),
     ({"n_kernels": 2.0}, "n_kernels=2.0 must be a positive integer"),
-    ({"n_kernels": 10}, "n_kernels=10 exceeds the 9 kernels given"),
     ({"alpha": 0.0}, "alpha=0.0 must be a positive number"),
     ({"alpha": -1.0}, "alpha=-1.0 must be a positive number"),
     ({"alpha": np.inf}, "alpha=inf must be a positive number"),
@@ -436,3 +435,76 @@ def test_predicting_before_fitting(binary):
             getattr(classifier(), name)(binary.X)
     with pytest.raises(NotFittedError):
         list(regressor().staged_predict(binary.X))
+
+
+# -- more kernels than there are ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_more_kernels_than_there_are_means_all_and_is_said(make, binary):
+    with pytest.warns(UserWarning, match="n_kernels=12 is more than the 9 kernels given"):
+        more = make(n_kernels=12).fit(binary.X, binary.y)
+    every = make(n_kernels=9).fit(binary.X, binary.y)
+    np.testing.assert_array_equal(more.selected_, every.selected_)
+    assert sorted(more.selected_) == list(range(9))
+    np.testing.assert_array_equal(more.predict(binary.X_new), every.predict(binary.X_new))
+    assert more.best_subset(binary.X, binary.y, n_kernels=1).exact  # and it is said only once
+
+
+@pytest.mark.parametrize("search", [kw.GroupOMPRegressorCV, kw.GroupOMPClassifierCV])
+def test_a_search_over_more_kernels_than_there_are(search, binary):
+    options = {"alphas": [0.01], "cv": 2, "tol": 0.0}
+    with pytest.warns(UserWarning, match="n_kernels=12 is more than the 9 kernels given") as told:
+        more = search(KERNELS, n_kernels=12, **options).fit(binary.X, binary.y)
+    assert len(told) == 1
+    every = search(KERNELS, n_kernels=9, **options).fit(binary.X, binary.y)
+    np.testing.assert_array_equal(more.cv_results_["mean_test_score"], every.cv_results_["mean_test_score"])
+    assert more.best_params_ == every.best_params_
+
+
+# -- units of the targets -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e3, 1e9])
+def test_units_of_the_target_do_not_matter(regression, factor, backward):
+    """The same kernels, predictions times the factor, gains and objective times its square."""
+    options = {"n_kernels": None, "tol": 2e-3, "backward": backward}
+    reg = regressor(**options).fit(regression.X, regression.y)
+    scaled = regressor(**options).fit(regression.X, factor * regression.y)
+    assert reg.path_.stopped == scaled.path_.stopped == "tol"
+    np.testing.assert_array_equal(scaled.selected_, reg.selected_)
+    expected = factor * reg.predict(regression.X_new)
+    np.testing.assert_allclose(scaled.predict(regression.X_new), expected, rtol=1e-7, atol=1e-9 * factor)
+    np.testing.assert_allclose(scaled.path_.gains, factor**2 * reg.path_.gains, rtol=1e-6)
+    np.testing.assert_allclose(scaled.history_["share"], reg.history_["share"], rtol=1e-6)
+    assert scaled.objective_ == pytest.approx(factor**2 * reg.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_units_of_the_target_and_of_the_loss_do_not_matter(regression, factor):
+    options = {"n_kernels": None, "tol": 2e-3}
+    reg = regressor(loss=Huber(delta=0.5), **options).fit(regression.X, regression.y)
+    scaled = regressor(loss=Huber(delta=0.5 * factor), **options).fit(regression.X, factor * regression.y)
+    np.testing.assert_array_equal(scaled.selected_, reg.selected_)
+    expected = factor * reg.predict(regression.X_new)
+    np.testing.assert_allclose(scaled.predict(regression.X_new), expected, rtol=1e-4, atol=1e-4 * factor)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
+def test_the_scores_of_a_search_have_no_units(regression, factor):
+    options = {"alphas": [0.1, 0.001], "n_kernels": 3, "cv": 2}
+    first = kw.GroupOMPRegressorCV(KERNELS, **options).fit(regression.X, regression.y)
+    second = kw.GroupOMPRegressorCV(KERNELS, **options).fit(regression.X, factor * regression.y)
+    np.testing.assert_allclose(
+        second.cv_results_["mean_test_score"], first.cv_results_["mean_test_score"], atol=1e-9
+    )
+    assert second.best_params_ == first.best_params_
+
+
+@pytest.mark.parametrize("level", [0.0, 0.1, -3e5, 7e-12])
+def test_targets_that_are_constant_but_for_rounding_need_no_kernel(regression, level):
+    reg = regressor(n_kernels=None, tol=0.0).fit(regression.X, np.full(60, level))
+    assert len(reg.selected_) == 0
+    np.testing.assert_allclose(reg.predict(regression.X_new), level, rtol=1e-12)
+    assert reg.stationarity_ <= 1e-9

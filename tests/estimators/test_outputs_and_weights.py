@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.svm import SVC, SVR
 
 import kernelweave as kw
 from kernelweave.kernels import RBF, Linear
+from kernelweave.kernels.parametric import WeightedSum
+from kernelweave.losses import EpsInsensitive
 
 #: bandwidths from the data, so that weights must reach the kernels too
-KERNELS = [Linear(), RBF("scale"), RBF("median")]
+KERNELS = [Linear(), RBF("weighted"), RBF("median")]
 NORMALIZATIONS = ["variance", "spherical", "trace", "center", None]
 
 
@@ -79,8 +84,6 @@ def outcome(model, X):
 
 
 def exact(name, normalize="variance"):
-    from sklearn.base import clone
-
     return clone(ESTIMATORS[name]).set_params(tol=1e-9, max_iter=500, normalize=normalize)
 
 
@@ -157,6 +160,72 @@ def test_a_weight_for_all_does_not_matter_to_one_class(regression):
     np.testing.assert_allclose(
         once.decision_function(regression.X_new), twice.decision_function(regression.X_new), atol=1e-6
     )
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_scale_under_weights_is_that_of_scikit_learn(binary, sparse_rows):
+    """One kernel, no normalisation: SVC and SVR, whose gamma="scale" counts every row once."""
+    X, X_new = (sparse.csr_matrix(A) if sparse_rows else A for A in (binary.X, binary.X_new))
+    weight = np.array([0.0, 0.5, 1.0, 3.0])[np.arange(60) % 4]
+    options = {"normalize": None, "regularizer": "uniform", "tol": 1e-9}
+    ours = kw.MKLClassifier([RBF("scale")], **options).fit(X, binary.y, sample_weight=weight)
+    theirs = SVC(gamma="scale", tol=1e-9).fit(X, binary.y, sample_weight=weight)
+    np.testing.assert_allclose(ours.decision_function(X_new), theirs.decision_function(X_new), atol=1e-5)
+    ours = kw.MKLRegressor([RBF()], loss=EpsInsensitive(0.1), **options)
+    ours.fit(X, binary.X[:, 1], sample_weight=weight)
+    theirs = SVR(gamma="scale", tol=1e-9).fit(X, binary.X[:, 1], sample_weight=weight)
+    np.testing.assert_allclose(ours.predict(X_new), theirs.predict(X_new), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        kw.GroupOMPClassifier([RBF()]),
+        kw.EmpiricalBayesRegressor([RBF()]),
+        kw.MKLClassifierCV([RBF()], Cs=2, cv=3),
+        kw.GMKLClassifier(WeightedSum([RBF(), Linear()])),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_scale_counts_every_row_once_in_every_estimator(binary, model):
+    weight = (np.arange(60) % 4).astype(float)
+    ours = clone(model).fit(binary.X, binary.y, sample_weight=weight)
+    gamma = SVC(gamma="scale").fit(binary.X, binary.y)._gamma
+    if hasattr(model, "kernel"):
+        given = clone(model).set_params(kernel__kernels__0__gamma=gamma)
+    else:
+        given = clone(model).set_params(kernels__0__gamma=gamma)
+    given.fit(binary.X, binary.y, sample_weight=weight)
+    np.testing.assert_allclose(outcome(ours, binary.X_new), outcome(given, binary.X_new), atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [2.0 * RBF() + Linear(), RBF() * RBF(columns=[0])], ids=["sum", "product"])
+def test_scale_counts_every_row_once_inside_other_kernels(binary, kernel):
+    weight = (np.arange(60) % 4).astype(float)
+    ours = kw.MKLClassifier([kernel]).fit(binary.X, binary.y, sample_weight=weight)
+    fitted = clone(kernel).fit(binary.X)
+    np.testing.assert_allclose(ours._expansion.source.kernels[0](binary.X_new), fitted(binary.X_new))
+
+
+def test_rows_without_weight_are_not_read_without_need(binary):
+    """Numbers, "weighted" and "median" leave them alone; "scale" needs them, as in scikit-learn."""
+    weight = (np.arange(60) % 4).astype(float)
+    missing = np.where(weight[:, None] > 0, binary.X, np.nan)
+    kernels = [Linear() + RBF(0.3), RBF("weighted"), RBF("median", columns=[0])]
+    model = kw.MKLClassifier(kernels).fit(missing, binary.y, sample_weight=weight)
+    full = kw.MKLClassifier(kernels).fit(binary.X, binary.y, sample_weight=weight)
+    np.testing.assert_array_equal(model.dual_coef_, full.dual_coef_)
+    with pytest.raises(ValueError, match="NaN"):
+        kw.MKLClassifier([RBF("scale")]).fit(missing, binary.y, sample_weight=weight)
+
+
+def test_samples_held_out_do_not_set_widths(binary):
+    """Unlike samples without weight, those that choose the number of kernels are no part of the fit."""
+    held = kw.GroupOMPClassifier([RBF()], validation_fraction=0.25, random_state=0)
+    wild = held.fit(binary.X, binary.y)
+    train = np.setdiff1d(np.arange(60), np.flatnonzero(wild.dual_coef_ == 0))
+    gamma = SVC(gamma="scale").fit(binary.X[train], binary.y[train])._gamma
+    assert wild._expansion.source.kernels[0].gamma_ == pytest.approx(gamma, rel=1e-12)
 
 
 def test_a_class_without_weight_disappears(four):

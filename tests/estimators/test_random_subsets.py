@@ -27,7 +27,7 @@ def labels(X, rng):
 @pytest.mark.parametrize("gram", ["dense", "blocked"])
 @pytest.mark.parametrize("p", [1.0, 4 / 3])
 def test_equals_the_kernels_written_out(X, y, gram, p):
-    family = random_subsets(120, max_columns=4, random_state=1)
+    family = random_subsets(60, max_columns=4, random_state=1)
     options = {"regularizer": LpNorm(p=p), "C": 5.0, "gram": gram, "tol": 1e-6}
     one = kw.MKLClassifier(family, **options).fit(X[:50], y[:50])
     other = kw.MKLClassifier(list(family.expand(X)), **options).fit(X[:50], y[:50])

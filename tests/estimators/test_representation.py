@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import pickle
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -179,11 +181,11 @@ def test_html_escapes_the_names(binary):
 def test_html_of_very_many_kernels_shows_the_heaviest():
     weights = np.random.default_rng(0).random((1, 100_000))
     names = [f"k{m}" for m in range(100_000)]
-    table = weights_table(names, weights)
+    table = weights_table(names, weights, ["f"])
     shown = re.findall("<th scope='row'[^>]*>(k[0-9]+)</th>", table)
     assert shown == [names[m] for m in np.argsort(-weights[0])[:50]]
     assert "and 99,950 kernels of smaller weight" in table
-    assert "of smaller weight" not in weights_table(names[:50], weights[:, :50])
+    assert "of smaller weight" not in weights_table(names[:50], weights[:, :50], ["f"])
 
 
 def test_weights_frame(binary, four):
@@ -197,3 +199,67 @@ def test_weights_frame(binary, four):
     assert len(table) == 8
     wide = table.pivot(index="model", columns="kernel", values="weight")[["line", "bell"]]
     np.testing.assert_array_equal(wide, several.weights_)
+
+
+# -- names of models ----------------------------------------------------------------------------
+
+SPECIES = np.array(["ash", "<elm>", "fir"])
+PAIRS = ["ash vs <elm>", "fir vs <elm>", "fir vs ash"]
+SORTED = ["<elm>", "ash", "fir"]
+
+
+def heads(model):
+    """Titles of the columns of the table of a notebook."""
+    page = model._repr_html_()
+    table = page[page.index("kernelweave-weights") :]
+    return [html.unescape(title) for title in re.findall("<th scope='col'>(.*?)</th>", table)]
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (kw.MKLClassifier(KERNELS), SORTED),
+        (kw.MKLClassifier(KERNELS, multiclass="ovo"), PAIRS),
+        (kw.MKLClassifier(KERNELS, multiclass="shared"), ["all classes"]),
+        (kw.MKLClassifierCV(KERNELS, Cs=[1.0], cv=2), SORTED),
+        (kw.EmpiricalBayesClassifier(KERNELS), SORTED),
+        (kw.GMKLClassifier(), SORTED),
+        (kw.GMKLClassifier(multiclass="shared"), ["all classes"]),
+        (kw.GroupOMPClassifier(KERNELS), ["all classes"]),
+    ],
+    ids=str,
+)
+def test_models_have_the_names_of_their_classes(model, expected):
+    """Three classes have three pairs: counting alone does not tell them apart."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(45) % 3
+    model = clone(model).fit(rng.normal(size=(45, 2)) + labels[:, None], SPECIES[labels])
+    assert list(dict.fromkeys(model.weights_frame()["model"])) == expected
+    inner = getattr(model, "best_estimator_", model)
+    shown = (
+        ["kernel", "weight"] if len(expected) == 1 else ["kernel", *(f"weight, {name}" for name in expected)]
+    )
+    assert heads(inner) == shown
+
+
+def test_a_pair_is_named_as_it_is_trained():
+    """The decision value of "b vs a" is positive on samples of b."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 15)
+    X = 4.0 * np.eye(3)[labels] + 0.1 * rng.normal(size=(45, 3))
+    model = kw.MKLClassifier([Linear()], multiclass="ovo").fit(X, np.array(["a", "b", "c"])[labels])
+    values = model._decision(X)
+    for k, name in enumerate(dict.fromkeys(model.weights_frame()["model"])):
+        positive, negative = name.split(" vs ")
+        assert (values[labels == "abc".index(positive), k] > 0).all()
+        assert (values[labels == "abc".index(negative), k] < 0).all()
+
+
+@pytest.mark.parametrize("estimator", [kw.MKLRegressor, kw.EmpiricalBayesRegressor])
+def test_outputs_have_the_names_of_their_columns(estimator):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = estimator([RBF(), Linear()], multioutput="independent")
+    y = pd.DataFrame({"yield": X[:, 0], "purity": X[:, 1] ** 2})
+    assert list(dict.fromkeys(model.fit(X, y).weights_frame()["model"])) == ["yield", "purity"]
+    assert heads(model) == ["kernel", "weight, yield", "weight, purity"]
+    assert list(dict.fromkeys(model.fit(X, y.to_numpy()).weights_frame()["model"])) == [0, 1]

@@ -7,8 +7,10 @@ import re
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, UnsetMetadataPassedError
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -77,6 +79,99 @@ def test_an_unset_request_is_an_error(binary, half):
     search = GridSearchCV(kw.MKLClassifier(KERNELS), {"C": [1.0]}, cv=2)
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         search.fit(binary.X, binary.y, sample_weight=half)
+
+
+# -- groups, weights and scorers of the cross-validated estimators ---------------------------------
+
+SEARCHES = [
+    kw.MKLClassifierCV(KERNELS, Cs=[0.1, 1.0]),
+    kw.MKLRegressorCV(KERNELS, Cs=[0.1, 1.0]),
+    kw.GroupOMPClassifierCV(KERNELS, alphas=[0.01, 0.1]),
+    kw.GroupOMPRegressorCV(KERNELS, alphas=[0.01, 0.1]),
+]
+each_search = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
+
+
+@pytest.fixture
+def groups():
+    """Ten groups of unequal size, not in order."""
+    return np.random.default_rng(5).integers(10, size=60)
+
+
+def targets_of(search, binary, regression):
+    return binary.y if is_classifier(search) else regression.y
+
+
+@each_search
+@pytest.mark.parametrize("routed", [False, True])
+def test_groups_reach_the_splitter(binary, regression, groups, search, routed):
+    y, X = targets_of(search, binary, regression), binary.X
+    weight = np.where(np.arange(60) % 6 == 0, 0.0, 1.0 + np.arange(60) % 3)
+    asks = clone(search).set_params(cv=GroupKFold(3))
+    with sklearn.config_context(enable_metadata_routing=routed):
+        if routed:
+            asks.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        found = asks.fit(X, y, sample_weight=weight, groups=groups)
+    splits = list(GroupKFold(3).split(X, y, groups))
+    expected = clone(search).set_params(cv=splits).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(
+        found.cv_results_["split_test_scores"], expected.cv_results_["split_test_scores"]
+    )
+    plain = clone(search).set_params(cv=3).fit(X, y, sample_weight=weight)
+    assert (found.cv_results_["split_test_scores"] != plain.cv_results_["split_test_scores"]).any()
+
+
+@each_search
+@pytest.mark.parametrize("routed", [False, True])
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()], ids=str)
+def test_a_splitter_by_groups_says_that_it_needs_them(binary, regression, search, cv, routed):
+    y = targets_of(search, binary, regression)
+    with (
+        sklearn.config_context(enable_metadata_routing=routed),
+        pytest.raises(ValueError, match=r"splits by groups.*fit\(X, y, groups=\.\.\.\)"),
+    ):
+        clone(search).set_params(cv=cv).fit(binary.X, y)
+
+
+@each_search
+def test_groups_of_another_length_and_unknown_arguments(binary, regression, groups, search):
+    y = targets_of(search, binary, regression)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        clone(search).set_params(cv=GroupKFold(3)).fit(binary.X, y, groups=groups[:50])
+    with pytest.raises(ValueError, match=r"Extra parameters passed are: \{'group'\}"):
+        clone(search).fit(binary.X, y, group=groups)
+
+
+@pytest.mark.usefixtures("routing")
+@each_search
+def test_groups_are_routed_through_an_outer_cross_validation(binary, regression, groups, search):
+    """The inner splitter requests groups, the outer one does too, and both get theirs."""
+    y = targets_of(search, binary, regression)
+    inner = clone(search).set_params(cv=GroupKFold(3))
+    options = {"cv": GroupKFold(2), "params": {"groups": groups}, "return_estimator": True}
+    fits = cross_validate(inner, binary.X, y, **options)["estimator"]
+    for fit, (train, _) in zip(fits, GroupKFold(2).split(binary.X, y, groups), strict=True):
+        alone = clone(inner).fit(binary.X[train], y[train], groups=groups[train])
+        np.testing.assert_array_equal(
+            fit.cv_results_["split_test_scores"], alone.cv_results_["split_test_scores"]
+        )
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_scorer_gets_what_it_requests(binary):
+    weight = 1.0 + np.arange(60) % 3
+    search = kw.MKLClassifierCV(KERNELS, Cs=[0.1, 1.0], cv=3).set_fit_request(sample_weight=True)
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        search.fit(binary.X, binary.y, sample_weight=weight)
+    scores = {}
+    for asked in (True, False):
+        scorer = get_scorer("accuracy").set_score_request(sample_weight=asked)
+        by_scorer = clone(search).set_params(scoring=scorer).fit(binary.X, binary.y, sample_weight=weight)
+        own = clone(search).set_score_request(sample_weight=asked)
+        own.fit(binary.X, binary.y, sample_weight=weight)
+        scores[asked] = by_scorer.cv_results_["split_test_scores"]
+        np.testing.assert_array_equal(scores[asked], own.cv_results_["split_test_scores"])
+    assert (scores[True] != scores[False]).any()
 
 
 # -- callbacks (scikit-learn 1.9) ---------------------------------------------------------------

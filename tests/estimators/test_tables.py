@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
@@ -192,8 +193,9 @@ def test_text_that_no_kernel_reads_is_no_obstacle(mixed, frame, binary):
     np.testing.assert_array_equal(beside.predict(mixed), alone.predict(frame))
 
 
-def test_auto_takes_the_columns_of_numbers(mixed, frame, binary):
-    auto = kw.MKLClassifier("auto").fit(mixed, binary.y)
+def test_auto_takes_the_columns_of_numbers_and_names_the_others(mixed, frame, binary):
+    with pytest.warns(UserWarning, match="leaves out 1 of 5: 'sequence'"):
+        auto = kw.MKLClassifier("auto").fit(mixed, binary.y)
     np.testing.assert_allclose(
         auto.dual_coef_, kw.MKLClassifier("auto").fit(frame, binary.y).dual_coef_, atol=1e-10
     )
@@ -206,3 +208,147 @@ def test_a_function_may_read_the_columns_as_they_are(mixed, binary):
     kernel = FunctionKernel(same_first_letter, columns="sequence", accepts="any")
     model = kw.MKLClassifier({"letter": kernel, "body": RBF(columns=NAMES)}).fit(mixed, binary.y)
     assert model.predict(mixed).shape == (60,)
+
+
+# -- tables of polars and pyarrow -----------------------------------------------------------------
+
+
+@pytest.fixture(params=["polars", "pyarrow"])
+def table(request):
+    """A function that makes a table of the library from one of pandas."""
+    library = pytest.importorskip(request.param)
+    make = library.DataFrame if request.param == "polars" else library.table
+    return lambda frame: make({str(name): frame[name].tolist() for name in frame})
+
+
+MODELS = [
+    kw.MKLClassifier([RBF(columns=["age", "height"]), Linear(columns="dose")]),
+    kw.MKLClassifier(),
+    kw.MKLRegressor(per_feature(RBF())),
+    kw.MKLOneClass([RBF(columns=slice("height", "dose"))]),
+    kw.MKLClassifierCV([RBF(columns="age"), Linear()], Cs=2, cv=3),
+    kw.GroupOMPClassifier(per_feature(RBF())),
+    kw.GroupOMPRegressorCV(per_feature(Linear()), alphas=2, cv=3),
+    kw.EmpiricalBayesRegressor([RBF(columns=["height", "weight"]), Linear()]),
+    kw.GMKLClassifier(),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_other_tables_are_as_good_as_frames(binary, frame, new_frame, table, model):
+    ours = clone(model).fit(table(frame), binary.y)
+    theirs = clone(model).fit(frame, binary.y)
+    assert ours.kernel_names_ == theirs.kernel_names_
+    assert list(ours.feature_names_in_) == NAMES
+    method = "decision_function" if hasattr(ours, "decision_function") else "predict"
+    expected = getattr(theirs, method)(new_frame)
+    np.testing.assert_allclose(getattr(ours, method)(table(new_frame)), expected, atol=1e-10)
+    np.testing.assert_allclose(getattr(ours, method)(new_frame), expected, atol=1e-10)
+
+
+def test_other_columns_of_other_tables_are_an_error(binary, frame, new_frame, table):
+    model = kw.MKLClassifier([RBF(columns=["age", "dose"])]).fit(table(frame), binary.y)
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(table(new_frame[NAMES[::-1]]))
+    with pytest.raises(ValueError, match="unknown columns"):
+        kw.MKLClassifier([RBF(columns=["ages"])]).fit(table(frame), binary.y)
+
+
+def test_text_and_typed_columns_of_other_tables(binary, mixed, table):
+    typed = mixed.assign(tall=mixed["height"] > 0, count=np.arange(60) % 3)
+    kernels = {
+        "body": RBF(columns=["height", "weight", "count"]),
+        "flag": Linear(columns=["tall", "age"]),
+        "dna": Spectrum(2, columns="sequence"),
+        "own": FunctionKernel(last_letter, columns=["sequence"], accepts="any"),
+    }
+    weight = np.where(np.arange(60) % 7 == 0, 0.0, 1.0)
+    ours = kw.MKLClassifier(kernels, normalize="spherical").fit(table(typed), binary.y, weight)
+    theirs = kw.MKLClassifier(kernels, normalize="spherical").fit(typed, binary.y, weight)
+    np.testing.assert_allclose(
+        ours.decision_function(table(typed)), theirs.decision_function(typed), atol=1e-10
+    )
+    scores = cross_val_score(kw.MKLClassifier(kernels), table(typed), binary.y, cv=3)
+    np.testing.assert_array_equal(scores, cross_val_score(kw.MKLClassifier(kernels), typed, binary.y, cv=3))
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["pandas there", "polars alone"])
+def test_a_model_of_another_table_can_be_saved(binary, mixed, table, tmp_path, monkeypatch, alone):
+    if alone:
+        pytest.importorskip("polars")
+        there = {"pandas": None, "polars": object()}
+        monkeypatch.setattr("kernelweave.persistence.tables.find_spec", there.get)
+    kernels = [RBF(columns=["height", "weight"]), Spectrum(2, columns="sequence")]
+    model = kw.MKLClassifier(kernels).fit(table(mixed), binary.y)
+    kw.save_model(model, tmp_path / "model.kw")
+    loaded = kw.load_model(tmp_path / "model.kw")
+    np.testing.assert_array_equal(
+        loaded.decision_function(table(mixed)), model.decision_function(table(mixed))
+    )
+
+
+# -- text alone -----------------------------------------------------------------------------------
+
+
+def last_letter(A, B):
+    """1 where two texts end alike; sparse."""
+    ends = [[str(word)[-1] for word in np.asarray(side, dtype=object).ravel()] for side in (A, B)]
+    return sparse.csr_array((np.array(ends[0])[:, None] == np.array(ends[1])[None]).astype(float))
+
+
+TEXTS = {
+    "list": list,
+    "array": np.array,
+    "objects": lambda words: np.array(words, dtype=object),
+    "column": lambda words: np.array(words)[:, None],
+    "series": lambda words: pd.Series(words, name="sequence"),
+    "frame": lambda words: pd.DataFrame({"sequence": words}),
+}
+
+
+@pytest.mark.parametrize("make", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize(
+    "kernels",
+    [[FunctionKernel(last_letter, accepts="any")], [Spectrum(2), FunctionKernel(last_letter, accepts="any")]],
+    ids=["function", "both"],
+)
+def test_text_alone_in_any_container(binary, mixed, make, kernels, tmp_path):
+    words = mixed["sequence"].tolist()
+    X, y = make(words), binary.y
+    model = kw.MKLClassifier(kernels).fit(X, y)
+    grams = [last_letter(words, words).toarray(), Spectrum(2)(np.array(words)[:, None])]
+    given = np.dstack(grams[: len(kernels)] if len(kernels) == 1 else grams[::-1])
+    expected = kw.MKLClassifier("precomputed").fit(given, y)
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(given), atol=1e-8)
+    assert model.n_features_in_ == 1
+    scores = cross_val_score(kw.MKLClassifier(kernels), X, y, cv=3)
+    np.testing.assert_array_equal(scores, cross_val_score(kw.MKLClassifier("precomputed"), given, y, cv=3))
+    assert kw.MKLClassifierCV(kernels, Cs=2, cv=3).fit(X, y).predict(X).shape == (60,)
+
+
+@pytest.mark.parametrize("make", TEXTS.values(), ids=TEXTS)
+def test_a_model_of_text_alone_can_be_saved(binary, mixed, make, tmp_path):
+    X = make(mixed["sequence"].tolist())
+    model = kw.MKLClassifier([Spectrum(2)]).fit(X, binary.y)
+    kw.save_model(model, tmp_path / "model.kw")
+    np.testing.assert_array_equal(
+        kw.load_model(tmp_path / "model.kw").decision_function(X), model.decision_function(X)
+    )
+
+
+def test_numbers_in_one_axis_are_still_refused(binary):
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+        kw.MKLClassifier([RBF()]).fit(binary.X[:, 0], binary.y)
+    with pytest.raises(ValueError, match="not a string"):
+        kw.MKLClassifier([Spectrum(2)]).fit(["AC", None] * 30, binary.y)
+
+
+def test_a_function_may_return_a_sparse_matrix(binary):
+    def thin(A, B):
+        return sparse.csr_matrix(A @ B.T)
+
+    ours = kw.MKLClassifier([FunctionKernel(thin), RBF()], normalize="spherical").fit(binary.X, binary.y)
+    linear = kw.MKLClassifier([Linear(), RBF()], normalize="spherical").fit(binary.X, binary.y)
+    np.testing.assert_allclose(
+        ours.decision_function(binary.X_new), linear.decision_function(binary.X_new), atol=1e-9
+    )

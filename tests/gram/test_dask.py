@@ -33,14 +33,10 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
 @pytest.fixture(scope="module")
-def client():
+def client(dask_workers):
     """Two worker processes of two threads, watched by nannies."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=2, processes=True, dashboard_address=":0", memory_limit="1GB"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with distributed.Client(dask_workers) as client:
+        client.wait_for_workers(2, timeout=60)
         yield client
 
 

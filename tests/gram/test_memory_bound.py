@@ -37,8 +37,8 @@ def peak_of(run: Callable[[], Any]) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("choice", range(4))
 def test_a_fit_stays_within_the_least_limit_of_its_engine(choice):
-    name, limit = options(Task(n_kernels=60, n_bases=1, n_samples=1500))[choice][:2]
-    X, y = data(1500)
+    name, limit = options(Task(n_kernels=60, n_bases=1, n_samples=1000))[choice][:2]
+    X, y = data(1000)
     MKLClassifier(kernels(4), gram=name).fit(X[:100], y[:100])  # compiled
     fit = MKLClassifier(kernels(60), memory_limit=limit, tol=0.02).fit
     peak, model = peak_of(lambda: fit(X, y))
@@ -47,8 +47,8 @@ def test_a_fit_stays_within_the_least_limit_of_its_engine(choice):
 
 
 def test_a_fit_in_blocks_takes_little_more_than_its_sums():
-    limit = 5 * 8 * 1500**2
-    X, y = data(1500)
+    limit = 5 * 8 * 1000**2
+    X, y = data(1000)
     fit = MKLClassifier(kernels(60), gram="blocked", memory_limit=limit, tol=0.02).fit
     assert peak_of(lambda: fit(X, y))[0] < limit
 

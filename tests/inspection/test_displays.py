@@ -116,7 +116,7 @@ def test_what_has_no_path_is_refused(models: Fitted) -> None:
 # -- convergence --------------------------------------------------------------------------------
 
 #: what the stopping rule of each looks at
-RESIDUAL = {"binary": "gap", "greedy regressor": "gain", "bayes regressor": "stationarity"}
+RESIDUAL = {"binary": "gap", "greedy regressor": "share", "bayes regressor": "stationarity"}
 
 
 @pytest.mark.parametrize("name", RESIDUAL)
@@ -272,6 +272,30 @@ def test_kernels_left_out_of_a_sample_are_summed() -> None:
 def test_a_sample_that_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match="there are 2 samples"):
         ContributionDisplay(np.ones((2, 1)), 0.0, ["a"]).plot(sample=2)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("name", ["binary", "ovr"])
+def test_samples_that_do_not_vary_are_taken_apart(name: str, copies: int, models: Fitted) -> None:
+    """A share of the variation of one sample is 0 / 0: b, the f_m and their sum are drawn instead."""
+    model, data, _ = models(name)
+    display = ContributionDisplay.from_estimator(model, np.repeat(data[5:6], copies, axis=0))
+    widths = [bar.get_width() for bar in display.bars_]
+    largest = np.ravel(model.decision_function(data[5:6])).max()
+    assert_allclose(widths[-1], largest, rtol=1e-6, atol=1e-9)
+    assert_allclose(sum(widths[:-1]), widths[-1], atol=1e-9)
+
+
+def test_the_function_of_a_sample_is_named_by_its_class(models: Fitted) -> None:
+    model, data, _ = models("ovo")
+    display = ContributionDisplay.from_estimator(model, data, sample=7, function=1)
+    assert display.ax_.get_xlabel().endswith("function 2 vs 0")
+
+
+def test_curves_of_pairs_are_named_by_their_pairs(models: Fitted) -> None:
+    """Three classes have three pairs."""
+    display = ConvergenceDisplay.from_estimator(models("ovo")[0])
+    assert [name.split(": ")[1] for name in display.histories] == ["1 vs 0", "2 vs 0", "2 vs 1"]
 
 
 # -- bands --------------------------------------------------------------------------------------

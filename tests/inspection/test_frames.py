@@ -27,7 +27,31 @@ def test_every_estimator_writes_its_weights(name: str, models: Fitted, tmp_path:
     frame.to_csv(tmp_path / "weights.csv", index=False)
     back = pd.read_csv(tmp_path / "weights.csv")
     assert_allclose(back["weight"], weights.ravel())
-    assert list(back["model"]) == np.repeat(np.arange(len(weights)), weights.shape[1]).tolist()
+    models = list(dict.fromkeys(back["model"]))
+    assert len(models) == len(weights)
+    assert list(back["model"]) == np.repeat(models, weights.shape[1]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("binary", ["yes vs no"]),
+        ("ovr", [0, 1, 2]),
+        ("ovo", ["1 vs 0", "2 vs 0", "2 vs 1"]),
+        ("shared", ["all classes"]),
+        ("classifier cv", ["yes vs no"]),
+        ("greedy classes", ["all classes"]),
+        ("bayes classes", [0, 1, 2]),
+        ("generalized classifier", ["yes vs no"]),
+        ("regressor", [0]),
+        ("outputs", ["all outputs"]),
+        ("bayes outputs", [0, 1]),
+        ("one class", [0]),
+    ],
+)
+def test_models_are_named_by_what_they_learn(name: str, expected: list[Any], models: Fitted) -> None:
+    frame = models(name)[0].weights_frame()
+    assert list(dict.fromkeys(frame["model"])) == expected
 
 
 @pytest.mark.parametrize("cls", [kw.MKLClassifierCV, kw.GroupOMPRegressorCV, kw.GMKLClassifier])

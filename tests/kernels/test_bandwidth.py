@@ -6,12 +6,29 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics import pairwise
+from sklearn.svm import SVC
 
 from kernelweave.kernels import RBF, Chi2, Laplacian, Matern, bandwidth
 from kernelweave.kernels.bandwidth import representative_rows, weighted_median
 
-RULES = [RBF("scale"), RBF("median"), Laplacian("scale"), Laplacian("median"), Chi2(), Matern("median")]
+#: rules in which a row of weight w is w equal rows
+WEIGHTED = [
+    RBF("weighted"),
+    RBF("median"),
+    Laplacian("weighted"),
+    Laplacian("median"),
+    Chi2(),
+    Matern("weighted"),
+    Matern("median"),
+]
+
+#: scikit-learn's rule, in which every row counts once
+SCALE = [RBF("scale"), Laplacian("scale"), Matern("scale")]
+
+RULES = WEIGHTED + SCALE
 
 
 def fitted_value(kernel):
@@ -35,13 +52,40 @@ def test_median_rule(kernel, distances):
     assert kernel.fit(data()).gamma_ == pytest.approx(1 / pairs[(len(pairs) - 1) // 2])
 
 
-@pytest.mark.parametrize("kernel", RULES)
+@pytest.mark.parametrize("kernel", WEIGHTED)
 @given(weight=st.lists(st.integers(0, 4), min_size=15, max_size=15).filter(lambda w: sum(map(bool, w)) >= 3))
 def test_weights_equal_repeats(kernel, weight):
     X = data()
     weighted = fitted_value(kernel.fit(X, sample_weight=weight))
     repeated = fitted_value(kernel.fit(np.repeat(X, weight, axis=0)))
     assert weighted == pytest.approx(repeated, rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", SCALE)
+@given(weight=st.lists(st.integers(0, 4), min_size=15, max_size=15).filter(any))
+def test_scale_counts_every_row_once(kernel, weight):
+    X = data()
+    assert fitted_value(clone(kernel).fit(X, sample_weight=weight)) == fitted_value(clone(kernel).fit(X))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scale_is_that_of_scikit_learn(container, weighted):
+    rng = np.random.RandomState(3)
+    X = rng.gamma(2.0, size=(40, 3)) * (rng.uniform(size=(40, 3)) > 0.4)
+    weight = np.arange(40) % 4 if weighted else None  # zeros among them
+    X, y = container(X), np.arange(40) % 2
+    expected = SVC(gamma="scale").fit(X, y, sample_weight=weight)._gamma
+    assert RBF("scale").fit(X, sample_weight=weight).gamma_ == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [RBF("weighted"), RBF("median"), RBF(0.5), Laplacian("weighted"), Chi2()])
+def test_rows_without_weight_may_hold_anything(kernel):
+    X, weight = data(), np.arange(15) % 3
+    wild = np.where(weight[:, None] > 0, X, np.nan)
+    assert clone(kernel).fit(wild, sample_weight=weight).gamma_ == pytest.approx(
+        clone(kernel).fit(X, sample_weight=weight).gamma_, rel=1e-12
+    )
 
 
 def test_weights_equal_repeats_beyond_the_row_limit(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.compose import make_column_selector
 
-from kernelweave.kernels import Linear
+from kernelweave.kernels import RBF, Linear, bands, per_feature, per_task
 from kernelweave.kernels.columns import as_table, numeric_positions, resolve_columns, take_columns, take_rows
 
 FRAME = pd.DataFrame(np.arange(8.0).reshape(2, 4), columns=list("abcd"))
@@ -94,3 +94,24 @@ def test_with_columns_keeps_what_was_chosen_unless_told():
     assert kernel.with_columns([2], override=False).columns == [1]
     assert Linear().with_columns([2], override=False).columns == [2]
     assert kernel.columns == [1]
+
+
+# -- dates ----------------------------------------------------------------------------------------
+
+DATED = pd.DataFrame(
+    {"a": [1.0, 2.0, 4.0], "when": pd.date_range("2020-01-31", periods=3), "task": [0, 1, 0]}
+)
+
+
+@pytest.mark.parametrize("columns", [None, ["when"], ["a", "when"]])
+def test_a_numeric_kernel_names_the_dates_it_is_given(columns):
+    with pytest.raises(ValueError, match="column 'when' holds dates or times"):
+        RBF(columns=columns)(DATED)
+
+
+@pytest.mark.parametrize(
+    "family", [per_feature(), bands(1), per_task(RBF(columns=["a"]), task="task")], ids=str
+)
+def test_families_take_the_numeric_columns(family):
+    for _, kernel in family.expand(DATED):
+        assert np.isfinite(kernel(DATED)).all()

@@ -117,7 +117,7 @@ def test_accepts(frame):
 
 def test_weights_reach_the_children():
     weight = np.array([0, 1, 2, 3, 0, 1, 2])
-    kernel = 2.0 * (RBF() + Laplacian("median"))
+    kernel = 2.0 * (RBF("weighted") + Laplacian("median"))
     weighted = clone(kernel).fit(X, sample_weight=weight)(X)
     np.testing.assert_allclose(weighted, clone(kernel).fit(np.repeat(X, weight, axis=0))(X), rtol=1e-10)
 

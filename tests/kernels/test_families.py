@@ -169,7 +169,7 @@ def test_auto_is_modest_and_deterministic(frame):
         assert np.isfinite(kernel(frame)).all()
 
 
-@pytest.mark.parametrize("family", [auto(), bandwidths(), bands(2)])
+@pytest.mark.parametrize("family", [auto(), bandwidths(kernel=RBF("weighted")), bands(2, RBF("weighted"))])
 def test_weights_equal_repeats(family):
     weight = np.arange(8) % 3
     for _, kernel in family.expand(X):

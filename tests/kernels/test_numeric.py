@@ -106,7 +106,7 @@ def test_negative_histograms(kernel):
     ("kernel", "message"),
     [
         (RBF(gamma=-1.0), r"gamma=-1\.0: expected a positive number"),
-        (RBF(gamma="wide"), "'scale' or 'median'"),
+        (RBF(gamma="wide"), "'scale', 'weighted' or 'median'"),
         (RBF(gamma=np.nan), "gamma=nan"),
         (RBF(factor=0), "factor=0"),
         (Laplacian(gamma=None), "gamma=None"),

@@ -13,6 +13,7 @@ from kernelweave.kernels import (
     GPKernel,
     Linear,
     Precomputed,
+    Spectrum,
     auto,
     bandwidths,
     resolve_kernels,
@@ -124,3 +125,31 @@ def test_fitted_kernels_come_back_unfitted():
 def test_errors(spec, message):
     with pytest.raises(ValueError, match=message):
         resolve_kernels(spec, X)
+
+
+def test_auto_names_the_columns_it_cannot_use():
+    """Unless another kernel sees them, or the columns were chosen."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {"a": X[:, 0], "city": list("xyzxyz"), "b": X[:, 1], "day": pd.Timestamp("2024-03-01")}
+    )
+    for spec in ("auto", auto(), ["auto", RBF(columns=["a"])], {"numbers": "auto"}):
+        with pytest.warns(
+            UserWarning, match=r"leaves out 2 of 4: 'city', 'day'. Encode them .* or drop them"
+        ):
+            assert resolve_kernels(spec, frame)
+    with pytest.warns(UserWarning, match="leaves out 1 of 4: 'day'"):
+        resolve_kernels(["auto", ("text", Spectrum(2), ["city"])], frame)
+    for spec in ([("few", "auto", ["a", "b"])], ["auto", ("rest", Spectrum(2), ["city", "day"])]):
+        assert resolve_kernels(spec, frame)
+    assert resolve_kernels("auto", frame[["a", "b"]])
+
+
+def test_a_fit_on_a_table_with_text_says_what_it_leaves_out():
+    pd = pytest.importorskip("pandas")
+    import kernelweave as kw
+
+    frame = pd.DataFrame({"a": X[:, 0], "city": list("xyzxyz")})
+    with pytest.warns(UserWarning, match="'city'"):
+        model = kw.MKLClassifier().fit(frame, [0, 1] * 3)
+    assert len(model.predict(frame)) == 6  # and says it once

@@ -82,12 +82,32 @@ def test_every_part_keeps_its_class_and_parameters(key: str) -> None:
     assert repr(again.get_params(deep=False)) == repr(part.get_params(deep=False))
 
 
-@pytest.mark.parametrize("name", SEVERAL)
-@pytest.mark.parametrize("key", KERNELS)
-def test_every_estimator_with_every_kernel(key: str, name: str, round_trip: Any) -> None:
+def rotated(first: list[Any], second: list[Any]) -> list[tuple[Any, Any]]:
+    """A covering design: every member of both lists at least once, the pairs rotated."""
+    return [(first[i % len(first)], second[i % len(second)]) for i in range(max(len(first), len(second)))]
+
+
+def test_the_design_covers_every_estimator_and_every_kernel() -> None:
+    keys, names = map(set, zip(*rotated(KERNELS, SEVERAL), strict=True))
+    assert (keys, names) == (set(KERNELS), set(SEVERAL))
+
+
+def check_kernel(key: str, name: str, round_trip: Any) -> None:
     case = kernel_case(key)
     loaded = round_trip(fit(make(name, case.spec), case.X), case.X_new)
     assert re.sub(r"<not stored: (.*?)>", r"\1", repr(loaded.kernels)) == repr(case.spec)
+
+
+@pytest.mark.parametrize(("key", "name"), rotated(KERNELS, SEVERAL))
+def test_every_estimator_and_every_kernel(key: str, name: str, round_trip: Any) -> None:
+    check_kernel(key, name, round_trip)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SEVERAL)
+def test_every_estimator_with_every_kernel(name: str, round_trip: Any) -> None:
+    for key in KERNELS:
+        check_kernel(key, name, round_trip)
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
@@ -192,18 +212,25 @@ def test_frames_of_numbers_and_single_precision(name: str, round_trip: Any) -> N
     round_trip(fit(make(name), np.asfortranarray(table)), table.to_numpy()[:6])
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_kernels_that_are_computed_together(name: str, round_trip: Any) -> None:
+TOGETHER = [per_feature(RBF()), [per_feature(RBF()), Linear()], subsets(60), subsets(600)]
+
+
+@pytest.mark.parametrize("regularizer", ["lp", kw.LpNorm(1)], ids=str)
+@pytest.mark.parametrize(("spec", "name"), rotated(TOGETHER, WEIGHTED), ids=str)
+def test_kernels_that_are_computed_together(spec: Any, name: str, regularizer: Any, round_trip: Any) -> None:
     rng = np.random.default_rng(0)
     X, X_new = rng.normal(size=(N_TRAIN, 30)), rng.normal(size=(6, 30))
-    for spec in (per_feature(RBF()), [per_feature(RBF()), Linear()], subsets(60), subsets(600)):
-        for regularizer in ("lp", kw.LpNorm(1)):
-            model = fit(make(name, spec, regularizer=regularizer), X)
-            loaded = round_trip(model, X_new)
-            assert np.array_equal(contributions(model, X_new), contributions(loaded, X_new))
-    wide = np.hstack([rng.normal(size=(N_TRAIN, 1100))])
+    model = fit(make(name, spec, regularizer=regularizer), X)
+    loaded = round_trip(model, X_new)
+    assert np.array_equal(contributions(model, X_new), contributions(loaded, X_new))
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_kernels_computed_together_on_many_columns_and_on_named_ones(name: str, round_trip: Any) -> None:
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(N_TRAIN, 1100))
     round_trip(fit(make(name, subsets(20)), wide), wide[:5])
-    table = pd.DataFrame(X, columns=[f"c{k}" for k in range(30)])
+    table = pd.DataFrame(rng.normal(size=(N_TRAIN, 30)), columns=[f"c{k}" for k in range(30)])
     round_trip(fit(make(name, [per_feature(RBF()), Linear()]), table), table[:5])
 
 

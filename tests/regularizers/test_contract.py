@@ -55,7 +55,7 @@ def test_conjugate_bounds_every_feasible_gain(regularizer, norms, feasible, rng)
 def test_conjugate_is_reached_over_two_kernels(regularizer, rng):
     if regularizer.price(1e-3 * np.ones(2)) != 0:
         pytest.skip("h is more than a constraint: edges are not optimal")
-    angles = np.linspace(0.0, np.pi / 2, 721)
+    angles = np.linspace(0.0, np.pi / 2, 361)
     rays = np.column_stack([np.cos(angles), np.sin(angles)]).clip(0.0)
 
     def outside(t, ray):
@@ -142,5 +142,7 @@ def test_registry_gives_the_default_part(name):
 def test_registry_names_the_argument_and_the_choices():
     with pytest.raises(ValueError, match=r"reg='l2' is not a regularizer: pass one of .*'lp'.*'uniform'"):
         REGULARIZERS.resolve("l2", Regularizer, "reg")
+    with pytest.raises(ValueError, match=r"regularizer=LpNorm is a class: pass an object, LpNorm\("):
+        REGULARIZERS.resolve(LpNorm, Regularizer)
     with pytest.raises(ValueError, match="is not a regularizer"):
-        REGULARIZERS.resolve(LpNorm, Regularizer)  # the class, not an object
+        REGULARIZERS.resolve(dict, Regularizer)

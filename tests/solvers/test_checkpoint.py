@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import warnings
 
@@ -427,3 +428,31 @@ def test_a_probe_costs_no_pass(draw):
     gram = draw(Squared()).gram
     probe(gram)
     assert gram.n_passes == 0
+
+
+def test_files_of_others_beside_a_checkpoint_are_left_alone(tmp_path):
+    """Whatever ending they have; the one before the newest has a fixed name, and is refused."""
+    names = ["c.partial", "c.keeping", "c.part", ".c.12345678.part"]
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    kept_twice(tmp_path / "c")
+    assert [(tmp_path / name).read_text() for name in names] == ["mine"] * len(names)
+    previous(tmp_path / "c").write_text("a diary")
+    with pytest.raises(ValueError, match=r"'c.previous', and a file of that name is there which is no check"):
+        Checkpoint(tmp_path / "c", {})
+    assert previous(tmp_path / "c").read_text() == "a diary"
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_nothing_beside_it(tmp_path, monkeypatch):
+    kept_twice(tmp_path / "c")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        again = Checkpoint(tmp_path / "c", {})
+        with pytest.warns(UserWarning, match="could not be written"):
+            again.keep("a", Entry({"step": 3}))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -315,3 +315,101 @@ def test_units_of_the_target_do_not_matter(factor):
     scaled = EmpiricalBayes().solve(evidence_of("gaussian", Ks, factor * y), tol=1e-7)
     np.testing.assert_allclose(scaled.weights, factor**2 * plain.weights, rtol=1e-4)
     assert scaled.posterior.noise == pytest.approx(factor**2 * plain.posterior.noise, rel=1e-4)
+
+
+# -- starts ---------------------------------------------------------------------------------------
+
+
+def trap(n=40, seed=0):
+    """Linear kernels whose variance is nearly all that of one factor, which the target does not depend on."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, 12))
+    X = 20.0 * rng.normal(size=(n, 1)) + Z
+    return (
+        np.array([X[:, k : k + 4] @ X[:, k : k + 4].T for k in (0, 4, 8)]),
+        Z[:, 0] - Z[:, 1] + 0.05 * rng.normal(size=n),
+    )
+
+
+class OneStart(GaussianEvidence):
+    levels = (1.0,)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_signal_in_directions_of_small_variance_is_found(seed):
+    """Much noise at the start ends where all is noise; the maximum of the evidence has 0.05^2 of it."""
+    Ks, y = trap(seed=seed)
+    arguments = DenseGram(Ks), y[:, None], np.ones(len(y))
+    alone = EmpiricalBayes().solve(OneStart(*arguments), tol=1e-4)
+    best = EmpiricalBayes().solve(GaussianEvidence(*arguments), tol=1e-4)
+    assert alone.converged
+    assert alone.posterior.noise > 0.5 * y.var()
+    assert best.converged
+    assert best.log_evidence > alone.log_evidence + 40.0
+    assert best.posterior.noise == pytest.approx(0.05**2, rel=1.0)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "laplace"])
+def test_starts_are_told(kind):
+    Ks, y = data(50, 4)
+    evidence = evidence_of(kind, Ks, y)
+    solution = EmpiricalBayes().solve(evidence, tol=1e-5)
+    starts = solution.starts
+    assert set(starts) == {"noise", "variance", "log_evidence", "n_iter", "chosen"}
+    assert all(len(column) == len(evidence.levels) == 4 for column in starts.values())
+    chosen = starts["chosen"].index(True)
+    assert starts["chosen"].count(True) == 1
+    assert starts["log_evidence"][chosen] == max(starts["log_evidence"])
+    assert starts["log_evidence"][chosen] == pytest.approx(solution.log_evidence, rel=1e-12)
+    assert starts["n_iter"][chosen] == solution.n_iter
+    for level, noise, variance in zip(evidence.levels, starts["noise"], starts["variance"], strict=True):
+        assert variance == pytest.approx(level * noise, rel=1e-9)
+    if kind == "gaussian":
+        sums = np.add(starts["noise"], starts["variance"])
+        np.testing.assert_allclose(sums, np.var(y), rtol=1e-9)
+
+
+def test_the_best_of_all_starts_taken_to_the_end_is_no_better():
+    """What a few steps decide is what running every start to the end would."""
+    for seed in range(4):
+        Ks, y = trap(seed=seed) if seed % 2 else data(50, 4)
+        evidence = evidence_of("gaussian", Ks, y)
+        found = EmpiricalBayes().solve(evidence, tol=1e-4).log_evidence
+        ends = []
+        for level in evidence.levels:
+            alone = evidence_of("gaussian", Ks, y)
+            alone.levels = (level,)
+            ends.append(EmpiricalBayes().solve(alone, tol=1e-4, max_iter=1000).log_evidence)
+        assert found >= max(ends) - 0.1
+
+
+def test_a_start_whose_matrix_cannot_be_factored_is_left_out():
+    """An indefinite kernel that much noise covers and little does not."""
+    Ks, y = data(40, 2)
+    Ks = Ks - 0.2 * np.trace(Ks[0]) / 40 * np.eye(40)
+    solution = EmpiricalBayes().solve(evidence_of("gaussian", Ks, y), tol=1e-3)
+    assert 1 <= len(solution.starts["noise"]) < 4
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e3, 1e9])
+def test_nothing_depends_on_the_units_of_the_target(factor):
+    """Weights and noise times the square, the evidence less (n - 1) log factor, the residual the same."""
+    Ks, y = trap()
+    plain = EmpiricalBayes().solve(evidence_of("gaussian", Ks, y), tol=1e-3)
+    scaled = EmpiricalBayes().solve(evidence_of("gaussian", Ks, factor * y), tol=1e-3)
+    np.testing.assert_allclose(scaled.weights, factor**2 * plain.weights, rtol=1e-6)
+    assert scaled.posterior.noise == pytest.approx(factor**2 * plain.posterior.noise, rel=1e-6)
+    assert scaled.stationarity == pytest.approx(plain.stationarity, rel=1e-3, abs=1e-9)
+    assert scaled.log_evidence == pytest.approx(plain.log_evidence - 39 * np.log(factor), abs=1e-6)
+    assert scaled.starts["chosen"] == plain.starts["chosen"]
+
+
+def test_targets_far_from_zero_keep_their_variance():
+    """1e6 + y, with y of a size that double precision still resolves to four digits."""
+    Ks, y = data(60, 4)
+    y = np.round(1e-6 * y * 2.0**33) / 2.0**33  # exactly the same after adding and subtracting the offset
+    near, far = (
+        EmpiricalBayes().solve(evidence_of("gaussian", Ks, y + offset), tol=1e-6) for offset in (0.0, 2.0**19)
+    )
+    np.testing.assert_allclose(far.weights, near.weights, rtol=1e-2, atol=1e-3 * near.weights.max())
+    assert far.posterior.noise == pytest.approx(near.posterior.noise, rel=1e-2)

@@ -17,7 +17,6 @@ from .info import info
 from .inspect import inspect
 from .predict import predict
 from .report import report
-from .reproduce import reproduce
 
 __all__ = ["app", "main"]
 
@@ -45,7 +44,7 @@ def _options(
     """Options that come before a command."""
 
 
-for _command in (fit, predict, inspect, report, compare, demo, reproduce, info):
+for _command in (fit, predict, inspect, report, compare, demo, info):
     app.command()(_command)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._part_files import replacing, sweep
 from ._console import plain
 from ._encode import Encoder
 from ._errors import CliError
 from ._gram_design import GramEncoder
+from ._paths import MODEL, model_file
 
-MODEL, SETTINGS, CHECKPOINT = "model.kw", "settings.json", "checkpoint"
+SETTINGS = "settings.json"
 
 #: the attribute of the estimator in the file that holds settings and columns, as JSON
 ATTRIBUTE = "command_line_"
@@ -40,15 +41,6 @@ class Bundle:
         return str(self.settings.get("target"))
 
 
-def model_file(path: Path) -> Path:
-    """The file of a model that is named by its file or its folder."""
-    if not path.exists():
-        raise CliError(f"{path} does not exist: name a model file, or the folder that fit --out wrote.")
-    if path.is_dir() and not (path / MODEL).exists():
-        raise CliError(f"{path} holds no {MODEL}: name a model file, or the folder that fit --out wrote.")
-    return path / MODEL if path.is_dir() else path
-
-
 def load_bundle(path: Path) -> Bundle:
     """Model, columns and settings of a file, or one message about what is wrong with it."""
     from ..persistence import load_model
@@ -73,7 +65,7 @@ def settings_of(estimator: Any, file: Path) -> dict[str, Any]:
         )
     try:
         document = json.loads(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise CliError(
@@ -92,11 +84,13 @@ def encoder_of(settings: dict[str, Any], file: Path) -> Encoder | GramEncoder:
         raise CliError(f"{file} is damaged (its columns make no sense): fit the model again.") from None
 
 
-def save_bundle(folder: Path, estimator: Any, settings: dict[str, Any], columns: dict[str, Any]) -> None:
-    """Write the model file, and the settings once more for people to read."""
+def save_bundle(
+    folder: Path, estimator: Any, settings: dict[str, Any], columns: dict[str, Any], rows: str | None = None
+) -> None:
+    """Write the model file, and the settings once more for people to read; `rows` are those of `_seen`."""
     from ..persistence import save_model
 
-    document = plain({"format": FORMAT, **settings, "columns": columns})
+    document = plain({"format": FORMAT, **settings, "columns": columns, "training_rows": rows})
     setattr(estimator, ATTRIBUTE, json.dumps(document))
     try:
         save_model(estimator, folder / MODEL)
@@ -114,9 +108,9 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Text that takes the place of an older file at once."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    sweep(path)
     try:
-        fresh.write_text(text, encoding="utf-8", newline="")
-        fresh.replace(path)
+        with replacing(path) as file:
+            file.write(text.encode("utf-8"))
     except OSError as error:
         raise CliError(f"{path} cannot be written ({error.strerror}): choose another place.") from error

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from ._errors import CliError
+from ._paths import listed
 from ._table import Table, as_number, is_date, is_missing, kind_of, row_list
 
 #: what an identifier is usually called
@@ -53,6 +55,27 @@ def check_columns(table: Table, categorical: set[str], keep: set[str], imputed: 
     )
 
 
+def check_decimals(path: Path, columns: dict[str, np.ndarray]) -> None:
+    """One error about numbers with a decimal comma; what else is wrong shows once they are read so."""
+    found = {name: cell for name, values in columns.items() if (cell := comma_cell(values)) is not None}
+    if found:
+        hold = "columns {} hold" if len(found) > 1 else "column {} holds"
+        raise CliError(
+            f"{path}: {hold.format(listed(list(found)))} numbers with a decimal comma, such as "
+            f"{next(iter(found.values()))!r}: read them with --decimal ,"
+        )
+
+
+def comma_cell(values: np.ndarray) -> str | None:
+    """A cell with a decimal comma in a column of text that holds nothing but numbers, commas or not."""
+    if kind_of(values) != "text":
+        return None
+    texts = [str(value) for value in values if value is not None]
+    if any(as_number(text, ",") is None and as_number(text) is None for text in texts):
+        return None
+    return next((text for text in texts if as_number(text) is None), None)
+
+
 def problem_of(
     name: str, values: np.ndarray, categorical: set[str], keep: set[str], imputed: bool
 ) -> Problem | None:
@@ -95,9 +118,6 @@ def text_problem(name: str, values: np.ndarray) -> Problem:
         return Problem(name, reason, f"mend the cells, or leave it out with {drop}", drop)
     if all(is_date(value) for value in texts[:50]):
         return date_problem(name, texts[0])
-    if all(as_number(value, ",") is not None for value in texts):
-        reason = f"holds numbers with a decimal comma, such as {slip!r}"
-        return Problem(name, reason, "read them with --decimal ,", "--decimal ,")
     if len(set(texts)) >= DISTINCT * len(texts) and len(texts) > 4:
         return identifier_problem(name)
     reason = f"holds text, such as {slip!r} ({len(set(texts))} different values)"

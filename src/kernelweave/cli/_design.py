@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._columns import check_columns
+from ._columns import check_columns, check_decimals
 from ._console import note
 from ._encode import Encoder
 from ._errors import CliError
@@ -15,7 +15,8 @@ from ._gram_design import GramDesign, gram_design
 from ._kernels import Chosen, choose_kernels
 from ._npz import Grams, read_arrays
 from ._parts import KernelChoice, Parts, Reading
-from ._read import read_table, suffix
+from ._paths import suffix
+from ._read import read_table
 from ._table import Table, is_missing, match
 from ._task import Target, check_rows, infer_target, target_column
 
@@ -74,6 +75,8 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
     if not table.columns:
         raise CliError(f"{path} has no column left to learn from beside the target {reading.target!r}.")
     categorical = set(match(list(reading.categorical), table.names, "--categorical", path))
+    whole = {reading.target: values} if reading.task != "classification" else {}
+    check_decimals(path, {**table.without(categorical).columns, **whole})
     keep = set(match(list(reading.keep), table.names, "--keep", path))
     if reading.drop_rows:
         there = complete_rows(table, values, reading.impute is not None)

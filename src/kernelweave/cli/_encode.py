@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ._errors import CliError
-from ._table import Table, as_number, is_missing, kind_of, listed, row_list
+from ._paths import listed
+from ._table import Table, as_number, is_missing, kind_of, row_list
 
 #: what a missing category is called once gaps are filled
 NO_CATEGORY = "(missing)"

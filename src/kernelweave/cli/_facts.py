@@ -32,11 +32,10 @@ def certificate(model: Any) -> dict[str, Any]:
     gap = worst(getattr(model, "dual_gap_", np.inf))
     if np.isfinite(gap):
         return {"kind": "duality gap", "value": gap, "tol": tol, "certified": gap <= tol}
-    for name in ("residual_", "stationarity_"):
-        if hasattr(model, name):
-            value = worst(getattr(model, name))
-            return {"kind": "stationarity residual", "value": value, "tol": tol, "certified": None}
-    return {"kind": "greedy path", "value": None, "tol": None, "certified": None}
+    if hasattr(model, "path_"):
+        return {"kind": "greedy path", "value": None, "tol": None, "certified": None}
+    value = worst(model.stationarity_)
+    return {"kind": "stationarity residual", "value": value, "tol": tol, "certified": None}
 
 
 def worst(values: Any) -> float:

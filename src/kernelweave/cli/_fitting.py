@@ -51,9 +51,18 @@ def fit_model(plan: Plan, parts: Parts, y: np.ndarray, checkpoint: Path, monitor
         outcome = (
             _tuned(plan, parts, y, monitor) if plan.tune else _fitted(plan, parts, y, checkpoint, monitor)
         )
+    name_widths(outcome.model, parts)
     messages = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     notes = list(dict.fromkeys(messages)) if not outcome.interrupted else []
     return replace(outcome, notes=notes)
+
+
+def name_widths(model: Any, parts: Parts) -> None:
+    """Call the widths of a generalized model by the columns of the file, where there is one for each."""
+    kernel = getattr(model, "kernel_", None)
+    if parts.groups is None and kernel is not None and len(model.kernel_names_) == len(parts.names):
+        model.kernel_names_ = list(parts.names)
+        kernel.names_ = list(parts.names)
 
 
 def _fitted(plan: Plan, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:

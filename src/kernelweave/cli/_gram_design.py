@@ -11,7 +11,7 @@ from ..gram import KernelStack
 from ._errors import CliError
 from ._npz import Grams
 from ._parts import KernelChoice, Parts, Reading
-from ._table import listed
+from ._paths import listed
 from ._task import FEWEST_ROWS, Target, infer_target, target_column
 
 

@@ -14,7 +14,8 @@ from ..kernels.base import Kernel
 from ..kernels.registry import KERNELS
 from ._encode import Encoder
 from ._errors import CliError, refusing
-from ._table import Table, listed, match
+from ._paths import check_spec, listed
+from ._table import Table, match
 
 #: kernels of numbers that a file can describe: no functions, no objects
 NUMERIC: dict[str, type[Kernel]] = {
@@ -164,8 +165,7 @@ def from_file(path: Path, table: Table, encoder: Encoder) -> Chosen:
 
 def load_toml(path: Path) -> dict[str, Any]:
     """A TOML file, or one message about what is wrong with it."""
-    if path.is_dir() or not path.exists():
-        raise CliError(f"--kernels: {path} is no file; see the guide, Command line, for what it may say.")
+    check_spec(path)
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""What a long command is doing, shown at least once a second on stderr."""
+"""What a long command is doing, shown on stderr: all the time on a terminal, now and then in a log."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rich.table import Table
 
 from ._console import err
 
-#: seconds between plain lines, where stderr is no terminal: in the first ten minutes, and after them
-SOON, LATER, LONG = 0.5, 10.0, 600.0
+#: seconds between plain lines, where stderr is no terminal
+EVERY = 10.0
 
 #: frames a second on a terminal
 FRAMES = 5
@@ -29,7 +29,7 @@ class Monitor:
     """Stage, machine, gap and time of a command, drawn by a thread of its own.
 
     On a terminal one line is drawn again and again; elsewhere a plain line is printed when a stage
-    begins and twice a second meanwhile (every ten seconds after ten minutes).
+    begins and every ten seconds meanwhile.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Monitor:
         self.console.print(self._line().replace("\\[", "["), markup=False, highlight=False, soft_wrap=True)
 
     def _print_lines(self) -> None:
-        while not self._ended.wait(SOON if time.monotonic() - self.started < LONG else LATER):
+        while not self._ended.wait(EVERY):
             if self.title:
                 self._print()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import CliError
-from ._read import check_file
-from ._table import Table, listed
+from ._paths import check_file, listed
+from ._table import Table
 
 #: names under which the feature names of X may lie
 FEATURE_NAMES = ("feature_names", "columns", "names")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,58 @@ from ._bundle import write_text
 LIVE = 1e-6
 
 
+#: what a spreadsheet takes for the beginning of a formula, and what says that a cell is text
+FORMULA, TEXT_MARK = ("=", "+", "-", "@", "\t", "\r"), "'"
+
+#: numbers may begin like formulas
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-")
+
+
+def guarded(cell: Any) -> Any:
+    """A cell that no spreadsheet runs: text that begins like a formula, or with ', gets a ' in front.
+
+    `unguarded` takes it away again. Numbers, also those in a column of text, stay as they are.
+
+    Examples
+    --------
+    >>> [guarded(cell) for cell in ("=1+1", "'tis", "a=1", "-2.5", -2.5)]
+    ["'=1+1", "''tis", 'a=1', '-2.5', -2.5]
+    """
+    risky = isinstance(cell, str) and cell.startswith((*FORMULA, TEXT_MARK))
+    return TEXT_MARK + cell if risky and not NUMBER.fullmatch(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    """The text of a cell that `guarded` has written.
+
+    Examples
+    --------
+    >>> unguarded("'=1+1"), unguarded("a")
+    ('=1+1', 'a')
+    """
+    return cell.removeprefix(TEXT_MARK)
+
+
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    r"""Rows as CSV, one line a row.
+    r"""Rows as CSV, one line a row, no cell of text a formula.
 
     Examples
     --------
     >>> csv_text(["a", "b"], [[1, "x,y"]])
     'a,b\n1,"x,y"\n'
     """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return buffer.getvalue()
+    lines = _Lines()
+    writer = csv.writer(lines)
+    writer.writerow(map(guarded, header))
+    writer.writerows(map(guarded, row) for row in rows)
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """Lines that end in a line feed; a writer told so itself would not quote carriage returns in cells."""
+
+    def write(self, line: str) -> None:
+        self.append(line.removesuffix("\r\n") + "\n")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -55,9 +94,10 @@ def weight_rows(model: Any) -> list[tuple[str, str, float, float | None]]:
 
 
 def model_labels(model: Any, count: int) -> list[str]:
-    """Names of the models of a fit: its classes where there is one a class."""
-    classes = [str(name) for name in getattr(model, "classes_", ())]
-    return classes if len(classes) == count else ["" if count == 1 else str(k) for k in range(count)]
+    """Names of the models of a fit, where there are several: classes, pairs of them, outputs."""
+    from ..estimators._names import model_names
+
+    return [""] if count == 1 else [str(name) for name in model_names(model)]
 
 
 def live_kernels(model: Any) -> int:

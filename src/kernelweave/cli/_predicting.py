@@ -10,7 +10,8 @@ from ._bundle import Bundle
 from ._encode import Encoder
 from ._errors import CliError
 from ._npz import Grams
-from ._table import Table, is_missing, kind_of, listed
+from ._paths import listed
+from ._table import Table, is_missing, kind_of
 from ._task import labels
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
-from ._bundle import write_text
 from ._monitor import Monitor
 
 #: what of the facts goes to the page's account of the data
@@ -14,7 +12,6 @@ SHOWN = ("command", "target", "task_because", "kernels", "reasons", "seconds")
 
 
 def make_report(
-    path: Path,
     model: Any,
     data: tuple[Any, ...],
     title: str,
@@ -22,8 +19,8 @@ def make_report(
     stability: bool,
     seed: int,
     monitor: Monitor,
-) -> list[dict[str, Any]]:
-    """Write the page; the baselines it compares with, name, score and standard error.
+) -> tuple[str, list[dict[str, Any]]]:
+    """The page, and the baselines it compares with: name, score and standard error.
 
     `data` are X and y of the training rows, then of the held-out rows or None.
     """
@@ -44,9 +41,7 @@ def make_report(
             random_state=seed,
             progress=monitor.part,
         )
-    write_text(path, report.html())
-    if report.scores is None:
-        return []
-    return [
-        {"name": entry.name, "score": entry.value, "error": entry.error} for entry in report.scores.baselines
+    baselines = [] if report.scores is None else report.scores.baselines
+    return report.html(), [
+        {"name": entry.name, "score": entry.value, "error": entry.error} for entry in baselines
     ]

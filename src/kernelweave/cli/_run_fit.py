@@ -11,23 +11,23 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from ..gram import parse_memory
-from . import _folder
-from ._bundle import MODEL, save_bundle, write_text
+from ._bundle import save_bundle, write_text
 from ._console import note, print_json
 from ._design import design
 from ._errors import INTERRUPTED, CliError
 from ._facts import certificate, file_digest, score, top_kernels, trivial_score, versions
 from ._fitting import Outcome, Plan, fit_model
+from ._folder import PREDICTIONS, REPORT, WEIGHTS, OutFolder
 from ._methods import Options
 from ._monitor import Monitor
 from ._output import live_kernels, predictions, table_text, weight_rows, write_csv
 from ._parts import KernelChoice, Parts, Reading
+from ._paths import MODEL
 from ._reporting import make_report
+from ._seen import sketch
 from ._stop import stopping_with
 from ._summary import print_summary
 from ._task import Target
-
-WEIGHTS, PREDICTIONS, REPORT = "weights.csv", "predictions.csv", "report.html"
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Job:
     report: bool
     stability: bool
     command: list[str]
+    force: bool = False
 
     @property
     def request(self) -> dict[str, Any]:
@@ -98,7 +99,8 @@ def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
         split = split_rows(ready.target, job.test_size, job.options.seed)
         parts = ready.split(split.train, split.shown)
         y, truth = ready.target.y[split.train], ready.target.y[split.shown]
-        checkpoint = _folder.start(job.out, {**job.request, "sha256": file_digest(job.data)}, resume)
+        folder = out_folder(job)
+        checkpoint = folder.start({**job.request, "sha256": file_digest(job.data)}, resume)
         options = replace(job.options, groups=parts.groups)
         outcome = fit_model(
             Plan(job.method, ready.target.task, job.tune, options), parts, y, checkpoint, monitor
@@ -106,13 +108,21 @@ def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
         monitor.stage("writing model, weights and predictions")
         facts = describe(job, ready.target, split, parts, outcome)
         facts["trivial"] = trivial_score(ready.target.task, y, truth)
-        facts["scores"] = write_all(job, outcome.model, parts, facts, ready.ids[split.shown], truth)
+        facts["scores"] = write_all(folder, outcome.model, parts, facts, ready.ids[split.shown], truth)
         if not outcome.interrupted:
-            _folder.forget(job.out)
+            folder.forget()
             if job.report:
                 held_out = (parts.X_rest, truth) if len(split.test) else (None, None)
-                facts |= report_facts(job, outcome.model, (parts.X, y, *held_out), facts, monitor)
+                facts |= report_facts(job, folder, outcome.model, (parts.X, y, *held_out), facts, monitor)
     finish(job.out, facts, outcome, as_json)
+
+
+def out_folder(job: Job) -> OutFolder:
+    """The folder to write to, unless that would touch what others made."""
+    folder = OutFolder(job.out, job.force)
+    folder.check_data(job.data)
+    folder.check()
+    return folder
 
 
 def check_options(job: Job) -> None:
@@ -180,30 +190,43 @@ def describe(job: Job, target: Target, split: Split, parts: Parts, outcome: Outc
 
 
 def write_all(
-    job: Job, model: Any, parts: Parts, facts: dict[str, Any], ids: np.ndarray, truth: np.ndarray
+    folder: OutFolder,
+    model: Any,
+    parts: Parts,
+    facts: dict[str, Any],
+    ids: np.ndarray,
+    truth: np.ndarray,
 ) -> dict[str, float]:
-    """Write weights, predictions, model and settings; the scores."""
+    """Write weights, predictions, model and settings, all or none; the scores. An earlier report goes."""
     columns = predictions(model, parts.X_rest)
     scores = score(facts["task"], truth, columns["prediction"])
-    save_bundle(job.out, model, {**facts, "scores": scores}, parts.encoder.to_json())
-    write_csv(job.out / WEIGHTS, ["model", "kernel", "weight", "norm"], weight_rows(model))
-    write_text(job.out / PREDICTIONS, table_text(ids, truth, columns, job.reading.ident or "row"))
+    with folder.staging(stale=[REPORT]) as stage:
+        save_bundle(stage, model, {**facts, "scores": scores}, parts.encoder.to_json(), sketch(parts.X))
+        write_csv(stage / WEIGHTS, ["model", "kernel", "weight", "norm"], weight_rows(model))
+        write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.encoder.ident or "row"))
     return scores
 
 
 def report_facts(
-    job: Job, model: Any, data: tuple[Any, ...], facts: dict[str, Any], monitor: Monitor
+    job: Job,
+    folder: OutFolder,
+    model: Any,
+    data: tuple[Any, ...],
+    facts: dict[str, Any],
+    monitor: Monitor,
 ) -> dict[str, Any]:
     """The report page; its baselines, and where it is. Ctrl-C leaves it out."""
     monitor.stage("report")
-    title, path = f"{job.reading.target} from {job.data.name}", job.out / REPORT
+    title = f"{job.reading.target} from {job.data.name}"
     again = f"kernelweave report {shlex.quote(str(job.out))}"
     stopped = (
         f"Stopped while making the report; the model is in {job.out / MODEL}. `{again}` makes the report."
     )
     with stopping_with(stopped):
-        baselines = make_report(path, model, data, title, facts, job.stability, job.options.seed, monitor)
-    return {"baselines": baselines, "report": str(path)}
+        page, baselines = make_report(model, data, title, facts, job.stability, job.options.seed, monitor)
+        with folder.staging() as stage:
+            write_text(stage / REPORT, page)
+    return {"baselines": baselines, "report": str(job.out / REPORT)}
 
 
 def finish(out: Path, facts: dict[str, Any], outcome: Outcome, as_json: bool) -> None:

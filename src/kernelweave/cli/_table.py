@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import CliError
+from ._paths import listed
 
 #: what stands for "no value" in text files
 MISSING = frozenset(
@@ -22,9 +23,6 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 #: the points of 1.000.000,5
 THOUSANDS = re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))")
-
-#: names of columns in a message
-FEW = 12
 
 
 @dataclass(frozen=True)
@@ -144,18 +142,6 @@ def match(patterns: list[str], names: list[str], option: str, path: Path) -> lis
             )
         chosen.update(hits)
     return [name for name in names if name in chosen]
-
-
-def listed(names: list[str], most: int = FEW) -> str:
-    """Names for a message, the first few of many.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"], most=2)
-    "'a', 'b', ... (3 in all)"
-    """
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
 def row_list(mask: np.ndarray, most: int = 5) -> str:

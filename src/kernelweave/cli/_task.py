@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ._errors import CliError
-from ._table import Table, is_missing, kind_of, listed, row_list
+from ._paths import listed
+from ._table import Table, is_missing, kind_of, row_list
 
 #: whole numbers of so few different values are classes
 FEW_VALUES = 10

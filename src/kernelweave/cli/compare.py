@@ -8,6 +8,7 @@ import typer
 
 from . import _options as opt
 from ._errors import CliError, guarded
+from ._paths import check_file, check_spec
 
 
 @guarded
@@ -45,6 +46,8 @@ def compare(
     Parameters of every method are chosen by cross-validation inside each training part; the scores
     are those of rows that had no part in it.
     """
+    check_file(data)
+    check_spec(kernels)
     from ._comparing import compare_all, outer_folds, verdict
     from ._console import print_json
     from ._design import design

@@ -10,6 +10,7 @@ import typer
 
 from . import _options as opt
 from ._errors import guarded
+from ._paths import check_file, check_spec
 
 
 @guarded
@@ -49,6 +50,10 @@ def fit(
         bool | None,
         typer.Option("--resume/--no-resume", help="Go on with an interrupted fit (the default), or not."),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Keep files in the way that fit did not write under other names."),
+    ] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     stability: Annotated[
         bool, typer.Option("--stability/--no-stability", help="Weight intervals in the report.")
@@ -61,6 +66,8 @@ def fit(
 
     Ctrl-C keeps the model learned so far; the same command then goes on where it stopped.
     """
+    check_file(data)
+    check_spec(kernels)
     from ._methods import Options
     from ._parts import KernelChoice, Reading
     from ._run_fit import Job, run
@@ -72,7 +79,6 @@ def fit(
     choice = KernelChoice(kernels, groups, bands, tuple(kernel or ()))
     how = str(approximation) if approximation else None
     options = Options(p, C, tol, memory_limit, n_jobs, seed, approximation=how, rank=rank)
-    job = Job(
-        data, out, reading, choice, options, str(method), tune, test_size, report, stability, sys.argv[1:]
-    )
+    command, how_to = sys.argv[1:], (str(method), tune, test_size)
+    job = Job(data, out, reading, choice, options, *how_to, report, stability, command, force)
     run(job, resume, quiet, as_json)

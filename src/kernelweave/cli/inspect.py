@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _options as opt
 from ._errors import guarded
+from ._paths import model_file
 
 #: settings worth a line
 SHOWN = ("command", "target", "task", "n_train", "n_test", "method", "kernels", "seconds", "interrupted")
@@ -12,6 +13,7 @@ SHOWN = ("command", "target", "task", "n_train", "n_test", "method", "kernels", 
 @guarded
 def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = False) -> None:
     """Show the weights, the certificate and the settings of a model."""
+    model_file(model)
     from ._bundle import load_bundle
     from ._console import out, print_json
     from ._facts import certificate, certificate_words, top_kernels
@@ -26,7 +28,8 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
             "certificate": certificate(estimator),
             "features": features,
         }
-        settings.pop("columns")
+        for name in ("columns", "training_rows"):
+            settings.pop(name, None)
         print_json({"estimator": type(estimator).__name__, **facts, "settings": settings})
         return
     screen = out()

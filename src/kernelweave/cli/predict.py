@@ -9,6 +9,7 @@ import typer
 
 from . import _options as opt
 from ._errors import guarded
+from ._paths import check_file, check_out, model_file
 
 
 @guarded
@@ -24,6 +25,9 @@ def predict(
     debug: opt.Debug = False,
 ) -> None:
     """Predict with a model that fit has written, and score it where the target is known."""
+    file = model_file(model)
+    check_file(data)
+    check_out(out, file, data)
     import numpy as np
 
     from ._bundle import load_bundle, write_text
@@ -34,13 +38,14 @@ def predict(
     from ._output import cells, predictions, table_text
     from ._parts import Reading
     from ._predicting import check_kind, known_targets, new_rows, unused
+    from ._seen import seen_rows
 
     bundle = load_bundle(model)
     reading = Reading(bundle.target, sep=sep, encoding=encoding, decimal=decimal)
     table = load(data, reading)
     check_kind(bundle, table)
     X = bundle.encoder.transform(table, allow_unseen)  # type: ignore[arg-type]
-    for message in unused(bundle, table):
+    for message in [*unused(bundle, table), *seen_rows(bundle, X, data)]:
         note(message)
     with refusing(str(data)):
         columns = predictions(bundle.estimator, X)

@@ -9,6 +9,7 @@ import typer
 
 from . import _options as opt
 from ._errors import guarded
+from ._paths import check_file, check_out, model_file
 
 
 @guarded
@@ -26,14 +27,22 @@ def report(
     debug: opt.Debug = False,
 ) -> None:
     """Write report.html of a model, from the data it was fitted on."""
-    from ._bundle import load_bundle
+    file = model_file(model)
+    if data is not None:
+        check_file(data)
+    check_out(out, file, data)
+    from ._bundle import load_bundle, write_text
     from ._console import note, print_json
+    from ._folder import REPORT, OutFolder
     from ._monitor import Monitor
     from ._reporting import make_report
     from ._stop import stopping_with
 
     bundle = load_bundle(model)
-    path = out or bundle.path.parent / "report.html"
+    folder = OutFolder(bundle.path.parent) if out is None else None
+    path = out or bundle.path.parent / REPORT
+    if folder is not None:
+        folder.check([REPORT], forced=False)
     with stopping_with("Stopped; no report was written."), Monitor(quiet) as monitor:
         monitor.stage("reading the data")
         source = training_file(bundle, data)
@@ -41,7 +50,12 @@ def report(
         monitor.stage("report")
         facts, seed = bundle.settings, int(bundle.settings["request"]["seed"])
         title = f"{bundle.target} from {source.name}"
-        baselines = make_report(path, bundle.estimator, samples, title, facts, stability, seed, monitor)
+        page, baselines = make_report(bundle.estimator, samples, title, facts, stability, seed, monitor)
+    if folder is None:
+        write_text(path, page)
+    else:
+        with folder.staging() as stage:
+            write_text(stage / REPORT, page)
     if as_json:
         print_json({"report": str(path), "baselines": baselines})
     else:
@@ -52,7 +66,6 @@ def training_file(bundle: Any, data: Path | None) -> Path:
     """The file a model was fitted on; another one is refused."""
     from ._errors import CliError
     from ._facts import file_digest
-    from ._read import check_file
 
     known = bundle.settings["data"]
     path = data or Path(known["path"])

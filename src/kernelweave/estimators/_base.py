@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -35,7 +36,10 @@ from ..gram.lowrank.dictionary import LowRankDictionary
 from ..gram.stack import as_stack
 from ..gram.tables import Table, as_lazy, computed
 from ..kernels import resolve_kernels
-from ..kernels.columns import numeric_positions
+from ..kernels.columns import is_frame, numeric_positions
+from ..kernels.faults import refuse_dates
+from ..kernels.nested import NestedKernels
+from ..kernels.strings import text_column
 from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
@@ -46,7 +50,10 @@ from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ._checkpoint import keeping, mkl_checkpoint
+from ._input import check_settings, check_stack_shape, check_table, check_targets, dates_as_objects, explained
+from ._linear import LinearCoefficients
 from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
+from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress
 
 #: what columns of plain numbers can feed
@@ -58,6 +65,9 @@ EXPECTED_SUPPORT = 8000
 
 #: kernels in the table of a notebook
 MOST_ROWS = 50
+
+#: fitted attributes of earlier versions, and their names now
+RENAMED = {"residual_": "stationarity_"}
 
 #: scikit-learn's word for data without targets
 NO_TARGET = "no_validation"
@@ -90,7 +100,7 @@ class Model(NamedTuple):
     full_rank_gap: float = np.nan  # of the kernels themselves, where they are approximated
 
 
-class BaseKernels(CallbackSupportMixin, BaseEstimator):
+class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
     """What every estimator over several kernels has: its kernels, validation, representation."""
 
     def __init__(
@@ -137,6 +147,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
+        check_settings(self)
         check_positive("tol", self.tol)
         resolve_device(self.device)
         if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):
@@ -147,29 +158,37 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any = NO_TARGET, reset: bool = True, **y_options: Any) -> tuple[Any, Any]:
         """The data as a table (DataFrame, array, sparse matrix or stack), and y; shapes are checked."""
+        if y is not NO_TARGET:
+            name_outputs(self, y, bool(y_options.get("multi_output")))
+            check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
         if self._precomputed:
             return self._validate_stack(X, y, reset, **y_options)
-        X = as_lazy(X, mapped=getattr(self, "approximation", None) is not None)
+        check_table(X)
+        X = text_column(as_lazy(X, mapped=getattr(self, "approximation", None) is not None))
         if isinstance(X, Table):
             return self._validate_table(X, y, reset, **y_options)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
         options["ensure_min_samples"] = 2 if reset else 1
-        valid = validate_data(self, X, y, reset=reset, **options, **y_options)
+        with explained(X):
+            valid = validate_data(self, dates_as_objects(X), y, reset=reset, **options, **y_options)
         if y is not NO_TARGET:
             valid, y = valid
-        return (X if hasattr(X, "iloc") else valid), y
+        return (X if is_frame(X) else valid), y
 
     def _validate_stack(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         stack = as_stack(X)
         if reset:
+            check_stack_shape(stack.shape)
             self.n_features_in_ = stack.shape[1]
         elif stack.shape[1:] != (self.n_features_in_, len(self.kernel_names_)):
+            check_stack_shape(stack.shape, self.n_features_in_, len(self.kernel_names_))
             raise ValueError(
                 f"X has shape {stack.shape}: precomputed test kernels must have shape (n_test, "
                 f"{self.n_features_in_}, {len(self.kernel_names_)}), test rows by training columns."
             )
         if y is not NO_TARGET:
-            _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
+            with explained(X):
+                _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
         return stack, y
 
     def _validate_table(self, table: Table, y: Any, reset: bool, **y_options: Any) -> tuple[Table, Any]:
@@ -181,43 +200,51 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
             )
         validate_data(self, table.head, skip_check_array=True, reset=reset)
         if y is not NO_TARGET:
-            _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
+            with explained(table):
+                _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
         return table, y
 
     def _values(self, table: Any) -> Any:
         """What kernels compute on: numbers when all of them take numbers, else the user's container."""
         if self._precomputed or isinstance(table, Table) or not self._numeric:
             return table
-        try:
+        refuse_dates(table)
+        with explained(table):
             return check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-            raise ValueError(
-                "X holds text where kernels need numbers: select numeric columns with `columns=` on a "
-                f"DataFrame, or encode the text first ({error})."
-            ) from error
 
-    def _source(self, table: Any, sample_weight: FloatArray, used: IntArray | None = None) -> KernelSource:
+    def _source(self, table: Any, sample_weight: FloatArray, held: IntArray | None = None) -> KernelSource:
+        """The kernels on the samples of positive weight; all but those `held` out may set their widths."""
+        used = np.flatnonzero(sample_weight)
+        rows = _take(table, used)
         if self._precomputed:
-            return StackSource(table, used)
-        kernels = resolve_kernels(self.kernels, table)
+            return StackSource(rows, used)
+        kernels = resolve_kernels(self.kernels, rows)
         takes = {"numeric"} if isinstance(kernels, Subsets) else {kernel.accepts for _, kernel in kernels}
         # index kernels look their column up by name on every call, so they keep the DataFrame,
-        # and columns that no kernel reads may hold anything
-        self._numeric = takes <= NUMBERS and not hasattr(table, "iloc")
+        # and columns that no kernel reads may hold anything; a function of anything takes text as it is
+        plain = not is_frame(table) and ("any" not in takes or table.dtype.kind in "biuf")
+        self._numeric = takes <= NUMBERS and plain
         self._numeric |= takes <= {"numeric"} and len(numeric_positions(table)) == table.shape[1]
-        if isinstance(table, Table):
-            return self._table_source(kernels, table, sample_weight)
-        return FeatureSource(kernels, table, sample_weight, self._values(table))
+        seen = used
+        if isinstance(kernels, Subsets) or any(kernel.counts_all_rows for _, kernel in kernels):
+            seen = np.setdiff1d(np.arange(len(sample_weight)), () if held is None else held)
+        if isinstance(rows, Table):
+            return self._table_source(kernels, _take(table, seen), sample_weight[seen], rows)
+        return FeatureSource(kernels, _take(table, seen), sample_weight[seen], self._values(rows))
 
-    def _table_source(self, kernels: Any, table: Table, sample_weight: FloatArray) -> FeatureSource:
-        """Kernels on a table, their parameters taken from some of its rows."""
+    def _table_source(
+        self, kernels: Any, table: Table, sample_weight: FloatArray, rows: Table
+    ) -> FeatureSource:
+        """Kernels on the `rows` of a table, their parameters taken from some of all."""
         if not self._numeric:
             raise ValueError("X is read in pieces, as numbers: kernels on text need it in memory.")
-        some, rows = table.sample()
-        source = FeatureSource(kernels, some, sample_weight[rows], some.values)
-        source.X, source.n_samples, source._batch = table, len(table), None
+        some, chosen = table.sample()
+        weight = sample_weight[chosen]
+        if not weight.any():  # too few have weight to be among them
+            some, chosen = rows.sample()
+            weight = sample_weight[sample_weight > 0][chosen]
+        source = FeatureSource(kernels, some, weight, some.values)
+        source.X, source.n_samples, source._batch = rows, len(rows), None
         return source
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -226,14 +253,18 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
     # -- representation -----------------------------------------------------------------------
 
     def weights_frame(self) -> Any:
-        """Kernel names, weights and component norms as a pandas DataFrame (needs pandas)."""
+        """Models, kernels, weights and component norms as a pandas DataFrame (needs pandas).
+
+        A model is named by what it learns: a class, a pair such as "b vs a", "all classes" where they share
+        the weights, or the name or number of an output.
+        """
         import pandas as pd
 
         check_is_fitted(self)
         weights, norms = np.atleast_2d(self.weights_), np.atleast_2d(self.norms_)
         return pd.DataFrame(
             {
-                "model": np.repeat(np.arange(len(weights)), weights.shape[1]),
+                "model": [name for name in model_names(self) for _ in self.kernel_names_],
                 "kernel": self.kernel_names_ * len(weights),
                 "weight": weights.ravel(),
                 "norm": norms.ravel(),
@@ -244,7 +275,7 @@ class BaseKernels(CallbackSupportMixin, BaseEstimator):
         page = super()._html_repr()
         if not hasattr(self, "weights_"):
             return page
-        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_))
+        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_), model_names(self))
 
 
 class BaseMKL(BaseKernels):
@@ -318,7 +349,7 @@ class BaseMKL(BaseKernels):
     def _dictionary(self, setup: Setup) -> Dictionary | LowRankDictionary:
         """The kernels on the samples of positive weight."""
         used = np.flatnonzero(setup.weight)
-        source = self._source(_take(setup.table, used), setup.weight[used], used)
+        source = self._source(setup.table, setup.weight)
         limit = parse_memory(self.memory_limit)
         if self.approximation is not None:
             constants = (self.approximation, self.rank, self.normalize, setup.weight[used], limit)
@@ -338,8 +369,7 @@ class BaseMKL(BaseKernels):
 
     def _matrices(self, setup: Setup) -> tuple[list[str], list[FloatArray]]:
         """Names and checked, not normalised matrices of the kernels on the samples of positive weight."""
-        used = np.flatnonzero(setup.weight)
-        source = self._source(_take(setup.table, used), setup.weight[used], used)
+        source = self._source(setup.table, setup.weight)
         flops = PSD_FLOPS / len(source.names)
         matrices = dict(source.train_all())
         for m, name in enumerate(source.names):
@@ -421,13 +451,23 @@ class BaseMKL(BaseKernels):
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
         self._intercepts = np.concatenate([proof.intercept for proof in proofs])
-        self.intercept_ = _one_or_all(self._intercepts)
+        self.intercept_ = _one_or_all(self._intercepts + self._constants())
         self.objective_ = _one_or_all(np.array([proof.primal for proof in proofs]))
         self.dual_gap_ = _one_or_all(np.array([proof.gap for proof in proofs]))
-        self.residual_ = _one_or_all(np.array([model.solution.state.residual for model in models]))
+        self.stationarity_ = _one_or_all(np.array([model.solution.state.residual for model in models]))
         self.n_iter_ = _one_or_all(np.array([model.solution.n_iter for model in models]))
         self.n_resumed_ = _one_or_all(np.array([model.solution.n_resumed for model in models]))
         self.history_ = _one_or_all([model.solution.history for model in models])
+
+    @property
+    def residual_(self) -> Any:
+        """Deprecated name of `stationarity_`."""
+        value = self.stationarity_
+        warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
+        return value
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(renamed_state(state))
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -438,6 +478,11 @@ class BaseMKL(BaseKernels):
         values = self._values(table)
         found = values.map(self._expansion) if isinstance(values, Table) else self._expansion(values)
         return np.asarray(found + self._intercepts)
+
+
+def renamed_state(state: dict[str, Any]) -> dict[str, Any]:
+    """Fitted attributes under the names they have now, those of models stored by earlier versions too."""
+    return {RENAMED.get(name, name): value for name, value in state.items()}
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -476,7 +521,7 @@ def follows_input(predict: Callable[..., Any]) -> Callable[..., Any]:
     return following
 
 
-def weights_table(names: list[str], weights: FloatArray) -> str:
+def weights_table(names: list[str], weights: FloatArray, models: list[Any]) -> str:
     """An HTML table of kernels and weights, the heaviest first and at most `MOST_ROWS` of them."""
     order = np.argsort(-weights.max(axis=0), kind="stable")[:MOST_ROWS]
     rows = "".join(
@@ -485,9 +530,8 @@ def weights_table(names: list[str], weights: FloatArray) -> str:
         + "</tr>"
         for m in order
     )
-    heads = "".join(
-        f"<th scope='col'>weight{f' {k}' if len(weights) > 1 else ''}</th>" for k in range(len(weights))
-    )
+    titles = ["weight"] if len(weights) == 1 else [f"weight, {name}" for name in models]
+    heads = "".join(f"<th scope='col'>{html.escape(title)}</th>" for title in titles)
     left_out = len(names) - len(order)
     if left_out:
         rows += f"<tr><td colspan='{1 + len(weights)}'>and {left_out:,} kernels of smaller weight</td></tr>"

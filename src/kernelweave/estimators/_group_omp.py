@@ -14,14 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._backend import resolve_device
 from .._threads import blas_threads_for
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
+from .._warnings import warn
 from ..gram import KernelSource, KernelStack, parse_memory
 from ..losses import LOSSES, Loss
 from ..solvers._fingerprint import describe, digest
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyRun, GreedyTask, GroupOMP, best_subset
-from ._base import BaseKernels, _one_or_all, _take, check_positive, fit_device
+from ._base import BaseKernels, _one_or_all, check_positive, fit_device
 from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
+from ._input import check_settings
 from ._progress import Progress
 from ._stages import StagedExpansion
 
@@ -42,6 +44,7 @@ class Training(NamedTuple):
     targets: FloatArray  # (n, c)
     loss: Loss
     validation: Validation | None = None
+    held: IntArray | None = None  # samples held out
 
 
 class PathProgress(Progress):
@@ -102,6 +105,7 @@ class BaseGroupOMP(BaseKernels):
     # -- parameters ---------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        check_settings(self)
         check_positive("alpha", self.alpha)
         resolve_device(self.device)
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
@@ -131,11 +135,13 @@ class BaseGroupOMP(BaseKernels):
         return loss
 
     def _check_counts(self, n_kernels: int) -> None:
-        """Refuse numbers of kernels that the dictionary does not have."""
-        for name in ("n_kernels", "dictionary_sample"):
-            value = getattr(self, name)
-            if _is_count(value) and int(value) > n_kernels:
-                raise ValueError(f"{name}={value} exceeds the {n_kernels} kernels given; lower it.")
+        """Say so where more kernels are wanted than the dictionary has, and refuse to draw more than that."""
+        wanted, drawn = self.n_kernels, self.dictionary_sample
+        if wanted is not None and int(wanted) > n_kernels:
+            told = f"n_kernels={wanted} is more than the {n_kernels} kernels given: all of them may be taken."
+            warn(told)
+        if _is_count(drawn) and int(drawn) > n_kernels:  # type: ignore[arg-type]
+            raise ValueError(f"dictionary_sample={drawn} exceeds the {n_kernels} kernels given; lower it.")
 
     # -- held-out samples ---------------------------------------------------------------------
 
@@ -158,7 +164,8 @@ class BaseGroupOMP(BaseKernels):
         weight[held] = 0.0
         table = training.table
         rows = table[held] if isinstance(table, KernelStack) else _safe_indexing(table, held)
-        return training._replace(weight=weight, validation=Validation(rows, y[held], training.weight[held]))
+        validation = Validation(rows, y[held], training.weight[held])
+        return training._replace(weight=weight, validation=validation, held=held)
 
     def _checked(self, validation: Validation | None) -> Validation | None:
         """Validation samples as the kernels take them."""
@@ -195,7 +202,7 @@ class BaseGroupOMP(BaseKernels):
         """The kernels on the samples of positive weight, and what to minimise there."""
         used = np.flatnonzero(training.weight)
         weight = training.weight[used]
-        source = self._source(_take(training.table, used), weight, used)
+        source = self._source(training.table, training.weight, training.held)
         self._check_counts(len(source.names))
         targets, ridge = training.targets[used], float(self.alpha)
         return source, GreedyTask(targets, weight, training.loss, ridge, bool(self.fit_intercept))
@@ -286,12 +293,14 @@ class BaseGroupOMP(BaseKernels):
         self.selected_ = kernels
         self.weights_, self.norms_ = np.zeros((2, len(self.kernel_names_)))
         self.weights_[kernels] = 1.0
-        self.norms_[kernels] = np.sqrt(np.maximum(dictionary.quads(fit.scaled_alpha, kernels), 0.0))
+        energies = np.maximum(dictionary.quads(fit.scaled_alpha, kernels), 0.0)
+        self.norms_[kernels] = np.sqrt(energies)
         dual_coef = self.path_.dual_coef[len(kernels) - 1 : len(kernels)].sum(axis=0)
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
-        self.intercept_ = _one_or_all(fit.intercept)
+        self.intercept_ = _one_or_all(fit.intercept + self._constants())
         self.objective_ = fit.objective
+        self.stationarity_ = fit.gap(float(self.alpha) * float(energies.sum()))
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -344,7 +353,8 @@ class BaseGroupOMP(BaseKernels):
         """
         check_is_fitted(self)
         size = self._size(n_kernels)
-        worker = clone(self).set_params(validation_fraction=None, checkpoint=None)
+        options = dict.fromkeys(("validation_fraction", "n_kernels", "checkpoint"))
+        worker = clone(self).set_params(**options)
         training = worker._setup(X, y, sample_weight)
         with blas_threads_for(len(training.weight)):
             source, task = worker._problem(training)

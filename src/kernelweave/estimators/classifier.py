@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.multiclass import _ovr_decision_function
 
 from .._typing import FloatArray, IntArray
 from ..losses import Loss
@@ -20,6 +19,7 @@ from ..solvers import Problem
 from ..solvers.base import MKLSolver
 from ._base import BaseMKL, Model, Setup, Task, all_or_nothing, check_weights, follows_input
 from ._calibration import fit_sigmoid, fit_temperature
+from ._labels import class_factors, encode_labels
 from ._progress import with_callbacks
 
 
@@ -83,9 +83,12 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         dictionary; "precomputed" when `X` holds Gram matrices of shape (n, n, M), a
         `KernelStack`, or a list of matrices.
     loss : str or Loss, default="hinge"
-        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1.
+        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
+        "eps_insensitive", "huber".
     regularizer : str or Regularizer, default="lp"
-        "lp" (p = 2), "uniform", or an object such as ``LpNorm(p=1)``.
+        Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
+        "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
+        "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     C : float, default=1.0
         Cost of errors; larger fits the training data more closely.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
@@ -94,9 +97,10 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         More than two classes: one model a class, one a pair of classes, or one a class with
         kernel weights shared by all. The Gram matrices are computed once in every case.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : str or MKLSolver, default="auto"
-        "alternating", "newton", or "auto" by the regulariser.
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
     gram : {"auto", "dense", "packed", "cached", "disk", "blocked", "dask"}, default="auto"
         Where the Gram matrices live: all in memory, as triangles, as rows computed when asked for
         and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of
@@ -143,11 +147,20 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     dual_coef_ : ndarray of shape (n,) or (n_functions, n)
         Signed dual variables alpha of the training samples.
     intercept_ : float or ndarray
+    coef_ : ndarray of shape (n_functions, n_features)
+        Where every kernel with weight is linear (`Linear` on any columns, sums and multiples of it, and
+        `normalize` is not "spherical"): decision values (of one-vs-one, those of the pairs) are
+        ``X @ coef_.T + intercept_``. Other models have no such attribute.
     support_ : ndarray of int
         Training samples with a non-zero dual variable.
     classes_ : ndarray
     objective_, dual_gap_ : float or ndarray of shape (n_models,)
-        Primal objective, and certified relative duality gap.
+        Primal objective, and certified relative duality gap; that is infinite where the regulariser is
+        not convex.
+    stationarity_ : float or ndarray of shape (n_models,)
+        What `tol` bounds: the relative duality gap, or for a regulariser that is not convex the largest
+        share by which a weight differs from the one that the component norms ask for (at least the
+        duality gap of the machine at these weights); zero at a stationary point.
     n_iter_ : int or ndarray
         Machines trained.
     n_resumed_ : int or ndarray
@@ -255,17 +268,12 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
             )
         loss = self._resolve_loss(("classification", "regression"))
         table, y = self._validate(X, y)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, table)
         used = weight > 0
-        self.classes_, labels = np.unique(y[used], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class ({self.classes_.tolist()[0]!r}) among the samples of positive weight; "
-                "a classifier needs at least two."
-            )
+        self.classes_, labels = encode_labels(y, weight)
         self._pairwise = self.multiclass == "ovo" and len(self.classes_) > 2
-        C = self.C * weight[used] * self._class_factors(y[used], weight[used])[labels]
+        factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
+        C = self.C * weight[used] * factors[labels]
         return Setup(table, weight, self._tasks(labels, C, loss), labels)
 
     @follows_input
@@ -329,15 +337,6 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
             for model, task in pairs
         ]
         return Link(sigmoid_link, np.array(links).T)
-
-    def _class_factors(self, y: Any, weight: FloatArray) -> FloatArray:
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
-        if not ((factors > 0) & (factors < np.inf)).all():
-            raise ValueError(
-                f"class_weight={self.class_weight!r}: every factor must be a positive number; to leave a "
-                "class out, leave out its samples."
-            )
-        return factors
 
     def _tasks(self, labels: IntArray, C: FloatArray, loss: Loss) -> list[Task]:
         """The binary problems (or the joint one) that make up the classes."""

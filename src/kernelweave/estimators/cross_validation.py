@@ -7,9 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,12 +18,15 @@ from .._warnings import parallel
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ._base import BaseMKL, Setup, all_or_nothing
+from ._folds import Metadata, RoutedCV
+from ._input import check_settings, positive_grid
+from ._linear import BestLinear
 from ._search import FrozenClassifier, FrozenRegressor, Search, matrices_of
 from .classifier import MKLClassifier
 from .regressor import MKLRegressor
 
 
-class BaseMKLCV(BaseEstimator):
+class BaseMKLCV(BestLinear, RoutedCV):
     """What the two cross-validated estimators share; see them."""
 
     def __init__(
@@ -67,7 +69,7 @@ class BaseMKLCV(BaseEstimator):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Search by cross-validation, then fit the best pair on all samples.
 
         Parameters
@@ -76,12 +78,16 @@ class BaseMKLCV(BaseEstimator):
             As in the estimator without CV. Kernel parameters taken from data ("scale",
             "median") are taken once, from all rows; normalisation constants from the training
             rows of each fold.
+        **params
+            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
+        metadata = self._metadata(sample_weight, params)
         chains = self._chains()
         template = chains[0][0]
         setup = template._setup(X, y, sample_weight)
         with blas_threads_for(len(setup.weight)):
-            scores = self._scores(template, setup, chains, y)
+            scores = self._scores(template, setup, chains, np.asarray(y), metadata)
         points = [point for chain in chains for point in chain]
         self._record(points, scores)
         self.best_estimator_ = clone(points[self.best_index_]).fit(X, y, sample_weight)
@@ -92,11 +98,12 @@ class BaseMKLCV(BaseEstimator):
 
     def _chains(self) -> list[list[BaseMKL]]:
         """The grid: one chain of costs a regulariser, from small to large."""
+        check_settings(self)
         listed = isinstance(self.regularizers, list | tuple)
         regularizers = list(self.regularizers) if listed else [self.regularizers]
-        Cs = np.geomspace(1e-2, 1e2, self.Cs) if isinstance(self.Cs, int) else np.sort(np.asarray(self.Cs))
-        if len(regularizers) == 0 or len(Cs) == 0:
-            raise ValueError("regularizers and Cs must each hold at least one value.")
+        Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(1e-2, 1e2, n))
+        if len(regularizers) == 0:
+            raise ValueError("regularizers=[] is empty: give at least one regularizer, for example 'lp'.")
         chains = [
             [clone(self._template()).set_params(regularizer=clone(r, safe=False), C=float(C)) for C in Cs]
             for r in regularizers
@@ -105,33 +112,30 @@ class BaseMKLCV(BaseEstimator):
             point._check_parameters()
         return chains
 
-    def _scores(self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], y: Any) -> FloatArray:
+    def _scores(
+        self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], y: Any, metadata: Metadata
+    ) -> FloatArray:
         """Held-out scores, one row a fold and one column a point of the grid."""
-        targets, used = np.asarray(y), np.flatnonzero(setup.weight)
+        folds = self._folds(y, setup.weight, metadata)
         names, matrices = matrices_of(template, setup)
-        folds = check_cv(self.cv, targets, classifier=is_classifier(self))
-        splits = folds.split(np.zeros((len(targets), 1)), targets)
-        # samples without weight are in no matrix
-        where = np.full(len(targets), -1)
-        where[used] = np.arange(len(used))
-        kept = [[where[part][where[part] >= 0] for part in split] for split in splits]
-        scorer, targets = check_scoring(self, self.scoring), targets[used]
+        kept, scorer, targets = folds.splits, check_scoring(self, self.scoring), y[folds.used]
         search = Search(template, setup, chains, matrices, names, self.normalize)
         # the first fold guides the others: their solutions are near its own
         first = search.fold(kept[0][0], kept[0][1], None)
         rest = parallel(
             self.n_jobs, (delayed(Search.fold)(search, train, test, first.norms) for train, test in kept[1:])
         )
-        weight = setup.weight[used]
         return np.array(
             [
-                [self._score(scorer, template, part, targets[test], weight[test]) for part in fold.values]
+                [self._score(scorer, template, part, targets[test], options) for part in fold.values]
                 for fold, (_, test) in zip([first, *rest], kept, strict=True)
+                for options in [folds.score_options(test)]
             ]
         )
 
-    def _score(self, scorer: Any, template: BaseMKL, values: FloatArray, y: Any, weight: FloatArray) -> float:
-        options = {"sample_weight": weight} if np.ptp(weight) > 0 else {}
+    def _score(
+        self, scorer: Any, template: BaseMKL, values: FloatArray, y: Any, options: dict[str, Any]
+    ) -> float:
         return float(scorer(self._frozen(template, values), np.zeros((len(y), 1)), y, **options))
 
     def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
@@ -181,6 +185,11 @@ class BaseMKLCV(BaseEstimator):
         """Relative duality gap of the best estimator."""
         return self.best_estimator_.dual_gap_
 
+    @property
+    def stationarity_(self) -> float:
+        """What `tol` bounds, of the best estimator."""
+        return self.best_estimator_.stationarity_
+
 
 def _has_probability(search: Any) -> bool:
     return hasattr(getattr(search, "best_estimator_", MKLClassifier()), "predict_proba")
@@ -217,7 +226,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    weights_, kernel_names_, dual_gap_, classes_, n_features_in_
+    weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -316,7 +325,7 @@ class MKLRegressorCV(RegressorMixin, BaseMKLCV):
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, weights_, kernel_names_, \
-dual_gap_, n_features_in_
+dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         As in `MKLClassifierCV`.
 
     Examples

@@ -10,9 +10,7 @@ from joblib import delayed
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import _safe_indexing, gen_batches
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend import resolve_device
@@ -20,6 +18,8 @@ from .._threads import blas_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import parallel, warn
 from ..gram import parse_memory
+from ..kernels.columns import is_frame
+from ..kernels.faults import refuse_dates
 from ..kernels.parametric import PARAMETRIC_KERNELS, ParametricKernel
 from ..losses import LOSSES, Loss
 from ..solvers import Problem, leave_one_out
@@ -38,6 +38,9 @@ from ._base import (
 )
 from ._calibration import fit_temperature
 from ._checkpoint import Keepers, keeping, open_checkpoint
+from ._input import check_settings, check_table, check_targets, explained
+from ._labels import class_factors, encode_labels
+from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
@@ -53,6 +56,7 @@ class Data(NamedTuple):
     kernel: ParametricKernel
     X: FloatArray
     free: BoolArray  # parameters that the data can inform
+    unit: float = 1.0  # what r is multiplied with
 
 
 class KernelProgress(Progress):
@@ -112,6 +116,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self, tasks: tuple[str, ...]) -> Loss:
         """Refuse parameters that cannot work; the loss."""
+        check_settings(self)
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         resolve_device(self.device)
@@ -127,7 +132,16 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return loss
 
     def _validate(self, X: Any, y: Any, **y_options: Any) -> tuple[FloatArray, Any]:
-        return validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **y_options)
+        name_outputs(self, y, bool(y_options.get("multi_output")))
+        check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
+        return self._numbers(X, y=y, ensure_min_samples=2, **y_options)
+
+    def _numbers(self, X: Any, **options: Any) -> Any:
+        """The samples as an array of finite floats."""
+        check_table(X)
+        refuse_dates(X)
+        with explained(X):
+            return validate_data(self, X, dtype=[np.float64, np.float32], **options)
 
     def _data(self, X: Any, values: FloatArray, weight: FloatArray) -> Data:
         """Fit the kernel on the samples of positive weight."""
@@ -135,8 +149,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self._check_memory(len(used), values.itemsize)
         kernel = clone(PARAMETRIC_KERNELS.resolve(self.kernel, ParametricKernel, "kernel"))
         # column names are in the user's table
-        table = _safe_indexing(X, used) if hasattr(X, "iloc") else values[used]
-        kernel.fit(table, sample_weight=weight[used])
+        kernel.fit(X if is_frame(X) else values, sample_weight=weight)
         free = kernel.initial_ > 0
         if not free.any():
             raise ValueError(
@@ -257,6 +270,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             report,
             free,
             keeper,
+            data.unit,
         )
         progress.model_done(report, title, solution.n_iter, solution)  # type: ignore[arg-type]
         return solution
@@ -265,7 +279,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """Set the fitted attributes."""
         weights = np.array([solution.d for solution in solutions])
         # a constant kernel is approached, not reached
-        if (weights <= 10.0 * self.tol * data.kernel.initial_).all():
+        if (weights <= 10.0 * self.tol * np.array([solution.scale for solution in solutions])).all():
             warn(
                 f"every parameter of {type(data.kernel).__name__} was driven to 0, so the model is constant: "
                 "increase C, or weaken the regularizer.",
@@ -312,7 +326,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _decision(self, X: Any) -> FloatArray:
         """Values of every function learned, shape (n, n_functions)."""
         check_is_fitted(self)
-        values = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        values = self._numbers(X, reset=False)
         size = max(1, BATCH_ENTRIES // max(len(self._support_rows), 1))
         parts = [self._batch(values[rows]) for rows in gen_batches(len(values), size)]
         return np.vstack(parts) + self._intercepts
@@ -327,19 +341,19 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return hasattr(self, "_intercepts")
 
     def weights_frame(self) -> Any:
-        """Names and values of the parameters d as a pandas DataFrame (needs pandas)."""
+        """Models, names and values of the parameters d as a pandas DataFrame (needs pandas)."""
         import pandas as pd
 
         check_is_fitted(self)
-        models = np.repeat(np.arange(len(self._weights)), self._weights.shape[1])
+        models = [name for name in model_names(self) for _ in self.kernel_names_]
         names = self.kernel_names_ * len(self._weights)
         return pd.DataFrame({"model": models, "kernel": names, "weight": self._weights.ravel()})
 
     def _html_repr(self) -> str:
         page = super()._html_repr()
-        return (
-            page if not hasattr(self, "weights_") else page + weights_table(self.kernel_names_, self._weights)
-        )
+        if not hasattr(self, "weights_"):
+            return page
+        return page + weights_table(self.kernel_names_, self._weights, model_names(self))
 
 
 _NO_FEATURES = (
@@ -370,7 +384,8 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
     C : float, default=1.0
         Cost of errors. For selecting features the paper takes it large.
     loss : str or Loss, default="hinge"
-        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1.
+        "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
+        "eps_insensitive", "huber".
     constraint : Box, callable or None, default=None
         Where d may lie: a `Box`, or a function that projects d onto a convex set (then with
         ``solver="spectral"``); d >= 0 by default.
@@ -380,7 +395,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
     multiclass : {"ovr", "shared"}, default="ovr"
         More than two classes: one model a class with its own parameters, or parameters shared by all.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : {"lbfgsb", "spectral", "projected"}, default="lbfgsb"
         See `KernelGradient`.
     n_init : int, default=1
@@ -502,18 +517,10 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         if self.multiclass not in ("ovr", "shared"):
             raise ValueError(f"multiclass={self.multiclass!r}: expected 'ovr' or 'shared'.")
         values, y = self._validate(X, y)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, values)
         used = weight > 0
-        self.classes_, labels = np.unique(y[used], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class ({self.classes_.tolist()[0]!r}) among the samples of positive weight; "
-                "a classifier needs at least two."
-            )
-        factors = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=y[used], sample_weight=weight[used]
-        )
+        self.classes_, labels = encode_labels(y, weight)
+        factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
         data = self._data(X, values, weight)
         problems = self._problems(labels, self.C * weight[used] * factors[labels], loss)
         self._fit_problems(data, problems, weight)
@@ -583,11 +590,16 @@ class GMKLRegressor(RegressorMixin, BaseGMKL):
 
     Learns f(x) = sum_i alpha_i k_d(x, x_i) + b together with the parameters d of one kernel:
 
-        min_{w, b, d >= 0}  1/2 w'w + C sum_i V(y_i, f(x_i)) + r(d)
+        min_{w, b, d >= 0}  1/2 w'w + C sum_i V(y_i, f(x_i)) + v r(d)
 
-    With the squared loss, ``regularizer=LogDet()`` and no intercept it is Gaussian process
-    regression with parameters of largest evidence. Several outputs share the parameters. Varma &
-    Babu (2009).
+    v is the variance of y (its mean square without an intercept; the mean over several outputs, which
+    share the parameters). It measures r in units of the data: the fit is that of y / sqrt(v), undone,
+    and with s y in place of y the parameters are the same and predictions are multiplied by s.
+    The parameter of a loss that has units of y (``Huber(delta)``, ``EpsInsensitive(eps)``) has to be
+    multiplied too; for the latter also C has units, those of y.
+
+    With the squared loss, ``regularizer=LogDet()`` and no intercept it is Gaussian process regression of
+    y / sqrt(v) with noise 1 / C and parameters of largest evidence. Varma & Babu (2009), who have v = 1.
 
     Parameters
     ----------
@@ -684,10 +696,17 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         used = weight > 0
         Y = y[used].reshape(int(used.sum()), -1).astype(np.float64)
         problem = Problem(Y, loss, self.C * weight[used][:, None], self.fit_intercept)
-        self._fit_problems(self._data(X, values, weight), {"fit": problem}, weight)
+        data = self._data(X, values, weight)._replace(unit=self._variance(Y, weight[used]))
+        self._fit_problems(data, {"fit": problem}, weight)
         del self._solutions
         self._flat = y.ndim == 1
         return self
+
+    def _variance(self, Y: FloatArray, weight: FloatArray) -> float:
+        """v of the class docstring; 1 for targets that are constant but for rounding."""
+        off = Y - np.average(Y, axis=0, weights=weight) * self.fit_intercept
+        variance, size = (float(np.average(part**2, axis=0, weights=weight).mean()) for part in (off, Y))
+        return variance if variance > (8.0 * np.finfo(np.float64).eps) ** 2 * size else 1.0
 
     @follows_input
     def predict(self, X: Any) -> FloatArray:

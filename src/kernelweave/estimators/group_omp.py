@@ -7,8 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._typing import FloatArray
 from ..losses import Loss
@@ -16,6 +14,7 @@ from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins
 from ._base import all_or_nothing, check_weights, follows_input
 from ._calibration import fit_temperature
 from ._group_omp import BaseGroupOMP, Training
+from ._labels import class_factors, encode_labels
 from ._progress import with_callbacks
 from .classifier import Link, _normalised, sigmoid_link, softmax_link
 
@@ -38,27 +37,31 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
     (lambda) are separate parameters, and one run gives the models of all sizes. Sindhwani & Lozano
     (2011), with the gain of their 1/l loss.
 
+    Nothing depends on the units of y: with s y in place of y the same kernels are selected, and
+    predictions are multiplied by s. The parameter of a loss that has units of y, such as ``Huber(delta)``,
+    has to be multiplied too; for "eps_insensitive" also alpha has units, 1 / y.
+
     Parameters
     ----------
     kernels : list, dict, kernel, family or str, default="auto"
         As in `MKLClassifier`. Kernels with a thin factor, such as `Linear` on a few columns, cost
         a small part of others.
     n_kernels : int, optional
-        Most kernels to select; no limit by default.
+        Most kernels to select; no limit by default. More than there are means all, with a warning.
     alpha : float, default=0.01
         The ridge lambda. `MKLRegressor` with C = 1 / (alpha l) and the same kernels at weights 1 is
         the same model.
     tol : float, default=1e-3
-        The path ends when no kernel gains more, in squared units of y. When none does at the start,
-        the model is its intercept.
+        The path ends when no kernel gains a larger share of J without kernels: of the variance of y, for
+        the squared loss. When none does at the start, the model is its intercept.
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber". V replaces (y - f)^2 / 2, R is minus its gradient,
         and the refits are single-kernel machines.
     validation_fraction : float, optional
         Share of the samples held out to choose the number of kernels; `fit` also takes such samples.
     backward : bool, default=False
-        Whether kernels that became useless are dropped: J then rises by less than `tol`, or than
-        half of what the last kernel gained.
+        Whether kernels that became useless are dropped: J then rises by a smaller share than `tol`, or
+        by less than half of what the last kernel gained.
     dictionary_sample : int or float, optional
         Number or share of the remaining kernels scored at each step, drawn at random; all by default.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
@@ -92,13 +95,19 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         RKHS norms of the components: how much each kernel contributes.
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Where every kernel selected is linear, as in `MKLClassifier`.
     support_ : ndarray of int
     objective_ : float
         J of the model chosen.
+    stationarity_ : float
+        Relative duality gap of the model chosen, among all functions of its kernels: rounding for the
+        squared loss, at most 1e-6 for the others. Which kernels those are, nothing proves; see `best_subset`.
     n_iter_, n_resumed_ : int
         Kernels let in, and those of them read from the checkpoint.
     history_ : dict
-        "gain", "objective", "error" and "n_kernels" after every step.
+        "gain", "share" (the gain relative to J without kernels, which `tol` bounds), "objective", "error"
+        and "n_kernels" after every step.
     gram_ : str
         "factors", or "recomputed" when the memory limit did not let all of them stay.
     kernel_names_, n_features_in_, feature_names_in_
@@ -235,8 +244,8 @@ memory_limit, device, n_jobs, random_state, checkpoint, verbose
     Attributes
     ----------
     classes_ : ndarray
-    path_, selected_, weights_, norms_, dual_coef_, intercept_, support_, objective_, n_iter_, n_resumed_, \
-history_, gram_, kernel_names_, n_features_in_, feature_names_in_
+    path_, selected_, weights_, norms_, dual_coef_, intercept_, coef_, support_, objective_, stationarity_, \
+n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         As in `GroupOMPRegressor`.
 
     Examples
@@ -317,29 +326,14 @@ history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         self._check_parameters()
         loss = self._resolve_loss()
         table, y = self._validate(X, y)
-        check_classification_targets(y)
         weight = check_weights(sample_weight, table)
         used = weight > 0
-        self.classes_, labels = np.unique(y[used], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class ({self.classes_.tolist()[0]!r}) among the samples of positive weight; "
-                "a classifier needs at least two."
-            )
+        self.classes_, labels = encode_labels(y, weight)
         weight = weight.copy()
-        weight[used] *= self._class_factors(y[used], weight[used])[labels]
+        weight[used] *= class_factors(self.class_weight, self.classes_, labels, weight[used])[labels]
         kinds = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         targets = np.where(y[:, None] == kinds, 1.0, -1.0)
         return self._split(Training(table, weight, targets, loss), y, validation_set, strata=y)
-
-    def _class_factors(self, y: Any, weight: FloatArray) -> FloatArray:
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
-        if not ((factors > 0) & (factors < np.inf)).all():
-            raise ValueError(
-                f"class_weight={self.class_weight!r}: every factor must be a positive number; to leave a "
-                "class out, leave out its samples."
-            )
-        return factors
 
     def _held_out_error(self, values: FloatArray, y: Any, weight: Any) -> float:
         return float(weight @ (self._labels(values) != y) / weight.sum())

@@ -8,9 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
@@ -26,8 +25,11 @@ from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
 from ._base import all_or_nothing
 from ._checkpoint import keeping, open_checkpoint
+from ._folds import Folds, RoutedCV
 from ._greedy_path import GreedyPath
-from ._group_omp import BaseGroupOMP, Training
+from ._group_omp import BaseGroupOMP
+from ._input import check_settings, positive_grid
+from ._linear import BestLinear
 from ._search import FrozenClassifier, FrozenRegressor
 from ._stages import StagedExpansion
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
@@ -132,7 +134,7 @@ class GreedySearch:
         return np.moveaxis(values, 1, 0)[np.searchsorted(there, chosen)]
 
 
-class BaseGroupOMPCV(BaseEstimator):
+class BaseGroupOMPCV(BestLinear, RoutedCV):
     """What the two cross-validated estimators share; see them."""
 
     def __init__(
@@ -197,7 +199,7 @@ class BaseGroupOMPCV(BaseEstimator):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Search by cross-validation, one path a fold and ridge, then fit the best pair on all samples.
 
         Parameters
@@ -206,15 +208,21 @@ class BaseGroupOMPCV(BaseEstimator):
             As in the estimator without CV. Kernel parameters taken from data ("scale",
             "median") are taken once, from all rows; normalisation constants from the training
             rows of each fold.
+        **params
+            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
+        check_settings(self)
+        metadata = self._metadata(sample_weight, params)
         alphas = self._alphas()
         template = self._template().set_params(alpha=float(alphas[0]))
         training = template._setup(X, y, sample_weight)
+        folds = self._folds(np.asarray(y), training.weight, metadata)
         with blas_threads_for(len(training.weight)):
             source, task = template._problem(training)
             search = GreedySearch.on(source, task, template._rule(), alphas, self.normalize)
             sizes = min(self.n_kernels or len(search.names), len(search.names))
-            scores = self._scores(template, training, search, sizes, y)
+            scores = self._scores(template, search, sizes, np.asarray(y)[folds.used], folds)
         self._record(alphas, scores)
         self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
@@ -224,24 +232,14 @@ class BaseGroupOMPCV(BaseEstimator):
 
     def _alphas(self) -> FloatArray:
         """The ridges, from smooth to rough."""
-        if isinstance(self.alphas, int) and self.alphas > 0:
-            return np.geomspace(1.0, 1e-4, self.alphas)
-        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=float))
-        if alphas.ndim != 1 or len(alphas) == 0 or not ((alphas > 0) & (alphas < np.inf)).all():
-            raise ValueError(f"alphas={self.alphas!r} must be positive numbers, or how many to try.")
-        return -np.sort(-alphas)
+        alphas = positive_grid("alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))
+        return alphas[::-1].copy()
 
     def _scores(
-        self, template: BaseGroupOMP, training: Training, search: GreedySearch, sizes: int, y: Any
+        self, template: BaseGroupOMP, search: GreedySearch, sizes: int, targets: Any, folds: Folds
     ) -> FloatArray:
         """Held-out scores, shape (n_folds, sizes, n_alphas)."""
-        targets, used = np.asarray(y), np.flatnonzero(training.weight)
-        folds = check_cv(self.cv, targets, classifier=is_classifier(self))
-        # samples without weight are in no matrix
-        where = np.full(len(targets), -1)
-        where[used] = np.arange(len(used))
-        splits = folds.split(np.zeros((len(targets), 1)), targets)
-        kept = [[where[part][where[part] >= 0] for part in split] for split in splits]
+        kept = folds.splits
         checkpoint = open_checkpoint(self, self._parts(search, kept))
         if checkpoint is not None:
             checkpoint.check_probe(search.probe())
@@ -255,12 +253,15 @@ class BaseGroupOMPCV(BaseEstimator):
                 keepers.require,
             )
             keepers.finish(True)
-        scorer, labels = check_scoring(self, self.scoring), targets[used]
-        pairs = zip(values, (labels[test] for _, test in kept), (test for _, test in kept), strict=True)
-        weight = training.weight[used]
-        return np.array([self._fold_scores(scorer, template, V, t, weight[test]) for V, t, test in pairs])
+        scorer = check_scoring(self, self.scoring)
+        return np.array(
+            [
+                self._fold_scores(scorer, template, V, targets[test], folds.score_options(test))
+                for V, (_, test) in zip(values, kept, strict=True)
+            ]
+        )
 
-    def _parts(self, search: GreedySearch, kept: list[Any]) -> dict[str, str]:
+    def _parts(self, search: GreedySearch, kept: Sequence[Any]) -> dict[str, str]:
         """What tells the search from others."""
         names = ("n_kernels", "tol", "loss", "backward", "normalize", "fit_intercept", "random_state")
         return {
@@ -274,9 +275,8 @@ class BaseGroupOMPCV(BaseEstimator):
         }
 
     def _fold_scores(
-        self, scorer: Any, template: BaseGroupOMP, values: FloatArray, y: Any, weight: FloatArray
+        self, scorer: Any, template: BaseGroupOMP, values: FloatArray, y: Any, options: dict[str, Any]
     ) -> list[list[float]]:
-        options = {"sample_weight": weight} if np.ptp(weight) > 0 else {}
         blank = np.zeros((len(y), 1))
         return [
             [float(scorer(self._frozen(template, model), blank, y, **options)) for model in row]
@@ -331,6 +331,11 @@ class BaseGroupOMPCV(BaseEstimator):
         return self.best_estimator_.weights_
 
     @property
+    def stationarity_(self) -> float:
+        """Relative duality gap of the best estimator among the functions of its kernels."""
+        return self.best_estimator_.stationarity_
+
+    @property
     def kernel_names_(self) -> list[str]:
         """Names of the kernels."""
         return self.best_estimator_.kernel_names_
@@ -357,7 +362,8 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     alphas : int or sequence of float, default=5
         The ridges to choose from; a number n means n values from 1 to 0.0001.
     n_kernels : int, optional
-        Most kernels to choose; all numbers up to that are compared. No limit by default.
+        Most kernels to choose; all numbers up to that are compared. No limit by default; more than
+        there are means all, with a warning.
     cv : int, splitter or iterable, default=None
         As in scikit-learn; 5 folds by default.
     scoring : str or callable, optional
@@ -378,7 +384,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    path_, selected_, weights_, kernel_names_, n_features_in_
+    path_, selected_, weights_, stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -463,8 +469,8 @@ class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
     best_estimator_ : GroupOMPClassifier
         The best pair, fitted on all samples.
     classes_ : ndarray
-    best_params_, best_score_, best_index_, cv_results_, path_, selected_, weights_, kernel_names_, \
-n_features_in_
+    best_params_, best_score_, best_index_, cv_results_, path_, selected_, weights_, stationarity_, \
+kernel_names_, intercept_, coef_, n_features_in_
         As in `GroupOMPRegressorCV`.
 
     Examples

@@ -32,20 +32,26 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         As in `MKLClassifier`.
     loss : str or Loss, default="one_class"
     regularizer : str or Regularizer, default="lp"
+        Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
+        "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
+        "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     nu : float, default=0.5
         Bound on the share of training samples left outside, in (0, 1].
     C : float, optional
         Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n.
-    normalize, solver, gram, approximation, rank, tol, max_iter, memory_limit, device, n_jobs, \
-random_state, checkpoint, verbose
+    solver : str or MKLSolver, default="auto"
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
+    normalize, gram, approximation, rank, tol, max_iter, memory_limit, device, n_jobs, random_state, \
+checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
     ----------
     offset_ : float
         rho: decision_function = score_samples - offset_.
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
-n_resumed_, history_, gram_, n_features_in_, feature_names_in_
+    weights_, kernel_names_, norms_, dual_coef_, intercept_, coef_, support_, objective_, dual_gap_, \
+stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
     Examples
@@ -130,7 +136,7 @@ n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         costs = self._cost(float(used.sum())) * used[:, None]
         problem = Problem(np.zeros((len(used), 1)), loss, costs)
         self._fit_tasks(Setup(table, weight, [Task("fit", problem)], problem.y))
-        self.offset_ = -self.intercept_
+        self.offset_ = -float(self._intercepts[0])
         return self
 
     @follows_input

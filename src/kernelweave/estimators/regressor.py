@@ -33,19 +33,40 @@ class MKLRegressor(RegressorMixin, BaseMKL):
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``.
     regularizer : str or Regularizer, default="lp"
+        Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
+        "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
+        "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     C : float, default=1.0
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
     multioutput : {"shared", "independent"}, default="shared"
         Several outputs share one set of kernel weights, or learn one each.
-    solver, gram, approximation, rank, tol, max_iter, fit_intercept, memory_limit, device, n_jobs, \
-random_state, checkpoint, verbose
+    solver : str or MKLSolver, default="auto"
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
+    gram, approximation, rank, tol, max_iter, fit_intercept, memory_limit, device, n_jobs, random_state, \
+checkpoint, verbose
         As in `MKLClassifier`.
 
     Attributes
     ----------
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, n_iter_, \
-n_resumed_, history_, gram_, n_features_in_, feature_names_in_
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Where every kernel with weight is linear, as in `MKLClassifier`.
+    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
+stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
+    output_names_ : list of str
+        Names of the outputs; only where `y` was a data frame.
+
+    Notes
+    -----
+    The duality gap is relative to the objective, so `tol` means the same in every unit of y. With the
+    squared loss and a constraint on the weights ("lp", "uniform", "block", "mahalanobis") nothing else has
+    units either: targets s y give the same weights, s times the predictions and s^2 times the objective.
+
+    These have: `eps` of the eps-insensitive loss and `delta` of Huber's, in units of y, the former together
+    with C (s eps and s C); and C wherever the penalty does not grow with the square of the norms. One of
+    order q, such as ``LpNorm(p, form="penalty")`` with q = 2p / (p + 1), has the same model at the cost
+    C s^(q - 2); the elastic net and concave terms have it at none.
 
     Examples
     --------

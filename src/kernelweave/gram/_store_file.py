@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import struct
 import zlib
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from .._part_files import replacing, sweep
 from .._typing import FloatArray
 from .._version import __version__
 from ._files import Mapped, check_disk, map_triangles, reserve
@@ -100,27 +100,15 @@ def writing(path: Path, names: list[str], n_samples: int) -> Iterator[Mapped]:
     head = Head(n_samples, list(names), ["0" * 8] * len(names))
     start = len(head.encode())
     check_disk(path.parent, start + head.data_bytes, REMEDY)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "xb") as file:
-            reserve(file.fileno(), start + head.data_bytes)
-        triangles = map_triangles(part, head.shape, ENTRY, start, mode="r+")
+    sweep(path)
+    with replacing(path) as file:
+        reserve(file.fileno(), start + head.data_bytes)
+        triangles = map_triangles(file.name, head.shape, ENTRY, start, mode="r+")
         yield triangles
         _check_finite(triangles, names)
         triangles.flush()
-        _finish(part, replace(head, checksums=[checksum(triangle) for triangle in triangles]))
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _finish(part: Path, head: Head) -> None:
-    """Write the head, without which a file is no store, after everything else."""
-    with open(part, "r+b") as file:
-        file.write(head.encode())
-        file.flush()
-        os.fsync(file.fileno())
+        # without its head a file is no store: it comes after everything else
+        file.write(replace(head, checksums=[checksum(triangle) for triangle in triangles]).encode())
 
 
 def _check_finite(triangles: FloatArray, names: list[str]) -> None:

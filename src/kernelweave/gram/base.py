@@ -93,7 +93,7 @@ class Gram(ABC):
         """Diagonal of sum_m d_m K_m, shape (n,)."""
 
     def diagonals(self) -> FloatArray:
-        """K_m(i, i), or what is no less and takes less room: shape (M, n) or (M, 1), or (1, 1) for all kernels."""
+        """K_m(i, i), or upper bounds in less room: shape (M, n) or (M, 1), or (1, 1) for all kernels."""
         if self.cached_diagonals is None:
             self.cached_diagonals = np.maximum(self._diagonals(), 0.0)
         return self.cached_diagonals

@@ -46,7 +46,7 @@ class Batch(NamedTuple):
 
     def cross_sum(self, X: Any, factors: FloatArray) -> FloatArray:
         """sum_k factors[k] K_k between new samples and those of the part."""
-        values = as_numeric(take_columns(as_table(X), self.columns))
+        values = as_numeric(take_columns(as_table(X), self.columns), self.columns)
         out = np.zeros((len(values), self.part.n_samples))
 
         def add(start: int) -> None:

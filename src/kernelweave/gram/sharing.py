@@ -48,7 +48,7 @@ def share(kernels: Sequence[Kernel], X: Any) -> tuple[list[Shared], list[IntArra
 def _build(base: str, kernels: list[Any], X: Any) -> Shared:
     if base == "none":
         return SingleKernel(kernels[0], X)
-    values = as_numeric(take_columns(X, kernels[0].columns_))
+    values = as_numeric(take_columns(X, kernels[0].columns_), kernels[0].columns_)
     if base == "distances":
         return SharedDistances(values, np.array([kernel.gamma_ for kernel in kernels]))
     return SharedProducts(values, [_term(kernel) for kernel in kernels])

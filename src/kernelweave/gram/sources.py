@@ -90,9 +90,11 @@ class FeatureSource(KernelSource):
     kernels : sequence of (name, Kernel)
         Unfitted; they are fitted on `X` here.
     X : array-like, sparse matrix or DataFrame of shape (n, n_features)
+        Where kernels take their parameters from.
     sample_weight : ndarray of shape (n,), optional
-    values : ndarray or sparse matrix, optional
-        The content of a DataFrame `X`, taken once for all kernels.
+    values : array-like, sparse matrix or DataFrame, optional
+        The training rows, such as those of `X` of positive weight, or the numbers of a DataFrame `X` taken
+        once for all kernels; by default `X`.
     """
 
     def __init__(
@@ -102,8 +104,10 @@ class FeatureSource(KernelSource):
         sample_weight: FloatArray | None = None,
         values: Any = None,
     ) -> None:
-        X, self.n_samples = in_double(X), X.shape[0]
-        self.X = X if values is None else in_double(values)
+        own = values is None or values is X
+        X = in_double(X)
+        self.X = X if own else in_double(values)
+        self.n_samples = self.X.shape[0]
         self.kernels: Sequence[Kernel]
         finite = _finite(self.X)
         with known_finite(finite):

@@ -55,6 +55,7 @@ class KernelStack:
         """Wrap an array of shape (n_rows, n_columns, M), or (n_rows, n_columns) for one kernel."""
         if sparse.issparse(array):
             raise ValueError("precomputed kernels are sparse: pass dense matrices, `X.toarray()`.")
+        _refuse_mask(array)
         array = np.asarray(array)
         if array.ndim == 2:
             array = array[:, :, None]
@@ -127,7 +128,14 @@ class KernelStack:
         return np.asarray(self.matrices[m][rows, columns])
 
 
+def _refuse_mask(array: Any) -> None:
+    """NumPy forgets the mask on conversion."""
+    if np.ma.is_masked(array):
+        raise ValueError("precomputed kernels have masked entries: fill them, or leave those samples out.")
+
+
 def _as_matrix(K: Any, m: int) -> FloatArray:
+    _refuse_mask(K)
     matrix = np.asarray(K)
     if matrix.ndim != 2:
         raise ValueError(f"KernelStack: matrix {m} has shape {matrix.shape}; a kernel matrix has two axes.")

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from .._typing import FloatArray, IntArray
+from ..kernels.faults import not_finite_error
 
 #: rows, and bytes of them, on which kernels take their parameters from a table
 FIT_ROWS, FIT_BYTES = 100_000, 1 << 28
@@ -63,7 +64,7 @@ class Table(ABC):
     def __getitem__(self, key: Any) -> FloatArray:
         if isinstance(key, tuple):  # table[rows, ...], as scikit-learn asks
             key = key[0]
-        found: FloatArray = check_numbers(self.read(positions(key, len(self))))
+        found: FloatArray = check_numbers(self.read(positions(key, len(self))), self.columns)
         return found
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -174,9 +175,12 @@ def positions(key: Any, n: int) -> slice | IntArray:
     return np.where(found < 0, found + n, found)
 
 
-def check_numbers(rows: Any) -> Any:
-    """Rows as an array of finite floats; an error, in scikit-learn's words, if they are not."""
-    return check_array(rows, dtype=[np.float64, np.float32], input_name="X", ensure_min_samples=0)
+def check_numbers(rows: Any, columns: list[str] | None = None) -> Any:
+    """Rows as finite numbers in double precision; an error that names the columns if they are not."""
+    try:
+        return check_array(rows, dtype=np.float64, input_name="X", ensure_min_samples=0)
+    except ValueError as error:
+        raise not_finite_error(rows, names=columns, unit="rows read") or error from error
 
 
 def is_dask(X: Any) -> bool:

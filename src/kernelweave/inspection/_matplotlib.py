@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ..estimators import _names
 
 #: kernels that a plot can show legibly, and that a legend can name
 MOST_SHOWN, MOST_NAMED = 60, 10
@@ -76,9 +77,5 @@ def check_names(names: list[str], n_kernels: int) -> None:
 
 
 def model_names(model: Any) -> list[str] | None:
-    """Legend of an estimator with one row of weights a model: its classes where they match."""
-    weights = np.asarray(model.weights_)
-    if weights.ndim == 1:
-        return None
-    classes = getattr(model, "classes_", ())
-    return [str(name) for name in (classes if len(classes) == len(weights) else range(len(weights)))]
+    """Legend of an estimator with one row of weights for each model: what it learns."""
+    return None if np.ndim(model.weights_) == 1 else [str(name) for name in _names.model_names(model)]

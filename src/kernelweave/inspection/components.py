@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from .._typing import FloatArray
 from ..kernels import WeightedSum
@@ -28,7 +27,8 @@ def contributions(model: Any, X: Any) -> FloatArray:
 
     with the normalised kernels k_m, the intercept b = `intercept_` and f the decision value (of a
     regressor: the prediction). A centred kernel (``normalize="center"``) has components of mean zero
-    over the training samples; without centring they may differ by constants that cancel in the sum.
+    over the training samples; without centring they may differ by constants that cancel in the sum. Where
+    every kernel is linear, `intercept_` belongs to `coef_` and holds such constants too.
 
     Parameters
     ----------
@@ -81,8 +81,15 @@ def components(model: Any, X: Any) -> FloatArray:
     return out
 
 
+def intercept_of(model: Any) -> FloatArray:
+    """b of every function, what the components leave of it; shape (n_functions,)."""
+    if hasattr(model, "_process"):
+        return np.concatenate([posterior.intercept for posterior in model._process.posteriors])
+    return model._intercepts[model.path_.n_selected] if hasattr(model, "path_") else model._intercepts
+
+
 def _n_functions(model: Any) -> int:
-    return int(np.size(model.intercept_))
+    return len(intercept_of(model))
 
 
 def _parts(model: Any) -> tuple[Any, list[Component]]:
@@ -160,7 +167,7 @@ def _generalized(model: Any, X: Any) -> FloatArray:
             f"{type(model).__name__} with {type(kernel).__name__} is not a sum of kernels, so its prediction "
             "has no components: use kernel=WeightedSum([...])."
         )
-    values = validate_data(model, X, dtype=[np.float64, np.float32], reset=False)
+    values = model._numbers(X, reset=False)
     out = np.zeros((_n_functions(model), len(values), len(kernel.kernels_)))
     first = 0
     for d, alpha in zip(model._weights, model._alphas, strict=True):

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
+from ..estimators._names import function_names
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
 from ._models import component_names, fitted_model
-from .components import contributions
+from .components import contributions, intercept_of
+
+#: a deviation below this share of the values is that of equal values
+ROUNDING = 1e-14
 
 #: widths and labels of the bars, and what they are
 Bars = tuple[FloatArray, list[str], str]
@@ -24,8 +28,9 @@ class ContributionDisplay:
 
         share_m = std f_m / sum_l std f_l
 
-    (standard deviations over the samples, which constants do not change). For one sample the bars are
-    b, the f_m of that sample and their sum f, which makes up its decision value or prediction.
+    (standard deviations over the samples, which constants do not change). For one sample, and where the
+    samples do not vary, the bars are b, the f_m of that sample and their sum f, which makes up its decision
+    value or prediction.
 
     Parameters
     ----------
@@ -33,6 +38,8 @@ class ContributionDisplay:
         What `contributions` returns.
     intercept : float, or array-like of shape (n_functions,)
     kernel_names : sequence of str of length n_kernels
+    function_names : sequence of str of length n_functions, optional
+        Names of the functions (classes, pairs of classes, outputs), for the label.
 
     Attributes
     ----------
@@ -52,15 +59,24 @@ class ContributionDisplay:
     True
     """
 
-    def __init__(self, parts: ArrayLike, intercept: ArrayLike, kernel_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        parts: ArrayLike,
+        intercept: ArrayLike,
+        kernel_names: Sequence[str],
+        function_names: Sequence[Any] | None = None,
+    ) -> None:
         self.parts = parts
         self.intercept = intercept
         self.kernel_names = kernel_names
+        self.function_names = function_names
 
     @property
     def shares(self) -> FloatArray:
         """Share of every kernel in the variation of the prediction, of sum 1; the mean over functions."""
-        deviations = self._functions().std(axis=1)
+        parts = self._functions()
+        deviations = parts.std(axis=1)
+        deviations[deviations <= ROUNDING * np.abs(parts).max(axis=1)] = 0.0
         totals = deviations.sum(axis=1, keepdims=True)
         return np.asarray((deviations / np.where(totals > 0, totals, 1.0)).mean(axis=0))
 
@@ -83,7 +99,8 @@ class ContributionDisplay:
         ----------
         ax : matplotlib Axes, optional
         sample : int, optional
-            Row of the sample to take apart; by default the shares over all are drawn.
+            Row of the sample to take apart; by default the shares over all are drawn, or the first sample
+            where the prediction does not vary.
         function : int, optional
             Which function of a sample, where there are several (class, pair of classes, output); by
             default the one of largest value.
@@ -98,6 +115,8 @@ class ContributionDisplay:
         display : ContributionDisplay
         """
         check_names(list(self.kernel_names), np.shape(self.parts)[-1])
+        if sample is None and not self.shares.any():
+            sample = 0
         bars = self._shares_bars(max_kernels) if sample is None else self._bars(sample, function, max_kernels)
         widths, labels, title = bars
         ax = axes_for(self, ax, (6.4, 1.2 + 0.3 * len(labels)))
@@ -127,7 +146,8 @@ class ContributionDisplay:
         if len(order) < len(row):
             widths.append(row.sum() - row[order].sum())
             labels.append(f"{len(row) - len(order)} other kernels")
-        of = f", function {j}" if len(parts) > 1 else ""
+        names = range(len(parts)) if self.function_names is None else self.function_names
+        of = f", function {names[j]}" if len(parts) > 1 else ""
         return np.array([*widths, sums[j]]), [*labels, "sum"], f"part of the value of sample {sample}{of}"
 
     @classmethod
@@ -158,7 +178,8 @@ class ContributionDisplay:
         display : ContributionDisplay
         """
         model = fitted_model(estimator)
-        display = cls(contributions(estimator, X), model.intercept_, component_names(model))
+        parts, b = contributions(estimator, X), intercept_of(model)
+        display = cls(parts, b[0] if len(b) == 1 else b, component_names(model), function_names(model))
         return display.plot(ax=ax, sample=sample, function=function, **plot_kw)
 
 

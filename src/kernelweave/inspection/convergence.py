@@ -8,11 +8,17 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import FloatArray
+from ..estimators._names import model_names
 from ._matplotlib import axes_for
 from ._models import fitted_model
 
 #: what to draw, the first that a history has: its name on the axis
-RESIDUALS = {"gap": "relative duality gap", "stationarity": "stationarity residual", "gain": "gain"}
+RESIDUALS = {
+    "gap": "relative duality gap",
+    "stationarity": "stationarity residual",
+    "share": "relative gain",
+    "gain": "gain",
+}
 OBJECTIVES = {"primal": "objective", "objective": "objective", "log_evidence": "log evidence"}
 
 WORK = {"machines": "machines trained", "passes": "passes over all kernel matrices"}
@@ -142,9 +148,8 @@ def _histories(title: str, model: Any) -> dict[str, Any]:
         raise ValueError(f"{type(model).__name__} has no `history_`: fit it again.")
     if isinstance(model.history_, dict):
         return {title: model.history_}
-    classes = getattr(model, "classes_", ())
-    names = classes if len(classes) == len(model.history_) else range(len(model.history_))
-    return {f"{title}: {name}": history for name, history in zip(names, model.history_, strict=True)}
+    pairs = zip(model_names(model), model.history_, strict=True)
+    return {f"{title}: {name}": history for name, history in pairs}
 
 
 def _series(history: Mapping[str, Any], wanted: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from sklearn.metrics import check_scoring
 
 from .._typing import FloatArray
 from ._models import component_names, data_for, fitted_model
-from .components import components
+from .components import components, intercept_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def drop_one(model: Any, X: Any, y: Any, scoring: Any = None) -> DropOneResult:
     """
     inner, data = fitted_model(model), data_for(model, X)
     parts = components(inner, data)
-    total = parts.sum(axis=2) + np.reshape(inner.intercept_, (-1, 1))
+    total = parts.sum(axis=2) + intercept_of(inner)[:, None]
     scorer, answer = check_scoring(inner, scoring), _answering(inner, data)
     full = float(scorer(answer(total.T), data, y))
     scores = np.full(parts.shape[2], full)

@@ -28,27 +28,30 @@ def resolve_gamma(
 
     Parameters
     ----------
-    gamma : float, "scale" or "median"
-        "median" is 1 / median(distance(x_i, x_j)) over pairs of different rows; "scale" is
-        1 / (n_features * std^power), std the standard deviation of all training values.
+    gamma : float, "scale", "weighted" or "median"
+        "median" is 1 / median(distance(x_i, x_j)) over pairs of different rows; "weighted" is
+        1 / (n_features * std^power), std the standard deviation of all training values. In both a row of
+        weight w counts as w rows. "scale" is "weighted" with every row counted once, whatever its weight,
+        as scikit-learn has it.
     X : array or CSR matrix of shape (n_samples, n_features)
     sample_weight : ndarray of shape (n_samples,) or None
     distance : callable
         Distance block of two sets of rows.
     power : int, optional
         The degree of the distance in its arguments: 2 for squared distances. Without it
-        there is no "scale" rule.
+        there are no rules "scale" and "weighted".
     argument : str, default="gamma"
         The parameter to name in errors.
     """
     if not isinstance(gamma, str):
         return positive(gamma, argument)
     weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    if gamma == "scale" and power is not None:
-        return _inverse(X.shape[1] * _variance(X, weight) ** (power / 2))
+    if gamma in ("scale", "weighted") and power is not None:
+        counts = np.ones(X.shape[0]) if gamma == "scale" else weight
+        return _inverse(X.shape[1] * _variance(X, counts) ** (power / 2))
     if gamma == "median":
         return _inverse(median_distance(X, weight, distance))
-    rules = "'median'" if power is None else "'scale' or 'median'"
+    rules = "'median'" if power is None else "'scale', 'weighted' or 'median'"
     raise ValueError(f"{argument}={gamma!r}: expected a positive number, {rules}.")
 
 

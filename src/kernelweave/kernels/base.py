@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from .columns import Columns, as_table, resolve_columns, take_columns
+from .columns import Columns, as_table, resolve_columns, take_columns, take_rows
+from .faults import not_finite_error, refuse_dates, unusable_error
 
 #: values of larger size have no squares to sum
 LARGEST = 1e150
@@ -52,14 +53,21 @@ class Kernel(BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         """Resolve the columns and take data-dependent parameters from the training rows.
 
-        A row of weight w counts as w equal rows, so weighting and repeating rows agree.
+        A row of weight w counts as w equal rows, so weighting and repeating rows agree; the rule "scale"
+        alone is scikit-learn's, and counts every row once.
         """
         X = as_table(X)
         self.columns_ = resolve_columns(self.columns, X)
-        self._fit(
-            self._view(X), None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        )
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if not self.counts_all_rows:
+            X, weight = counted_rows(X, weight)
+        self._fit(self._view(X), weight)
         return self
+
+    @property
+    def counts_all_rows(self) -> bool:
+        """Whether rows of weight 0 matter to `fit`: to the rule "scale" alone they do."""
+        return self.bandwidth is not None and getattr(self, self.bandwidth, None) == "scale"
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """Gram block k(x_i, z_j); `Z=None` means `X` itself.
@@ -103,6 +111,29 @@ class Kernel(BaseEstimator):
         kernel = self._fitted_on(X)
         return kernel._low_rank(kernel._view(X), X.shape[0] - 1 if max_rank is None else max_rank)
 
+    def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """W and c with k(x, Z) coef = x'W + c for every x, for fitted kernels that are linear; else None.
+
+        Parameters
+        ----------
+        Z : table of shape (n, n_features)
+        coef : ndarray of shape (n, J)
+
+        Returns
+        -------
+        W : ndarray of shape (n_features, J)
+        c : ndarray of shape (J,)
+
+        Examples
+        --------
+        >>> from kernelweave.kernels import Linear
+        >>> Z = np.array([[1.0, 2.0], [0.0, 3.0]])
+        >>> W, c = (2.0 * Linear(columns=[1]) + 1.0).fit(Z).affine(Z, np.array([[1.0], [1.0]]))
+        >>> W.ravel(), c
+        (array([ 0., 10.]), array([2.]))
+        """
+        return None
+
     def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
         """The same kernel on other columns, unfitted; `override=False` keeps columns already chosen."""
         if self.columns is not None and not override:
@@ -142,7 +173,7 @@ class Kernel(BaseEstimator):
         return self if hasattr(self, "columns_") else clone(self).fit(X)
 
     def _view(self, X: Any) -> Any:
-        return as_numeric(take_columns(X, self.columns_))
+        return as_numeric(take_columns(X, self.columns_), self.columns_)
 
     def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Take parameters from the training rows; nothing by default."""
@@ -160,30 +191,39 @@ class Kernel(BaseEstimator):
         return np.array([self._compute(single, single)[0, 0] for single in singles])
 
 
-def as_numeric(X: Any) -> Any:
-    """Float array or CSR matrix with the values of `X`; float32 stays float32."""
+def counted_rows(X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+    """The rows of positive weight, and their weights: the others may hold anything."""
+    if weight is None or weight.all():
+        return X, weight
+    rows = np.flatnonzero(weight)
+    return take_rows(X, rows), weight[rows]
+
+
+def as_numeric(X: Any, positions: Any = None) -> Any:
+    """Float array or CSR matrix with the values of `X`; float32 stays float32.
+
+    `positions` are those of the columns in the user's table, which errors name.
+    """
     if sparse.issparse(X):
         X = X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(np.float64)
-        _finite(X.data)
+        _check_range(X.data, X, positions)
         return X
+    refuse_dates(X, positions)
     values = np.asarray(X)
     if values.ndim == 1:
-        values = values[:, None]
-    if values.dtype in (np.float32, np.float64):
-        return _finite(values)
+        X = values = values[:, None]
     try:
-        return _finite(values.astype(np.float64))
+        numbers = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        if "NaN" in str(error):
-            raise
-        raise ValueError(
-            "a numeric kernel was given columns that are not numbers: select numeric columns with "
-            f"`columns=`, or encode them first ({error})."
-        ) from error
+        raise unusable_error(X, positions) or error from error
+    _check_range(numbers, X, positions)
+    return numbers
 
 
 def in_double(X: Any) -> Any:
     """`X` with values of single precision in double: kernels compute in the precision of their data.
+
+    A table that is read in pieces is left as it is.
 
     Examples
     --------
@@ -196,7 +236,7 @@ def in_double(X: Any) -> Any:
         for k in narrow:
             X.isetitem(k, X.iloc[:, k].astype(np.float64))
         return X
-    return X.astype(np.float64) if _narrow(getattr(X, "dtype", None)) else X
+    return X.astype(np.float64) if _narrow(getattr(X, "dtype", None)) and hasattr(X, "astype") else X
 
 
 def _narrow(dtype: Any) -> bool:
@@ -217,21 +257,18 @@ def known_finite(values: Any) -> Iterator[None]:
         _KNOWN.reset(token)
 
 
-def _finite(values: np.ndarray) -> np.ndarray:
+def _check_range(values: np.ndarray, X: Any, positions: Any) -> None:
+    """Refuse values of the table `X` that are not finite, or whose squares are not."""
     if values is _KNOWN.get():
-        return values
+        return
     largest = largest_size(values)
     if not np.isfinite(largest):
-        raise ValueError(
-            "X has NaN or infinite values in the columns of a numeric kernel: fill them first (for "
-            "example with SimpleImputer), or leave those rows out."
-        )
+        raise not_finite_error(X, positions) or ValueError("Input X contains NaN or infinity.")
     if largest > LARGEST:
         raise ValueError(
             f"X has values up to {largest:.2g} in the columns of a numeric kernel, whose squares overflow: "
             "rescale the columns (for example with MaxAbsScaler), or leave them out."
         )
-    return values
 
 
 def largest_size(values: np.ndarray) -> float:

@@ -7,13 +7,41 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import _safe_indexing
+
+from .._registry import did_you_mean
 
 Columns = int | str | slice | Sequence[int] | Sequence[str] | Callable[[Any], Any] | None
 
 
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame: of pandas, or a table of polars, pyarrow and others in memory."""
+    return hasattr(X, "iloc") or is_foreign_frame(X)
+
+
+def is_foreign_frame(X: Any) -> bool:
+    """Whether X is a data frame, but not of pandas."""
+    return _narwhals(X) is not None
+
+
+def _narwhals(X: Any) -> Any:
+    """A data frame other than those of pandas, under one interface; None for everything else."""
+    if hasattr(X, "iloc") or not hasattr(X, "__arrow_c_stream__") or len(getattr(X, "shape", ())) != 2:
+        return None
+    try:
+        import narwhals.stable.v2 as nw
+    except ImportError as error:  # scikit-learn has it from 1.9 on
+        raise ImportError(
+            f"X is a {type(X).__module__.split('.')[0]} table, which needs narwhals: pip install narwhals."
+        ) from error
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
 def column_names(X: Any) -> list[str] | None:
     """Names of the columns of a data frame, or None for plain arrays."""
-    names = getattr(X, "columns", None)
+    frame = _narwhals(X)
+    names = getattr(X if frame is None else frame, "columns", None)
     return None if names is None else [str(name) for name in names]
 
 
@@ -34,15 +62,19 @@ def as_table(X: Any) -> Any:
 
 def numeric_positions(X: Any) -> np.ndarray:
     """Positions of the columns of numbers; every column of an array or sparse matrix."""
+    frame = _narwhals(X)
+    if frame is not None:
+        kinds = frame.schema.values()
+        return np.flatnonzero([kind.is_numeric() or str(kind) == "Boolean" for kind in kinds])
     dtypes = getattr(X, "dtypes", None)
     if dtypes is None or not hasattr(X, "iloc"):
         return np.arange(X.shape[1])
     return np.flatnonzero([getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes])
 
 
-def take_rows(X: Any, rows: np.ndarray) -> Any:
+def take_rows(X: Any, rows: np.ndarray | slice) -> Any:
     """The rows at the positions `rows` of an array, sparse matrix or data frame."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    return _safe_indexing(X, rows) if is_frame(X) else X[rows]
 
 
 def resolve_columns(columns: Columns, X: Any) -> np.ndarray | None:
@@ -81,9 +113,11 @@ def resolve_columns(columns: Columns, X: Any) -> np.ndarray | None:
         return _mask_positions(values, n_columns)
     positions = np.asarray(values)
     if positions.ndim != 1 or not np.issubdtype(positions.dtype, np.integer):
-        raise ValueError(f"columns={columns!r}: expected positions, names, a slice or a mask.")
+        raise ValueError(f"columns={columns!r}: expected positions, names, a slice or a mask, not a mixture.")
     if positions.min() < -n_columns or positions.max() >= n_columns:
-        raise ValueError(f"columns={columns!r} is out of range: X has {n_columns} columns.")
+        raise ValueError(
+            f"columns={columns!r} is out of range: X has {n_columns} columns, 0 to {n_columns - 1}."
+        )
     return positions % n_columns
 
 
@@ -107,7 +141,8 @@ def _named_positions(names: Sequence[str], X: Any) -> np.ndarray:
     missing = [name for name in names if name not in known]
     if missing:
         raise ValueError(
-            f"unknown columns {missing!r}: X has {known[:10]!r}{'...' if len(known) > 10 else ''}."
+            f"columns: unknown columns {missing!r}: X has {known[:10]!r}{'...' if len(known) > 10 else ''}."
+            f"{did_you_mean(missing[0], known)}"
         )
     where = {name: position for position, name in enumerate(known)}
     return np.array([where[name] for name in names])
@@ -125,6 +160,8 @@ def take_columns(X: Any, positions: np.ndarray | None) -> Any:
         return X
     if hasattr(X, "iloc"):
         return X.iloc[:, positions]
+    if is_frame(X):
+        return _safe_indexing(X, positions, axis=1)
     if sparse.issparse(X):
         return X.tocsc()[:, positions].tocsr()
     return np.asarray(X)[:, positions]

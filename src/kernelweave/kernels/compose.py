@@ -44,6 +44,10 @@ class Composite(Kernel):
     def accepts(self) -> str:  # type: ignore[override]
         return common_accepts([as_kernel(kernel) for kernel in self.kernels])
 
+    @property
+    def counts_all_rows(self) -> bool:
+        return any(as_kernel(kernel).counts_all_rows for kernel in self.kernels)
+
     def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         """Fit a copy of every child on `X`."""
         if len(self.kernels) == 0:
@@ -118,6 +122,12 @@ class Sum(Composite):
         fits = parts is not None and sum(part.shape[1] for part in parts) <= max_rank
         return np.hstack(parts) if parts is not None and fits else None
 
+    def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        parts = [part for kernel in self.kernels_ if (part := kernel.affine(Z, coef)) is not None]
+        if len(parts) < len(self.kernels_):
+            return None
+        return sum(W for W, _ in parts), sum(c for _, c in parts)
+
     @property
     def label(self) -> str:
         return " + ".join(as_kernel(kernel).label for kernel in self.kernels)
@@ -185,6 +195,10 @@ class Scaled(Kernel):
         return as_kernel(self.kernel).accepts
 
     @property
+    def counts_all_rows(self) -> bool:
+        return as_kernel(self.kernel).counts_all_rows
+
+    @property
     def label(self) -> str:
         return f"{_short(float(self.factor))} * {_factor_label(as_kernel(self.kernel))}"
 
@@ -206,6 +220,9 @@ class Scaled(Kernel):
 
     def _diag(self, X: Any) -> np.ndarray:
         return self.kernel_.diag(X) * float(self.factor)
+
+    def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        return self.kernel_.affine(Z, coef * float(self.factor))
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         part = self.kernel_.low_rank(X, max_rank)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .base import Kernel, positive
-from .columns import Columns
+from .columns import Columns, as_table
 
 
 class Constant(Kernel):
@@ -47,6 +47,9 @@ class Constant(Kernel):
 
     def _diag(self, X: Any) -> np.ndarray:
         return np.full(X.shape[0], float(self.value))
+
+    def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        return np.zeros((as_table(Z).shape[1], coef.shape[1])), float(self.value) * coef.sum(axis=0)
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         return np.full((X.shape[0], 1), np.sqrt(float(self.value))) if max_rank >= 1 else None

@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
+
+from .._registry import did_you_mean
 from .base import Kernel
 from .function import FunctionKernel
 from .gp import GPKernel, is_gp_kernel
@@ -37,7 +40,9 @@ def as_kernel(value: Any, argument: str = "kernels") -> Kernel:
         return _by_matrix(value, argument)
     if callable(value):
         return FunctionKernel(value)
-    raise ValueError(f"{argument}: {value!r} is not a kernel, expected {EXPECTED}.")
+    raise ValueError(
+        f"{argument}: {value!r} is not a kernel, expected {EXPECTED}; several go into a list or a dict."
+    )
 
 
 def _by_name(name: str, argument: str) -> Kernel:
@@ -45,6 +50,7 @@ def _by_name(name: str, argument: str) -> Kernel:
         known = ", ".join(repr(key) for key in ["auto", *sorted(KERNELS)])
         raise ValueError(
             f"{argument}: {name!r} is not a kernel, the names are {known}; or pass a Kernel object."
+            f"{did_you_mean(name, ['auto', *KERNELS])}"
         )
     kernel_class = KERNELS[name]
     needed = [p.name for p in inspect.signature(kernel_class).parameters.values() if p.default is p.empty]
@@ -56,6 +62,13 @@ def _by_name(name: str, argument: str) -> Kernel:
 
 def _by_matrix(value: Any, argument: str) -> Kernel:
     shape = tuple(value.shape)
+    if len(shape) == 3 and shape[0] == shape[1]:
+        raise ValueError(
+            f"{argument}: an array of shape {shape} is not a Gram matrix but several: pass "
+            "kernels='precomputed', and the array as X to `fit`."
+        )
+    if getattr(value, "dtype", np.dtype(float)).kind == "O":
+        raise ValueError(f"{argument}: an array of objects is not a kernel; several kernels go into a list.")
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(
             f"{argument}: an array of shape {shape} is not a Gram matrix, which is square; pass data to "

@@ -107,11 +107,12 @@ class Auto(Family):
         X = as_table(X)
         columns = require_columns(numeric_positions(X)).tolist()
         everywhere = None if len(columns) == X.shape[1] else columns
-        kernels = [Linear(columns=everywhere), *(RBF(factor=f, columns=everywhere) for f in self.factors)]
+        widths = [RBF("weighted", factor=f, columns=everywhere) for f in self.factors]
+        kernels = [Linear(columns=everywhere), *widths]
         named = [("linear", kernels[0])]
         named += [(f"rbf scale*{f:g}", kernel) for f, kernel in zip(self.factors, kernels[1:], strict=True)]
         if 2 <= len(columns) <= self.max_columns:
-            named += [(f"rbf {feature_name(X, column)}", RBF(columns=[column])) for column in columns]
+            named += [(f"rbf {feature_name(X, c)}", RBF("weighted", columns=[c])) for c in columns]
         return named
 
 
@@ -203,7 +204,9 @@ def auto(factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_CO
     """The default dictionary, also named by ``kernels="auto"``.
 
     On all numeric columns: Linear, and Gaussian kernels at gamma = "scale" times `factors`. When there
-    are 2 to `max_columns` numeric columns, also a Gaussian kernel at gamma = "scale" on each alone.
+    are 2 to `max_columns` numeric columns, also a Gaussian kernel at gamma = "scale" on each alone. Under
+    sample weights it is "weighted" (see `RBF`), so that a weight of 2 is a row given twice.
+    Columns of text that no other kernel of a fit sees are named in a warning.
 
     The first group covers straight, smooth and local functions of all columns together. The second lets
     the weights choose columns, and holds when columns have different units, where a joint "scale" follows

@@ -6,23 +6,25 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .base import Kernel
 from .columns import Columns, as_table, column_names, numeric_positions, resolve_columns
 from .compose import common_accepts
 from .convert import as_kernel
+from .nested import NestedKernels
 
 Named = list[tuple[str, Kernel]]
 
 
-class Family(BaseEstimator):
+class Family(NestedKernels):
     """Base class of families: parameters, and ``expand(X)``, which names and builds the kernels.
 
     Estimators expand families at ``fit``. A family reads the columns of `X` (and task labels), never
     its values: bandwidths come from fitting the kernels, where sample weights count.
     A family may stand alone, be an element of a list of kernels, or be the `kernel` of another family.
     """
+
+    _nested = ("kernel",)
 
     @abstractmethod
     def expand(self, X: Any) -> Named:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .base import Kernel, _columns_label, as_numeric
-from .columns import Columns, take_columns
+from .columns import Columns, take_columns, take_rows
 from .strings import as_strings
 
 
@@ -20,7 +21,7 @@ class FunctionKernel(Kernel):
     Parameters
     ----------
     function : callable
-        ``function(X, Z)`` returns an array of shape (n_x, n_z). The functions of
+        ``function(X, Z)`` returns an array or sparse matrix of shape (n_x, n_z). The functions of
         `sklearn.metrics.pairwise` that are kernels work as they are.
     columns : int, str, slice, list, mask or callable, optional
         The columns the kernel sees; all by default.
@@ -59,7 +60,7 @@ class FunctionKernel(Kernel):
 
     def _view(self, X: Any) -> Any:
         views: dict[str, Callable[[Any], Any]] = {
-            "numeric": as_numeric,
+            "numeric": lambda table: as_numeric(table, self.columns_),
             "string": as_strings,
             "any": lambda table: table,
         }
@@ -72,7 +73,8 @@ class FunctionKernel(Kernel):
             raise ValueError(f"function={self.function!r} is not callable: pass a function of (X, Z).")
 
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        K = np.asarray(self.function(X, Z))
+        K = self.function(X, Z)
+        K = K.toarray() if sparse.issparse(K) else np.asarray(K)
         expected = (X.shape[0], Z.shape[0])
         if K.shape != expected:
             raise ValueError(
@@ -85,5 +87,5 @@ class FunctionKernel(Kernel):
         return K
 
     def _diag(self, X: Any) -> np.ndarray:
-        rows = (X.iloc[i : i + 1] if hasattr(X, "iloc") else X[i : i + 1] for i in range(X.shape[0]))
+        rows = (take_rows(X, slice(i, i + 1)) for i in range(X.shape[0]))
         return np.array([self._compute(row, row)[0, 0] for row in rows])

@@ -19,9 +19,10 @@ class Laplacian(Kernel):
 
     Parameters
     ----------
-    gamma : float, "scale" or "median", default="scale"
-        Inverse width. "scale" is 1 / (n_features * standard deviation of the training
-        values); "median" is 1 / the median of the positive L1 distances between training rows.
+    gamma : float, "scale", "weighted" or "median", default="scale"
+        Inverse width. "scale" is 1 / (n_features * standard deviation of the training values),
+        every row counted once; "weighted" is the same with a row of weight w counted as w rows;
+        "median" is 1 / the weighted median of the positive L1 distances between training rows.
     factor : float, default=1.0
         Multiplies `gamma`.
     columns : int, str, slice, list, mask or callable, optional

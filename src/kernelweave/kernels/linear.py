@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .base import Kernel
-from .columns import Columns
+from .columns import Columns, as_table
 
 
 class Linear(Kernel):
@@ -38,6 +38,14 @@ class Linear(Kernel):
 
     def _diag(self, X: Any) -> np.ndarray:
         return row_norms(X, squared=True)
+
+    def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        table = as_table(Z)
+        W = np.zeros((table.shape[1], coef.shape[1]))
+        columns = np.arange(len(W)) if self.columns_ is None else self.columns_
+        # a column may be given twice
+        np.add.at(W, columns, safe_sparse_dot(self._view(table).T, coef, dense_output=True))
+        return W, np.zeros(coef.shape[1])
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         if X.shape[1] > max_rank:

@@ -28,8 +28,8 @@ class Matern(Kernel):
 
     Parameters
     ----------
-    length_scale : float, "scale" or "median", default="scale"
-        "scale" and "median" are 1 / sqrt(2 gamma) with the gamma of those rules in `RBF`, so
+    length_scale : float, "scale", "weighted" or "median", default="scale"
+        "scale", "weighted" and "median" are 1 / sqrt(2 gamma) with the gamma of those rules in `RBF`, so
         ``Matern("scale", nu=inf)`` is ``RBF("scale")``.
     nu : float, default=1.5
         Functions of the space are ceil(nu) - 1 times differentiable. At most 100, or inf.

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from .base import Kernel, _columns_label
+from .base import Kernel, _columns_label, counted_rows
 from .columns import Columns, as_table, resolve_columns, take_columns
 
 
@@ -54,7 +54,7 @@ class Precomputed(Kernel):
 
     def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         """Check the matrix and the indices. Nothing is kept: clones of this kernel are this kernel."""
-        self._view(as_table(X))
+        self._view(counted_rows(as_table(X), None if sample_weight is None else np.asarray(sample_weight))[0])
         return self
 
     def _fitted_on(self, X: Any) -> Kernel:

@@ -17,10 +17,12 @@ class RBF(Kernel):
 
     Parameters
     ----------
-    gamma : float, "scale" or "median", default="scale"
+    gamma : float, "scale", "weighted" or "median", default="scale"
         Inverse squared width. "scale" is 1 / (n_features * variance of the training
-        values), as in scikit-learn's SVC; "median" is 1 / the median of the positive
-        squared distances between training rows.
+        values), as in scikit-learn's SVC, where every row given to `fit` counts once, whatever its
+        weight. "weighted" is the same with a row of weight w counted as w rows. "median" is 1 / the
+        weighted median of the positive squared distances between training rows. Without weights "scale"
+        and "weighted" agree; with them, "weighted" and "median" make a weight of 2 a row given twice.
     factor : float, default=1.0
         Multiplies `gamma`: a dictionary of widths around a rule is ``RBF("scale", factor=f)``
         for several f, and needs no look at the data.

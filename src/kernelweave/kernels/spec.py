@@ -8,12 +8,16 @@ from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
+from .._warnings import warn
 from .base import Kernel
-from .columns import Columns
+from .columns import Columns, as_table, numeric_positions, resolve_columns
 from .convert import EXPECTED, as_kernel
 from .families import Auto
-from .family import Family
+from .family import Family, feature_name
 from .subsets import RandomSubsets
+
+#: names in a message
+MOST_NAMES = 8
 
 
 class _Entry(NamedTuple):
@@ -51,7 +55,37 @@ def resolve_kernels(spec: Any, X: Any) -> Sequence[tuple[str, Kernel]]:
     entries = list(_entries(spec, X))
     if not entries:
         raise ValueError(f"kernels={spec!r} is empty: give at least one kernel, for example 'auto'.")
+    if _has_auto(spec):
+        _warn_of_unseen(entries, as_table(X))
     return _unique(entries)
+
+
+def _has_auto(spec: Any) -> bool:
+    """Whether the default dictionary is a part of a specification, on columns that it chooses itself."""
+    if isinstance(spec, tuple) and len(spec) == 3 and isinstance(spec[0], str):
+        return False
+    if isinstance(spec, Mapping | list | tuple):
+        return any(_has_auto(part) for part in (spec.values() if isinstance(spec, Mapping) else spec))
+    return isinstance(_as_family(spec), Auto)
+
+
+def _warn_of_unseen(entries: list[_Entry], table: Any) -> None:
+    """Name the columns of a table that "auto" cannot use and that no other kernel uses."""
+    unseen = set(range(table.shape[1])) - set(numeric_positions(table).tolist())
+    for entry in entries:
+        if not unseen:
+            return
+        seen = resolve_columns(getattr(entry.kernel, "columns", None), table)
+        unseen -= set(range(table.shape[1]) if seen is None else seen.tolist())
+    names = [str(feature_name(table, position)) for position in sorted(unseen)]
+    if names:
+        shown = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
+        warn(
+            f"kernels='auto' uses columns of numbers, and leaves out {len(names)} of {table.shape[1]}: "
+            f"{shown}. Encode them as numbers (sklearn.preprocessing.OneHotEncoder for text, days since a "
+            "start for dates), give them a kernel of "
+            "their own, as in kernels={'numbers': 'auto', 'text': Spectrum(columns='name')}, or drop them.",
+        )
 
 
 def _entries(spec: Any, X: Any) -> Iterator[_Entry]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from .base import Kernel
-from .columns import take_columns
+from .columns import as_table, take_columns
 
 
 class StringKernel(Kernel):
@@ -18,6 +18,23 @@ class StringKernel(Kernel):
 
     def _view(self, X: Any) -> np.ndarray:
         return as_strings(take_columns(X, self.columns_))
+
+
+def text_column(X: Any) -> Any:
+    """A list, array or series of text as a table of one column; everything else as it is.
+
+    Examples
+    --------
+    >>> text_column(["ACGT", "AC"]).shape
+    (2, 1)
+    """
+    listed = isinstance(X, list | tuple)
+    numbers = getattr(getattr(X, "dtype", None), "kind", "O") not in "OUT"
+    if not listed and (numbers or len(getattr(X, "shape", ())) != 1):
+        return X
+    if not any(isinstance(value, str) for value in X):
+        return X
+    return as_table(np.array(X, dtype=object) if listed else X)
 
 
 def as_strings(X: Any) -> np.ndarray:

@@ -134,12 +134,12 @@ class Subsets(Sequence[tuple[str, Kernel]]):
         return names
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None) -> Sequence[Kernel]:
-        """The kernels fitted on training rows: all at once where the data are dense."""
+        """The kernels fitted on training rows, of any weight: all at once where the data are dense."""
         table = as_table(X)
         if sparse.issparse(table):
             return [kernel.fit(table, sample_weight=sample_weight) for _, kernel in self]
-        values = as_numeric(take_columns(table, self.columns))
-        return FittedSubsets(self, self.factors * _scale_gammas(self.bits, values, sample_weight))
+        values = as_numeric(take_columns(table, self.columns), self.columns)
+        return FittedSubsets(self, self.factors * _scale_gammas(self.bits, values))
 
 
 class FittedSubsets(Sequence[Kernel]):
@@ -217,15 +217,14 @@ def _draw_part(rng: np.random.RandomState, counts: np.ndarray, n_columns: int) -
     return np.packbits(masks, axis=1, bitorder="little")
 
 
-def _scale_gammas(bits: np.ndarray, X: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+def _scale_gammas(bits: np.ndarray, X: np.ndarray) -> np.ndarray:
     """gamma = "scale" on every subset: 1 / (columns * variance of all their values), as in `resolve_gamma`.
 
     With means m_f and variances v_f of the columns, that of a subset is mean(v_f + (m_f - mean(m))^2).
     """
-    weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    share, values = weight / weight.sum(), np.asarray(X, dtype=np.float64)
-    means = share @ values
-    variances, found = share @ (values - means) ** 2, []
+    values = np.asarray(X, dtype=np.float64)
+    means = values.mean(axis=0)
+    variances, found = ((values - means) ** 2).mean(axis=0), []
     for _, some in _pieces(bits, len(means)):
         masks = _masks(some, len(means)).astype(np.float64)
         sizes = masks.sum(axis=1)

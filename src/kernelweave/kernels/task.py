@@ -48,6 +48,10 @@ class TaskKernel(Kernel):
         return "mixed"
 
     @property
+    def counts_all_rows(self) -> bool:
+        return as_kernel(self.kernel).counts_all_rows
+
+    @property
     def label(self) -> str:
         return f"{as_kernel(self.kernel).label} on {self.task}={self.value}"
 

@@ -15,6 +15,16 @@ import numpy as np
 from .arrays import storable_dtype
 from .errors import ModelFileError, NotStored
 
+#: bytes that reading may take, or look at again, beyond the arrays of a file: so many times its size, and
+#: some for the smallest
+SHARE, SLACK = 32, 1 << 16
+
+#: bytes of a number and of a text in a list
+NUMBER, TEXT = 40, 64
+
+#: keys of a dict with one hash: more of them make it slow on purpose (2^k x and x have the same as floats)
+MOST_ALIKE = 64
+
 #: numbers or strings of a list from which on they are stored as arrays
 LONG = 32
 
@@ -127,18 +137,38 @@ class Writer:
 
 
 class Reader:
-    """Reads values.
+    """Reads values, at a cost that the size of the file bounds.
+
+    Every reference to an array gives the same object. What is made of arrays (lists, strings, factors) is
+    made once for all references, and counted: a small file that asks for much is refused.
 
     Parameters
     ----------
     forms : sequence of Form
     arrays : list of ndarray
+    size : int, optional
+        Bytes of the file; those of the arrays by default.
     """
 
-    def __init__(self, forms: tuple[Form, ...], arrays: list[np.ndarray]) -> None:
+    def __init__(self, forms: tuple[Form, ...], arrays: list[np.ndarray], size: int | None = None) -> None:
         self.forms = {form.kind: form for form in forms}
         self.arrays = arrays
         self.used = [False] * len(arrays)
+        self.left = SHARE * (sum(array.nbytes for array in arrays) if size is None else size) + SLACK
+        self._made: dict[Any, Any] = {}
+
+    def spend(self, n_bytes: int) -> None:
+        """Count bytes that a value takes, or that have to be looked at, beyond those of the file."""
+        self.left -= int(n_bytes)
+        if self.left < 0:
+            raise ModelFileError("it asks for far more memory or work than a file of its size needs.")
+
+    def once(self, key: tuple[Any, ...], n_bytes: int, make: Callable[[], Any]) -> Any:
+        """What `make` makes of some arrays, the same object for every reference."""
+        if key not in self._made:
+            self.spend(n_bytes)
+            self._made[key] = make()
+        return self._made[key]
 
     def value(self, json: Any, *types: type) -> Any:
         """The value of a piece of JSON, of one of `types` if any are given."""

@@ -12,12 +12,10 @@ it, and all sizes together have to be the size of the file.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 import struct
 from collections.abc import Sequence
@@ -26,6 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from .._part_files import replacing, sweep
 from .._version import __version__
 from .arrays import Layout, array_bytes, as_array, layout_of, read_bytes
 from .errors import ModelFileError
@@ -53,11 +52,12 @@ _TOKENS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([\[{])|([\]}])', re.DOTALL)
 
 
 class Content(NamedTuple):
-    """What a file holds: the description of the model, the arrays it refers to, and who wrote it."""
+    """What a file holds: the description of the model, the arrays, who wrote it; and how long it is."""
 
     model: Any
     arrays: list[np.ndarray]
     version: str
+    size: int
 
 
 # -- writing ----------------------------------------------------------------------------------
@@ -78,34 +78,18 @@ def write_container(path: Path, model: Any, arrays: Sequence[np.ndarray]) -> Non
         )
     check_depth(text.decode())
     start = seal(text, PREAMBLE + len(text) + sum(layout.n_bytes for layout in layouts))
-    chunks = [
-        start,
-        text,
-        *(array_bytes(array, layout) for array, layout in zip(arrays, layouts, strict=True)),
-    ]
-    _replace(path, chunks)
+    sweep(path)
+    with replacing(path) as file:
+        file.write(start)
+        file.write(text)
+        for array, layout in zip(arrays, layouts, strict=True):
+            file.write(array_bytes(array, layout))
 
 
 def seal(text: bytes, size: int, version: int = FORMAT) -> bytes:
     """The preamble of a file of `size` bytes whose JSON is `text`."""
     fields = FIELDS.pack(MAGIC, version, 0, len(text), size)
     return fields + hashlib.sha256(fields + text).digest()
-
-
-def _replace(path: Path, chunks: Sequence[Any]) -> None:
-    target = Path(os.path.realpath(path))  # a link stays a link
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "xb") as file:
-            for chunk in chunks:
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
 
 
 # -- reading ----------------------------------------------------------------------------------
@@ -131,7 +115,7 @@ def read_container(path: Path) -> Content:
     if digest.hexdigest() != head["sha256"]:
         raise ModelFileError("it is damaged: the checksum of its arrays is wrong.")
     arrays = [as_array(piece, layout) for piece, layout in zip(pieces, layouts, strict=True)]
-    return Content(head["model"], arrays, str(head["kernelweave"]))
+    return Content(head["model"], arrays, str(head["kernelweave"]), size)
 
 
 def _read_json(file: BinaryIO, size: int) -> Any:

@@ -53,6 +53,7 @@ def _read_expansion(json: Any, reader: Reader) -> Expansion:
     origin = read_source(source, reader)
     expansion.source, expansion.n_functions = origin, count_of(n_functions)
     expansion.support = reader.array(support, "i", 1)
+    reader.spend(expansion.support.nbytes)
     if batch is not None:
         read_batch(batch, origin, reader)
     shape = (n_rows(origin), expansion.n_functions)
@@ -96,6 +97,7 @@ def _write_sum(term: SumTerm, together: Any, writer: Writer) -> dict[str, Any]:
 def _read_sum(json: Any, source: Any, shape: tuple[int, int], reader: Reader) -> SumTerm:
     kernels, coef, factors, offset, offsets = entries(json, "kernels", "coef", "factors", "offset", "offsets")
     chosen = reader.array(kernels, "i", 1)
+    reader.spend(chosen.nbytes)
     term = SumTerm(chosen, reader.array(coef, "f"), reader.array(factors, "f"), reader.array(offset, "f"))
     check_shape(term.coef, shape)
     check_shape(term.factors, (len(chosen), shape[1]))
@@ -132,6 +134,7 @@ def _read_stages(json: Any, reader: Reader) -> StagedExpansion:
     }
     stages.sets = [tuple(kernel_index(m, size) for m in listed(kernels)) for kernels in listed(sets)]
     stages.alphas, stages.support = reader.array(alphas, "f", 3), reader.array(support, "i", 1)
+    reader.spend(stages.support.nbytes)
     for m in {m for kernels in stages.sets for m in kernels} | set(stages.rules):
         check_kernel(stages.source, m)
         if m not in stages.rules:

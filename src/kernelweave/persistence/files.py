@@ -71,8 +71,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """Load a model that `save_model` stored; safe on files of any origin.
 
     Loading executes nothing that a file says: classes are looked up in a fixed list of kernelweave's
-    own. Sizes, types and checksums are verified before anything is allocated or made, and memory
-    stays at the size of the file and a bounded multiple of its description.
+    own. Sizes, types and checksums are verified before anything is allocated or made, and memory and
+    time stay within a fixed multiple of the size of the file.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """
     try:
         content = read_container(Path(path))
-        reader = Reader(FORMS, content.arrays)
+        reader = Reader(FORMS, content.arrays, content.size)
         model = reader.value(content.model)
         _check_model(model, reader)
     except ModelFileError as error:

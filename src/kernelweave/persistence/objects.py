@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..estimators._base import renamed_state
 from ..estimators._greedy_path import GreedyPath
 from ..estimators._process import Process
 from ..estimators._stages import StagedExpansion
@@ -128,7 +129,7 @@ def _read_object(json: Any, reader: Reader) -> Any:
     if any(values.get(name) is not None for name in PATHS):
         raise ModelFileError("it names a path, which no model file does.")
     obj = cls(**values)
-    for name, value in state.items():
+    for name, value in renamed_state(state).items():
         vars(obj)[name] = reader.value(value, *_types(cls, name))
     if key.startswith("model:"):
         check_fitted(obj)

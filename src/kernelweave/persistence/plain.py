@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from .codec import Form, Reader, Writer, entries, exactly, instances, listed, pair_of, text
+from .codec import (
+    MOST_ALIKE,
+    NUMBER,
+    TEXT,
+    Form,
+    Reader,
+    Writer,
+    entries,
+    exactly,
+    instances,
+    listed,
+    pair_of,
+    text,
+)
 from .errors import ModelFileError, NotStored
 
 
@@ -33,7 +47,13 @@ def _write_dict(value: dict[Any, Any], writer: Writer) -> list[Any]:
 
 
 def _read_dict(json: Any, reader: Reader) -> dict[Any, Any]:
-    return {reader.value(key): reader.value(item) for key, item in (pair_of(pair) for pair in listed(json))}
+    pairs = [pair_of(pair) for pair in listed(json)]
+    keys = [reader.value(key) for key, _ in pairs]
+    # hashes are integers, and those that are equal are one key here: this takes no longer for colliding keys
+    alike = Counter(map(hash, keys))
+    if max(alike.values(), default=0) > MOST_ALIKE:
+        raise ModelFileError("it holds a dict whose keys were made to collide.")
+    return dict(zip(keys, (reader.value(item) for _, item in pairs), strict=True))
 
 
 def _write_slice(value: slice, writer: Writer) -> list[Any]:
@@ -66,7 +86,8 @@ def _write_scalar(value: np.generic, writer: Writer) -> int:
 
 
 def _read_scalar(json: Any, reader: Reader) -> Any:
-    return reader.array(json, ndim=0)[()]
+    array = reader.array(json, ndim=0)
+    return reader.once(("scalar", json), TEXT + 2 * array.nbytes, lambda: array[()])
 
 
 def _write_list(value: list[Any], writer: Writer) -> Any:
@@ -84,7 +105,8 @@ def _read_list(json: Any, reader: Reader) -> list[Any]:
         return [reader.value(item) for item in listed(json["items"])]
     if isinstance(json, dict):
         return unpack_texts(json, reader)
-    return reader.array(json, "if", 1).tolist()
+    array = reader.array(json, "if", 1)
+    return reader.once(("list", json), NUMBER * array.size, array.tolist)
 
 
 def pack_texts(texts: list[str], writer: Writer) -> dict[str, int]:
@@ -97,7 +119,13 @@ def pack_texts(texts: list[str], writer: Writer) -> dict[str, int]:
 def unpack_texts(json: Any, reader: Reader) -> list[str]:
     """The strings of `pack_texts`."""
     number, sizes = entries(json, "bytes", "lengths")
-    joined, lengths = reader.array(number, "u", 1).tobytes(), reader.array(sizes, "i", 1)
+    coded, lengths = reader.array(number, "u", 1), reader.array(sizes, "i", 1)
+    # a byte may become a character of four
+    cost = 6 * coded.nbytes + TEXT * lengths.size
+    return reader.once(("texts", number, sizes), cost, lambda: _texts(coded.tobytes(), lengths))
+
+
+def _texts(joined: bytes, lengths: np.ndarray) -> list[str]:
     if (lengths < 0).any() or int(lengths.sum(dtype=object)) != len(joined):
         raise ModelFileError("it is damaged: the lengths of its strings do not fit.")
     ends = np.cumsum(lengths).tolist()

@@ -10,7 +10,7 @@ from .._typing import FloatArray, IntArray
 from ..estimators._process import Process
 from ..kernels import Normalization
 from ..solvers.multiple.empirical_bayes import Posterior
-from .codec import Form, Reader, Writer, entries, exactly, listed, pair_of
+from .codec import NUMBER, Form, Reader, Writer, entries, exactly, listed, pair_of
 from .errors import ModelFileError
 from .sources import check_kernel, check_shape, kernel_index, n_rows, read_source, write_source
 
@@ -32,6 +32,7 @@ def _read_process(json: Any, reader: Reader) -> Process:
     process = object.__new__(Process)
     process.source, process.live = read_source(source, reader), reader.array(live, "i", 1)
     process.rules = [reader.value(rule, Normalization) for rule in listed(rules)]
+    reader.spend(NUMBER * process.live.size)
     process.columns, process.factors = reader.array(columns, "i", 1), reader.array(factors, "f")
     process.posteriors = [_read_posterior(item, len(process.columns), reader) for item in listed(posteriors)]
     for m in process.live.tolist():
@@ -86,6 +87,7 @@ def _read_factor(json: Any, n: int, reader: Reader) -> FloatArray:
     order, number = pair_of(json)
     packed = reader.array(number, "f", 1)
     check_shape(packed, (n * (n + 1) // 2,))
+    reader.spend(n * n * packed.itemsize)
     L = np.zeros((n, n), dtype=packed.dtype, order="C" if order == "C" else "F")
     for i in range(n):
         L[i, : i + 1] = packed[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._typing import IntArray
 from ..gram.batch import Batch
@@ -79,11 +80,20 @@ class LiveKernels(Sequence[Any]):
         m = range(self.size)[m]
         return self.kept[m] if m in self.kept else self._together(m)
 
-    def _together(self, m: int) -> RBF | None:
+    def holds(self, m: int) -> bool:
+        """Whether kernel m is there; does not make it."""
+        return m in self.kept or self._place(m) is not None
+
+    def _place(self, m: int) -> int | None:
+        """The place of kernel m among those computed together."""
         if self.batch is None:
             return None
         k = int(np.searchsorted(self.batch.members, m))
-        if k == len(self.batch.members) or self.batch.members[k] != m:
+        return k if k < len(self.batch.members) and self.batch.members[k] == m else None
+
+    def _together(self, m: int) -> RBF | None:
+        k = self._place(m)
+        if k is None or self.batch is None:
             return None
         mask = np.unpackbits(self.batch.part.subsets[k], count=len(self.batch.columns), bitorder="little")
         kernel = RBF(float(self.batch.part.gammas[k]), columns=self.batch.columns[mask > 0].tolist())
@@ -113,7 +123,7 @@ def kernel_index(m: Any, size: int) -> int:
 
 def check_kernel(source: Any, m: int) -> None:
     """Refuse a kernel with weight that was not stored."""
-    if isinstance(source, FeatureSource) and source.kernels[m] is None:
+    if isinstance(source, FeatureSource) and not source.kernels.holds(m):  # type: ignore[attr-defined]
         raise ModelFileError(f"it weighs kernel {m}, which is not there.")
 
 
@@ -144,6 +154,9 @@ def read_batch(json: Any, source: Any, reader: Reader) -> None:
     which, seen = reader.array(members, "i", 1), reader.array(columns, "i", 1)
     bits, widths = reader.array(subsets, "u", 2), reader.array(gammas, "f", 1)
     table = as_table(source.X)
+    if sparse.issparse(table):
+        raise ModelFileError("it is damaged: kernels on sparse rows are not computed together.")
+    reader.spend(8 * table.shape[0] * len(seen) + 8 * bits.nbytes + which.nbytes)
     if len(seen) == 0 or not 0 <= seen.min() <= seen.max() < table.shape[1]:
         raise ModelFileError("it is damaged: a kernel sees columns that are not there.")
     check_shape(bits, (len(which), -(-len(seen) // 8)))

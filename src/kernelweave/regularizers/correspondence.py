@@ -44,8 +44,8 @@ class BlockNormOf:
         near = float(self.h(SMALLEST * (T @ np.ones(T.shape[1]))))
         if not -SLACK <= near < np.inf:
             raise ValueError(
-                f"h is {near:.3g} near d = 0, where the price of weights has to be zero: no block norm is the "
-                f"infimum over its weights. {MAXIMUM}"
+                f"h is {near:.3g} near d = 0, where the price of weights has to be zero: no block norm is "
+                f"the infimum over its weights. {MAXIMUM}"
             )
 
     def gradient(self, x: FloatArray) -> FloatArray:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._part_files import part_of, replacing
+
 #: how every file begins, and how those of this version go on
 FAMILY = b"kernelweave checkpoint "
 MAGIC = FAMILY + b"1\n"
@@ -119,30 +121,39 @@ def previous(path: Path) -> Path:
     return path.with_name(path.name + ".previous")
 
 
+def is_foreign(path: Path) -> bool:
+    """Whether there is a file at `path` that does not begin like one of these, whole or cut short."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        start = file.read(len(FAMILY))
+    return not FAMILY.startswith(start)
+
+
 def replace(path: Path, data: bytes, keep: bool) -> None:
     """Put a file in place of `path` at once, and keep the one before it when told to.
 
     A kill at any moment leaves the old file or the new one at `path`, never a part of one.
     """
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
+    with replacing(path) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    if keep and path.exists():
-        _keep(path)
-    os.replace(partial, path)
+        if keep and path.exists():
+            file.flush()
+            os.fsync(file.fileno())
+            _keep(path)
 
 
 def _keep(path: Path) -> None:
     """A second name for the file at `path`, or a copy where the file system has no second names."""
-    second = path.with_name(path.name + ".keeping")
-    second.unlink(missing_ok=True)
+    second = part_of(path)
     try:
-        os.link(path, second)
-    except OSError:
-        shutil.copyfile(path, second)
-    os.replace(second, previous(path))
+        try:
+            os.link(path, second)
+        except OSError:
+            shutil.copyfile(path, second)
+        os.replace(second, previous(path))
+    finally:
+        second.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

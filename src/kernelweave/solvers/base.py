@@ -295,7 +295,7 @@ class MKLSolver(BaseEstimator):
             advice = "Increase max_iter, or scale the data."
             if run.ended_early:
                 advice = "More machines do not improve it: scale the data, lower C, or accept a larger tol."
-            if run.n_rounding:
+            if run.best.certificate.rounding > 0.5 * run.best.residual:
                 advice = "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
             warn(f"{run.describe()} {advice}", ConvergenceWarning)
         return run.solution()

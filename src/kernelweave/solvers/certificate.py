@@ -11,7 +11,7 @@ from ..gram import Gram
 from ..regularizers import Regularizer
 from .problem import UNIT, Problem, best_intercept
 
-#: share of the terms of alpha' K alpha below which the optimum of a problem with sum(alpha) != 0 counts as zero
+#: share of the terms of alpha' K alpha below which an optimum with sum(alpha) != 0 counts as zero
 ZERO = 1e-12
 
 
@@ -111,9 +111,8 @@ def certificate(
     rounding = (
         float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
     )
-    machine_primal = primal_loss + machine_energy
+    machine_primal, dual = primal_loss + machine_energy, primal - apart
     # a concave penalty has logarithms, of any sign
-    dual = primal - apart
     scale = scale_of(problem, primal, dual, noise.size) if regularizer.convex else abs(machine_primal)
     return Certificate(
         primal=primal,
@@ -238,7 +237,8 @@ def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float
 
     Only P of a problem with sum(alpha) = alpha_sum != 0 has terms of both signs, whose optimum may be zero
     without all of them being small: P and D then are rounding, of no digit of which a tolerance can ask.
-    Where both are below a share `ZERO` of the size of the terms of alpha' K_d alpha, the gap is relative to that.
+    Where both are below a share `ZERO` of the size of the terms of alpha' K_d alpha, the gap is relative to
+    that size.
     """
     cancels = problem.loss.alpha_sum != 0.0 and max(abs(primal), abs(dual)) <= ZERO * size
     return size if cancels else abs(primal)
@@ -266,7 +266,7 @@ def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatAr
 
 
 def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
-    """A negative alpha' K alpha that is no reproach: a share of sum_ij |alpha_i| |alpha_j| sqrt(K_ii K_jj)."""
+    """How far rounding takes alpha' K alpha below 0: a share of sum_ij |alpha_i alpha_j| sqrt(K_ii K_jj)."""
     diagonal = gram.diag(np.eye(1, gram.n_kernels, kernel)[0])
     columns = np.abs(alpha).reshape(len(diagonal), -1)
     share = 1e-6 if gram.rounds else 1e-12

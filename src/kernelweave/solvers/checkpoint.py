@@ -5,16 +5,28 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._part_files import part_of, sweep
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import Gram
-from ._container import DamagedFileError, Entry, ForeignFileError, pack, previous, read, replace, sync_folder
+from ._container import (
+    DamagedFileError,
+    Entry,
+    ForeignFileError,
+    is_foreign,
+    pack,
+    previous,
+    read,
+    replace,
+    sync_folder,
+)
 from ._fingerprint import probe, same_probe
 
 __all__ = ["Checkpoint", "Keeper", "Snapshot"]
@@ -143,7 +155,8 @@ class Checkpoint:
         with self._lock:
             self._entries[PROBLEM].values["finished"] = converged
             self._write()
-            sync_folder(self.path.parent)
+            with suppress(OSError):
+                sync_folder(self.path.parent)
 
     # -- the file -----------------------------------------------------------------------------
 
@@ -292,6 +305,11 @@ def _checked(path: Any) -> Path:
             f"checkpoint={str(place)!r} cannot be written ({reason}): pass the path of a file in a folder "
             "that exists and that you may write to."
         ) from error
+    if is_foreign(previous(place)):
+        raise ValueError(
+            f"checkpoint={str(place)!r} keeps its last but one state as {previous(place).name!r}, and a file "
+            "of that name is there which is no checkpoint of kernelweave: pass another path."
+        )
     return place
 
 
@@ -300,6 +318,7 @@ def _try_to_write(path: Path) -> None:
         raise IsADirectoryError(None, "it is a folder")
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(None, "it is read-only")
-    trial = path.with_name(path.name + ".partial")
-    trial.write_bytes(b"")
+    sweep(path)
+    trial = part_of(path)
+    trial.touch()
     trial.unlink()

@@ -65,7 +65,7 @@ class Problem:
         """`values` less the middle of their range, of every output, if an intercept takes up a constant."""
         if not self.fit_intercept:
             return values
-        return values - 0.5 * (values.min(axis=0) + values.max(axis=0))
+        return np.asarray(values - 0.5 * (values.min(axis=0) + values.max(axis=0)))
 
     def primal_loss(self, f: FloatArray, intercept: FloatArray) -> float:
         """sum_i C_i V(y_i, f_i + b) + alpha_sum b, over all outputs."""
@@ -77,7 +77,7 @@ class Problem:
         return -float((self.C * self.loss.conjugate(self.y, -alpha / self.C)).sum())
 
     def misfit(self, alpha: FloatArray, f: FloatArray, spread: FloatArray | None = None) -> FloatArray:
-        """C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i, zero where alpha_i = -C_i V'(y_i, f_i).
+        """C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i: zero where alpha = -C V'(y, f).
 
         Never negative (Fenchel's inequality). With a `spread`, the largest value from f - spread to
         f + spread, which convexity has at an end, and on top of it the rounding of the terms themselves.
@@ -85,11 +85,10 @@ class Problem:
         dual = self.C * self.loss.conjugate(self.y, -alpha / self.C)
         ends = [f] if spread is None else [f - spread, f + spread]
         found = [self.C * self.loss.value(self.y, end) + dual + alpha * end for end in ends]
-        y = (
-            0.0 if self.loss.task == "one_class" else np.abs(self.y)
-        )  # a loss without targets has no part in y
-        rounding = 0.0 if spread is None else UNIT * np.abs(alpha) * (y + np.abs(f))
-        return np.maximum(np.max(found, axis=0), 0.0) + rounding
+        targets = self.loss.task != "one_class"  # without targets, rounding of y has no part
+        size = np.abs(f) + (np.abs(self.y) if targets else 0.0)
+        rounding = 0.0 if spread is None else UNIT * np.abs(alpha) * size
+        return np.asarray(np.maximum(np.max(found, axis=0), 0.0) + rounding)
 
     def has_right_sum(self, alpha: FloatArray) -> bool:
         """Whether sum_i alpha_i = alpha_sum in every column, if there is an intercept."""

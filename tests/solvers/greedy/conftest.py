@@ -43,9 +43,10 @@ def gain(K, R, w, lam, intercept) -> float:
 
 
 def dense_gomp(Ks, Y, w, lam, s, eps, intercept):
-    """Algorithm 1 of the paper: list of (kernel, gain, refit)."""
+    """Algorithm 1 of the paper, eps a share of the variance: list of (kernel, gain, refit)."""
     chosen, steps = [], []
     R = Y - (w @ Y / w.sum() if intercept else 0.0)
+    eps = eps * float((w[:, None] * R**2).sum() / w.sum())
     while len(chosen) < s:
         gains = [-1.0 if j in chosen else gain(K, R, w, lam, intercept) for j, K in enumerate(Ks)]
         best = int(np.argmax(gains))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import FloatArray, IntArray
+from ...kernels.columns import column_names
 from ..tables import Table, check_numbers
 
 
@@ -116,13 +117,14 @@ def pick(part: Any, rows: IntArray, dtype: Any) -> FloatArray:
 
 def join(parts: list[Any], dtype: Any) -> FloatArray:
     """Partitions as one array of finite floats."""
-    found: FloatArray = check_numbers(np.concatenate([np.asarray(part, dtype=dtype) for part in parts]))
+    rows = np.concatenate([np.asarray(part, dtype=dtype) for part in parts])
+    found: FloatArray = check_numbers(rows, column_names(parts[0]))
     return found
 
 
 def evaluate(function: Any, part: Any, dtype: Any) -> FloatArray:
     """A function of one partition."""
-    found: FloatArray = function(check_numbers(np.asarray(part, dtype=dtype)))
+    found: FloatArray = function(check_numbers(np.asarray(part, dtype=dtype), column_names(part)))
     return found
 
 

@@ -153,7 +153,7 @@ class ParametricKernel(BaseEstimator):
     def _prepare(self, X: Any) -> Any:
         """The selected columns as a float array."""
         X = take_columns(as_table(X), self.columns_)
-        return as_numeric(X.toarray() if hasattr(X, "toarray") else X)
+        return as_numeric(X.toarray() if hasattr(X, "toarray") else X, self.columns_)
 
     def _checked(self, d: Any) -> FloatArray:
         if d is None:

@@ -12,6 +12,7 @@ from ..._typing import FloatArray
 from ..base import Kernel
 from ..columns import as_table
 from ..convert import as_kernel
+from ..nested import NestedKernels
 from .base import ParametricKernel
 
 
@@ -62,7 +63,7 @@ class Fixed(ParametricKernel):
         return np.zeros(0)
 
 
-class ParametricComposite(ParametricKernel):
+class ParametricComposite(NestedKernels, ParametricKernel):
     """A parametric kernel that combines others on the same samples.
 
     Parameters

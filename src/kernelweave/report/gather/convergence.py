@@ -21,12 +21,11 @@ def convergence(given: Given) -> Convergence | None:
         return _greedy(inner)
     if hasattr(inner, "dual_gap_") and np.isfinite(inner.dual_gap_).all():
         return _measured(given, "gap", inner.dual_gap_, "gap", "relative duality gap")
-    value = getattr(inner, "stationarity_", getattr(inner, "residual_", None))
-    if value is None:
+    if not hasattr(inner, "stationarity_"):
         return None
-    key = "stationarity" if hasattr(inner, "stationarity_") else "primal"
+    key = "stationarity" if "stationarity" in _histories(inner)[0] else "primal"
     label = "stationarity residual" if key == "stationarity" else "objective"
-    return _measured(given, "stationarity", value, key, label)
+    return _measured(given, "stationarity", inner.stationarity_, key, label)
 
 
 def _measured(given: Given, kind: str, value: Any, key: str, label: str) -> Convergence:
@@ -43,28 +42,33 @@ def _measured(given: Given, kind: str, value: Any, key: str, label: str) -> Conv
 
 
 def _greedy(inner: Any) -> Convergence:
-    steps = getattr(inner, "history_", {}).get("gain", [])
-    curve = Curve("gain", range(1, len(steps) + 1), [float(gain) for gain in steps])
+    steps = getattr(inner, "history_", {}).get("share", [])
+    curve = Curve("relative gain", range(1, len(steps) + 1), [float(gain) for gain in steps])
     return Convergence(
         "greedy",
         None,
         float(inner.tol),
         inner.path_.stopped != "interrupted",
         int(inner.n_iter_),
-        "gain",
+        "relative gain",
         (curve,),
     )
 
 
 def _curves(given: Given, key: str) -> tuple[Curve, ...]:
-    history = getattr(given.inner, "history_", None) or []
-    histories = [history] if isinstance(history, dict) else list(history)
+    histories = _histories(given.inner)
     names = model_names(given, len(histories))
     return tuple(
         Curve(name, range(1, len(one[key]) + 1), [float(value) for value in one[key]])
         for name, one in list(zip(names, histories, strict=True))[:MOST_CURVES]
         if one.get(key)
     )
+
+
+def _histories(inner: Any) -> list[dict[str, Any]]:
+    """What every model of an estimator remembers of its fit."""
+    history = getattr(inner, "history_", {})
+    return [history] if isinstance(history, dict) else list(history)
 
 
 def model_names(given: Given, n_models: int) -> list[str]:

@@ -12,10 +12,12 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.utils import _safe_indexing
 
 from ..._typing import FloatArray, IntArray
+from ...estimators._names import function_names
 from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection import contributions
 from ...inspection._models import fitted_model
+from ...inspection.components import intercept_of
 
 #: called with a few words before each step
 Progress = Callable[[str], Any]
@@ -99,7 +101,7 @@ class Given:
     @cached_property
     def intercept(self) -> FloatArray:
         """b of every function."""
-        return np.ravel(np.asarray(self.inner.intercept_, dtype=float))
+        return np.asarray(intercept_of(self.inner), dtype=float)
 
     @cached_property
     def parts(self) -> FloatArray | None:
@@ -112,17 +114,11 @@ class Given:
     @cached_property
     def functions(self) -> tuple[str, ...]:
         """Names of the functions whose values decide."""
-        K = len(self.intercept)
-        if K == 1:
+        names = function_names(self.inner)
+        if len(names) == 1:
             return ("f",)
-        classes = [str(name) for name in getattr(self.inner, "classes_", ())]
-        if len(classes) == K:
-            return tuple(classes)
-        if classes:
-            pairs = [f"{b} vs {a}" for i, a in enumerate(classes) for b in classes[i + 1 :]]
-            return tuple(pairs)
-        columns = getattr(self.y, "columns", None)
-        return tuple(str(name) for name in (columns if columns is not None else range(1, K + 1)))
+        numbered = not hasattr(self.inner, "classes_") and not hasattr(self.inner, "output_names_")
+        return tuple(str(name + 1 if numbered else name) for name in names)
 
 
 def as_rows(X: Any) -> range:

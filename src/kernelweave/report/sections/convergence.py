@@ -50,8 +50,8 @@ def convergence(report: Report) -> Html | None:
 def _caption(fit: Convergence) -> str:
     if fit.kind == "greedy":
         return (
-            "The gain that each kernel promised when it came in; the path ends when none promises more than "
-            "the dashed line."
+            "The gain that each kernel promised when it came in, as a share of the objective without "
+            "kernels; the path ends when none promises more than the dashed line."
         )
     what = {"gap": "an upper bound on how far the objective is from the best possible, as a share of it"}
     meaning = what.get(fit.kind, "zero where no small change of the weights improves the objective")

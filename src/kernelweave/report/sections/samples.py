@@ -140,7 +140,7 @@ def _functions(fitted: Fitted) -> list[str]:
     """What the functions are: classes, pairs of them, or outputs."""
     if len(fitted.functions) == 1:
         return list(fitted.functions)
-    pairs = fitted.task == "classification" and len(fitted.functions) != len(fitted.classes)
+    pairs = fitted.task == "classification" and fitted.functions != tuple(name for name, _ in fitted.classes)
     kind = "" if pairs else "output " if fitted.task == "regression" else "class "
     return [f"{kind}{name}" for name in fitted.functions]
 

@@ -22,6 +22,9 @@ from .task import Fit, GreedyTask
 #: relative fall of the objective below which two sets of kernels count as equally good
 SAME = 1e-10
 
+#: what is remembered of every step
+HISTORY = ("gain", "share", "objective", "error", "n_kernels")
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -51,7 +54,8 @@ class GreedyRun:
     n_iter : int
         Kernels let in; with backward steps it can exceed those on the path.
     history : dict of list
-        "gain", "objective", "error" and "n_kernels" after every step.
+        "gain", "share" (the gain relative to J without kernels, which `tol` bounds), "objective", "error"
+        and "n_kernels" after every step.
     n_resumed : int
         Kernels let in by an earlier run that this one went on from.
     """
@@ -89,9 +93,10 @@ class GroupOMP:
     n_kernels : int, optional
         Most kernels to let in; all by default.
     tol : float, default=1e-3
-        The run ends when no gain is larger.
+        The run ends when no gain is a larger share of J without kernels: of the variance of the targets
+        for the squared loss with an intercept.
     backward : bool, default=False
-        Whether to drop a kernel whenever J then rises by less than `tol`, or less than half of what
+        Whether to drop a kernel whenever J then rises by less than that share, or less than half of what
         the last kernel gained, to a better set of that size (Zhang 2011).
     sample : int, float or None, default=None
         Number or share of the kernels not yet in that are scored at each step, drawn at random; all
@@ -160,7 +165,9 @@ class _State:
         self.refit: Refit = refit_for(dictionary, task)
         self.now = self.refit.fit()
         self.stages = [Stage(np.nan, self.now)]
-        self.history: dict[str, list[float]] = {"gain": [], "objective": [], "error": [], "n_kernels": []}
+        # the least gain worth a kernel: targets that are constant but for rounding have none
+        self.least = max(rule.tol * self.now.objective, task.rounding)
+        self.history: dict[str, list[float]] = {key: [] for key in HISTORY}
         self.reason, self.n_iter, self.n_resumed = "", 0, 0
 
     def result(self) -> GreedyRun:
@@ -175,7 +182,7 @@ class _State:
         sets, gains, history = entry.values["sets"], entry.arrays["gains"], history_of(entry)
         count = len(sets)
         if not self.rule.backward:  # one more kernel each, so that the path can be cut
-            wanted = np.append(gains > self.rule.tol, False)
+            wanted = np.append(gains > self.least, False)
             count = min(int(np.argmin(wanted)), self.limit)
             history = {name: values[:count] for name, values in history.items()}
         for kernels, gain in zip(sets[:count], gains[:count], strict=True):
@@ -183,7 +190,9 @@ class _State:
             self.stages.append(Stage(float(gain), self.now))
         if self.rule.backward:
             self._take(entry.values["now"])
-        self.history, self.n_iter, self.n_resumed = history, len(history["gain"]), len(history["gain"])
+        history.setdefault("share", [self._share(gain) for gain in history["gain"]])
+        self.history = {key: history[key] for key in HISTORY}
+        self.n_iter = self.n_resumed = len(history["gain"])
         self._check_objective()
         self._set_seed(entry.arrays["seed"])
 
@@ -229,7 +238,7 @@ class _State:
             self.reason = "n_kernels"
             return
         m, gain = self._best()
-        if gain <= self.rule.tol:
+        if gain <= self.least:
             self.reason = "tol"
             return
         before = self.now.objective
@@ -238,11 +247,15 @@ class _State:
         self.n_iter += 1
         self._keep(gain)
         if self.rule.backward:
-            self._drop(max(self.rule.tol, 0.5 * (before - self.now.objective)))
-        values = (gain, self.now.objective, self.now.error, len(self.now.kernels))
+            self._drop(max(self.least, 0.5 * (before - self.now.objective)))
+        values = (gain, self._share(gain), self.now.objective, self.now.error, len(self.now.kernels))
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(float(value))
         self._write()
+
+    def _share(self, gain: float) -> float:
+        """A gain relative to J without kernels."""
+        return gain / self.stages[0].fit.objective
 
     def _best(self) -> tuple[int, float]:
         """The kernel of the largest gain among those drawn, or among all if these gain too little."""
@@ -251,7 +264,7 @@ class _State:
         free[list(self.now.kernels)] = False
         drawn = self._drawn(free)
         gains = self._gains(drawn)
-        if gains.max() <= self.rule.tol and drawn.sum() < free.sum():
+        if gains.max() <= self.least and drawn.sum() < free.sum():
             gains = np.maximum(gains, self._gains(free & ~drawn))
         m = int(gains.argmax())
         return m, float(gains[m])

@@ -55,6 +55,11 @@ class GreedyTask:
         return self.ridge * self.total
 
     @property
+    def rounding(self) -> float:
+        """What rounding the targets can make of their variance."""
+        return float((self.weight @ (8.0 * np.finfo(np.float64).eps * self.y) ** 2).sum() / self.total)
+
+    @property
     def root(self) -> FloatArray:
         """sqrt(w), shape (n, 1)."""
         return np.sqrt(self.weight)[:, None]
@@ -88,3 +93,13 @@ class Fit:
     objective: float
     error: float
     level: float
+
+    def gap(self, energy: float) -> float:
+        """Relative duality gap (J - (level - energy)) / J of the fit among functions of its own kernels.
+
+        Parameters
+        ----------
+        energy : float
+            lambda sum_{m in G} a'K_m a.
+        """
+        return max(self.objective - self.level + energy, 0.0) / self.objective if self.objective > 0 else 0.0

@@ -13,13 +13,13 @@ from .objective import Objective, Point
 
 
 def lbfgsb(objective: Objective, point: Point, record: Callable[[Point], bool]) -> None:
-    """L-BFGS-B on T / |T(start)|, whose line search makes T fall at every step.
+    """L-BFGS-B on T / size of T(start), whose line search makes T fall at every step.
 
     Byrd, Lu, Nocedal & Zhu (1995). Needs a box.
     """
     if not objective.constraint.separable:
         raise ValueError("solver='lbfgsb' takes only a Box as constraint: use solver='spectral'.")
-    size, seen = max(abs(point.value), 1e-12), {point.u.tobytes(): point}
+    size, seen = point.size or 1.0, {point.u.tobytes(): point}
 
     def value_and_slope(u: FloatArray) -> tuple[float, FloatArray]:
         if u.tobytes() not in seen:

@@ -16,6 +16,9 @@ from .penalties import Penalty
 #: relative gaps of the inner machines: the first, and the smallest asked for
 FIRST_ACCURACY, FINEST_ACCURACY = 1e-4, 1e-12
 
+#: most halvings of a start value that costs too much
+HALVINGS = 200
+
 #: relative variance below which a kernel is constant, and u from which zero is looked at
 CONSTANT, NEAR = 1e-8, 0.05
 
@@ -30,6 +33,8 @@ class Point:
         d in units of its start values: d = scale u.
     value : float
         T(d); +inf where the kernel is infinite or constant.
+    size : float
+        The sum of the absolute values of both parts of T, the machine and r: what T is compared with.
     machine : Machine
     intercept : ndarray of shape (c,)
     matrix : ndarray of shape (n, n) or None
@@ -40,6 +45,7 @@ class Point:
 
     u: FloatArray
     value: float
+    size: float
     machine: Machine
     intercept: FloatArray
     matrix: FloatArray | None
@@ -47,15 +53,17 @@ class Point:
 
 
 class Objective:
-    """T(d) = min_{w,b} 1/2 w'w + sum_i C_i V(y_i, f_i) + r(d),  f = K_d alpha + b.
+    """T(d) = min_{w,b} 1/2 w'w + sum_i C_i V(y_i, f_i) + unit r(d),  f = K_d alpha + b.
 
     By Danskin's theorem, with alpha of the inner machine,
 
-        dT/dd_k = dr/dd_k - 1/2 alpha' (dK_d/dd_k) alpha
+        dT/dd_k = unit dr/dd_k - 1/2 alpha' (dK_d/dd_k) alpha
 
     Varma & Babu (2009), Eqs. 3-8. Works in u = d / scale, so that parameters of features in
-    different units are alike. Machines start from the last one, and are solved to a relative
-    gap of `accuracy`.
+    different units are alike. Where the penalty of a parameter at its start value would alone cost more
+    than the constant model (features in large or small units), it starts at a value that does
+    not: the optimum costs less than that model, so it is nearer. Machines start from the last one, and
+    are solved to a relative gap of `accuracy`.
 
     Parameters
     ----------
@@ -67,6 +75,8 @@ class Objective:
     free : ndarray of bool, optional
         Parameters to learn; the others stay zero.
     single : str or SingleSolver, default="auto"
+    unit : float, default=1.0
+        What r is multiplied with, the square of the unit of the targets.
     """
 
     def __init__(
@@ -78,16 +88,18 @@ class Objective:
         constraint: Box | Projection,
         free: BoolArray | None = None,
         single: str | SingleSolver = "auto",
+        unit: float = 1.0,
     ) -> None:
         self.problem, self.kernel, self.X = problem, kernel, X
-        self.penalty, self.constraint = penalty, constraint
-        self.start = kernel.initial(X)
+        self.penalty, self.constraint, self.unit = penalty, constraint, unit
+        initial = kernel.initial(X)
+        penalty.check(len(initial))
+        self.start = self._affordable(initial)
         self.free = np.ones(len(self.start), bool) if free is None else free
         self.scale = _units(self.start, constraint.separable)
         self.single = choose_single(single, problem.loss)
         self.accuracy, self.n_machines = FIRST_ACCURACY, 0
         self.alpha: FloatArray | None = None
-        penalty.check(len(self.start))
 
     def d(self, u: FloatArray) -> FloatArray:
         """The parameters of u."""
@@ -109,7 +121,7 @@ class Objective:
         K = self.kernel(self.X, d=d)
         if not self._usable(K):
             nothing = Machine(np.empty((0, 0)), np.empty((0, 0)), 0)
-            return Point(u, np.inf, nothing, np.empty(0), None, np.empty(0))
+            return Point(u, np.inf, np.inf, nothing, np.empty(0), None, np.empty(0))
         return self._train(u, d, K)
 
     def _train(self, u: FloatArray, d: FloatArray, K: FloatArray) -> Point:
@@ -117,10 +129,14 @@ class Objective:
         self.alpha, self.n_machines = machine.alpha, self.n_machines + 1
         intercept = best_intercept(self.problem, machine.fitted)
         energy = float(np.einsum("ic,ic->", machine.alpha, machine.fitted))
-        value = self.problem.primal_loss(machine.fitted, intercept) + 0.5 * energy + self.penalty.value(d)
+        value, price = (
+            self.problem.primal_loss(machine.fitted, intercept) + 0.5 * energy,
+            self.penalty.value(d),
+        )
         if self.penalty.uses_matrix:
-            value += self.penalty.matrix_value(K, self.problem)
-        return Point(u, float(value), machine, intercept, K, np.empty(0))
+            price += self.penalty.matrix_value(K, self.problem)
+        price = float(self.unit * price)
+        return Point(u, value + price, abs(value) + abs(price), machine, intercept, K, np.empty(0))
 
     def _usable(self, K: FloatArray) -> bool:
         """Whether K is finite and, for losses with kinks, not constant.
@@ -141,7 +157,7 @@ class Objective:
         subgradient of T there; without a descending entry, zero is stationary.
         """
         slope, zero = self.slope(point), np.zeros_like(point.u)
-        falls = slope.min(initial=0.0) < -tol * abs(point.value)
+        falls = slope.min(initial=0.0) < -tol * point.size
         if falls or point.u.max(initial=0.0) > NEAR or self.project(zero).any():
             return None
         K = self.kernel(self.X, d=zero)
@@ -155,18 +171,41 @@ class Objective:
         """dT/du, computed once a point; K is let go then."""
         if len(point.slope) == 0:
             d, K = self.d(point.u), point.matrix
-            slope = self.penalty.gradient(d) - 0.5 * self.kernel.grad_quad(self.X, point.machine.alpha, d, K)
+            slope: FloatArray = self.unit * self.penalty.gradient(d)
+            slope = slope - 0.5 * self.kernel.grad_quad(self.X, point.machine.alpha, d, K)
             if self.penalty.uses_matrix:
                 assert K is not None
                 inside = self.penalty.matrix_slope(K, self.problem)
-                slope = slope + self.kernel.grad_trace(self.X, inside, d, K)
-            point.slope, point.matrix = self.scale * slope * self.free, None
+                slope = slope + self.unit * self.kernel.grad_trace(self.X, inside, d, K)
+            point.slope, point.matrix = np.where(self.free, self.scale * slope, 0.0), None
         return point.slope
 
     def residual(self, point: Point) -> float:
-        """Largest entry of u - P(u - T'(u) / |T|): zero where no feasible direction descends."""
-        step = self.slope(point) / max(abs(point.value), 1e-12)
-        return float(np.abs(point.u - self.project(point.u - step)).max(initial=0.0))
+        """The root of the share of T that a projected step would save, to first order.
+
+        With g = T'(u) / |T| and the step s = u - P(u - g), sqrt(g_k s_k) of the parameter where it is
+        largest, or sqrt(g's) where the projection ties them together: |g_k| away from the bounds, and
+        zero where no feasible direction descends. A small u_k is no excuse: at a bound it is the
+        geometric mean of u_k and the slope.
+        """
+        step = self.slope(point) / (point.size or 1.0)
+        saved = step * (point.u - self.project(point.u - step))
+        return float(np.sqrt(max(saved.max() if self.constraint.separable else saved.sum(), 0.0)))
+
+    def _affordable(self, start: FloatArray) -> FloatArray:
+        """Start values, halved where d_k dr/dd_k alone exceeds the value of the constant model.
+
+        Where that would begin at a constant kernel they stay, and the descent goes there from afar.
+        """
+        nothing, d = np.zeros(self.problem.shape), start.copy()
+        most = self.problem.primal_loss(nothing, best_intercept(self.problem, nothing))
+        for _ in range(HALVINGS if most > 0 else 0):
+            costly = self.unit * self.penalty.gradient(d) * d > most
+            if not costly.any():
+                break
+            d[costly] *= 0.5
+        moved = not np.array_equal(d, start)
+        return d if moved and self._usable(self.kernel(self.X, d=d)) else start
 
 
 def _units(start: FloatArray, separable: bool) -> FloatArray:

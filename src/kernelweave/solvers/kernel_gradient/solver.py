@@ -42,8 +42,10 @@ class KernelSolution:
     intercept : ndarray of shape (c,)
     objective : float
         T(d).
+    scale : ndarray of shape (n_parameters,)
+        The size of every parameter that counts as one.
     stationarity : float
-        Projected-gradient residual, relative to |T|.
+        Projected-gradient residual, relative to |T|; see `Objective.residual`.
     n_iter, n_machines : int
     converged : bool
     history : dict of lists
@@ -53,6 +55,7 @@ class KernelSolution:
     """
 
     d: FloatArray
+    scale: FloatArray
     alpha: FloatArray
     fitted: FloatArray
     intercept: FloatArray
@@ -120,6 +123,7 @@ class KernelGradient(BaseEstimator):
         report: Report | None = None,
         free: BoolArray | None = None,
         keeper: Keeper | None = None,
+        unit: float = 1.0,
     ) -> KernelSolution:
         """Run from every start until the stationarity residual is at most `tol`.
 
@@ -140,6 +144,9 @@ class KernelGradient(BaseEstimator):
         keeper : Keeper, optional
             Where the iterates of every start are kept; those found there are gone on from, and
             `max_iter` counts their steps.
+        unit : float, default=1.0
+            What r is multiplied with: for regression the variance of the targets, so that the units of
+            y do not matter.
         """
         check_problem(problem)
         method = self._method()
@@ -151,6 +158,7 @@ class KernelGradient(BaseEstimator):
             resolve_constraint(constraint),
             free,
             self.single,
+            unit,
         )
         runs = []
         for index, start in enumerate(self._starts(objective)):
@@ -280,6 +288,7 @@ class _Run:
         point, machine = self.point, self.point.machine
         return KernelSolution(
             d=self.objective.d(point.u),
+            scale=self.objective.scale,
             alpha=machine.alpha,
             fitted=machine.fitted,
             intercept=point.intercept,

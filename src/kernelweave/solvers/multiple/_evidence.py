@@ -20,6 +20,9 @@ from ..single.newton import _direction as newton_direction
 #: noise and prior variances are kept within these multiples of the scale of the targets
 LEAST_NOISE, MOST_VARIANCE = 1e-8, 1e3
 
+#: relative rounding of targets and of their mean
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
 #: last Newton step of the mode, relative to f: the evidence is not stationary in f, which has to be
 #: exact to rounding, and the error is the square of the step
 MODE_TOL, MODE_STEPS = 1e-8, 100
@@ -103,6 +106,8 @@ class Evidence(ABC):
 
     #: whether sigma^2 is among the hyper-parameters to learn
     learns_noise = False
+    #: signal-to-noise ratios to begin with, the even one first
+    levels: tuple[float, ...] = (1.0,)
     least_noise, most_variance = 0.0, np.inf
 
     def __init__(self, gram: Gram, sample_weight: FloatArray, fit_intercept: bool) -> None:
@@ -138,8 +143,13 @@ class Evidence(ABC):
         return np.zeros((n, n)) if self.gram is None else self.gram.combine(weights)
 
     @abstractmethod
-    def start(self) -> tuple[FloatArray, float]:
-        """Weights and noise to begin with; 0 for kernels without variance."""
+    def start(self, level: float = 1.0) -> tuple[FloatArray, float]:
+        """Weights and noise to begin with, the signal `level` times the even one; see `levels`."""
+
+    def _shared(self, variance: float) -> FloatArray:
+        """Weights that share a prior variance among the kernels alike; 0 for those without variance."""
+        live = self.scales > 0
+        return np.divide(variance / max(live.sum(), 1), self.scales, out=np.zeros(self.n_kernels), where=live)
 
     @abstractmethod
     def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
@@ -202,6 +212,8 @@ class GaussianEvidence(Evidence):
     array([0.5, 0.5])
     """
 
+    levels = (1.0, 20.0, 500.0, 1e5)
+
     def __init__(
         self,
         gram: Gram,
@@ -215,17 +227,20 @@ class GaussianEvidence(Evidence):
         self.centre = np.average(Y, axis=0, weights=sample_weight) * fit_intercept
         self.Y = Y - self.centre
         self.variance = float((sample_weight @ self.Y**2).mean()) / self.size
-        # targets without variance still need a noise to factor with
-        self.variance = max(self.variance, 1e-20 * float(np.max(self.centre**2)), 1e-200)
+        # targets without variance still need a noise to factor with: what rounding makes of them
+        self.variance = max(self.variance, ROUNDING**2 * float(np.max(self.centre**2)), 1e-200)
         self.noise, self.learns_noise = noise, noise is None
         self.least_noise = LEAST_NOISE * self.variance
 
-    def start(self) -> tuple[FloatArray, float]:
-        """Half of the variance to the noise, the rest to the kernels alike."""
-        live = self.scales > 0
-        weights = np.zeros(self.n_kernels)
-        weights[live] = 0.5 * self.variance / (self.scales[live] * max(live.sum(), 1))
-        return weights, 0.5 * self.variance if self.noise is None else self.noise
+    def start(self, level: float = 1.0) -> tuple[FloatArray, float]:
+        """The variance of the targets, shared between kernels and noise level : 1.
+
+        A known noise takes no part, and the kernels begin with level / 2 times that variance.
+        """
+        if self.noise is not None:
+            return self._shared(0.5 * level * self.variance), self.noise
+        noise = self.variance / (1.0 + level)
+        return self._shared(self.variance - noise), noise
 
     def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
         n, c = self.Y.shape
@@ -303,6 +318,7 @@ class LaplaceEvidence(Evidence):
     """
 
     most_variance = MOST_VARIANCE
+    levels = (1.0, 10.0, 100.0, 1000.0)
 
     def __init__(
         self, gram: Gram, y: FloatArray, sample_weight: FloatArray, fit_intercept: bool = True
@@ -310,12 +326,9 @@ class LaplaceEvidence(Evidence):
         super().__init__(gram, sample_weight, fit_intercept)
         self.problem = Problem(y[:, None], Logistic(), sample_weight[:, None], fit_intercept)
 
-    def start(self) -> tuple[FloatArray, float]:
-        """A prior variance of 1, shared by the kernels alike; the noise is that of the likelihood."""
-        live = self.scales > 0
-        weights = np.zeros(self.n_kernels)
-        weights[live] = 1.0 / (self.scales[live] * max(live.sum(), 1))
-        return weights, 1.0
+    def start(self, level: float = 1.0) -> tuple[FloatArray, float]:
+        """A prior variance of `level`, shared by the kernels alike; the noise is that of the likelihood."""
+        return self._shared(level), 1.0
 
     def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
         K, problem = self.combine(weights), self.problem

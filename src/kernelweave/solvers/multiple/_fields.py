@@ -56,6 +56,10 @@ class Fields:
             self._add(stale, k, support, column[support])
         self.fresh[stale] = True
 
+    def forget(self) -> None:
+        """Compute products anew when they are next asked for: the rounding of every step is in them."""
+        self.fresh[:] = False
+
     def fitted(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m alpha, shape (n, c)."""
         live = np.flatnonzero(weights)
@@ -75,6 +79,11 @@ class Fields:
         """The same of kernels whose products are up to date; below zero by rounding is zero."""
         found = np.einsum("mci,ic->m", self.products[kernels], self.alpha)
         bound = self.largest[kernels] * float((np.abs(self.alpha).sum(axis=0) ** 2).sum())
+        drifted = kernels[found < -ROUNDING * bound]
+        if len(drifted):  # by the rounding of steps from a larger alpha
+            self.fresh[drifted] = False
+            self.refresh(drifted)
+            found = np.einsum("mci,ic->m", self.products[kernels], self.alpha)
         return np.where((found < 0.0) & (found >= -ROUNDING * bound), 0.0, found)
 
     def step(self, weights: FloatArray, size: int) -> float:

@@ -66,7 +66,8 @@ class FixedPoint(MKLSolver):
 
     def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         self._setup(problem, gram, regularizer)
-        self._points = [self.limited(_log(norms))]  # log norms whose weights were tried
+        self._only_ratios = self._depends_on_ratios(len(norms))
+        self._points = [self._safe(_log(norms))]  # log norms whose weights were tried
         self._images: list[FloatArray] = []  # where the steps from them lead
         self._leapt = False  # whether the last proposal was more than the plain step
         self._before = np.inf  # residual of the last iterate
@@ -79,16 +80,25 @@ class FixedPoint(MKLSolver):
             # take the plain step from where it leapt, and start afresh
             self._points, self._images, self._newton = [self._from], [self._plain], None
         else:
-            self._from, self._plain = self._points[-1], self.limited(_log(self.image(state)))
+            self._from, self._plain = self._points[-1], self._safe(_log(self.image(state)))
             self._speed_up(state)
             self._images = [*self._images, self._step(self._from, self._plain)]
         self._before = state.residual
         leap = extrapolate(self._points, self._images) - self._plain
-        proposal = self.limited(self._plain + np.clip(leap, -LEAP, LEAP))
+        proposal = self._safe(self._plain + np.clip(leap, -LEAP, LEAP))
         self._leapt = len(self._images) > 1 or self._newton is not None
         self._points = _last([*self._points, proposal], self.memory + 1)
         self._images = _last(self._images, self.memory)
         return self.weights_of(np.exp(np.clip(proposal, -200.0, 200.0)))
+
+    def _safe(self, log_norms: FloatArray) -> FloatArray:
+        """`limited`; relative to the largest where weights depend on ratios only, as do then all steps."""
+        return self.limited(log_norms - log_norms.max() if self._only_ratios else log_norms)
+
+    def _depends_on_ratios(self, n_kernels: int) -> bool:
+        """Whether the norms n and 2 n have the same weights, as with a constraint: no unit enters."""
+        norms = np.linspace(1.0, 2.0, n_kernels)
+        return np.allclose(self.weights_of(norms), self.weights_of(2.0 * norms), rtol=1e-6)
 
     def _speed_up(self, state: State) -> None:
         """Newton steps from here on, if the last step closed little of the gap."""

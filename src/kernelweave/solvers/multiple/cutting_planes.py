@@ -137,10 +137,11 @@ class CuttingPlanes(MKLSolver):
 
     def _certified(self, alpha: FloatArray, squares: FloatArray, place: State | FloatArray) -> State:
         """An alpha, of which no machine was asked, with weights, or with the functions of a state."""
-        known = isinstance(place, State)
-        weights, own = (place.weights, place.coefficients) if known else (place, None)
-        fitted = place.fitted if known else self._gram.dot(weights, alpha)
-        norms = place.certificate.norms if known else None
+        if isinstance(place, State):
+            weights, fitted, own = place.weights, place.fitted, place.coefficients
+        else:
+            weights, fitted, own = place, self._gram.dot(place, alpha), None
+        norms = place.certificate.norms if isinstance(place, State) else None
         parts = (self._problem, self._gram, self._regularizer)
         proof = certificate(*parts, alpha, weights, fitted, squares, norms)
         return State(weights, alpha, fitted, squares, proof, self.residual(proof, weights), np.inf, own)

@@ -36,6 +36,9 @@ NEAR = 1e-2
 #: so few effective parameters that their ratio means nothing
 FEW = 1e-3
 
+#: steps, and the residual, at which the starts are compared
+FIRST_STEPS, FIRST_TOL = 8, 1e-2
+
 #: largest change of log d in one step, and shortest fraction of a step tried
 MAX_LEAP, MAX_HALVINGS = 12.0, 20
 
@@ -149,6 +152,10 @@ class EvidenceSolution:
         "log_evidence" (hyper-prior included), "stationarity" and "n_kernels" of every iterate.
     n_resumed : int
         Steps of an earlier run that this one went on from.
+    starts : dict of list
+        Of every start: "noise" and "variance" (the prior variance of all kernels together) where it
+        began, the "log_evidence" (hyper-prior included) that it reached, "n_iter", and whether it was
+        "chosen".
     """
 
     weights: FloatArray
@@ -161,6 +168,7 @@ class EvidenceSolution:
     converged: bool
     history: dict[str, list[float]] = field(repr=False)
     n_resumed: int = 0
+    starts: dict[str, list[Any]] = field(repr=False, default_factory=dict)
 
 
 #: called after every step; a true answer stops the run
@@ -182,6 +190,10 @@ class EmpiricalBayes(BaseEstimator):
 
     Kernels that shrink and are small already are set to exactly zero when the evidence does
     not fall by it and would not rise with d_m from there; they are then dropped for good.
+
+    The evidence has several maxima, and where the signal lies in directions of small variance a start
+    with much noise ends where all is noise. So there are a few starts, over the signal-to-noise ratio:
+    each takes a few steps, and the one of the largest evidence then is taken to the end.
 
     Parameters
     ----------
@@ -229,53 +241,102 @@ class EmpiricalBayes(BaseEstimator):
             h, see `HyperPrior`.
         tol : float, default=1e-4
         max_iter : int, default=200
-            Most steps.
+            Most steps of a start.
         callback : callable, optional
             Called as callback(iteration, point) after every step; a true answer stops the run.
             So does Ctrl-C: the last iterate is the best.
         keeper : Keeper, optional
-            Where iterates are kept; one found there is gone on from, and `max_iter` counts its steps.
+            Where the iterates of every start are kept; those found there are gone on from, and
+            `max_iter` counts their steps.
         """
         keeper = Keeper() if keeper is None else keeper
         if self.update not in ("mackay", "mm"):
             raise ValueError(f"update={self.update!r}: expected 'mackay' or 'mm'.")
         exponent = 1.0 if self.update == "mackay" else 0.5
-        search = _Search(evidence, HyperPrior(hyperprior), self.memory, exponent, keeper)
+        starts = _Starts(evidence, HyperPrior(hyperprior), self.memory, exponent, keeper)
         try:
-            self._iterate(search, tol, max_iter, callback)
+            starts.run(tol, max_iter, callback)
         except KeyboardInterrupt:
             keeper.flush()
-            warn(f"interrupted; {search.describe()}", ConvergenceWarning)
-            return search.solution(tol)
-        if search.point.stationarity > tol:
+            starts.compare()
+            warn(f"interrupted; {starts.best.describe()}", ConvergenceWarning)
+            return starts.solution(tol)
+        if starts.best.point.stationarity > tol:
             warn(
-                f"{search.describe()} Increase max_iter or tol (={tol:g}), or scale the data.",
+                f"{starts.best.describe()} Increase max_iter or tol (={tol:g}), or scale the data.",
                 ConvergenceWarning,
             )
-        return search.solution(tol)
+        return starts.solution(tol)
 
-    def _iterate(self, search: _Search, tol: float, max_iter: int, callback: Callback | None) -> None:
-        for iteration in range(search.n_resumed, max_iter):
-            settled = search.point.stationarity <= tol
-            if not search.prune(insist=settled) and (settled or not search.step()):
-                break
-            search.record()
-            if callback is not None and callback(iteration, search.point):
-                break
+
+class _Starts:
+    """Searches from several signal-to-noise ratios; only the current and the best one hold matrices."""
+
+    def __init__(
+        self, evidence: Evidence, prior: HyperPrior, memory: int, exponent: float, keeper: Keeper
+    ) -> None:
+        self.evidence, self.options = evidence, (prior, memory, exponent, keeper)
+        self.told: dict[str, dict[str, Any]] = {}
+        self.best = self.now = self._search(0)
+
+    def _search(self, index: int) -> _Search:
+        start = self.evidence.start(self.evidence.levels[index])
+        return _Search(self.evidence, *self.options, start, f"start {index}")
+
+    def run(self, tol: float, max_iter: int, callback: Callback | None) -> None:
+        """A few steps from every start, then the rest from the best."""
+        for index in range(len(self.evidence.levels)):
+            if index and not self._begin(index):
+                continue
+            going = self.now.iterate(max(tol, FIRST_TOL), min(FIRST_STEPS, max_iter), callback, insist=False)
+            self.compare()
+            if not going:
+                return
+        self.now = self.best
+        self.best.iterate(tol, max_iter, callback)
+
+    def _begin(self, index: int) -> bool:
+        """Turn to another start; False where little noise leaves a matrix that cannot be factored."""
+        try:
+            self.now = self._search(index)
+        except ValueError:
+            return False
+        return True
+
+    def compare(self) -> None:
+        """Keep the better of the current search and the best one."""
+        self.told[self.now.name] = self.now.summary()
+        if self.now.point.objective < self.best.point.objective:
+            self.best = self.now
+
+    def solution(self, tol: float) -> EvidenceSolution:
+        self.told[self.best.name] = self.best.summary()
+        rows = list(self.told.items())
+        starts: dict[str, list[Any]] = {key: [row[key] for _, row in rows] for key in rows[0][1]}
+        starts["chosen"] = [name == self.best.name for name, _ in rows]
+        return self.best.solution(tol, starts)
 
 
 class _Search:
     """The current iterate, and the ways to a better one."""
 
     def __init__(
-        self, evidence: Evidence, prior: HyperPrior, memory: int, exponent: float, keeper: Keeper
+        self,
+        evidence: Evidence,
+        prior: HyperPrior,
+        memory: int,
+        exponent: float,
+        keeper: Keeper,
+        start: tuple[FloatArray, float],
+        name: str,
     ) -> None:
         self.whole, self.prior, self.memory, self.exponent = evidence, prior, memory, exponent
-        self.keeper = keeper
-        weights, self.noise = evidence.start()
+        self.keeper, self.name = keeper, name
+        weights, self.noise = start
+        self.variance = float(weights @ evidence.scales)
         live = np.flatnonzero(weights)
         theta = np.log(np.append(weights[live], [self.noise] * evidence.learns_noise))
-        before = keeper.entry("main")
+        before = keeper.entry(name)
         if before is not None:
             live, theta = before.arrays["live"], before.arrays["theta"]
         self.evidence = evidence.subset(live)
@@ -302,6 +363,20 @@ class _Search:
         if not np.isfinite(objective):
             raise ValueError("hyperprior: h has to be finite for all weights d > 0.")
         return self._point(live, theta, posterior, objective)
+
+    def iterate(self, tol: float, max_iter: int, callback: Callback | None, insist: bool = True) -> bool:
+        """Steps until the residual is within `tol`, or `max_iter` in all; False when the callback ended it.
+
+        `insist`: a last attempt at pruning comes before the end.
+        """
+        for iteration in range(len(self.history["stationarity"]) - 1, max_iter):
+            settled = self.point.stationarity <= tol
+            if not self.prune(insist=settled and insist) and (settled or not self.step()):
+                break
+            self.record()
+            if callback is not None and callback(iteration, self.point):
+                return False
+        return True
 
     # -- one step -----------------------------------------------------------------------------
 
@@ -449,13 +524,22 @@ class _Search:
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(value)
         arrays = {"live": point.live, "theta": point.theta}
-        self.keeper.keep_entry("main", with_history({}, arrays, self.history))
+        self.keeper.keep_entry(self.name, with_history({}, arrays, self.history))
 
     def describe(self) -> str:
         count, residual = len(self.history["stationarity"]) - 1, self.point.stationarity
         return f"the relative slope of the log evidence is {residual:.2g} after {count} steps."
 
-    def solution(self, tol: float) -> EvidenceSolution:
+    def summary(self) -> dict[str, Any]:
+        """Where the search began, and how far it came."""
+        return {
+            "noise": self.noise,
+            "variance": self.variance,
+            "log_evidence": self.history["log_evidence"][-1],
+            "n_iter": len(self.history["stationarity"]) - 1,
+        }
+
+    def solution(self, tol: float, starts: dict[str, list[Any]]) -> EvidenceSolution:
         point = self.point
         energy = np.zeros(self.whole.n_kernels)
         if self.evidence.gram is not None:
@@ -472,4 +556,5 @@ class _Search:
             converged=point.stationarity <= tol,
             history=self.history,
             n_resumed=self.n_resumed,
+            starts=starts,
         )

@@ -127,6 +127,8 @@ class Interleaved(MKLSolver):
             self._begin(alpha)
         wanted = max(tol, ROUND_SHARE * self._gap)
         weights = self._round(weights, wanted)
+        self._fields.forget()
+        self._fields.refresh(np.flatnonzero(weights))
         self._seen = self._fields.squares()
         proof = self._proof(weights, self._seen)
         self._gap = min(proof.gap, FIRST_GAP)

@@ -116,6 +116,7 @@ class NewtonWeights(MKLSolver):
         moved = np.zeros_like(z)
         upper = np.ones(len(chosen)) if self._regularizer.tied else upper
         moved[chosen] = minimise_model(hessian, descent[chosen], z[chosen], upper, self._regularizer.tied)
+        moved[moved <= 1e-14 * moved.max()] = 0.0  # zero but for rounding
         if not self._regularizer.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
             moved = 0.1 * z + 0.9 * moved  # far below, the value of the machine rises faster than its model
         return self._T.weights(moved)

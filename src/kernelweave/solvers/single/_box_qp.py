@@ -26,8 +26,8 @@ class BoxQP:
     def of(cls, K: FloatArray, problem: Problem) -> BoxQP:
         """The program of a problem of one output."""
         linear, kink = problem.loss.linear_dual(problem.y)
-        bounds = (bound[:, 0].copy() for bound in problem.box())
-        return cls(K, problem.centred(linear)[:, 0], float(kink), *bounds, problem.fit_intercept)
+        lower, upper = (bound[:, 0].copy() for bound in problem.box())
+        return cls(K, problem.centred(linear)[:, 0], float(kink), lower, upper, problem.fit_intercept)
 
     def size(self, a: FloatArray, G: FloatArray) -> float:
         """Of the slopes G = K a - linear: that of `linear`, or without it of K a, or of what makes up K a."""

@@ -73,7 +73,7 @@ class Interior:
 
     @np.errstate(all="ignore")
     def solve(self, tol: float) -> Any:
-        """a at a complementarity gap of `tol`, those at a bound exactly there; `inside` has them near it."""
+        """a at a complementarity gap of `tol`, those at a bound exactly there; `inside` is before that."""
         width, look = self.high - self.low, LOOK_DEVICE if is_tensor(self.K) else LOOK_HOST
         x, b = self.low + 0.5 * width, 0.0 * self.low.sum()
         level = float(abs(self._slope(x, b)).mean()) or 1.0

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from ..._typing import FloatArray
 from ...losses import Loss
-from ..certificate import relative
+from ..certificate import relative, scale_of
 from ..problem import Problem, best_intercept
 
 #: steps in which the objective has to fall by this share, or the gap to that one
@@ -115,13 +115,15 @@ class Standstill:
         return before[0] - now[0] <= IDLE_FALL * abs(before[0]) and now[1] > IDLE_SHARE * before[1]
 
 
-def machine_gap(problem: Problem, alpha: FloatArray, fitted: FloatArray) -> float:
+def machine_gap(problem: Problem, alpha: FloatArray, fitted: FloatArray, size: float = 0.0) -> float:
     """Relative duality gap of the single-kernel machine at a feasible alpha.
 
     P = sum_i C_i V(y_i, f_i) + 1/2 alpha' K alpha,  D = -sum_i C_i V*(y_i, -alpha_i/C_i) - 1/2 alpha' K alpha
 
-    and P - D is what Fenchel's inequality leaves in every sample.
+    and P - D is what Fenchel's inequality leaves in every sample. With the `size` of the terms of
+    alpha' K alpha, an optimum that is zero but for rounding is recognised (`scale_of`).
     """
     intercept = best_intercept(problem, fitted)
     primal = problem.primal_loss(fitted, intercept) + 0.5 * float(np.vdot(alpha, fitted))
-    return relative(float(problem.misfit(alpha, fitted + intercept).sum()), primal)
+    difference = float(problem.misfit(alpha, fitted + intercept).sum())
+    return relative(difference, scale_of(problem, primal, primal - difference, size))

@@ -53,8 +53,8 @@ class Newton(SingleSolver):
     def _descended(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         """Newton steps from alpha."""
         g = product(K, alpha)
-        b, still = best_intercept(problem, g), Standstill()
-        best, before = (np.inf, Machine(alpha, g, 0)), np.inf
+        b, still, start = best_intercept(problem, g), Standstill(), Machine(alpha, g, 0)
+        best, before = (_gaps(problem, start)[1], start), np.inf
         for iteration in range(1, self.max_iter + 1):
             step, db = self.direction(K, problem, alpha, g + b)
             dg = product(K, step)

@@ -93,6 +93,7 @@ class Search:
         self.gap, self.n_iter, self.a = np.inf, 0, a.copy()
         self.G = _product(qp.K, a) - qp.linear
         self.size = qp.size(a, self.G)
+        self.roots = np.sqrt(np.maximum(qp.K.diagonal(), 0.0))
 
     def descend(self, eps: float, allowed: int) -> None:
         """Rounds of steps to a relative violation of `eps` and less, until `allowed` steps are made."""
@@ -122,7 +123,8 @@ class Search:
     def note(self, a: FloatArray) -> None:
         """Remember a point if none was better; G has the rounding of all its updates in it."""
         machine = Machine(a[:, None].copy(), _product(self.qp.K, a)[:, None], self.n_iter)
-        gap = machine_gap(self.problem, machine.alpha, machine.fitted)
+        size = float(self.roots @ np.abs(a)) ** 2
+        gap = machine_gap(self.problem, machine.alpha, machine.fitted, size)
         if gap < self.gap or not np.isfinite(self.gap):
             self.best, self.gap = machine, gap
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduce import Mode, listing, load_experiment, run
+from reproduce.learned import learned
+from reproduce.page import overview, page_from
 from rich.console import Console
 
 from kernelweave.datasets import find
-from kernelweave.reproduce import Mode, listing, load_experiment, run
-from kernelweave.reproduce.learned import learned
-from kernelweave.reproduce.page import overview, page_from
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "experiments"
 PAGES = sorted((ROOT / "docs" / "results" / "data").glob("*/about.csv"))
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reproduce.diagram import draw_ranks
+from reproduce.ranks import alike, critical_difference, friedman, holm, ranks
 from scipy import stats
-
-from kernelweave.reproduce.diagram import draw_ranks
-from kernelweave.reproduce.ranks import alike, critical_difference, friedman, holm, ranks
 
 #: two-tailed Nemenyi test at 5 % and 10 %, Demšar (2006), Table 5 (a); numbers of methods 2 to 10
 Q05 = (1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164)

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from kernelweave.reproduce import METHODS, Experiment, Mode, Standing, Summary, publish, standings
-from kernelweave.reproduce.blocks import (
+from reproduce import METHODS, Experiment, Mode, Standing, Summary, publish, standings
+from reproduce.blocks import (
     Block,
     against_uniform,
     largest_block,
@@ -15,8 +13,9 @@ from kernelweave.reproduce.blocks import (
     read_standings,
     write_standings,
 )
-from kernelweave.reproduce.learned import learned, write_learned
-from kernelweave.reproduce.sentences import sentences
+from reproduce.learned import learned, write_learned
+from reproduce.sentences import sentences
+from scipy import stats
 
 FOUR = ["uniform sum", "best single kernel", "l1-MKL", "SMKL"]
 

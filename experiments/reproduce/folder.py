@@ -1,4 +1,4 @@
-"""Finding the experiments: they come with the source code, not with the installed package."""
+"""Finding the experiments: the files beside this package, or those of another folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from types import ModuleType
 
 from .experiment import Experiment
 
-FOLDER = "experiments"
+#: the files beside this package
+FOLDER = Path(__file__).resolve().parents[1]
 
 
 class NoExperimentsError(FileNotFoundError):
@@ -25,16 +26,11 @@ class NoExperimentsError(FileNotFoundError):
 
 
 def find_folder(folder: Path | str | None = None) -> Path:
-    """The folder named, that of the source code this runs from, or that of the current folder."""
-    source = Path(__file__).resolve().parents[3] / FOLDER
-    places = [Path(folder)] if folder is not None else [source, Path(FOLDER).resolve()]
-    found = next((place for place in places if any(place.glob("[!_]*.py"))), None)
-    if found is None:
-        raise NoExperimentsError(
-            f"there are no experiments in {' or '.join(map(str, places))}: they come with the source code, "
-            "not with the installed package; clone it and run this there, or name the folder."
-        )
-    return found
+    """The folder named, or that of this package."""
+    place = FOLDER if folder is None else Path(folder)
+    if not any(place.glob("[!_]*.py")):
+        raise NoExperimentsError(f"there are no experiments in {place}: name a folder that holds some.")
+    return place
 
 
 def listing(folder: Path | str | None = None) -> dict[str, str]:
@@ -43,7 +39,7 @@ def listing(folder: Path | str | None = None) -> dict[str, str]:
     Parameters
     ----------
     folder : path, optional
-        The folder of experiments; by default that of the source code, or the current folder's.
+        The folder of experiments; by default the one this package is in.
 
     Examples
     --------
@@ -80,13 +76,13 @@ def load_experiment(name: str, folder: Path | str | None = None) -> Experiment:
     name : str
         One of `listing()`, ``"lp-toy"`` for the file ``lp_toy.py``.
     folder : path, optional
-        The folder of experiments; by default that of the source code, or the current folder's.
+        The folder of experiments; by default the one this package is in.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> import tempfile
-    >>> from kernelweave.reproduce import NoExperimentsError, load_experiment
+    >>> from reproduce import NoExperimentsError, load_experiment
     >>> try:
     ...     load_experiment("lp-toy", tempfile.mkdtemp())
     ... except NoExperimentsError as error:

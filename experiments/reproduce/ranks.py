@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
-
-from .._typing import FloatArray
 
 
 class Friedman(NamedTuple):
@@ -23,7 +22,7 @@ class Friedman(NamedTuple):
     p_corrected: float
 
 
-def ranks(scores: FloatArray) -> FloatArray:
+def ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Ranks of the columns in every row, 1 for the highest; equal scores share the mean of their ranks.
 
     Examples
@@ -34,7 +33,7 @@ def ranks(scores: FloatArray) -> FloatArray:
     return np.asarray(stats.rankdata(-np.asarray(scores, dtype=np.float64), axis=1))
 
 
-def friedman(scores: FloatArray) -> Friedman:
+def friedman(scores: NDArray[np.float64]) -> Friedman:
     """Friedman's test of N data sets (rows) and k methods (columns), corrected for ties.
 
         chi2 = (k - 1) N^2 sum_j (R_j - (k+1)/2)^2 / sum_ij (r_ij - (k+1)/2)^2,   k - 1 degrees of freedom

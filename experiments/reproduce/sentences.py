@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._typing import FloatArray
 from .blocks import SINGLE, UNIFORM, Block
 from .ranks import Friedman, critical_difference, friedman, ranks
 from .summary import METHODS
@@ -50,7 +50,7 @@ def p_text(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "under 0.001"
 
 
-def _order(block: Block, R: FloatArray) -> str:
+def _order(block: Block, R: NDArray[np.float64]) -> str:
     order = np.argsort(R, kind="stable")
     first, second, last = ((block.methods[j], R[j]) for j in (order[0], order[1], order[-1]))
     return (

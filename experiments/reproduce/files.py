@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .summary import Table
 
-GENERATED = "Written by `kernelweave reproduce` from the results; it is not edited by hand."
+GENERATED = "Written by `python experiments` from the results; it is not edited by hand."
 
 
 def write_csv(path: Path, header: list[str], lines: list[list[str]]) -> None:

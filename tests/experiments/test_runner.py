@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from reproduce import Mode, NoExperimentsError, listing, load_experiment, run
+from reproduce.page import page_from
 from rich.console import Console
 
 from kernelweave.datasets import DataNotFoundError
-from kernelweave.reproduce import Mode, NoExperimentsError, listing, load_experiment, run
-from kernelweave.reproduce.page import page_from
 
 QUIET = Console(quiet=True)
 TEXT = '''"""Squares are squares.
@@ -21,7 +21,7 @@ import warnings
 from pathlib import Path
 from _shared import square
 from sklearn.exceptions import ConvergenceWarning
-from kernelweave.reproduce import Experiment, Mode, Summary, claim, compare, table
+from reproduce import Experiment, Mode, Summary, claim, compare, table
 
 LOG = Path(__file__).with_name("log")
 
@@ -138,7 +138,7 @@ def test_pages_say_what_was_found_and_can_be_made_again(folder: Path, tmp_path: 
         "# two-squares: squares",
         "*Nobody (1999), Table 1.*",
         "What is done.",
-        "`kernelweave reproduce two-squares --full --repetitions 2`",
+        "`python experiments two-squares --full --repetitions 2`",
         "4 of 8 rows hold a fit that did not converge",
         "1 reproduced, 1 different.",
         "| four \\| six | 4.5 | 4.5 ± 0.3 | 4 | reproduced |",
@@ -173,7 +173,7 @@ def test_names_of_files_and_of_experiments(folder: Path) -> None:
     assert listing(folder) == {"two-squares": "Squares are squares."}
     with pytest.raises(NoExperimentsError, match="no experiment 'three'; there are two-squares"):
         load_experiment("three", folder)
-    with pytest.raises(NoExperimentsError, match="come with the source code"):
+    with pytest.raises(NoExperimentsError, match="there are no experiments in"):
         listing(folder / "nowhere")
 
 

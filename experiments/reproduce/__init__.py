@@ -7,7 +7,7 @@ as it goes, and ends with the comparison; `publish` makes the page of the docume
 
 Examples
 --------
->>> from kernelweave.reproduce import compare
+>>> from reproduce import compare
 >>> compare("accuracy", [93.0, 94.0, 95.0], paper=93.5, deviation=2.0).verdict
 'reproduced'
 """

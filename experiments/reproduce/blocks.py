@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
-from .._typing import FloatArray
 from .files import read_csv, write_csv
 from .summary import METHODS, Standing
 
@@ -25,7 +25,7 @@ class Block(NamedTuple):
     experiment: str
     data: list[str]
     methods: list[str]
-    scores: FloatArray
+    scores: NDArray[np.float64]
 
 
 class Paired(NamedTuple):

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-
-from kernelweave.reproduce import claim, compare, select, standard_error, table
+from reproduce import claim, compare, select, standard_error, table
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def publish(
     Examples
     --------
     >>> import tempfile
-    >>> from kernelweave.reproduce import Experiment, Mode, Summary, compare, publish
+    >>> from reproduce import Experiment, Mode, Summary, compare, publish
     >>> one = Experiment("Halves", "nobody, Table 1", list, dict, Summary, about="Halves are halves.")
     >>> found = Summary([compare("half", [0.5], 0.5)])
     >>> page = publish("half", one, found, [], Mode("quick"), tempfile.mkdtemp())
@@ -97,7 +97,7 @@ def _about(
     done: tuple[int, int] | None,
 ) -> list[list[str]]:
     seconds = sum(float(row.get("seconds", 0.0)) for row in rows)
-    command = f"kernelweave reproduce {name} --{mode.name}"
+    command = f"python experiments {name} --{mode.name}"
     command += f" --repetitions {mode.repetitions}" if mode.repetitions else ""
     return [
         ["name", name],
@@ -141,7 +141,7 @@ def page_from(data: Path) -> str:
 
 OPENING = """# Experiments
 
-The tables and figures of the papers, run again by `kernelweave reproduce`: how many of the papers' figures
+The tables and figures of the papers, run again by `python experiments`: how many of the papers' figures
 and statements came out how. *Reproduced*: within one standard deviation of the paper's figure, or the
 statement holds. *Better*: outside it, on the good side. *Different*: neither, and the page says why as far as
 it is known. *Ours alone*: the paper has no figure of its own."""

@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from kernelweave.reproduce.store import Store
+from reproduce.store import Store
 
 
 def test_rows_come_back_with_their_types(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..datasets import DataNotFoundError, find
+from kernelweave.datasets import DataNotFoundError, find
+
 from .experiment import Cell, Experiment, Mode, Row
 from .folder import NoExperimentsError, find_folder, listing, load_experiment
 from .page import LARGEST_FIGURE, publish, show
@@ -67,7 +68,7 @@ def run(
     >>> from rich.console import Console
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "half.py").write_text(
-    ...     "from kernelweave.reproduce import Experiment, Summary, compare\n"
+    ...     "from reproduce import Experiment, Summary, compare\n"
     ...     "EXPERIMENT = Experiment('Halves', 'nobody', lambda mode: [{'seed': 0}],\n"
     ...     "    lambda seed: {'x': 0.5}, lambda rows: Summary([compare('x', [rows[0]['x']], 0.5)]))\n"
     ... )
@@ -127,7 +128,7 @@ def _run_one(
 
 def _need(experiment: Experiment) -> None:
     """Fetch what is not on this machine, before anything is run."""
-    from ..datasets import load_arrays
+    from kernelweave.datasets import load_arrays
 
     for name in experiment.data:
         if find(name) is None:

@@ -1,0 +1,255 @@
+"""Data that cannot be used: errors that name the argument, the columns or rows, and the remedy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import FloatArray
+from ..kernels.faults import as_floats, is_missing, is_pandas, listed, not_finite_error, unusable_error
+
+TOO_LARGE = "infinity or a value too large for dtype('float64')"
+
+
+# -- parameters -------------------------------------------------------------------------------
+
+
+def check_settings(estimator: Any) -> None:
+    """Refuse values of `n_jobs`, `verbose` and `fit_intercept` that would fail, or count as true, later."""
+    n_jobs, verbose = estimator.n_jobs, estimator.verbose
+    if n_jobs is not None and not (isinstance(n_jobs, Integral) and n_jobs != 0):
+        raise ValueError(f"n_jobs={n_jobs!r} must be a number of threads, -1 for one per core, or None.")
+    if not (isinstance(verbose, Integral) and int(verbose) >= 0):
+        raise ValueError(f"verbose={verbose!r} must be 0, 1 or 2.")
+    fit_intercept = getattr(estimator, "fit_intercept", True)
+    if not (isinstance(fit_intercept, bool | np.bool_ | Integral) and fit_intercept in (0, 1)):
+        raise ValueError(f"fit_intercept={fit_intercept!r} must be True or False.")
+
+
+def positive_grid(name: str, values: Any, spread: Callable[[int], Any]) -> FloatArray:
+    """Values to search through, from small to large: those given, or `spread` over so many.
+
+    Examples
+    --------
+    >>> positive_grid("Cs", [3.0, 1.0], np.arange)
+    array([1., 3.])
+    """
+    if isinstance(values, Integral) and not isinstance(values, bool) and int(values) > 0:
+        return np.sort(spread(int(values)))
+    grid = as_floats(np.atleast_1d(values))
+    if grid is None or grid.ndim > 1 or grid.size == 0 or not ((grid > 0) & (grid < np.inf)).all():
+        raise ValueError(f"{name}={values!r} must be positive numbers, or how many to try.")
+    return np.sort(grid)
+
+
+# -- samples ----------------------------------------------------------------------------------
+
+
+def check_table(X: Any) -> None:
+    """Refuse what is no table of samples, and masked entries: NumPy forgets the mask on conversion."""
+    if X is None or isinstance(X, str | bytes):
+        raise ValueError(f"X={X!r}: pass the samples themselves, such as the table pandas.read_csv returns.")
+    if isinstance(X, Mapping) and not sparse.issparse(X):
+        raise ValueError(f"X is a {type(X).__name__}: pass a table, for example pandas.DataFrame(X).")
+    if np.ma.is_masked(X):
+        raise ValueError(
+            f"X is a masked array, and masked entries are missing values. {not_finite_error(_unmasked(X))} "
+            "X.filled(numpy.nan) has NaN in their place."
+        )
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise ValueError(
+            f"X is a structured array with the fields {listed([repr(name) for name in X.dtype.names])}: pass "
+            "a table with one column for each, for example pandas.DataFrame(X)."
+        )
+    if is_pandas(X):
+        repeated = [repr(name) for name, times in Counter(X.columns).items() if times > 1]
+        if repeated:
+            raise ValueError(
+                f"X has several columns named {listed(repeated)}: give every column its own name."
+            )
+
+
+def _unmasked(X: Any) -> Any:
+    return X.astype(np.float64).filled(np.nan)
+
+
+def dates_as_objects(X: Any) -> Any:
+    """A data frame that NumPy can make an array of: it has no common type for dates and numbers."""
+    if not is_pandas(X):
+        return X
+    dated = [name for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") in "mM"]
+    return X.astype(dict.fromkeys(dated, object)) if dated else X
+
+
+@contextmanager
+def explained(X: Any) -> Iterator[None]:
+    """Say where and what to do, where scikit-learn and NumPy say only what is wrong with the data."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        better = _explanation(str(error), X)
+        if better is None:
+            raise
+        raise better from error
+
+
+def _explanation(words: str, X: Any) -> ValueError | TypeError | None:
+    if "inconsistent numbers of samples" in words:
+        return ValueError(f"X and y must have the same samples, in the same order. {words}.")
+    if "inhomogeneous" in words:
+        return ValueError(_ragged(X))
+    if words.startswith("Input X contains"):
+        return not_finite_error(X)
+    if "Complex data" in words:
+        return ValueError(
+            "Complex data not supported: X holds complex numbers; pass their real and imaginary "
+            "parts as columns, numpy.hstack([X.real, X.imag])."
+        )
+    if "with dim 3" in words:
+        return ValueError(
+            f"{words} If X holds Gram matrices, of shape (n, n, n_kernels), use an "
+            "MKL estimator with kernels='precomputed'; else one row for each sample, X.reshape(len(X), -1)."
+        )
+    if "could not convert" in words or "float() argument" in words:
+        return unusable_error(X)
+    return None
+
+
+def _ragged(X: Any) -> str:
+    sizes = sorted({np.shape(row)[0] if np.ndim(row) else 1 for row in X if _is_even(row)})
+    shown = listed([str(size) for size in sizes])
+    return (
+        f"X has rows of different lengths ({shown}): every sample needs the same features; compute some of "
+        "each, or kernels between them and pass kernels='precomputed'."
+    )
+
+
+def _is_even(row: Any) -> bool:
+    try:
+        np.shape(row)
+    except ValueError:
+        return False
+    return True
+
+
+# -- precomputed kernels ----------------------------------------------------------------------
+
+
+def check_stack_shape(shape: tuple[int, int, int], n_train: int | None = None, n_kernels: int = 0) -> None:
+    """Refuse matrices with the kernels on the first axis, and say how to move them.
+
+    Parameters
+    ----------
+    shape : tuple
+        That of the array given.
+    n_train, n_kernels : int, optional
+        Those of the fit; None at the fit itself.
+    """
+    remedy = "numpy.moveaxis(X, 0, -1)"
+    if n_train is None:
+        if shape[0] == shape[1] or shape[1] != shape[2]:
+            return
+        expected = "(n, n, n_kernels)"
+    else:
+        if shape[0] != n_kernels or n_train not in shape[1:]:
+            return
+        expected = f"(n_test, {n_train}, {n_kernels})"
+        remedy = remedy if shape[2] == n_train else "X.T"  # (n_kernels, n_train, n_test) the other way round
+    raise ValueError(
+        f"X has shape {shape}, with the kernels on the first axis: kernels='precomputed' takes shape "
+        f"{expected}, pass {remedy}."
+    )
+
+
+# -- targets ----------------------------------------------------------------------------------
+
+
+def check_targets(y: Any, numeric: bool, estimator: str) -> None:
+    """Refuse targets that are missing, or not what the estimator learns.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, n_outputs)
+    numeric : bool
+        Whether they must be numbers.
+    estimator : str
+        Name of the class.
+    """
+    if y is None or sparse.issparse(y):
+        return
+    values = _target_array(y)
+    if values.dtype.names:
+        _refuse_fields(values.dtype.names, numeric)
+    missing = np.ma.getmaskarray(y) if np.ma.is_masked(y) else is_missing(values)
+    if missing.any():
+        _refuse_rows(missing, "NaN")
+    if values.dtype.kind == "c":
+        raise ValueError(
+            "Complex data not supported: y holds complex numbers; pass their real part, or two "
+            "columns to a regressor."
+        )
+    if numeric:
+        _check_numbers(values, estimator)
+    elif values.dtype.kind == "O":
+        _check_one_type(values)
+
+
+def _target_array(y: Any) -> np.ndarray:
+    try:
+        return np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            f"y has rows of different lengths: pass one target for each sample ({error})."
+        ) from error
+
+
+def _refuse_fields(names: tuple[str, ...], numeric: bool) -> None:
+    several = f", or several as columns, numpy.column_stack([y[{names[0]!r}], ...])" if numeric else ""
+    raise ValueError(
+        f"y is a structured array with the fields {listed([repr(name) for name in names])}: pass one of "
+        f"them, y[{names[-1]!r}]{several}. Times that are censored are not supported."
+    )
+
+
+def _refuse_rows(at: np.ndarray, words: str) -> None:
+    rows = np.flatnonzero(at.reshape(len(at), -1).any(axis=1))
+    shown = f"row{'s' * (len(rows) > 1)} {listed([str(row) for row in rows])}, counted from 0"
+    raise ValueError(
+        f"Input y contains {words} in {len(rows)} of {len(at)} targets ({shown}): leave those samples out of "
+        "X and y, for example with a mask of the others, X[known] and y[known]."
+    )
+
+
+def _check_numbers(values: np.ndarray, estimator: str) -> None:
+    odd = values.ravel()[:1]
+    if values.dtype.kind in "mM" or (values.dtype.kind == "O" and hasattr(odd[0], "isoformat")):
+        raise ValueError(
+            f"y holds dates or times, such as {str(odd[0])[:19]!r}: {estimator} learns numbers; turn them "
+            "into numbers first, for example days since a start."
+        )
+    numbers = as_floats(values)
+    if numbers is None:
+        odd = next(value for value in values.ravel() if as_floats([value]) is None)
+        raise ValueError(
+            f"y holds {str(odd)[:30]!r} where {estimator} needs numbers: use "
+            f"{estimator.replace('Regressor', 'Classifier')} for class labels, or turn targets into numbers."
+        )
+    if np.isinf(numbers).any():
+        _refuse_rows(np.isinf(numbers), TOO_LARGE)
+
+
+def _check_one_type(values: np.ndarray) -> None:
+    """Labels that cannot be sorted have no order in `classes_`."""
+    text = np.array([isinstance(value, str) for value in values.ravel()])
+    if text.any() and not text.all():
+        pair = [repr(values.ravel()[int(np.argmax(part))]) for part in (text, ~text)]
+        raise ValueError(
+            f"y mixes text and other labels, such as {pair[0]} and {pair[1]}: give all labels one type, for "
+            "example numpy.array(y, dtype=str)."
+        )
