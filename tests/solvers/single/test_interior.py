@@ -1,4 +1,4 @@
-"""The interior-point method: optimal to its tolerance, whatever the conditioning; and what follows for SMO."""
+"""The interior-point method: optimal whatever the conditioning of K; and what follows for SMO."""
 
 from __future__ import annotations
 
