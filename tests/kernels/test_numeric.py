@@ -181,3 +181,15 @@ def test_distances_a_few_columns_at_a_time(monkeypatch):
     monkeypatch.setattr("kernelweave.kernels.distances.POINT_BYTES", 1)
     parts = [kernel(SHORT, SHORT[:3]) for kernel in (RBF(0.3), Matern(1.3, nu=np.inf))]
     np.testing.assert_allclose(parts, whole, rtol=1e-13)
+
+
+def test_a_far_sample_does_not_blur_the_others():
+    """Distances of samples near zero are what they are whatever else is in the table."""
+    table = np.vstack([SHORT, np.full((1, 4), 1e9)])
+    np.testing.assert_allclose(RBF(0.3)(table)[:9, :9], RBF(0.3)(SHORT), rtol=1e-12)
+
+
+def test_repeated_rows_and_their_order_do_not_change_a_value():
+    order = np.array([3, 3, 8, 0, 1, 2, 4, 5, 6, 7, 0])
+    K = RBF(0.3)(SHORT + 100.3, SHORT + 100.3)
+    np.testing.assert_allclose(RBF(0.3)(SHORT[order] + 100.3), K[np.ix_(order, order)], rtol=0, atol=1e-15)

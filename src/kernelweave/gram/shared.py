@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._typing import FloatArray, IntArray
-from ..kernels.distances import POINT_BYTES, canonical, column_means, moved, sparse_middle
+from ..kernels.distances import POINT_BYTES, canonical, moved, origin_of
 from .chains import power_chains
 
 #: samples of one side of a tile
@@ -135,7 +135,7 @@ class _Points(Shared):
 class SharedDistances(_Points):
     """Gaussian kernels exp(-gamma_k ||x - z||^2) on the same columns.
 
-    Distances come from products of the samples about their mean, where rounding is least.
+    Distances come from products of the samples about a point near them, where rounding is less.
 
     Parameters
     ----------
@@ -145,9 +145,8 @@ class SharedDistances(_Points):
 
     Attributes
     ----------
-    middle : ndarray of shape (n_features,)
-        The mean of the samples. Of a sparse table it is that of the columns without a zero, and zero in the
-        others; `X` is then kept less the mean.
+    origin : ndarray of shape (n_features,)
+        `origin_of` the samples; a sparse `X` is kept less that.
 
     Examples
     --------
@@ -157,8 +156,8 @@ class SharedDistances(_Points):
     """
 
     def __init__(self, X: Any, gammas: FloatArray) -> None:
-        self.middle = sparse_middle(canonical(X)) if sparse.issparse(X) else column_means(X)
-        super().__init__(moved(canonical(X), self.middle) if sparse.issparse(X) else X)
+        self.origin = origin_of(canonical(X) if sparse.issparse(X) else X)
+        super().__init__(moved(canonical(X), self.origin) if sparse.issparse(X) else X)
         self._set(gammas)
 
     def _set(self, gammas: FloatArray) -> None:
@@ -167,7 +166,7 @@ class SharedDistances(_Points):
 
     def _points(self, part: Part, features: slice) -> Any:
         found = super()._points(part, features)
-        return found if sparse.issparse(found) else found - self.middle[features]
+        return found if sparse.issparse(found) else found - self.origin[features]
 
     def base(self, rows: Part, columns: Part) -> FloatArray:
         from ._shared_loops import direct_distances, distances
@@ -195,7 +194,7 @@ class SharedDistances(_Points):
     def take(self, samples: IntArray | None, kernels: IntArray | None) -> Self:
         part = object.__new__(type(self))
         _Points.__init__(part, *self._taken(samples))
-        part.middle = self.middle
+        part.origin = self.origin
         part._set(self.gammas if kernels is None else self.gammas[kernels])
         return part
 

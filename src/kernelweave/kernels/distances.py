@@ -10,15 +10,15 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances, manhattan_distances
 from sklearn.utils import gen_batches
 
-#: bytes of points about their mean at a time, and rows of single precision whose distances are in double
+#: bytes of points about their origin at a time, and rows of single precision whose distances are in double
 POINT_BYTES, SINGLE_ROWS = 1 << 26, 256
 
 
 def squared_euclidean(X: Any, Z: Any) -> np.ndarray:
-    """||x - z||^2 through one matrix product of points about the mean of Z.
+    """||x - z||^2 through one matrix product of points about `origin_of` Z.
 
-    ||x||^2 + ||z||^2 - 2 x'z rounds by a share of ||x||^2 + ||z||^2: far from the origin that is more than
-    the distance, about the mean it is not.
+    ||x||^2 + ||z||^2 - 2 x'z rounds by a share of ||x||^2 + ||z||^2: far from zero that is more than the
+    distance, near the samples it is not.
     """
     if sparse.issparse(X) or sparse.issparse(Z):
         return _sparse_distances(X, Z, squared=True)
@@ -37,47 +37,50 @@ def _dense_distances(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     step = max(1, POINT_BYTES // (8 * (len(X) + len(Z))))
     D = np.zeros((len(X), len(Z)))
     for columns in gen_batches(X.shape[1], step):
-        middle = column_means(Z[:, columns])
-        right = np.subtract(Z[:, columns], middle, dtype=np.float64)
-        left = right if X is Z else np.subtract(X[:, columns], middle, dtype=np.float64)
+        origin = origin_of(Z[:, columns])
+        right = np.subtract(Z[:, columns], origin, dtype=np.float64)
+        left = right if X is Z else np.subtract(X[:, columns], origin, dtype=np.float64)
         part = euclidean_distances(left, right, squared=True)
         D = part if columns.start == 0 else np.add(D, part, out=D)
     return np.asarray(D)
 
 
-def column_means(X: np.ndarray) -> np.ndarray:
-    """Mean of every column, in double precision."""
-    return np.asarray(X.mean(axis=0, dtype=np.float64))
+def origin_of(*tables: Any) -> np.ndarray:
+    """The point of the box around all samples that is nearest to zero, column by column.
 
-
-def sparse_middle(*tables: Any) -> np.ndarray:
-    """Mean of the last table in the columns where every table has an entry in every row, else 0.
-
-    These are the columns that can be moved without filling a sparse table; in any other, some samples are
-    at the origin, and samples far from it are far from those.
+    No sample is farther from it than from zero, so rounding of distances about it is never more, and where
+    all samples are far from zero it is less. Repeated rows and their order do not move it; sparse tables
+    have to be moved only in columns without a zero.
 
     Examples
     --------
-    >>> sparse_middle(sparse.csr_matrix([[3.0, 0.0], [5.0, 1.0]]))
-    array([4., 0.])
+    >>> origin_of(np.array([[3.0, -1.0, -7.0], [5.0, 1.0, -6.0]]))
+    array([ 3.,  0., -6.])
     """
-    counts = [np.bincount(A.indices, minlength=A.shape[1]) == A.shape[0] for A in tables]
-    return np.where(np.logical_and.reduce(counts), np.asarray(tables[-1].mean(axis=0)).ravel(), 0.0)
+    low = np.min([_along(A.min(axis=0)) for A in tables if A.shape[0]], axis=0)
+    high = np.max([_along(A.max(axis=0)) for A in tables if A.shape[0]], axis=0)
+    return np.clip(0.0, low, high)
 
 
-def moved(X: Any, middle: np.ndarray) -> Any:
-    """A sparse table less `middle`, which is zero in columns where an entry is missing."""
-    return sparse.csr_matrix((X.data - middle[X.indices], X.indices, X.indptr), X.shape)
+def _along(row: Any) -> np.ndarray:
+    """One row, of a sparse table perhaps, as an array of double precision."""
+    values = row.toarray() if sparse.issparse(row) else np.asarray(row)
+    return values.astype(np.float64).ravel()
+
+
+def moved(X: Any, origin: np.ndarray) -> Any:
+    """A sparse table less `origin`, which is zero in columns where an entry is missing."""
+    return sparse.csr_matrix((X.data - origin[X.indices], X.indices, X.indptr), X.shape)
 
 
 def _sparse_distances(X: Any, Z: Any, squared: bool) -> np.ndarray:
     """Distances of tables of which one is sparse at least."""
     right = canonical(Z)
     left = right if X is Z else canonical(X)
-    middle = sparse_middle(left, right)
-    if middle.any():
-        right = moved(right, middle)
-        left = right if X is Z else moved(left, middle)
+    origin = origin_of(left, right)
+    if origin.any():
+        right = moved(right, origin)
+        left = right if X is Z else moved(left, origin)
     D = euclidean_distances(left, right, squared=squared)
     return D.astype(np.result_type(X.dtype, Z.dtype), copy=False)
 

@@ -33,7 +33,7 @@ FAILED = 0.1
 
 #: a run stands still when so many machines brought its bounds no nearer than to this share of their distance;
 #: and it is slow
-STILL, SLOW = (20, 0.999), (8, 0.9)
+STILL, SLOW = (20, 0.999), (12, 0.9)
 
 #: machines in a row that were not solved as well as asked for, or not without rounding, and to whom most of
 #: the gap is due, after which a run that stands still ends: no other weights will help

@@ -85,8 +85,12 @@ class Problem:
         dual = self.C * self.loss.conjugate(self.y, -alpha / self.C)
         ends = [f] if spread is None else [f - spread, f + spread]
         found = [self.C * self.loss.value(self.y, end) + dual + alpha * end for end in ends]
-        rounding = 0.0 if spread is None else UNIT * np.abs(alpha) * (np.abs(self.y) + np.abs(f))
-        return np.asarray(np.maximum(np.max(found, axis=0), 0.0) + rounding)
+        misfit = np.maximum(np.max(found, axis=0), 0.0)
+        if spread is None:
+            return np.asarray(misfit)
+        # a loss without targets has no rounding of them
+        size = np.abs(f) + (np.abs(self.y) if self.loss.task != "one_class" else 0.0)
+        return np.asarray(misfit + UNIT * np.abs(alpha) * size)
 
     def has_right_sum(self, alpha: FloatArray) -> bool:
         """Whether sum_i alpha_i = alpha_sum in every column, if there is an intercept."""

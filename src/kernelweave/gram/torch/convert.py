@@ -41,7 +41,7 @@ def base_of(shared: Shared, like: Any) -> Base:
     if sparse.issparse(points) and points.shape[0] * points.shape[1] <= MOST_DENSE:
         points = points.toarray()
     if type(shared) is SharedDistances and isinstance(points, np.ndarray):
-        moved = shared.middle if sparse.issparse(shared.X) else np.zeros_like(shared.middle)
+        moved = shared.origin if sparse.issparse(shared.X) else np.zeros_like(shared.origin)
         return _distances(points, moved, like)
     if type(shared) is SharedProducts and isinstance(points, np.ndarray):
         return Products(torch.as_tensor(points).to(like))

@@ -38,19 +38,27 @@ def value_hessian(problem: Problem, state: State, K: Any, products: Products) ->
         G = products(state.alpha[:, k], free)
         if isinstance(K, np.ndarray):
             K_free = K[np.ix_(free, free)]
-            form = projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept)
+            size = float(K.diagonal().mean())
+            form = projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept, size)
         else:  # on another device
             form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
         total = total + form
     return np.asarray(total)
 
 
-def projected_inverse_form(K: FloatArray, curvature: FloatArray, G: FloatArray, tied: bool) -> FloatArray:
-    """G' P G with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`."""
-    if len(K) <= int(tied):
+def projected_inverse_form(
+    K: FloatArray, curvature: FloatArray, G: FloatArray, tied: bool, size: float = 0.0
+) -> FloatArray:
+    """G' P G with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`.
+
+    A share of the diagonal of K, or of `size` where that is more, is added to it: K may be zero on the
+    samples that are free.
+    """
+    ridge = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size)
+    if len(K) <= int(tied) or not (ridge > 0.0 or curvature.any()):
         return np.zeros((G.shape[1], G.shape[1]))
     A = K.copy()
-    A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().mean())
+    A.flat[:: len(A) + 1] += curvature + ridge
     solved = cho_solve(positive_factor(A), np.column_stack([G, np.ones(len(A))]))
     form, ones = G.T @ solved[:, :-1], solved[:, -1]
     if tied:

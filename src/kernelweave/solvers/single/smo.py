@@ -62,6 +62,10 @@ class SMO(SingleSolver):
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0])
+        if not K.any():
+            search.note(alpha[:, 0])  # without kernels many points are optimal: the one that is known is kept
+            if search.gap <= tol:
+                return search.best
         n = len(alpha)
         allowed = min(self.max_iter, SAMPLE_STEPS * n + int(PAIR_STEPS * n * n))
         search.descend(start_eps(min(tol, 1e-4) if search.small else tol), allowed)
