@@ -39,6 +39,8 @@ class Gram(ABC):
     cached_alignments: FloatArray | None = None
     #: the diagonals of the matrices, once somebody has asked for them
     cached_diagonals: FloatArray | None = None
+    #: whether entries are differences of larger ones, whose rounding they have
+    centred = False
     #: whether other processes can be given a copy
     portable = True
 

@@ -125,6 +125,7 @@ class Dictionary:
         scales = np.array([rule.scale_ for rule in rules])
         self.live = with_variance(scales, self.names)
         self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live], self._unrounded(matrices))
+        self.gram.centred = _centre(rules)
 
     def _unrounded(self, matrices: dict[int, FloatArray]) -> Unrounded | None:
         """The normalised kernels, where a rule that changes entries wrote them in single precision."""
@@ -145,6 +146,7 @@ class Dictionary:
         self.normalizations, scales = rules, np.array([rule.scale_ for rule in rules])
         self.live = with_variance(scales, self.names)
         self.gram = choice.build(blocks.take(kernels=self.live), scales[self.live])
+        self.gram.centred = _centre(rules)
 
     def _keep_on_device(
         self,
@@ -217,6 +219,11 @@ class Dictionary:
         found = Expansion(self.source, terms, alpha.shape[1])
         found.device = None if self.device is None else str(self.device)
         return found
+
+
+def _centre(rules: Sequence[Normalization]) -> bool:
+    """Whether normalisations subtract means."""
+    return any(rule.entries()[1] is not None for rule in rules)
 
 
 def check_parts(source: KernelSource, blocks: Blocks) -> None:

@@ -273,4 +273,5 @@ def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
     """
     diagonal = gram.diag(np.eye(1, gram.n_kernels, kernel)[0])
     columns = np.abs(alpha).reshape(len(diagonal), -1)
-    return 1e-6 * float(((np.sqrt(np.maximum(diagonal, 0.0)) @ columns) ** 2).sum())
+    share = 1e-6 if gram.rounds or gram.centred else 1e-12
+    return share * float(((np.sqrt(np.maximum(diagonal, 0.0)) @ columns) ** 2).sum())
