@@ -45,7 +45,7 @@ test-browser: export OMP_NUM_THREADS := 1
 test-browser: $(VENV)/.stamp-browser  ## look at the report page in a real browser, Chromium
 	@for name in "$$KERNELWEAVE_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
 	  command -v "$$name" > /dev/null && exit 0; done; $(MAKE) --no-print-directory chromium
-	@$(BIN)/python -m pytest -m browser -rs tests/report
+	@$(BIN)/python -m pytest -m browser -rs tests/app/report
 
 chromium:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \

@@ -189,7 +189,7 @@ def check_kernelweave(words: list[str]) -> None:
     """The command exists, and so do its options; it gets as many arguments as it takes."""
     import typer
 
-    from kernelweave.cli import app
+    from kernelweave.app.cli import app
 
     command = typer.main.get_command(app)
     rest = words[1:]

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics.pairwise import rbf_kernel
 
 import kernelweave as kw
-from kernelweave.cli._facts import certificate as facts
+from kernelweave.app.cli._facts import certificate as facts
 from kernelweave.kernels import RBF, Linear
 from kernelweave.persistence.classes import find_class, own_classes
 from kernelweave.regularizers import LogTerm

@@ -10,7 +10,7 @@ from reproduce import Mode, NoExperimentsError, listing, load_experiment, run
 from reproduce.page import page_from
 from rich.console import Console
 
-from kernelweave.datasets import DataNotFoundError
+from kernelweave.app.datasets import DataNotFoundError
 
 QUIET = Console(quiet=True)
 TEXT = '''"""Squares are squares.
@@ -195,8 +195,8 @@ def test_missing_data_stop_one_experiment_and_skip_one_of_many(
     def nowhere(record: object) -> None:
         raise DataNotFoundError("sonar.npz is not on this machine")
 
-    monkeypatch.setattr("kernelweave.datasets.locate.folders", lambda: [tmp_path])
-    monkeypatch.setattr("kernelweave.datasets.loading.fetch", nowhere)
+    monkeypatch.setattr("kernelweave.app.datasets.locate.folders", lambda: [tmp_path])
+    monkeypatch.setattr("kernelweave.app.datasets.loading.fetch", nowhere)
     (folder / "needs_data.py").write_text(TEXT.replace("draw)", 'draw, data=("sonar",))'))
     with pytest.raises(DataNotFoundError, match=r"sonar\.npz"):
         run(["needs-data"], "quick", tmp_path, folder=folder, console=QUIET)

@@ -1,0 +1,214 @@
+"""Kernels from options: a default dictionary, groups of columns, bands, or a TOML file."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...kernels import RBF, Linear, auto, bands, per_group
+from ...kernels.base import Kernel
+from ...kernels.registry import KERNELS
+from ._encode import Encoder
+from ._errors import CliError, refusing
+from ._paths import check_spec, listed
+from ._table import Table, match
+
+#: kernels of numbers that a file can describe: no functions, no objects
+NUMERIC: dict[str, type[Kernel]] = {
+    name: cls
+    for name, cls in KERNELS.items()
+    if cls.accepts == "numeric"  # type: ignore[attr-defined]
+    and all(p.default is not p.empty for p in inspect.signature(cls).parameters.values())
+}
+
+#: a prefix makes a group from so many columns on, and so many groups make a default dictionary
+PREFIX_COLUMNS, MOST_GROUPS = 3, 30
+
+#: settings of an entry of the file that are not parameters of the kernel
+OWN = ("type", "name", "columns", "per_column")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Named kernels on the columns of the encoded matrix, the groups behind them, and how it came to that."""
+
+    kernels: dict[str, Kernel]
+    why: str
+    groups: dict[str, list[int]] | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names and number of columns, all that a family of kernels needs of the data."""
+
+    columns: list[str]
+    n_rows: int = 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, len(self.columns)
+
+
+def choose_kernels(
+    table: Table,
+    encoder: Encoder,
+    spec: Path | None,
+    groups: str | None,
+    n_bands: int | None,
+    kinds: list[str],
+) -> Chosen:
+    """The kernels that the options ask for, or a default dictionary."""
+    if sum(option is not None for option in (spec, groups, n_bands)) > 1:
+        raise CliError("--kernels, --groups and --bands exclude one another: give one of them.")
+    if spec is not None:
+        return from_file(spec, table, encoder)
+    if n_bands is not None:
+        return from_bands(n_bands, encoder, kinds)
+    named = parse_groups(groups, table) if groups is not None else table.groups or prefix_groups(table)
+    if named:
+        source = (
+            "--groups" if groups else "the views of the file" if table.groups else "prefixes of the names"
+        )
+        return from_groups(named, encoder, kinds, source)
+    if kinds:
+        return from_groups({"all": [rule.name for rule in encoder.rules]}, encoder, kinds, "--kernel")
+    return default(encoder)
+
+
+def default(encoder: Encoder) -> Chosen:
+    """`kernels.auto` on all columns."""
+    named = dict(auto().expand(Layout(encoder.features)))
+    alone = ", and one RBF a column" if len(named) > 4 else ""
+    why = f"the default dictionary: linear and three RBF widths on all columns{alone}"
+    return Chosen(named, why)
+
+
+def kernel_list(kinds: list[str]) -> list[Kernel]:
+    """Kernels by name, RBF when none is named."""
+    unknown = [kind for kind in kinds if kind.lower() not in NUMERIC]
+    if unknown:
+        raise CliError(f"--kernel {unknown[0]}: no such kernel; the names are {', '.join(sorted(NUMERIC))}.")
+    return [NUMERIC[kind.lower()]() for kind in kinds] or [RBF()]
+
+
+def from_groups(named: dict[str, list[str]], encoder: Encoder, kinds: list[str], source: str) -> Chosen:
+    """The same kernels on every group of columns."""
+    where = encoder.positions()
+    places = {group: [p for name in names for p in where[name]] for group, names in named.items()}
+    kernels = kernel_list(kinds) if kinds or source == "--groups" else [Linear(), RBF()]
+    expanded = dict(per_group(places, kernels).expand(Layout(encoder.features)))
+    parts = ", ".join(f"{group} ({len(columns)})" for group, columns in list(places.items())[:8])
+    more = f" and {len(places) - 8} more" if len(places) > 8 else ""
+    return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}", places)
+
+
+def from_bands(n_bands: int, encoder: Encoder, kinds: list[str]) -> Chosen:
+    """The same kernels on contiguous bands of the columns."""
+    with refusing("--bands"):
+        expanded = dict(bands(n_bands, kernel_list(kinds)).expand(Layout(encoder.features)))
+    places = {name: [int(p) for p in kernel.columns] for name, kernel in expanded.items()}  # type: ignore[union-attr]
+    return Chosen(expanded, f"{n_bands} bands of neighbouring columns", places if len(kinds) < 2 else None)
+
+
+def parse_groups(text: str, table: Table) -> dict[str, list[str]]:
+    """Groups such as ``rna=rna_*,protein=prot_*``; several patterns of a group are joined by +."""
+    groups: dict[str, list[str]] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, found, patterns = part.partition("=")
+        if not found or not name.strip() or not patterns.strip():
+            raise CliError(
+                f"--groups: {part!r} is not NAME=PATTERN; write for example --groups "
+                "'rna=rna_*,protein=prot_*+ptm_*'."
+            )
+        if name.strip() in groups:
+            raise CliError(
+                f"--groups: {name.strip()!r} is there twice; join patterns with +, as in a=x_*+y_*."
+            )
+        wanted = [pattern.strip() for pattern in patterns.split("+")]
+        groups[name.strip()] = match(wanted, table.names, "--groups", table.path)
+    if not groups:
+        raise CliError("--groups is empty; write for example --groups 'rna=rna_*,protein=prot_*'.")
+    return groups
+
+
+def prefix_groups(table: Table) -> dict[str, list[str]]:
+    """Groups by what stands before the first of _ . : / in the names, if all columns fall into a few."""
+    groups: dict[str, list[str]] = {}
+    for name in table.names:
+        cut = min((name.find(mark) for mark in "_.:/" if name.find(mark) > 0), default=0)
+        groups.setdefault(name[:cut], []).append(name)
+    enough = "" not in groups and min(map(len, groups.values()), default=0) >= PREFIX_COLUMNS
+    return groups if enough and 2 <= len(groups) <= MOST_GROUPS else {}
+
+
+def from_file(path: Path, table: Table, encoder: Encoder) -> Chosen:
+    """Kernels from a TOML file of ``[[kernel]]`` tables."""
+    document = load_toml(path)
+    unknown = sorted(set(document) - {"kernel"})
+    entries = document.get("kernel")
+    if unknown or not isinstance(entries, list) or not entries:
+        found = f"it has {listed(unknown)}" if unknown else "it has none"
+        raise CliError(f"{path}: expected one or more [[kernel]] tables, {found}.")
+    kernels: dict[str, Kernel] = {}
+    for number, entry in enumerate(entries, 1):
+        where = f"{path}, [[kernel]] number {number}"
+        for name, kernel in entry_kernels(entry, where, table, encoder).items():
+            if name in kernels:
+                raise CliError(f'{where}: the name {name!r} is used already; set name = "...".')
+            kernels[name] = kernel
+    return Chosen(kernels, f"{len(kernels)} kernels from {path.name}")
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """A TOML file, or one message about what is wrong with it."""
+    check_spec(path)
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CliError(f"{path} is not valid TOML: {error}.") from None
+    except OSError as error:
+        raise CliError(f"{path} cannot be read ({error.strerror}): check its permissions.") from None
+
+
+def entry_kernels(entry: Any, where: str, table: Table, encoder: Encoder) -> dict[str, Kernel]:
+    """The kernel, or one a column, that an entry describes."""
+    kernel_class = entry_class(entry, where)
+    columns = entry.get("columns", "*")
+    patterns = [columns] if isinstance(columns, str) else columns
+    if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise CliError(f"{where}: columns = {columns!r} is neither a name, a pattern nor a list of them.")
+    names, positions = match(patterns, table.names, f"{where}, columns", table.path), encoder.positions()
+    options = parameters(entry, kernel_class, where)
+    label = str(entry.get("name", kernel_class(**options).label if columns == "*" else ""))
+    label = label or f"{kernel_class(**options).label} on {', '.join(patterns)}"
+    if entry.get("per_column", False):
+        return {f"{label}: {name}": kernel_class(**options, columns=positions[name]) for name in names}
+    return {label: kernel_class(**options, columns=[p for name in names for p in positions[name]])}
+
+
+def entry_class(entry: Any, where: str) -> type[Kernel]:
+    """The class that ``type`` names."""
+    kind = entry.get("type") if isinstance(entry, Mapping) else None
+    known = {cls.__name__.lower(): cls for cls in NUMERIC.values()} | NUMERIC
+    if not isinstance(kind, str) or kind.lower() not in known:
+        names = ", ".join(sorted(cls.__name__ for cls in NUMERIC.values()))
+        raise CliError(f"{where}: type = {kind!r} is not one of {names}.")
+    return known[kind.lower()]
+
+
+def parameters(entry: Mapping[str, Any], kernel_class: type[Kernel], where: str) -> dict[str, Any]:
+    """Settings of an entry that go to the kernel, all of them known to it."""
+    options = {key: value for key, value in entry.items() if key not in OWN}
+    known = [name for name in inspect.signature(kernel_class).parameters if name != "columns"]
+    unknown = [key for key in options if key not in known]
+    if unknown:
+        has = f"has {', '.join(known)}" if known else "has no parameters"
+        raise CliError(
+            f"{where}: {kernel_class.__name__} has no parameter {unknown[0]!r}; it {has}. Other settings are "
+            f"{', '.join(OWN)}."
+        )
+    return options

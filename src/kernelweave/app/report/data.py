@@ -1,0 +1,247 @@
+"""What a report says, as plain data: no model in here, and no markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..._typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What was fitted, and on what.
+
+    `task` is "classification", "regression" or "novelty"; `functions` names the columns of the decision
+    values (one for two classes), `classes` holds the labels and their number of training samples.
+    """
+
+    estimator: str
+    task: str
+    method: str
+    formula: str
+    n_train: int
+    n_test: int
+    n_features: int | None
+    functions: tuple[str, ...]
+    classes: tuple[tuple[str, int], ...] = ()
+    source: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score and its standard error; `difference` is the model's score minus this one."""
+
+    name: str
+    value: float
+    error: float | None = None
+    difference: float | None = None
+    difference_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The model's score and those of the baselines.
+
+    `trivial` is the name of the baseline that looks at no kernel; `failed` says which ones could not be
+    fitted, and why; `note` how they were made.
+    """
+
+    metric: str
+    how: str
+    n: int
+    model: Score
+    baselines: tuple[Score, ...]
+    trivial: str | None = None
+    failed: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Shares of the weights over sub-samples: intervals that hold `level` of them, one a kernel.
+
+    `frequency` is the part of the sub-samples in which a kernel has at least `threshold` of the weights.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    frequency: FloatArray
+    n_rounds: int
+    level: float
+    threshold: float
+    n_samples: int | None = None
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels: weights and norms of every model, and what each adds to the prediction.
+
+    Attributes
+    ----------
+    names : tuple of str
+    models : tuple of str
+        One name a row of `weights`.
+    weights, norms : ndarray of shape (n_models, M)
+        `norms` is None where the model has no RKHS norms.
+    stability : Stability or None
+    spread : ndarray of shape (M,) or None
+        Standard deviation of f_m over the samples, root mean square over functions.
+    drop : ndarray of shape (M,) or None
+        Fall of the score when the component f_m is left out.
+    drop_metric : str
+    """
+
+    names: tuple[str, ...]
+    models: tuple[str, ...]
+    weights: FloatArray
+    norms: FloatArray | None = None
+    stability: Stability | None = None
+    spread: FloatArray | None = None
+    drop: FloatArray | None = None
+    drop_metric: str = ""
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of each kernel in the sum of the weights, the mean over the models."""
+        totals = self.weights.sum(axis=1, keepdims=True)
+        return (self.weights / np.where(totals > 0, totals, 1.0)).mean(axis=0)
+
+    @property
+    def used(self) -> IntArray:
+        """Kernels with a weight in any model."""
+        return np.flatnonzero(self.weights.any(axis=0))
+
+    def heaviest(self, most: int) -> IntArray:
+        """The kernels of largest weight, in decreasing order, then of largest spread."""
+        tie = np.zeros(len(self.names)) if self.spread is None else -self.spread
+        return np.lexsort((tie, -self.shares))[:most]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The decomposition f = b + sum_m f_m of chosen samples.
+
+    Attributes
+    ----------
+    part : str
+        "held-out" or "training".
+    labels, truth, predicted : tuple of str
+        Of the samples.
+    wrong : tuple of bool
+        Empty in regression.
+    intercept : ndarray of shape (K,)
+    parts : ndarray of shape (K, S, M)
+    n_all : int
+        Samples there were to choose from.
+    """
+
+    part: str
+    labels: tuple[str, ...]
+    truth: tuple[str, ...]
+    predicted: tuple[str, ...]
+    wrong: tuple[bool, ...]
+    intercept: FloatArray
+    parts: FloatArray
+    n_all: int
+
+    @property
+    def values(self) -> FloatArray:
+        """f of every sample, shape (K, S)."""
+        return self.parts.sum(axis=2) + self.intercept[:, None]
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """Alignment (cosine) of the kernels with one another."""
+
+    names: tuple[str, ...]
+    matrix: FloatArray
+    effective_number: float
+    n_left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a figure."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    error: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Path:
+    """Models of growing size or cost, and the one chosen.
+
+    `marks` names the points along x, such as the kernel that came in.
+    """
+
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    chosen: float
+    log_x: bool
+    words: str
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How the fit ended.
+
+    `kind` is "gap" (certified when it is within `tol`), "stationarity" (of a problem that is not convex)
+    or "greedy"; `final` is the value of the worst model.
+    """
+
+    kind: str
+    final: float | None
+    tol: float
+    converged: bool
+    n_iter: int
+    y_label: str
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Counts of true (rows) and predicted (columns) classes."""
+
+    labels: tuple[str, ...]
+    counts: IntArray
+    part: str
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Observed and predicted values, one row an output; at most a few hundred samples are kept."""
+
+    outputs: tuple[str, ...]
+    observed: FloatArray
+    predicted: FloatArray
+    labels: tuple[str, ...]
+    part: str
+    n_all: int
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """Decision values of a novelty detector."""
+
+    values: FloatArray
+    part: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What it takes to do it again."""
+
+    parameters: dict[str, Any]
+    versions: dict[str, str]
+    code: str
+    created: str
+    random_state: int | None

@@ -1,5 +1,0 @@
-"""``python -m kernelweave.cli`` is the command ``kernelweave``."""
-
-from . import main
-
-main()
