@@ -117,6 +117,7 @@ def check_resumed(kind: str, path: Path) -> bool:
 kills = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 
 
+@pytest.mark.system
 @kills
 @pytest.mark.parametrize(
     ("kind", "seconds"),
@@ -389,6 +390,7 @@ def loss_of(model):
     return np.atleast_1d(value)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_estimator_goes_on(tmp_path, monkeypatch, name, count):

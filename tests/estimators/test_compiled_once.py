@@ -14,6 +14,8 @@ import numpy as np
 import kernelweave as kw
 from kernelweave.kernels import RBF, Linear, Spectrum, WeightedDegree
 
+pytestmark = pytest.mark.system
+
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
 y = np.arange(40) % 3
