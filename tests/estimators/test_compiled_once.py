@@ -7,14 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import kernelweave
+
+pytestmark = pytest.mark.system
 
 SCRIPT = """
 import numpy as np
 import kernelweave as kw
 from kernelweave.kernels import RBF, Linear, Spectrum, WeightedDegree
-
-pytestmark = pytest.mark.system
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))

@@ -98,6 +98,7 @@ def test_other_regularizers_equal_a_grid_search(regression):
     assert_same_search(search, grid_search(search, regression.X, regression.y, EXOTIC, CS), atol=2e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_losses_equal_a_grid_search(binary, loss):
     search = kw.MKLClassifierCV(KERNELS, loss=loss, regularizers=REGULARIZERS, Cs=CS, cv=FOLDS, tol=TOL)
@@ -134,6 +135,7 @@ def balanced(estimator, X, y):
     return balanced_accuracy_score(y, estimator.predict(X))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "scoring",
     ["roc_auc", "balanced_accuracy", "f1", make_scorer(balanced_accuracy_score), balanced],

@@ -209,6 +209,7 @@ def test_named_columns_of_several_kinds(name: str, round_trip: Any) -> None:
         loaded.predict(frame(7, 1).rename(columns={"a": "z"}))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_frames_of_numbers_and_single_precision(name: str, round_trip: Any) -> None:
     table = pd.DataFrame(numbers(N_TRAIN, 0).astype(np.float32), columns=list("abcd"))
@@ -219,6 +220,7 @@ def test_frames_of_numbers_and_single_precision(name: str, round_trip: Any) -> N
 TOGETHER = [per_feature(RBF()), [per_feature(RBF()), Linear()], subsets(60), subsets(600)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("regularizer", ["lp", kw.LpNorm(1)], ids=str)
 @pytest.mark.parametrize(("spec", "name"), rotated(TOGETHER, WEIGHTED), ids=str)
 def test_kernels_that_are_computed_together(spec: Any, name: str, regularizer: Any, round_trip: Any) -> None:
