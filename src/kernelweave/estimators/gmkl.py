@@ -396,7 +396,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         More than two classes: one model a class with its own parameters, or parameters shared by all.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
-    solver : {"lbfgsb", "spectral", "projected"}, default="lbfgsb"
+    solver : {"lbfgsb", "spectral"}, default="lbfgsb"
         See `KernelGradient`.
     n_init : int, default=1
         Starts; the lowest objective wins.
