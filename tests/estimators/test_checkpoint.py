@@ -21,8 +21,7 @@ import kernelweave as kw
 from kernelweave.estimators.group_omp_cv import GreedySearch
 from kernelweave.kernels import RBF, FunctionKernel, Linear, per_feature
 from kernelweave.solvers import checkpoint
-from kernelweave.solvers._container import previous, read
-from kernelweave.solvers.checkpoint import Checkpoint
+from kernelweave.solvers.checkpoint import Checkpoint, previous, read
 from kernelweave.solvers.greedy import path as greedy_path
 from kernelweave.solvers.multiple import Alternating
 
@@ -274,7 +273,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before_it(tmp_path, small):
     assert second.n_resumed_.sum() > 0
     np.testing.assert_allclose(second.objective_, first.objective_, rtol=2e-5)
     for file in (path, previous(path)):
-        file.write_bytes(b"kernelweave")
+        file.write_bytes(file.read_bytes()[:11])
     with pytest.warns(UserWarning, match="starts anew"):
         third = fit(small, path)
     assert third.n_resumed_.sum() == 0

@@ -18,9 +18,8 @@ from .._warnings import parallel
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
-from ..solvers._container import Entry
 from ..solvers._fingerprint import describe, digest
-from ..solvers.checkpoint import Keeper
+from ..solvers.checkpoint import Entry, Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
 from ._base import all_or_nothing
