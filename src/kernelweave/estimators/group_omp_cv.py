@@ -100,10 +100,10 @@ class GreedySearch:
 
     def kept_fold(self, train: IntArray, test: IntArray, sizes: int, keeper: Keeper) -> FloatArray:
         """`fold`, or what a keeper holds of it."""
-        entry = keeper.entry("values")
+        entry = keeper.found("values")
         if entry is None:
             entry = Entry({}, {"values": self.fold(train, test, sizes)})
-            keeper.keep_entry("values", entry)
+            keeper.keep("values", entry)
         return entry.arrays["values"]
 
     def fold(self, train: IntArray, test: IntArray, sizes: int) -> FloatArray:
