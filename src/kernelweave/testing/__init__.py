@@ -1,8 +1,9 @@
 """Checks of losses, regularisers, kernels, engines, solvers and estimators, the ones of our own tests."""
 
 from ._contract import Contract
+from .estimators import check_mkl_estimator
 from .kernels import check_kernel
 from .losses import check_loss
 from .regularizers import check_regularizer
 
-__all__ = ["Contract", "check_kernel", "check_loss", "check_regularizer"]
+__all__ = ["Contract", "check_kernel", "check_loss", "check_mkl_estimator", "check_regularizer"]
