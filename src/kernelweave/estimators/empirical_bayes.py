@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel
+from .._warnings import parallel, warn
 from ..gram import Dictionary, Gram, parse_memory
 from ..gram.affine import NotLinearError
 from ..solvers._fingerprint import describe, digest
@@ -44,6 +44,9 @@ from ._progress import Progress, with_callbacks
 Task = tuple[str, Callable[[Gram, FloatArray, FloatArray], Evidence]]
 
 METHODS = ("laplace", "regression")
+
+#: share of its variance that rounding may take from a kernel without a word
+MOST_LOST = 1e-5
 
 
 class Data(NamedTuple):
@@ -108,6 +111,7 @@ class BaseEmpiricalBayes(BaseKernels):
             limit = self._room(len(source.names), len(used), len(tasks))
             options: dict[str, Any] = {"device": fit_device(self), "host_sums": True, "double": True}
             dictionary = Dictionary(source, self.normalize, sample_weight[used], limit, **options)
+            self._warn_of_offsets(dictionary)
             data = merge_equal(dictionary.gram, targets, sample_weight[used])
             with keeping(checkpoint, dictionary.gram) as keepers:
                 solutions = parallel(
@@ -121,6 +125,20 @@ class BaseEmpiricalBayes(BaseKernels):
                 keepers.finish(all(solution.converged for solution in solutions))
         self._store(dictionary, data, solutions, used, len(sample_weight))
         progress.done()
+
+    @staticmethod
+    def _warn_of_offsets(dictionary: Dictionary) -> None:
+        """Kernels whose values hardly vary about a large constant have lost their digits to it."""
+        gram, n = dictionary.gram, dictionary.gram.n_samples
+        size = gram.inner(np.eye(n)) / n
+        spread = size - gram.quad(np.ones((n, 1))) / n**2
+        lost = np.finfo(np.float64).eps * size > MOST_LOST * spread
+        if lost.any():
+            named = ", ".join(dictionary.names[m] for m in dictionary.live[lost][:5])
+            warn(
+                "values of these kernels vary so little about a large constant that rounding hides how: "
+                f"{named}. Centre and scale X, for example with StandardScaler."
+            )
 
     def _parts(self, targets: FloatArray, weight: FloatArray, tasks: list[Task]) -> dict[str, str]:
         """What tells the problem from others."""

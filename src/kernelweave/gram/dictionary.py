@@ -254,12 +254,15 @@ def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
     live = np.flatnonzero(scales > 0)
     if len(live) == 0:
         raise ValueError(
-            "kernels: none of them varies over the training samples; choose others, or rescale X if its "
-            "values are so small that their squares vanish."
+            "kernels: none of them varies over the training samples, to rounding; choose others, or centre "
+            "and scale X (for example with StandardScaler): values far from 0 hide how they vary."
         )
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
-        warn(f"kernels without variance on the training samples get weight 0: {dead}.")
+        warn(
+            f"kernels without variance on the training samples get weight 0: {dead}. If the columns do vary, "
+            "centre and scale X, for example with StandardScaler: values far from 0 hide it."
+        )
     return live
 
 
