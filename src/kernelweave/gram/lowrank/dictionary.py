@@ -35,7 +35,7 @@ class LowRankDictionary:
     source : FeatureSource
     approximation : str or Approximation
     rank : int
-        Most features a kernel.
+        Most features per kernel.
     normalize : str or None
     sample_weight : ndarray of shape (n,), optional
     memory_limit : int, optional

@@ -109,5 +109,5 @@ def _require_size(matrices: FloatArray, n_columns: int) -> None:
     if matrices.shape[1] != n_columns:
         raise ValueError(
             f"matrices are {matrices.shape[1]} x {matrices.shape[1]}, but the kernel sees {n_columns} "
-            "columns: give one row and column a feature."
+            "columns: give one row and column per feature."
         )
