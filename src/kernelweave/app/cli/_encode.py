@@ -27,7 +27,7 @@ class Rule:
     fill : float or None
         What stands for a missing number; None refuses them.
     categories : list of str or None
-        Text becomes one feature of zeros and ones a category.
+        Text becomes one feature of zeros and ones per category.
     """
 
     name: str

@@ -23,7 +23,7 @@ from .features import Features, Moments, check_rule, settle
 #: bytes of factors from which they are stored in single precision
 SINGLE_FROM = 1 << 30
 
-#: bytes that a solver takes besides the factors, a sample
+#: bytes per sample that a solver takes besides the factors
 SOLVER_BYTES = 200
 
 
