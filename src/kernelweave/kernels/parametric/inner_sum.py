@@ -93,7 +93,7 @@ def _check_matrices(matrices: Any) -> FloatArray:
     stack = np.asarray(matrices, dtype=np.float64)
     if stack.ndim != 3 or stack.shape[1] != stack.shape[2] or len(stack) == 0:
         raise ValueError(
-            f"matrices has shape {stack.shape}: expected (M, n_features, n_features), one matrix A_m per term."
+            f"matrices has shape {stack.shape}: expected (M, n_features, n_features), one A_m per term."
         )
     for m, A in enumerate(stack):
         size = max(float(np.abs(A).max()), 1e-300)
