@@ -331,8 +331,8 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
 
         min_{w, b, d >= 0}  1/2 w'w + C sum_i V(y_i, f(x_i)) + r(d)
 
-    for any differentiable k_d and r. The default, a product of one Gaussian per feature with an l1
-    penalty, is nonlinear feature selection: `weights_` has one weight per feature, many of them zero.
+    for any differentiable k_d and r. The default, a product of one Gaussian a feature with an l1
+    penalty, is nonlinear feature selection: `weights_` has one weight a feature, many of them zero.
     The problem is not convex; the objective falls at every step to a stationary point. Standardise
     the data: r(d) depends on the units of the features. Varma & Babu (2009).
 
@@ -355,7 +355,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         Learn with all features, rank them by weight, learn again with the best (the paper's
         protocol). By default `transform` keeps the features whose weight is not zero.
     multiclass : {"ovr", "shared"}, default="ovr"
-        More than two classes: one model per class with its own parameters, or parameters shared by all.
+        More than two classes: one model a class with its own parameters, or parameters shared by all.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : {"lbfgsb", "spectral"}, default="lbfgsb"
@@ -389,7 +389,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
     weights_ : ndarray of shape (n_parameters,) or (n_classes, n_parameters)
         The parameters d.
     kernel_names_ : list of str
-        One name per parameter: the feature, group or kernel it belongs to.
+        One name a parameter: the feature, group or kernel it belongs to.
     kernel_ : ParametricKernel
         The fitted kernel; ``kernel_(X, Z, weights_)`` is a Gram block.
     feature_importances_ : ndarray of shape (n_features,)
@@ -508,7 +508,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         del self._solutions
 
     def _scores(self, values: FloatArray) -> FloatArray:
-        """One column per class."""
+        """One column a class."""
         return np.hstack([-values, values]) if len(self.classes_) == 2 else values
 
     @follows_input

@@ -32,6 +32,18 @@ def fitted_model(estimator: Any) -> Any:
     return estimator
 
 
+def mean_shares(weights: FloatArray) -> FloatArray:
+    """Mean over the models of each kernel's share, (n_models, M) -> (M,); zeros for a constant model.
+
+    Examples
+    --------
+    >>> mean_shares(np.array([[1.0, 3.0], [0.0, 0.0]]))
+    array([0.125, 0.375])
+    """
+    totals = weights.sum(axis=1, keepdims=True)
+    return np.asarray((weights / np.where(totals > 0, totals, 1.0)).mean(axis=0))
+
+
 def data_for(estimator: Any, X: Any) -> Any:
     """X as the model inside sees it: after the transformers of pipelines."""
     if hasattr(estimator, "best_estimator_"):
@@ -47,15 +59,3 @@ def component_names(model: Any) -> list[str]:
     names = list(model.kernel_names_)
     children = getattr(getattr(model, "kernel_", None), "kernels_", None)
     return names if children is None else names[: len(children)]
-
-
-def mean_shares(weights: FloatArray) -> FloatArray:
-    """Mean over the models of each kernel's share, (n_models, M) -> (M,); zeros for a constant model.
-
-    Examples
-    --------
-    >>> mean_shares(np.array([[1.0, 3.0], [0.0, 0.0]]))
-    array([0.125, 0.375])
-    """
-    totals = weights.sum(axis=1, keepdims=True)
-    return np.asarray((weights / np.where(totals > 0, totals, 1.0)).mean(axis=0))

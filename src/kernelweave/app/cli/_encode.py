@@ -27,7 +27,7 @@ class Rule:
     fill : float or None
         What stands for a missing number; None refuses them.
     categories : list of str or None
-        Text becomes one feature of zeros and ones per category.
+        Text becomes one feature of zeros and ones a category.
     """
 
     name: str
@@ -180,7 +180,7 @@ def refuse_text(rule: Rule, values: np.ndarray, table: Table) -> np.ndarray:
 
 
 def indicator(rule: Rule, values: np.ndarray, table: Table, allow_unseen: bool) -> np.ndarray:
-    """Zeros and ones, one column per category; categories not seen in training are refused or all zeros."""
+    """Zeros and ones, one column a category; categories not seen in training are refused or all zeros."""
     assert rule.categories is not None
     missing = is_missing(values)
     names = [NO_CATEGORY if gap else category_name(value) for value, gap in zip(values, missing, strict=True)]

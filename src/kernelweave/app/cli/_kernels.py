@@ -82,7 +82,7 @@ def choose_kernels(
 def default(encoder: Encoder) -> Chosen:
     """`kernels.auto` on all columns."""
     named = dict(auto().expand(Layout(encoder.features)))
-    alone = ", and one RBF per column" if len(named) > 4 else ""
+    alone = ", and one RBF a column" if len(named) > 4 else ""
     why = f"the default dictionary: linear and three RBF widths on all columns{alone}"
     return Chosen(named, why)
 
@@ -175,7 +175,7 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def entry_kernels(entry: Any, where: str, table: Table, encoder: Encoder) -> dict[str, Kernel]:
-    """The kernel, or one per column, that an entry describes."""
+    """The kernel, or one a column, that an entry describes."""
     kernel_class = entry_class(entry, where)
     columns = entry.get("columns", "*")
     patterns = [columns] if isinstance(columns, str) else columns

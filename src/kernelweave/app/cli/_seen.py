@@ -35,7 +35,7 @@ def sketch(X: Any) -> str | None:
 
     Examples
     --------
-    >>> len(sketch(np.eye(6)))  # 8 bytes per row, as base64
+    >>> len(sketch(np.eye(6)))  # 8 bytes a row, as base64
     64
     >>> sketch(np.ones((6, 2))) is None
     True
