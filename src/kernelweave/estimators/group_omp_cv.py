@@ -208,7 +208,7 @@ def _simplest(scores: FloatArray, mean: FloatArray, n_alphas: int) -> int:
 class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     """`GroupOMPRegressor` with ridge and number of kernels chosen by cross-validation.
 
-    One path a fold and ridge gives the scores of every number of kernels, and each kernel is
+    One path per fold and ridge gives the scores of every number of kernels, and each kernel is
     evaluated once for all of them.
 
     Parameters
@@ -303,7 +303,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
 class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
     """`GroupOMPClassifier` with ridge and number of kernels chosen by cross-validation.
 
-    One path a fold and ridge gives the scores of every number of kernels, and each kernel is
+    One path per fold and ridge gives the scores of every number of kernels, and each kernel is
     evaluated once for all of them.
 
     Parameters

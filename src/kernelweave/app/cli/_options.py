@@ -98,7 +98,7 @@ ScaleOption = Annotated[
 
 Spec = Annotated[
     Path | None,
-    typer.Option("--kernels", help="TOML file with a [[kernel]] table a kernel.", rich_help_panel=KERNELS),
+    typer.Option("--kernels", help="TOML file, one [[kernel]] table per kernel.", rich_help_panel=KERNELS),
 ]
 Groups = Annotated[
     str | None,
@@ -127,11 +127,11 @@ Approximation = Annotated[
     Approximations | None,
     typer.Option(help="Features in place of Gram matrices, for many rows: landmarks, or random frequencies."),
 ]
-Rank = Annotated[int, typer.Option(min=1, help="Most features a kernel with --approximation.")]
+Rank = Annotated[int, typer.Option(min=1, help="Most features per kernel with --approximation.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads over models and folds.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 AllowUnseen = Annotated[
-    bool, typer.Option("--allow-unseen", help="Take categories the model does not know for none of its own.")
+    bool, typer.Option("--allow-unseen", help="Accept categories that training did not see, as all zeros.")
 ]
