@@ -76,8 +76,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """Load a model that `save_model` stored; safe on files of any origin.
 
     Loading executes nothing that a file says: classes are looked up in a fixed list of kernelweave's
-    own and of scikit-learn's transformers. Sizes, types and checksums are verified before anything is allocated or made, and memory and
-    time stay within a fixed multiple of the size of the file.
+    own and of scikit-learn's transformers. Sizes, types and checksums are verified before anything is
+    allocated or made, and memory and time stay within a fixed multiple of the size of the file.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def test_stopped_model_predicts_and_resumes_to_the_same_optimum(
     assert after["n_machines_now"] < before["n_machines_now"]
     assert after["interrupted"] is False
     assert not list(out.rglob("checkpoint*"))
-    weights = [kernelweave.load_model(folder / "model.kw").weights_ for folder in (whole, out)]
+    weights = [kernelweave.load_model(folder / "model.kw")[-1].weights_ for folder in (whole, out)]
     np.testing.assert_allclose(*weights, atol=1e-4)
 
 

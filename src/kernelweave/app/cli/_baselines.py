@@ -11,7 +11,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GridSearchCV
 
-from ... import estimators as kw
 from ...gram import KernelStack
 from ._methods import COSTS, Options, search_of
 
@@ -83,8 +82,3 @@ class BestSingleKernel(BaseEstimator):
 def uniform_sum(task: str, kernels: Any, options: Options, cv: Any) -> Any:
     """All kernels at equal weights, their cost chosen by cross-validation."""
     return search_of("uniform", task, kernels, options, cv)
-
-
-def is_mkl(model: Any) -> bool:
-    """Whether a fitted model has kernel weights."""
-    return hasattr(model, "weights_") and hasattr(kw, type(model).__name__)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ._errors import CliError
 from ._paths import listed
-from ._table import Table, as_number, is_date, is_missing, kind_of, row_list
+from ._read import as_number, kind_of, row_list
 
 #: what an identifier is usually called
 ID_NAME = re.compile(
@@ -38,19 +42,21 @@ class Problem:
         return f"column {self.column!r} {self.reason}: {self.remedy}"
 
 
-def check_columns(table: Table, categorical: set[str], keep: set[str], imputed: bool) -> None:
+def check_columns(
+    path: Path, frame: pd.DataFrame, categorical: Sequence[str], keep: Sequence[str], imputed: bool
+) -> None:
     """One error about all columns that hold neither numbers nor declared categories."""
-    found = [problem_of(name, table.columns[name], categorical, keep, imputed) for name in table.names]
+    found = [problem_of(name, frame[name].to_numpy(), categorical, keep, imputed) for name in frame]
     problems = [problem for problem in found if problem is not None]
     if not problems:
         return
     options = " ".join(dict.fromkeys(problem.option for problem in problems if problem.option))
     if len(problems) == 1:
-        raise CliError(f"{table.path}: {problems[0]}.")
+        raise CliError(f"{path}: {problems[0]}.")
     lines = "\n".join(f"  {problem}" for problem in problems[:20])
     more = f"\n  ... and {len(problems) - 20} more" if len(problems) > 20 else ""
     raise CliError(
-        f"{table.path}: {len(problems)} columns cannot be used as they are.\n{lines}{more}\n"
+        f"{path}: {len(problems)} columns cannot be used as they are.\n{lines}{more}\n"
         f"All at once, if that suits the data: {options}"
     )
 
@@ -77,10 +83,10 @@ def comma_cell(values: np.ndarray) -> str | None:
 
 
 def problem_of(
-    name: str, values: np.ndarray, categorical: set[str], keep: set[str], imputed: bool
+    name: str, values: np.ndarray, categorical: Sequence[str], keep: Sequence[str], imputed: bool
 ) -> Problem | None:
     """What is wrong with a column, if anything."""
-    drop, missing = f"--drop {quoted(name)}", is_missing(values)
+    drop, missing = f"--drop {quoted(name)}", pd.isna(values)
     if missing.all():
         return Problem(name, "is empty", f"leave it out with {drop}", drop)
     if kind_of(values) == "date":
@@ -147,3 +153,32 @@ def is_identifier(name: str, values: np.ndarray) -> bool:
 def quoted(name: str) -> str:
     """A column name as a shell takes it."""
     return shlex.quote(name)
+
+
+def is_date(text: str) -> bool:
+    """Whether a cell is a calendar date, such as 2024-03-01 or 01/03/2024."""
+    for form in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y"):
+        try:
+            return bool(datetime.strptime(text, form))
+        except ValueError:
+            continue
+    try:
+        return len(text) >= 8 and bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def match(patterns: list[str], names: list[str], option: str, path: Path) -> list[str]:
+    """Columns that names or globs stand for, in the order of the table; a pattern without any is an error."""
+    chosen: set[str] = set()
+    for pattern in patterns:
+        hits = {name for name in names if name == pattern} or {
+            name for name in names if fnmatchcase(name, pattern)
+        }
+        if not hits:
+            raise CliError(
+                f"{option}: no column of {path.name} is called or matches {pattern!r}; "
+                f"it has {listed(names)}."
+            )
+        chosen |= hits
+    return [name for name in names if name in chosen]

@@ -50,3 +50,4 @@ class Parts:
     why: str
     groups: dict[str, list[int]] | None = None
     names: list[str] = field(default_factory=list)
+    ident: str = "row"

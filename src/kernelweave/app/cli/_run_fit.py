@@ -201,9 +201,9 @@ def write_all(
     columns = predictions(model, parts.X_rest)
     scores = score(facts["task"], truth, columns["prediction"])
     with folder.staging(stale=[REPORT]) as stage:
-        save_bundle(stage, model, {**facts, "scores": scores}, parts.encoder.to_json(), sketch(parts.X))
+        save_bundle(stage, model, parts.encoder, {**facts, "scores": scores}, sketch(parts.X))
         write_csv(stage / WEIGHTS, ["model", "kernel", "weight", "norm"], weight_rows(model))
-        write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.encoder.ident or "row"))
+        write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.ident))
     return scores
 
 
