@@ -116,6 +116,7 @@ def check_resumed(kind: str, path: Path) -> bool:
 kills = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 
 
+@pytest.mark.system
 @kills
 @pytest.mark.parametrize(
     ("kind", "seconds"),
@@ -159,12 +160,12 @@ class Dying(Alternating):
         cls.left, cls.error = count, error
         return cls()
 
-    def step(self, *args):
+    def train(self, *args):
         if Dying.left == 0:
             Dying.left = 10**9
             raise Dying.error
         Dying.left -= 1
-        return super().step(*args)
+        return super().train(*args)
 
 
 # -- without kills ----------------------------------------------------------------------------
@@ -388,6 +389,7 @@ def loss_of(model):
     return np.atleast_1d(value)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_estimator_goes_on(tmp_path, monkeypatch, name, count):

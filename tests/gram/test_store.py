@@ -11,12 +11,15 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernelweave import GramStore, KernelStack, _container
 from kernelweave.gram import Dictionary, FeatureSource, StackSource
 from kernelweave.gram.blocks import Blocks
-from kernelweave.gram.disk import DiskGram
+from kernelweave.gram.packed import StoreGram, pack, triangle_size
 from kernelweave.gram.stack import as_stack
+from kernelweave.gram.store import Triangle
 from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear
 
 KEYS = {
@@ -110,30 +113,55 @@ def test_bad_kernels_are_refused_and_leave_nothing(X, tmp_path):
 # -- engines ----------------------------------------------------------------------------------
 
 
-def test_the_disk_engine_reads_the_store_where_it_lies(store, Ks):
-    gram = Dictionary(StackSource(store), "variance", gram="disk").gram
-    assert isinstance(gram, DiskGram)
+def test_the_engine_reads_the_store_where_it_lies(store, Ks):
+    gram = Dictionary(StackSource(store), "variance", gram="store").gram
+    assert isinstance(gram, StoreGram)
     assert gram.triangles is store.triangles
+    assert gram.nbytes == 0
     assert pickle.loads(pickle.dumps(gram)).diag(np.ones(3)) == pytest.approx(gram.diag(np.ones(3)))
-    some = DiskGram(Blocks.of_matrices(store).take(kernels=np.array([2, 0])))
+    assert len(pickle.dumps(gram)) < 2000
+    some = StoreGram(Blocks.of_matrices(store).take(kernels=np.array([2, 0])))
     assert some.triangles is store.triangles
     np.testing.assert_array_equal(some.combine(np.array([1.0, 0.0])), Ks[:, :, 2])
-
-
-def test_what_the_store_does_not_hold_is_written(store, Ks):
     rows = np.array([9, 1, 4, 6])
-    part = DiskGram(store[rows, rows])
-    assert part.triangles is not store.triangles
+    part = StoreGram(store).subset(rows)
+    assert part.nbytes == 4 * 3 * 10
     np.testing.assert_array_equal(part.combine(np.eye(3)[1]), Ks[np.ix_(rows, rows)][:, :, 1])
-    centred = Dictionary(StackSource(store), "center", gram="disk").gram
-    assert centred.triangles is not store.triangles
-    mixed = DiskGram(
-        Blocks(
-            [*Blocks.of_matrices(store).parts, *Blocks.of_matrices([np.eye(12)]).parts],
-            [np.array([m]) for m in range(4)],
-        )
+
+
+def test_what_the_store_does_not_hold_is_refused(store):
+    rows = np.array([9, 1, 4, 6])
+    mixed = Blocks(
+        [*Blocks.of_matrices(store).parts, *Blocks.of_matrices([np.eye(12)]).parts],
+        [np.array([m]) for m in range(4)],
     )
-    np.testing.assert_array_equal(mixed.combine(np.eye(4)[3]), np.eye(12))
+    for kernels in (store[rows, rows], mixed, KernelStack([np.eye(12)])):
+        with pytest.raises(ValueError, match="whole GramStore"):
+            StoreGram(kernels)
+    with pytest.raises(ValueError, match="a normalisation only scales"):
+        Dictionary(StackSource(store), "center", gram="store")
+
+
+def test_few_rows_of_a_file_too_large_to_stay_in_memory_take_one_pass(store, Ks, monkeypatch):
+    monkeypatch.setattr("kernelweave.gram.packed.KEPT", 0)
+    gram, weights, rows = StoreGram(store), np.array([1.0, 0.5, 0.0]), np.array([10, 2])
+    np.testing.assert_allclose(gram.rows(rows, weights), (Ks @ weights)[rows], rtol=1e-6)
+    assert gram.n_passes == pytest.approx(0.5 * 2 / 3)
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 30), dtype=st.sampled_from([np.float32, np.float64]))
+def test_packing_and_unpacking_is_the_identity(seed, n, dtype):
+    rng = np.random.default_rng(seed)
+    K = rng.normal(size=(n, n)).astype(dtype)
+    K = np.tril(K) + np.tril(K, -1).T
+    triangles = np.empty((1, triangle_size(n)), dtype)
+    pack(Blocks.of_matrices([K]), triangles)
+    unpacked, every = Triangle(triangles[0], n), np.arange(n)
+    np.testing.assert_array_equal(triangles[0], K[np.tril_indices(n)])
+    np.testing.assert_array_equal(unpacked.entries(every, every), K)
+    rows, columns = (rng.integers(n, size=size) for size in rng.integers(1, 7, size=2))
+    np.testing.assert_array_equal(unpacked.entries(rows, columns), K[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(unpacked.pairs(rows, rows[::-1]), K[rows, rows[::-1]])
 
 
 def test_auto_reads_what_does_not_fit(tmp_path, rng):
@@ -142,7 +170,7 @@ def test_auto_reads_what_does_not_fit(tmp_path, rng):
     square, few = 8 * 100**2, np.arange(80)
     for stack, normalize, squares, name in (
         (store, "variance", 30, "dense"),
-        (store, "variance", 9, "disk"),
+        (store, "variance", 9, "store"),
         (store, "center", 9, "blocked"),
         (store, "variance", 7, "blocked"),
         (store[few, few], "variance", 9, "blocked"),
