@@ -394,15 +394,15 @@ def test_predict_on_the_gram_matrices_of_the_fit(kw: Kw, tmp_path: Path, rng: np
 def test_a_sketch_of_many_rows_estimates_the_share(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kernelweave.app.cli import _seen
+    from kernelweave.app.cli import _predicting
 
-    monkeypatch.setattr(_seen, "KEPT", 500)
+    monkeypatch.setattr(_predicting, "KEPT", 500)
     X = rng.normal(size=(5000, 2))
-    text = _seen.sketch(X[:4000])
+    text = _predicting.sketch(X[:4000])
     assert len(text) < 500 * 8 * 1.34 + 4
-    assert _seen.known_share(X[2000:], text) == pytest.approx(2 / 3, abs=0.1)
-    assert _seen.known_share(X[:4000], text) == 1.0
-    assert _seen.known_share(X[4000:], text) == 0.0
+    assert _predicting.known_share(X[2000:], text) == pytest.approx(2 / 3, abs=0.1)
+    assert _predicting.known_share(X[:4000], text) == 1.0
+    assert _predicting.known_share(X[4000:], text) == 0.0
 
 
 @pytest.mark.parametrize("extra", [[], ["--tune"]], ids=["fit", "tune"])

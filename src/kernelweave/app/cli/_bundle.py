@@ -72,7 +72,7 @@ def load_bundle(path: Path) -> Bundle:
 def save_bundle(
     folder: Path, estimator: Any, encoder: Any, settings: dict[str, Any], rows: str | None
 ) -> None:
-    """Write the model file, and the settings once more for people to read; `rows` are those of `_seen`."""
+    """Write the model file, and the settings once more for people to read; `rows` are digests of `sketch`."""
     gram = isinstance(encoder, GramEncoder)
     columns = vars(encoder) if gram else None
     document = plain({"format": FORMAT, **settings, "columns": columns, "training_rows": rows})

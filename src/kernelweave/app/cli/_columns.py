@@ -86,7 +86,7 @@ def problem_of(
     name: str, values: np.ndarray, categorical: Sequence[str], keep: Sequence[str], imputed: bool
 ) -> Problem | None:
     """What is wrong with a column, if anything."""
-    drop, missing = f"--drop {quoted(name)}", pd.isna(values)
+    drop, missing = f"--drop {shlex.quote(name)}", pd.isna(values)
     if missing.all():
         return Problem(name, "is empty", f"leave it out with {drop}", drop)
     if kind_of(values) == "date":
@@ -110,12 +110,12 @@ def missing_problem(name: str, missing: np.ndarray) -> Problem | None:
         return None
     reason = f"has no value in {int(missing.sum())} of {len(missing)} rows ({row_list(missing)})"
     remedy = "fill gaps with --impute median, leave those rows out with --drop-rows, or the column with "
-    return Problem(name, reason, f"{remedy}--drop {quoted(name)}", "--impute median")
+    return Problem(name, reason, f"{remedy}--drop {shlex.quote(name)}", "--impute median")
 
 
 def text_problem(name: str, values: np.ndarray) -> Problem:
     """Text: numbers with a slip, dates, names of the rows, or categories."""
-    drop, category = f"--drop {quoted(name)}", f"--categorical {quoted(name)}"
+    drop, category = f"--drop {shlex.quote(name)}", f"--categorical {shlex.quote(name)}"
     texts = [value for value in values if value is not None]
     bad = np.array([value is not None and as_number(value) is None for value in values])
     slip = str(values[int(np.argmax(bad))])
@@ -131,15 +131,17 @@ def text_problem(name: str, values: np.ndarray) -> Problem:
 
 
 def date_problem(name: str, example: object) -> Problem:
-    drop = f"--drop {quoted(name)}"
+    drop = f"--drop {shlex.quote(name)}"
     remedy = f"turn dates into numbers first (days since a start, month), or leave it out with {drop}"
     return Problem(name, f"holds dates, such as {str(example)[:19]!r}", remedy, drop)
 
 
 def identifier_problem(name: str) -> Problem:
-    ident, drop = f"--id {quoted(name)}", f"--drop {quoted(name)}"
+    ident, drop = f"--id {shlex.quote(name)}", f"--drop {shlex.quote(name)}"
     remedy = f"say so with {ident} (it then names the predictions), leave it out with {drop}, or use its "
-    return Problem(name, "looks like an identifier", f"{remedy}numbers with --keep {quoted(name)}", ident)
+    return Problem(
+        name, "looks like an identifier", f"{remedy}numbers with --keep {shlex.quote(name)}", ident
+    )
 
 
 def is_identifier(name: str, values: np.ndarray) -> bool:
@@ -148,11 +150,6 @@ def is_identifier(name: str, values: np.ndarray) -> bool:
     if not whole or len(np.unique(values)) < len(values):
         return False
     return bool(ID_NAME.search(name)) or bool((np.diff(values) == 1).all())
-
-
-def quoted(name: str) -> str:
-    """A column name as a shell takes it."""
-    return shlex.quote(name)
 
 
 def is_date(text: str) -> bool:

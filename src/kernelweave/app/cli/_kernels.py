@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from ...kernels import RBF, Linear, auto, bands, per_group
 from ...kernels.base import Kernel
 from ...kernels.registry import KERNELS
@@ -42,18 +44,6 @@ class Chosen:
     groups: dict[str, list[int]] | None = None
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Names and number of columns, all that a family of kernels needs of the data."""
-
-    columns: list[str]
-    n_rows: int = 1
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n_rows, len(self.columns)
-
-
 #: columns of a file, and their places in the matrix a model sees
 Places = dict[str, list[int]]
 
@@ -64,7 +54,8 @@ def choose_kernels(table: Table, features: dict[str, list[str]], choice: KernelC
         raise CliError("--kernels, --groups and --bands exclude one another: give one of them.")
     numbers = iter(range(sum(map(len, features.values()))))
     places: Places = {name: [next(numbers) for _ in held] for name, held in features.items()}
-    layout, kinds = Layout([name for held in features.values() for name in held]), list(choice.kinds)
+    names, kinds = [name for held in features.values() for name in held], list(choice.kinds)
+    layout = pd.DataFrame(0.0, index=[0], columns=names)  # all that a family of kernels needs of the data
     if choice.spec is not None:
         return from_file(choice.spec, table, places)
     if choice.bands is not None:
@@ -90,7 +81,7 @@ def kernel_list(kinds: list[str]) -> list[Kernel]:
 
 
 def from_groups(
-    named: dict[str, list[str]], where: Places, layout: Layout, kinds: list[str], source: str
+    named: dict[str, list[str]], where: Places, layout: pd.DataFrame, kinds: list[str], source: str
 ) -> Chosen:
     """The same kernels on every group of columns."""
     places = {group: [p for name in names for p in where[name]] for group, names in named.items()}
@@ -101,7 +92,7 @@ def from_groups(
     return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}", places)
 
 
-def from_bands(n_bands: int, layout: Layout, kinds: list[str]) -> Chosen:
+def from_bands(n_bands: int, layout: pd.DataFrame, kinds: list[str]) -> Chosen:
     """The same kernels on contiguous bands of the columns."""
     with refusing("--bands"):
         expanded = dict(bands(n_bands, kernel_list(kinds)).expand(layout))

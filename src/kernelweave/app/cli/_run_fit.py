@@ -23,11 +23,11 @@ from ._monitor import Monitor
 from ._output import live_kernels, predictions, table_text, weight_rows, write_csv
 from ._parts import KernelChoice, Parts, Reading
 from ._paths import MODEL
-from ._reporting import make_report
-from ._seen import sketch
+from ._predicting import sketch
 from ._stop import stopping_with
 from ._summary import print_summary
 from ._task import Target
+from .report import make_report
 
 
 @dataclass(frozen=True)

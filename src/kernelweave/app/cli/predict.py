@@ -37,8 +37,7 @@ def predict(
     from ._facts import score
     from ._output import cells, predictions, table_text
     from ._parts import Reading
-    from ._predicting import encoded_rows, known_targets, new_rows, unused
-    from ._seen import seen_rows
+    from ._predicting import encoded_rows, known_targets, new_rows, seen_rows, unused
 
     bundle = load_bundle(model)
     reading = Reading(bundle.target, sep=sep, encoding=encoding, decimal=decimal)
