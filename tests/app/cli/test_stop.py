@@ -20,7 +20,7 @@ import kernelweave
 from kernelweave.app.cli._facts import file_digest
 from kernelweave.app.cli._folder import OutFolder
 from kernelweave.app.cli._methods import Options
-from kernelweave.app.cli._parts import KernelChoice, Reading
+from kernelweave.app.cli._options import KernelChoice, Reading
 from kernelweave.app.cli._run_fit import Job
 from kernelweave.app.cli._stop import Brake
 
@@ -225,7 +225,7 @@ def test_ctrl_c_elsewhere_stops_at_once(
 
 def leave_checkpoint(kw: Kw, data: Path, out: Path) -> None:
     """The files of a fit that was killed, its checkpoint cut short."""
-    reading, choice, options = Reading("y"), KernelChoice(kinds=("rbf",)), Options(p=1.2)
+    reading, choice, options = Reading("y"), KernelChoice(kinds=["rbf"]), Options(p=1.2)
     job = Job(data, out, reading, choice, options, "lp", False, 0.25, False, False, [])
     OutFolder(out).start({**job.request, "sha256": file_digest(data)}, None)
     (out / ".kernelweave" / "checkpoint").write_bytes(b"cut")

@@ -15,7 +15,8 @@ from ._errors import CliError
 from ._gram_design import GramDesign, gram_design
 from ._kernels import choose_kernels
 from ._npz import Grams, read_arrays
-from ._parts import KernelChoice, Parts, Reading
+from ._options import KernelChoice, Reading
+from ._parts import Parts
 from ._paths import suffix
 from ._read import Table, read_table
 from ._task import Target, check_rows, infer_target, target_column
@@ -45,7 +46,7 @@ class TableDesign:
     def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
         """Encoded parts; means, scales and fillings are those of the training rows."""
         frame, reading = self.table.frame, self.reading
-        encoder = make_encoder(frame, reading.impute, reading.scale == "standard")
+        encoder = make_encoder(frame, reading.impute and str(reading.impute), reading.scale == "standard")
         with np.errstate(over="ignore", invalid="ignore"):
             encoder.fit(frame.iloc[train])
         X, X_rest = (encoded(encoder, frame.iloc[rows]) for rows in (train, rest))
@@ -64,7 +65,7 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
         return gram_design(data, reading, choice)
     check_rows(data)
     values = target_column(data.frame, reading.target, path)
-    dropped = {*match(list(reading.drop), data.names, "--drop", path), reading.target}
+    dropped = {*match(reading.drop, data.names, "--drop", path), reading.target}
     ids = np.arange(1, data.n_rows + 1)
     if reading.ident is not None:
         ids = target_column(data.frame, reading.ident, path, "--id")
@@ -72,11 +73,11 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
     frame = data.frame.drop(columns=list(dropped))
     if frame.columns.empty:
         raise CliError(f"{path} has no column left to learn from beside the target {reading.target!r}.")
-    categorical = match(list(reading.categorical), list(frame), "--categorical", path)
+    categorical = match(reading.categorical, list(frame), "--categorical", path)
     whole = {reading.target: values} if reading.task != "classification" else {}
     numbers = frame.drop(columns=categorical)
     check_decimals(path, {**{name: numbers[name].to_numpy() for name in numbers}, **whole})
-    keep = match(list(reading.keep), list(frame), "--keep", path)
+    keep = match(reading.keep, list(frame), "--keep", path)
     if reading.drop_rows:
         there = complete_rows(frame, values, reading.impute is not None)
         frame, values, ids = frame.iloc[there].reset_index(drop=True), values[there], ids[there]

@@ -9,7 +9,8 @@ import numpy as np
 from ...gram import KernelStack
 from ._errors import CliError
 from ._npz import Grams
-from ._parts import KernelChoice, Parts, Reading
+from ._options import KernelChoice, Reading
+from ._parts import Parts
 from ._paths import listed
 from ._task import FEWEST_ROWS, Target, infer_target, target_column
 

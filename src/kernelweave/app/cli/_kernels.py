@@ -16,7 +16,7 @@ from ...kernels.base import Kernel
 from ...kernels.registry import KERNELS
 from ._columns import match
 from ._errors import CliError, refusing
-from ._parts import KernelChoice
+from ._options import KernelChoice
 from ._paths import check_spec, listed
 from ._read import Table
 
@@ -54,7 +54,7 @@ def choose_kernels(table: Table, features: dict[str, list[str]], choice: KernelC
         raise CliError("--kernels, --groups and --bands exclude one another: give one of them.")
     numbers = iter(range(sum(map(len, features.values()))))
     places: Places = {name: [next(numbers) for _ in held] for name, held in features.items()}
-    names, kinds = [name for held in features.values() for name in held], list(choice.kinds)
+    names, kinds = [name for held in features.values() for name in held], choice.kinds
     layout = pd.DataFrame(0.0, index=[0], columns=names)  # all that a family of kernels needs of the data
     if choice.spec is not None:
         return from_file(choice.spec, table, places)

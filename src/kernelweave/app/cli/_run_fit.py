@@ -20,8 +20,9 @@ from ._fitting import Outcome, Plan, fit_model
 from ._folder import PREDICTIONS, REPORT, WEIGHTS, OutFolder
 from ._methods import Options
 from ._monitor import Monitor
+from ._options import KernelChoice, Reading
 from ._output import live_kernels, predictions, table_text, weight_rows, write_csv
-from ._parts import KernelChoice, Parts, Reading
+from ._parts import Parts
 from ._paths import MODEL
 from ._predicting import sketch
 from ._stop import stopping_with

@@ -35,8 +35,8 @@ def predict(
     from ._design import load
     from ._errors import refusing
     from ._facts import score
+    from ._options import Reading
     from ._output import cells, predictions, table_text
-    from ._parts import Reading
     from ._predicting import encoded_rows, known_targets, new_rows, seen_rows, unused
 
     bundle = load_bundle(model)

@@ -85,13 +85,11 @@ def training_file(bundle: Any, data: Path | None) -> Path:
 def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
     """Training part and held-out part, as they were for the fit."""
     from ._design import design
-    from ._parts import KernelChoice, Reading
+    from ._options import KernelChoice, Reading
     from ._run_fit import split_rows
 
     request = bundle.settings["request"]
-    given: dict[str, Any] = request["reading"]
-    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
-    ready = design(path, Reading(**values), KernelChoice())
+    ready = design(path, Reading(**request["reading"]), KernelChoice())
     split = split_rows(ready.target, request["test_size"], request["seed"])
     parts = ready.split(split.train, split.shown)
     y, truth = ready.target.y[split.train], ready.target.y[split.shown]
