@@ -122,6 +122,7 @@ def test_stationary_at_the_end(method, name):
     assert (gradient[solution.state.d == 0] >= -1e-2 * point.objective).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [80, 300])  # machines are solved exactly, or to an accuracy
 @pytest.mark.parametrize("name", ["hinge", "squared"])
 def test_objective_never_rises(name, n):

@@ -6,14 +6,13 @@ from .blocked import BlockedGram
 from .cached import CachedGram
 from .dense import DenseGram
 from .dictionary import Dictionary, Expansion, parse_memory
-from .disk import DiskGram
-from .packed import PackedGram
+from .packed import PackedGram, StoreGram
 from .parquet import ParquetTable
 from .sources import FeatureSource, FoldSource, KernelSource, StackFoldSource, StackSource
 from .stack import KernelStack
 from .store import GramStore
 
-GRAMS = Registry("gram", (DenseGram, PackedGram, CachedGram, DiskGram, BlockedGram))
+GRAMS = Registry("gram", (DenseGram, PackedGram, CachedGram, StoreGram, BlockedGram))
 
 __all__ = [
     "GRAMS",
@@ -21,7 +20,6 @@ __all__ = [
     "CachedGram",
     "DenseGram",
     "Dictionary",
-    "DiskGram",
     "Expansion",
     "FeatureSource",
     "FoldSource",
@@ -33,5 +31,6 @@ __all__ = [
     "ParquetTable",
     "StackFoldSource",
     "StackSource",
+    "StoreGram",
     "parse_memory",
 ]
