@@ -21,11 +21,11 @@ from ..solvers.checkpoint import Keeper
 from ..solvers.multiple.empirical_bayes import (
     EmpiricalBayes,
     Evidence,
-    EvidenceSolution,
     GaussianEvidence,
     HyperPrior,
     LaplaceEvidence,
 )
+from ..solvers.run import Result
 from ._base import (
     BaseKernels,
     _one_or_all,
@@ -83,7 +83,7 @@ class EvidenceProgress(Progress):
 
     def say(self, what: str, state: Any) -> None:
         name, count = type(self.estimator).__name__, int(np.count_nonzero(state.posterior.weights))
-        value = f"objective {state.objective:.6g}, relative slope {state.stationarity:.2g}"
+        value = f"objective {state.objective:.6g}, relative slope {state.residual:.2g}"
         print(f"[{name}] {what}: {value}, {count} kernels")
 
 
@@ -162,27 +162,25 @@ class BaseEmpiricalBayes(BaseKernels):
             )
         return limit
 
-    def _train(
-        self, data: Data, task: Task, progress: Progress, index: int, keeper: Keeper
-    ) -> EvidenceSolution:
+    def _train(self, data: Data, task: Task, progress: Progress, index: int, keeper: Keeper) -> Result:
         title, make = task
         report: Any = progress.model(index, title)
         evidence = make(data.gram, data.targets, data.weight)
         solution = EmpiricalBayes().solve(evidence, self.hyperprior, self.tol, self.max_iter, report, keeper)
-        progress.model_done(report, title, solution.n_iter, solution)  # type: ignore[arg-type]
+        progress.model_done(report, title, solution.n_iter, solution.state)
         return solution
 
     def _store(
         self,
         dictionary: Dictionary,
         data: Data,
-        solutions: list[EvidenceSolution],
+        solutions: list[Result],
         used: IntArray,
         n_samples: int,
     ) -> None:
         """Set the fitted attributes; everything is computed before anything is set."""
-        weights = dictionary.all_weights(np.array([solution.weights for solution in solutions]))
-        posteriors = [solution.posterior for solution in solutions]
+        weights = dictionary.all_weights(np.array([solution.state.weights for solution in solutions]))
+        posteriors = [solution.state.posterior for solution in solutions]
         dual_coef = np.zeros((n_samples, sum(posterior.alpha.shape[1] for posterior in posteriors)))
         dual_coef[used] = np.hstack([posterior.alpha for posterior in posteriors])[data.group] * data.share
         self._process = Process(dictionary, data.first, weights, posteriors)
@@ -190,12 +188,12 @@ class BaseEmpiricalBayes(BaseKernels):
         self.kernel_names_ = dictionary.names
         self.gram_ = dictionary.gram.name
         self.weights_ = _one_or_all(weights)
-        self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.norms for s in solutions])))
+        self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.state.norms for s in solutions])))
         self.dual_coef_ = _one_or_all(dual_coef.T)
         intercepts = np.concatenate([posterior.intercept for posterior in posteriors])
         self.intercept_ = _one_or_all(intercepts + self._constants())
-        self.log_marginal_likelihood_ = _one_or_all(np.array([s.log_evidence for s in solutions]))
-        self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
+        self.log_marginal_likelihood_ = _one_or_all(np.array([s.state.log_evidence for s in solutions]))
+        self.stationarity_ = _one_or_all(np.array([solution.state.residual for solution in solutions]))
         self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
         self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
         self.history_ = _one_or_all([solution.history for solution in solutions])
