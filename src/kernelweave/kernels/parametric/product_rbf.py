@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..._typing import FloatArray
+from ..bases import squared_euclidean
 from ..columns import Columns
-from ..distances import squared_euclidean
 from .base import ParametricKernel, weighted_variances
 
 
