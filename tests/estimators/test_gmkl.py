@@ -200,7 +200,7 @@ def test_single_precision_stays_single(wave, labels):
     X, _ = wave
     clf = kw.GMKLClassifier(C=10.0).fit(X, labels)
     single = kw.GMKLClassifier(C=10.0, tol=1e-3).fit(X.astype(np.float32), labels)
-    assert single._support_rows.dtype == np.float32
+    assert single.model_.source.X.dtype == np.float32
     assert single.objective_ == pytest.approx(clf.objective_, rel=0.02)
 
 

@@ -27,11 +27,10 @@ from ._base import all_or_nothing
 from ._checkpoint import keeping, open_checkpoint
 from ._folds import Folds, RoutedCV
 from ._greedy_path import GreedyPath
-from ._group_omp import BaseGroupOMP
+from ._group_omp import BaseGroupOMP, path_predictor
 from ._input import check_settings, positive_grid
 from ._linear import BestLinear
 from ._search import FrozenClassifier, FrozenRegressor
-from ._stages import StagedExpansion
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
 
 
@@ -127,11 +126,10 @@ class GreedySearch:
         """Values of one path; where it ends early its last model stands in for the larger ones."""
         fits = [stage.fit for stage in self.rule.run(dictionary, task).stages]
         alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
-        expansion = StagedExpansion(dictionary, [fit.kernels for fit in fits], alphas)
+        path = path_predictor(dictionary, fits, alphas)
         chosen = [min(size, len(fits) - 1) for size in range(1, sizes + 1)]
         there = sorted(set(chosen))
-        values = expansion(test, there) + np.array([fits[k].intercept for k in there])
-        return np.moveaxis(values, 1, 0)[np.searchsorted(there, chosen)]
+        return np.moveaxis(path.staged(test, there), 1, 0)[np.searchsorted(there, chosen)]
 
 
 class BaseGroupOMPCV(BestLinear, RoutedCV):

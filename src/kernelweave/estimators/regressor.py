@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -123,6 +123,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         )
         self.fit_intercept = fit_intercept
         self.multioutput = multioutput
+
+    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,11 +5,12 @@ from .base import Gram
 from .blocked import BlockedGram
 from .cached import CachedGram
 from .dense import DenseGram
-from .dictionary import Dictionary, Expansion, parse_memory
+from .dictionary import Dictionary, parse_memory
 from .disk import DiskGram
 from .packed import PackedGram
 from .parquet import ParquetTable
-from .sources import FeatureSource, FoldSource, KernelSource, StackFoldSource, StackSource
+from .predictor import Predictor, Spread
+from .sources import FeatureSource, FoldSource, KernelSource, ParametricSource, StackFoldSource, StackSource
 from .stack import KernelStack
 from .store import GramStore
 
@@ -22,7 +23,6 @@ __all__ = [
     "DenseGram",
     "Dictionary",
     "DiskGram",
-    "Expansion",
     "FeatureSource",
     "FoldSource",
     "Gram",
@@ -30,7 +30,10 @@ __all__ = [
     "KernelSource",
     "KernelStack",
     "PackedGram",
+    "ParametricSource",
     "ParquetTable",
+    "Predictor",
+    "Spread",
     "StackFoldSource",
     "StackSource",
     "parse_memory",

@@ -30,7 +30,7 @@ from .arrays import Layout, array_bytes, as_array, layout_of, read_bytes
 from .errors import ModelFileError
 
 MAGIC = b"\x93KWMODEL"
-FORMAT = 1
+FORMAT = 2
 
 #: magic, format, zero, length of the JSON, length of the file; the checksum follows
 FIELDS = struct.Struct("<8sIIQQ")
@@ -127,8 +127,13 @@ def _read_json(file: BinaryIO, size: int) -> Any:
     _, version, zero, length, expected = FIELDS.unpack(preamble[: FIELDS.size])
     if version > FORMAT:
         raise ModelFileError(
-            f"it has format {version}, and kernelweave {__version__} reads formats up to {FORMAT}: "
+            f"it has format {version}, and kernelweave {__version__} reads format {FORMAT}: "
             "upgrade kernelweave."
+        )
+    if 0 < version < FORMAT:
+        raise ModelFileError(
+            f"it has format {version}, of an earlier kernelweave, and this one ({__version__}) reads format "
+            f"{FORMAT}: fit the model again, or load it with the version that wrote it."
         )
     if version < 1 or zero:
         raise ModelFileError("it is damaged: its first bytes make no sense.")

@@ -12,14 +12,11 @@ from .classes import key_of
 from .codec import Reader, Writer
 from .container import read_container, write_container
 from .errors import ModelFileError
-from .expansions import EXPANSIONS
-from .factors import FACTORS
 from .objects import OBJECTS
 from .plain import ARRAYS, PLAIN
-from .processes import PROCESSES
 from .tables import TABLES
 
-FORMS = PLAIN + TABLES + ARRAYS + EXPANSIONS + FACTORS + PROCESSES + OBJECTS
+FORMS = PLAIN + TABLES + ARRAYS + OBJECTS
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:

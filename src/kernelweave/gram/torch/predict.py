@@ -1,4 +1,4 @@
-"""Expansions evaluated on new data in batches, on a device."""
+"""Predictors evaluated on new data in batches, on a device."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from ...kernels.base import as_numeric
 from ...kernels.columns import as_table, take_columns
 from ..batch import share_keys
 from ..sharing import share
-from ..sum_terms import SumTerm
+from ..terms import SumTerm
 from .convert import part_of
 from .parts import DevicePart
 
 if TYPE_CHECKING:
-    from ..dictionary import Expansion
+    from ..predictor import Predictor
 
 #: bytes of what new samples and support vectors share, at a time
 BATCH_BYTES = 1 << 28
 
 
-def evaluate(expansion: Expansion, X: Any) -> FloatArray:
-    """Values of the functions on new data, shape (n_new, J); by the host where the device is missing."""
-    plan = getattr(expansion, "_plan", None)
-    if plan is None:
-        plan = expansion._plan = Plan.of(expansion)  # type: ignore[attr-defined]
-    return expansion.on_host(X) if plan is None else plan(X)
+def plan_of(predictor: Predictor) -> Plan | None:
+    """What evaluates a predictor on its device, made once; None where the host has to."""
+    if not hasattr(predictor, "_plan"):
+        predictor._plan = Plan.of(predictor)  # type: ignore[attr-defined]
+    return predictor._plan  # type: ignore[attr-defined, no-any-return]
 
 
 class Group:
@@ -70,31 +69,31 @@ class Group:
 
 
 class Plan:
-    """What evaluates an expansion on a device: its groups there, and the rest with the host."""
+    """What evaluates a predictor on a device: its groups there, and the rest with the host."""
 
-    def __init__(self, expansion: Expansion, device: Any) -> None:
-        self.source, self.J = expansion.source, expansion.n_functions
+    def __init__(self, predictor: Predictor, device: Any) -> None:
+        self.source, self.alpha, self.J = predictor.source, predictor.alpha, len(predictor.intercepts)
         # in double precision: coefficients of a large C would magnify the rounding of anything less
         self.kind = torch.empty(0, dtype=torch.float64, device=device)
         self.groups: list[Group] = []
         self.rest: list[Any] = []
         self.offset = np.zeros(self.J)
-        alone = [term for term in expansion.terms if not isinstance(term, SumTerm)]
-        for term in expansion.terms:
+        alone = [term for term in predictor.terms if not isinstance(term, SumTerm)]
+        for term in predictor.terms:
             if isinstance(term, SumTerm):
                 self._add_sums(term)
         self._add_groups(alone)
 
     @classmethod
-    def of(cls, expansion: Expansion) -> Plan | None:
+    def of(cls, predictor: Predictor) -> Plan | None:
         """The plan, or None where the device is not there (a model may have moved) or has nothing to do."""
         try:
-            device = resolve_device("torch:cpu" if expansion.device == "cpu" else expansion.device)
+            device = resolve_device("torch:cpu" if predictor.device == "cpu" else predictor.device)
         except (ImportError, ValueError):
             return None
-        if not hasattr(expansion.source, "kernels"):
+        if not hasattr(predictor.source, "kernels"):
             return None
-        plan = cls(expansion, device)
+        plan = cls(predictor, device)
         return plan if plan.groups else None
 
     def _add_groups(self, terms: list[Any]) -> None:
@@ -112,16 +111,18 @@ class Plan:
             own = [own[k] for k in members]
             part = part_of(shared, self.kind)
             chosen = None if columns is None else np.array(columns)
-            self.groups.append(Group(part, chosen, [term.coef for term in own]))
-            self.offset += sum(term.offset for term in own)
+            pairs = [term.coefficients(self.alpha) for term in own]
+            self.groups.append(Group(part, chosen, [coef for coef, _ in pairs]))
+            self.offset += sum(offset for _, offset in pairs)
 
     def _add_sums(self, term: SumTerm) -> None:
         """Kernels on many subsets of columns: those of one function, or of functions that weigh alike."""
         batch = self.source._batch  # type: ignore[attr-defined]
-        for functions in term._alike():
+        given = self.alpha if term.coef is None else term.coef
+        for functions in term.alike():
             part = part_of(batch.part.take(None, term.kernels), self.kind)
-            coef = np.zeros_like(term.coef)
-            coef[:, functions] = term.coef[:, functions]
+            coef = np.zeros_like(given)
+            coef[:, functions] = given[:, functions]
             group = Group(part, batch.columns, [coef])
             group.factors = term.factors[:, functions[0]]
             self.groups.append(group)
@@ -140,7 +141,7 @@ class Plan:
                 out[rows] += found.cpu().numpy()
         for term in self.rest:
             for rows in self._batches(n, self.groups[0].part):
-                out[rows] += term(self.source, self.source.rows(X, rows))
+                term.add(self.source, self.alpha, self.source.rows(X, rows), out[rows])
         return out
 
     def _batches(self, n: int, part: DevicePart) -> list[slice]:
