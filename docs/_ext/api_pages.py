@@ -97,7 +97,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "gram": (
         ("gram", "gram.lowrank"),
         {
-            "Engines": ("DenseGram", "PackedGram", "CachedGram", "DiskGram", "BlockedGram", "Gram", "GRAMS"),
+            "Engines": ("DenseGram", "PackedGram", "CachedGram", "StoreGram", "BlockedGram", "Gram", "GRAMS"),
             "Matrices you bring": ("KernelStack", "GramStore"),
             "Data read in pieces": ("ParquetTable",),
             "How kernels become features": ("Nystroem", "RandomFourier", "Approximation", "APPROXIMATIONS"),
@@ -135,7 +135,6 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "SMO",
                 "Newton",
                 "PrimalNewton",
-                "LIBSVM",
                 "SingleSolver",
                 "Machine",
                 "SINGLE_SOLVERS",

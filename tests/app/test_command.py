@@ -22,6 +22,7 @@ def test_without_a_command_the_help_is_shown() -> None:
     assert "demo" in CliRunner().invoke(app, []).output
 
 
+@pytest.mark.system
 def test_demo_prints_its_tables_and_writes_the_plot(tmp_path: Path) -> None:
     out = tmp_path / "weights.png"
     result = CliRunner().invoke(app, ["demo", "--out", str(out)])

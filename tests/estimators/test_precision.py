@@ -9,7 +9,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import kernelweave as kw
-from kernelweave.gram.choice import ENGINES
 from kernelweave.gram.store import GramStore
 from kernelweave.kernels import RBF, Laplacian, Linear, Matern, Polynomial
 
@@ -17,11 +16,18 @@ GAMMAS = (0.01, 0.1, 1.0)
 KERNELS = [RBF(gamma=gamma) for gamma in GAMMAS]
 TOL = 1e-3
 DEVICE = pytest.param("torch:cpu", marks=pytest.mark.torch)
-WHERE = [*(pytest.param(engine, id=engine) for engine in ENGINES), DEVICE]
+WHERE = ["auto", "dense", "packed", "single", "cached", "blocked", DEVICE]
 
 
-def options_of(where):
+def tight(n_kernels, n=90):
+    """Bytes that leave the triangles single precision."""
+    return int((2 + 0.375 * n_kernels) * 8 * n**2)
+
+
+def options_of(where, n_kernels=3):
     """Parameters for a Gram engine, or a device."""
+    if where == "single":
+        return {"gram": "packed", "memory_limit": tight(n_kernels)}
     if not where.startswith("torch"):
         return {"gram": where}
     pytest.importorskip("torch", reason="needs torch")
@@ -86,7 +92,7 @@ def test_certificate_and_objective_are_those_of_the_model_that_predicts(where, d
 
 
 @pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "center"])
-@pytest.mark.parametrize("where", ["dense", "disk", DEVICE])
+@pytest.mark.parametrize("where", ["dense", "single", DEVICE])
 def test_every_normalisation(where, normalize):
     model, y = model_of("hinge", 1e5, normalize=normalize, **options_of(where))
     model.fit(X.astype(np.float32), y)
@@ -96,13 +102,13 @@ def test_every_normalisation(where, normalize):
 
 
 @pytest.mark.parametrize("normalize", ["variance", "spherical", "center", None])
-@pytest.mark.parametrize("gram", ["dense", "blocked", "disk"])
-def test_matrices_of_single_precision(gram, normalize):
+@pytest.mark.parametrize("where", ["dense", "blocked", "single"])
+def test_matrices_of_single_precision(where, normalize):
     matrices = np.stack([kernel(X) for kernel in KERNELS], axis=2)
     matrices += 1e-3 * np.eye(len(X))[:, :, None]  # positive definite whatever the rounding
     matrices = matrices.astype(np.float32)
-    model = kw.MKLClassifier("precomputed", C=1e5, normalize=normalize, gram=gram, regularizer=kw.LpNorm(p=2))
-    model.fit(matrices, LABELS)
+    model = kw.MKLClassifier("precomputed", C=1e5, normalize=normalize, regularizer=kw.LpNorm(p=2))
+    model.set_params(**options_of(where)).fit(matrices, LABELS)
     if normalize == "spherical":  # test matrices do not hold k(x, x)
         return
     found = 1e5 * losses_of("hinge", LABELS, model.decision_function(matrices)).sum() + penalty(model.norms_)
@@ -111,7 +117,7 @@ def test_matrices_of_single_precision(gram, normalize):
 
 def test_stored_matrices_are_what_is_predicted_with(tmp_path):
     store = GramStore.build(tmp_path / "kernels.gram", [Laplacian(gamma=g) for g in (0.1, 0.5)], X)
-    model = kw.MKLClassifier("precomputed", C=1e5, normalize=None, gram="disk", regularizer=kw.LpNorm(p=2))
+    model = kw.MKLClassifier("precomputed", C=1e5, normalize=None, gram="store", regularizer=kw.LpNorm(p=2))
     model.fit(store, LABELS)
     found = 1e5 * losses_of("hinge", LABELS, model.decision_function(store)).sum() + penalty(model.norms_)
     assert found == pytest.approx(model.objective_, rel=1e-6)
@@ -129,7 +135,7 @@ def test_factors_of_single_precision(monkeypatch):
 
 def test_no_machines_left_for_double_precision():
     """What is told is the gap on the kernels, not that on the rounded ones."""
-    model, y = model_of("hinge", 1e6, gram="disk", max_iter=3)
+    model, y = model_of("hinge", 1e6, max_iter=3, **options_of("single"))
     with pytest.warns(ConvergenceWarning, match="the relative duality gap is"):
         model.fit(X, y)
     assert model.dual_gap_ > TOL
@@ -142,7 +148,9 @@ def test_told_to_stop_is_certified_and_not_continued():
     from kernelweave.solvers import Problem
     from kernelweave.solvers.multiple import choose_solver
 
-    gram = Dictionary(FeatureSource([(str(k), k) for k in KERNELS], X), None, gram="disk").gram
+    gram = Dictionary(
+        FeatureSource([(str(k), k) for k in KERNELS], X), None, memory_limit=tight(3), gram="packed"
+    ).gram
     problem = Problem(LABELS[:, None], Hinge(), np.full((len(X), 1), 1e6))
     solver = choose_solver("auto", kw.LpNorm(p=2))
     with warnings.catch_warnings():
@@ -166,7 +174,7 @@ def test_gaussian_kernels_do_not_see_an_offset(where, container):
         near, far = near.astype(np.float32), far.astype(np.float32)
     kernels = [RBF("scale"), RBF("median"), Laplacian(), Matern(), *(RBF(columns=[f]) for f in range(4))]
     first, second = (
-        kw.MKLClassifier(kernels, C=10.0, tol=1e-6, **options_of(where)).fit(points, LABELS)
+        kw.MKLClassifier(kernels, C=10.0, tol=1e-6, **options_of(where, 8)).fit(points, LABELS)
         for points in (near, far)
     )
     np.testing.assert_allclose(second.weights_, first.weights_, atol=2e-4)

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from kernelweave.gram import GRAMS, Gram
+from kernelweave.gram import GRAMS, Gram, GramStore, KernelStack, StoreGram
 from kernelweave.kernels import FunctionKernel
 
 
 @pytest.fixture(params=sorted(GRAMS))
-def engine(request: pytest.FixtureRequest) -> type[Gram]:
-    return GRAMS[request.param]
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Gram]:
+    """What makes an engine of matrices and, optionally, scales."""
+    if request.param != "store":
+        return GRAMS[request.param]
+    return lambda matrices, *scales: StoreGram(
+        GramStore.build(tmp_path / "engine.gram", "precomputed", KernelStack(matrices)), *scales
+    )
 
 
 @pytest.fixture
 def matrices() -> Callable[..., np.ndarray]:
-    """M positive semidefinite matrices of size n, shape (M, n, n), symmetric to the last bit."""
+    """M positive semidefinite matrices of size n, shape (M, n, n), symmetric to the last bit.
+
+    Single precision holds their entries: a store keeps no more.
+    """
 
     def draw(n: int, M: int, seed: int = 0) -> np.ndarray:
         roots = np.random.default_rng(seed).normal(size=(M, n, n + 1))
         Ks = roots @ roots.transpose(0, 2, 1) / n
-        return 0.5 * (Ks + Ks.transpose(0, 2, 1))
+        return (0.5 * (Ks + Ks.transpose(0, 2, 1))).astype(np.float32).astype(np.float64)
 
     return draw
 

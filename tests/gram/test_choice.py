@@ -60,7 +60,7 @@ def test_too_little_memory_is_one_clear_error():
         MemoryError, match=r"40 kernels on 1000 samples need .* memory_limit allows 16 MB: raise"
     ):
         choose_engine("auto", TASK, 2 * SQUARE)
-    for name in ENGINES[1:]:
+    for name in set(ENGINES) - {"auto", "store"}:
         with pytest.raises(MemoryError, match=f"with gram='{name}'"):
             choose_engine(name, TASK, SQUARE)
 
@@ -79,7 +79,7 @@ def test_given_matrices_are_not_copied_to_save_memory():
     assert choose_engine("auto", changed, 47 * SQUARE).name == "dense"
 
 
-@pytest.mark.parametrize("name", ENGINES[1:])
+@pytest.mark.parametrize("name", sorted(set(ENGINES) - {"auto", "store"}))
 def test_an_engine_can_be_asked_for(name):
     chosen = choose_engine(name, TASK, 10**12)
     assert chosen.name == name

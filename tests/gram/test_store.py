@@ -6,18 +6,20 @@ import copy
 import os
 import pickle
 import shutil
-import struct
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kernelweave import GramStore, KernelStack
+from kernelweave import GramStore, KernelStack, _container
 from kernelweave.gram import Dictionary, FeatureSource, StackSource
 from kernelweave.gram.blocks import Blocks
-from kernelweave.gram.disk import DiskGram
+from kernelweave.gram.packed import StoreGram, pack, triangle_size
 from kernelweave.gram.stack import as_stack
+from kernelweave.gram.store import Triangle
 from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear
 
 KEYS = {
@@ -111,30 +113,55 @@ def test_bad_kernels_are_refused_and_leave_nothing(X, tmp_path):
 # -- engines ----------------------------------------------------------------------------------
 
 
-def test_the_disk_engine_reads_the_store_where_it_lies(store, Ks):
-    gram = Dictionary(StackSource(store), "variance", gram="disk").gram
-    assert isinstance(gram, DiskGram)
+def test_the_engine_reads_the_store_where_it_lies(store, Ks):
+    gram = Dictionary(StackSource(store), "variance", gram="store").gram
+    assert isinstance(gram, StoreGram)
     assert gram.triangles is store.triangles
+    assert gram.nbytes == 0
     assert pickle.loads(pickle.dumps(gram)).diag(np.ones(3)) == pytest.approx(gram.diag(np.ones(3)))
-    some = DiskGram(Blocks.of_matrices(store).take(kernels=np.array([2, 0])))
+    assert len(pickle.dumps(gram)) < 2000
+    some = StoreGram(Blocks.of_matrices(store).take(kernels=np.array([2, 0])))
     assert some.triangles is store.triangles
     np.testing.assert_array_equal(some.combine(np.array([1.0, 0.0])), Ks[:, :, 2])
-
-
-def test_what_the_store_does_not_hold_is_written(store, Ks):
     rows = np.array([9, 1, 4, 6])
-    part = DiskGram(store[rows, rows])
-    assert part.triangles is not store.triangles
+    part = StoreGram(store).subset(rows)
+    assert part.nbytes == 4 * 3 * 10
     np.testing.assert_array_equal(part.combine(np.eye(3)[1]), Ks[np.ix_(rows, rows)][:, :, 1])
-    centred = Dictionary(StackSource(store), "center", gram="disk").gram
-    assert centred.triangles is not store.triangles
-    mixed = DiskGram(
-        Blocks(
-            [*Blocks.of_matrices(store).parts, *Blocks.of_matrices([np.eye(12)]).parts],
-            [np.array([m]) for m in range(4)],
-        )
+
+
+def test_what_the_store_does_not_hold_is_refused(store):
+    rows = np.array([9, 1, 4, 6])
+    mixed = Blocks(
+        [*Blocks.of_matrices(store).parts, *Blocks.of_matrices([np.eye(12)]).parts],
+        [np.array([m]) for m in range(4)],
     )
-    np.testing.assert_array_equal(mixed.combine(np.eye(4)[3]), np.eye(12))
+    for kernels in (store[rows, rows], mixed, KernelStack([np.eye(12)])):
+        with pytest.raises(ValueError, match="whole GramStore"):
+            StoreGram(kernels)
+    with pytest.raises(ValueError, match="a normalisation only scales"):
+        Dictionary(StackSource(store), "center", gram="store")
+
+
+def test_few_rows_of_a_file_too_large_to_stay_in_memory_take_one_pass(store, Ks, monkeypatch):
+    monkeypatch.setattr("kernelweave.gram.packed.KEPT", 0)
+    gram, weights, rows = StoreGram(store), np.array([1.0, 0.5, 0.0]), np.array([10, 2])
+    np.testing.assert_allclose(gram.rows(rows, weights), (Ks @ weights)[rows], rtol=1e-6)
+    assert gram.n_passes == pytest.approx(0.5 * 2 / 3)
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 30), dtype=st.sampled_from([np.float32, np.float64]))
+def test_packing_and_unpacking_is_the_identity(seed, n, dtype):
+    rng = np.random.default_rng(seed)
+    K = rng.normal(size=(n, n)).astype(dtype)
+    K = np.tril(K) + np.tril(K, -1).T
+    triangles = np.empty((1, triangle_size(n)), dtype)
+    pack(Blocks.of_matrices([K]), triangles)
+    unpacked, every = Triangle(triangles[0], n), np.arange(n)
+    np.testing.assert_array_equal(triangles[0], K[np.tril_indices(n)])
+    np.testing.assert_array_equal(unpacked.entries(every, every), K)
+    rows, columns = (rng.integers(n, size=size) for size in rng.integers(1, 7, size=2))
+    np.testing.assert_array_equal(unpacked.entries(rows, columns), K[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(unpacked.pairs(rows, rows[::-1]), K[rows, rows[::-1]])
 
 
 def test_auto_reads_what_does_not_fit(tmp_path, rng):
@@ -143,7 +170,7 @@ def test_auto_reads_what_does_not_fit(tmp_path, rng):
     square, few = 8 * 100**2, np.arange(80)
     for stack, normalize, squares, name in (
         (store, "variance", 30, "dense"),
-        (store, "variance", 9, "disk"),
+        (store, "variance", 9, "store"),
         (store, "center", 9, "blocked"),
         (store, "variance", 7, "blocked"),
         (store[few, few], "variance", 9, "blocked"),
@@ -182,17 +209,23 @@ def test_a_build_that_fails_leaves_what_was_there(store, Ks, X):
 
 
 def test_too_little_disk_is_one_clear_error(X, tmp_path, monkeypatch):
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
     with pytest.raises(
-        OSError, match=r"need 5032 bytes \(5.03 KB\) of disk, .* has 2 KB left: choose a path"
+        OSError, match=r"need \d+ bytes \(1.\d+ KB\) of disk, .* has 1 KB left: choose a path"
     ):
         GramStore.build(tmp_path / "x.gram", KERNELS, X)
     assert os.listdir(tmp_path) == []
 
 
+def start_of(store):
+    """Where the triangles begin; each has 4 * 78 bytes."""
+    return store.path.stat().st_size - 3 * 4 * 78
+
+
 def changed(store, place, byte=None):
-    """The store with one byte changed, or cut off there."""
+    """The store with one byte changed, or cut off there; places before 0 count from the first triangle."""
     content = bytearray(store.path.read_bytes())
+    place = start_of(store) - place if place < 0 else place
     if byte is None:
         content = content[:place]
     else:
@@ -205,15 +238,16 @@ def changed(store, place, byte=None):
 @pytest.mark.parametrize(
     ("place", "byte", "words"),
     [
-        (0, 1, "it is no store, or was not finished"),
-        (8, 2, "it has format 3, and kernelweave .* reads format 1"),
-        (12, 1, "the checksum of its head is wrong"),
-        (70, 1, "the checksum of its head is wrong"),
+        (0, 1, "it is not a Gram store of kernelweave"),
+        (8, 2, "it has format 3, and kernelweave .* reads formats up to 1"),
+        (12, 1, "its first bytes make no sense"),
+        (40, 1, "the checksum of its description is wrong"),
+        (70, 1, "the checksum of its description is wrong"),
         (24, 1, "it is truncated or damaged"),
-        (5, None, "it is no store, or was not finished"),
-        (4096, None, "it is truncated or damaged, with 4096 bytes instead of 5032"),
-        (5031, None, "it is truncated or damaged, with 5031 bytes instead of 5032"),
-        (4096 + 4 * 78 + 9, 64, "is damaged: the checksum of kernel 'wide' is wrong"),
+        (5, None, "it is truncated: it ends after 5 bytes"),
+        (-1, None, r"it is truncated or damaged: it has \d+ bytes, and says \d+"),
+        (-935, None, r"it is truncated or damaged: it has \d+ bytes, and says \d+"),
+        (-(4 * 78 + 9), 64, "is damaged: the checksum of kernel 'wide' is wrong"),
     ],
 )
 def test_a_damaged_file_says_so(store, place, byte, words):
@@ -223,30 +257,41 @@ def test_a_damaged_file_says_so(store, place, byte, words):
 
 def test_an_unfinished_file_is_no_store(store):
     content = store.path.read_bytes()
-    store.path.write_bytes(b"\0" * 4096 + content[4096:])  # the head is written last
+    head = start_of(store)
+    store.path.write_bytes(b"\0" * head + content[head:])  # the head is written last
     with pytest.raises(ValueError, match="was not finished"):
         GramStore.open(store.path)
 
 
-def test_a_head_of_another_file(store):
-    from kernelweave.gram import _store_file
-
-    head, _ = _store_file.open_file(store.path)
-    content = bytearray(store.path.read_bytes())
-    other = _store_file.Head(head.n_samples + 1, head.names, head.checksums).encode()
-    length = struct.unpack("<Q", other[16:24])[0]
-    numbers = (length, len(content))
-    content[:4096] = other
-    content[:32] = _store_file.FIELDS.pack(
-        b"KWGRAM\r\n", 1, _store_file._seal(numbers, other[32 : 32 + length]), *numbers
-    )
-    store.path.write_bytes(content)
-    with pytest.raises(ValueError, match="its head describes another file"):
+@pytest.mark.parametrize(
+    "content",
+    [{"n_samples": 13, "names": ["a", "b", "c"]}, {"n_samples": 12, "names": ["a"]}, {"names": []}, 3],
+)
+def test_a_head_of_another_file(store, content):
+    with _container.opened(store.path) as file:
+        head = _container.read_head(file, _container.STORE)
+    data = store.path.read_bytes()[head.start :]
+    store.path.unlink()
+    store.path.write_bytes(_container.head_bytes(_container.STORE, content, head.layouts) + data)
+    with pytest.raises(ValueError, match="cannot be read as a GramStore"):
         GramStore.open(store.path)
 
 
+@pytest.mark.parametrize("kind", [_container.MODEL, _container.CHECKPOINT])
+def test_other_files_of_ours_are_named(tmp_path, kind):
+    _container.write(tmp_path / "other", kind, {}, [])
+    with pytest.raises(ValueError, match=f"it is a {kind} of kernelweave, and no Gram store"):
+        GramStore.open(tmp_path / "other")
+
+
+def test_a_store_of_an_earlier_format_is_named(tmp_path):
+    (tmp_path / "old").write_bytes(b"KWGRAM\r\n" + bytes(5000))
+    with pytest.raises(ValueError, match="a Gram store of an earlier format, which is no longer read"):
+        GramStore.open(tmp_path / "old")
+
+
 def test_checksums_can_be_left_for_later(store, Ks):
-    opened = GramStore.open(changed(store, 4096 + 4 * 78 + 9, 64), verify=False)
+    opened = GramStore.open(changed(store, -(4 * 78 + 9), 64), verify=False)
     np.testing.assert_array_equal(opened.matrix(0), Ks[:, :, 0])
     with pytest.raises(ValueError, match="checksum of kernel 'wide'"):
         opened.verify()

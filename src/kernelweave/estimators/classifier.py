@@ -52,13 +52,12 @@ class MKLClassifier(ClassLabels, BaseMKL):
     solver : str or MKLSolver, default="auto"
         "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
         "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
-    gram : {"auto", "dense", "packed", "cached", "disk", "blocked", "dask"}, default="auto"
+    gram : {"auto", "dense", "packed", "cached", "store", "blocked", "dask"}, default="auto"
         Where the Gram matrices live: all in memory, as triangles, as rows computed when asked for
         and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of
-        these that `memory_limit` allows. "disk" keeps triangles in single precision in a temporary
-        file; for repeated fits see `GramStore`. "dask" spreads the kernels over the workers of the
-        current Dask client, each of which holds its own or computes them anew as its memory allows.
-        With `approximation` the rows are spread instead.
+        these that `memory_limit` allows. "store" reads the matrices of a `GramStore` in its file. "dask"
+        spreads the kernels over the workers of the current Dask client, each of which holds its own or
+        computes them anew as its memory allows. With `approximation` the rows are spread instead.
     approximation : {"nystroem", "rff"}, Approximation or None, default=None
         Features in place of Gram matrices, for fits whose cost is linear in n: landmarks, or random
         frequencies for Gaussian and Laplacian kernels; an object such as
@@ -166,28 +165,26 @@ class MKLClassifier(ClassLabels, BaseMKL):
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            loss=loss,
-            regularizer=regularizer,
-            C=C,
-            normalize=normalize,
-            solver=solver,
-            gram=gram,
-            approximation=approximation,
-            rank=rank,
-            tol=tol,
-            max_iter=max_iter,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.fit_intercept = fit_intercept
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizer = regularizer
+        self.C = C
+        self.normalize = normalize
         self.multiclass = multiclass
         self.class_weight = class_weight
+        self.solver = solver
+        self.gram = gram
+        self.approximation = approximation
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     _fitted: ClassVar[dict[str, type]] = {"_pairwise": bool}
 

@@ -29,35 +29,6 @@ from .regressor import MKLRegressor
 class BaseMKLCV(BestLinear, RoutedCV):
     """What the two cross-validated estimators share; see them."""
 
-    def __init__(
-        self,
-        *,
-        kernels: Any,
-        loss: str | Loss,
-        regularizers: Any,
-        Cs: int | Sequence[float],
-        cv: Any,
-        scoring: Any,
-        normalize: str | None,
-        tol: float,
-        max_iter: int,
-        device: str | None,
-        n_jobs: int | None,
-        verbose: int,
-    ) -> None:
-        self.kernels = kernels
-        self.loss = loss
-        self.regularizers = regularizers
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.normalize = normalize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
     def _template(self) -> BaseMKL:
         """The estimator whose parameters are searched."""
         raise NotImplementedError
@@ -259,23 +230,21 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            loss=loss,
-            regularizers=regularizers,
-            Cs=Cs,
-            cv=cv,
-            scoring=scoring,
-            normalize=normalize,
-            tol=tol,
-            max_iter=max_iter,
-            device=device,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizers = regularizers
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
         self.multiclass = multiclass
         self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
         self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _template(self) -> BaseMKL:
         return MKLClassifier(
@@ -357,22 +326,20 @@ dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            loss=loss,
-            regularizers=regularizers,
-            Cs=Cs,
-            cv=cv,
-            scoring=scoring,
-            normalize=normalize,
-            tol=tol,
-            max_iter=max_iter,
-            device=device,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizers = regularizers
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
         self.multioutput = multioutput
+        self.tol = tol
+        self.max_iter = max_iter
         self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _template(self) -> BaseMKL:
         return MKLRegressor(

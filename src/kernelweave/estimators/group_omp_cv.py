@@ -18,9 +18,8 @@ from .._warnings import parallel
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
-from ..solvers._container import Entry
 from ..solvers._fingerprint import describe, digest
-from ..solvers.checkpoint import Keeper
+from ..solvers.checkpoint import Entry, Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
 from ._base import all_or_nothing
@@ -134,43 +133,6 @@ class GreedySearch:
 
 class BaseGroupOMPCV(BestLinear, RoutedCV):
     """What the two cross-validated estimators share; see them."""
-
-    def __init__(
-        self,
-        *,
-        kernels: Any,
-        alphas: int | Sequence[float],
-        n_kernels: int | None,
-        tol: float,
-        loss: str | Loss,
-        backward: bool,
-        cv: Any,
-        scoring: Any,
-        one_standard_error: bool,
-        normalize: str | None,
-        fit_intercept: bool,
-        device: str | None,
-        n_jobs: int | None,
-        random_state: Any,
-        checkpoint: Any,
-        verbose: int,
-    ) -> None:
-        self.kernels = kernels
-        self.alphas = alphas
-        self.n_kernels = n_kernels
-        self.tol = tol
-        self.loss = loss
-        self.backward = backward
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
 
     def _template(self) -> BaseGroupOMP:
         """The estimator whose parameters are searched."""
@@ -418,24 +380,22 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            alphas=alphas,
-            n_kernels=n_kernels,
-            tol=tol,
-            loss=loss,
-            backward=backward,
-            cv=cv,
-            scoring=scoring,
-            one_standard_error=one_standard_error,
-            normalize=normalize,
-            fit_intercept=fit_intercept,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.alphas = alphas
+        self.n_kernels = n_kernels
+        self.tol = tol
+        self.loss = loss
+        self.backward = backward
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def _template(self) -> BaseGroupOMP:
         return GroupOMPRegressor(self.kernels, **self._parameters())
@@ -503,25 +463,23 @@ kernel_names_, intercept_, coef_, n_features_in_
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            alphas=alphas,
-            n_kernels=n_kernels,
-            tol=tol,
-            loss=loss,
-            backward=backward,
-            cv=cv,
-            scoring=scoring,
-            one_standard_error=one_standard_error,
-            normalize=normalize,
-            fit_intercept=fit_intercept,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.alphas = alphas
+        self.n_kernels = n_kernels
+        self.tol = tol
+        self.loss = loss
+        self.backward = backward
         self.class_weight = class_weight
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def _template(self) -> BaseGroupOMP:
         return GroupOMPClassifier(self.kernels, class_weight=self.class_weight, **self._parameters())

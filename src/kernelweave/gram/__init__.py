@@ -6,15 +6,14 @@ from .blocked import BlockedGram
 from .cached import CachedGram
 from .dense import DenseGram
 from .dictionary import Dictionary, parse_memory
-from .disk import DiskGram
-from .packed import PackedGram
+from .packed import PackedGram, StoreGram
 from .parquet import ParquetTable
 from .predictor import Predictor, Spread
 from .sources import FeatureSource, FoldSource, KernelSource, ParametricSource, StackFoldSource, StackSource
 from .stack import KernelStack
 from .store import GramStore
 
-GRAMS = Registry("gram", (DenseGram, PackedGram, CachedGram, DiskGram, BlockedGram))
+GRAMS = Registry("gram", (DenseGram, PackedGram, CachedGram, StoreGram, BlockedGram))
 
 __all__ = [
     "GRAMS",
@@ -22,7 +21,6 @@ __all__ = [
     "CachedGram",
     "DenseGram",
     "Dictionary",
-    "DiskGram",
     "FeatureSource",
     "FoldSource",
     "Gram",
@@ -36,5 +34,6 @@ __all__ = [
     "Spread",
     "StackFoldSource",
     "StackSource",
+    "StoreGram",
     "parse_memory",
 ]

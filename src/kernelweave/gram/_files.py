@@ -1,14 +1,11 @@
-"""Triangles in files that are mapped into memory: room on disk, opening, removal."""
+"""Triangles in files that are mapped into memory: room on disk, opening."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import mmap
 import os
 import shutil
-import tempfile
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +15,6 @@ from .memory import show_bytes
 
 #: an array that lies in a file
 Mapped = np.memmap[Any, Any]
-
-#: whether a file that is mapped may be removed
-NAMELESS = os.name == "posix"
 
 #: a file system that cannot reserve room says one of these
 NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -52,30 +46,6 @@ def reserve(descriptor: int, size: int) -> None:
             raise
 
 
-def temporary_triangles(shape: tuple[int, int], dtype: Any, remedy: str) -> Mapped:
-    """Room for triangles in a file in the folder for temporary files, gone with the last array on it.
-
-    Where the system can, the file loses its name at once: even a process that is killed leaves nothing.
-    """
-    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
-    check_disk(tempfile.gettempdir(), size, remedy)
-    descriptor, path = tempfile.mkstemp(prefix="kernelweave-", suffix=".gram")
-    try:
-        try:
-            reserve(descriptor, size)
-        finally:
-            os.close(descriptor)
-        found = map_triangles(path, shape, dtype, mode="r+")
-    except BaseException:
-        _remove(path, os.getpid())
-        raise
-    if NAMELESS:
-        _remove(path, os.getpid())
-    else:  # views keep the map, not the array, alive
-        weakref.finalize(found._mmap, _remove, path, os.getpid())  # type: ignore[attr-defined]
-    return found
-
-
 def map_triangles(
     path: str | os.PathLike[str], shape: tuple[int, int], dtype: Any, offset: int = 0, mode: Any = "r"
 ) -> Mapped:
@@ -84,9 +54,3 @@ def map_triangles(
     if hasattr(mmap, "MADV_SEQUENTIAL"):
         found._mmap.madvise(mmap.MADV_SEQUENTIAL)  # type: ignore[attr-defined]
     return found
-
-
-def _remove(path: str, owner: int) -> None:
-    if os.getpid() == owner:  # a process that was forked must not remove what it shares
-        with contextlib.suppress(OSError):
-            os.unlink(path)

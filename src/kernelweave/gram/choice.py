@@ -13,12 +13,11 @@ from .base import Gram
 from .blocked import BlockedGram
 from .blocks import WORK_BYTES, Blocks
 from .cached import CachedGram
-from .disk import DiskGram
 from .memory import SHARE, SUM_SHARE, free_memory, show_bytes
-from .packed import PackedGram
+from .packed import PackedGram, StoreGram
 
 #: what `gram` may be
-ENGINES = ("auto", "dense", "packed", "cached", "disk", "blocked")
+ENGINES = ("auto", "dense", "packed", "cached", "store", "blocked")
 
 #: matrices of a solver's own: the weighted sums at the best and the last weights, and for a while those at
 #: the next and what a machine factors
@@ -60,8 +59,8 @@ class Choice:
             return PackedGram(blocks, scales, self.dtype)
         if self.name == "cached":
             return CachedGram(blocks, scales, self.limit, self.cache_bytes)
-        if self.name == "disk":
-            return DiskGram(blocks, scales, self.dtype)
+        if self.name == "store":
+            return StoreGram(blocks, scales)
         return BlockedGram(blocks, scales, self.limit)
 
 
@@ -134,18 +133,19 @@ def options(task: Task, careful: bool = True) -> list[Option]:
     Examples
     --------
     >>> [option.name for option in options(Task(50, 1, 1000))]
-    ['dense', 'packed', 'packed', 'cached', 'disk', 'blocked']
+    ['dense', 'packed', 'packed', 'cached', 'store', 'blocked']
     """
     held, more = (task.sums(AT_MOST), FIRST_LOOK) if careful else (task.sums(HELD), 1.0)
     part = task.sums(AT_MOST if careful else HELD, streamed=True)
     stored = int(more * task.n_kernels * task.square)
+    looked_at = task.n_kernels * task.square // 64 if careful else 0  # triangles of float32 in memory
     least = int(LEAST_CACHED * task.n_bases * task.square) if careful else 0
     return [
         Option("dense", held + int(more * task.matrices), "all matrices are in memory"),
         Option("packed", held + stored // 2, "their lower triangles are in memory", np.float64),
         Option("packed", held + stored // 4, "their lower triangles are in memory as float32", np.float32),
         Option("cached", part + task.work + least, "rows are computed when asked for and kept in a cache"),
-        Option("disk", held + task.work, "their lower triangles are in a file as float32", np.float32),
+        Option("store", held + task.work + looked_at, "they are read where they lie"),
         Option(
             "blocked",
             task.sums(HELD, streamed=True) + task.work,
@@ -158,11 +158,11 @@ def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
     """The engine called `name`, or for "auto" the first of dense, packed, cached and blocked that fits.
 
     Matrices that are given are never copied: they are dense or read in blocks, or, all of a store, mapped
-    as they are. Nothing is written to disk unless "disk" is asked for.
+    as they are.
 
     Parameters
     ----------
-    name : {"auto", "dense", "packed", "cached", "disk", "blocked"}
+    name : {"auto", "dense", "packed", "cached", "store", "blocked"}
     task : Task
     memory_limit : int or None
         Bytes; by default a share of the memory that is free, and for "dense" no limit.
@@ -176,6 +176,11 @@ def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
     if name not in ENGINES:
         known = ", ".join(repr(engine) for engine in ENGINES)
         raise ValueError(f"gram={name!r} is not a Gram engine: pass one of {known}.")
+    if name == "store" and not task.mapped:
+        raise ValueError(
+            "gram='store' reads the triangles of a whole GramStore that a normalisation only scales: pass "
+            "kernels='precomputed' and a GramStore as X, or another engine."
+        )
     limit = free_share() if memory_limit is None and name != "dense" else memory_limit
     allows = f"{'free memory' if memory_limit is None else 'memory_limit'} allows {show_bytes(limit or 0)}"
     every = options(task, careful=name == "auto")
@@ -200,7 +205,7 @@ def _open(option: Option, name: str, task: Task) -> bool:
     """Whether an engine may be considered."""
     if name != "auto":
         return option.name == name
-    if option.name == "disk":
+    if option.name == "store":
         return task.mapped
     if task.light:
         return option.name == "blocked"

@@ -48,7 +48,7 @@ class Dictionary:
         Bytes that the kernels and the sums of a solver may take.
     check : bool, default=True
         Whether to check the matrices; parts of matrices checked before need not be.
-    gram : {"auto", "dense", "packed", "cached", "disk", "blocked", "dask"}, default="dense"
+    gram : {"auto", "dense", "packed", "cached", "store", "blocked", "dask"}, default="dense"
         The Gram engine; "auto" takes the fastest that `memory_limit`, or by default the memory
         that is free, allows, and "dask" spreads the kernels over the workers of a Dask cluster.
     combined : bool or int, default=True

@@ -1,22 +1,28 @@
-"""The lower triangles of all Gram matrices in memory: half of dense, a quarter in single precision."""
+"""The lower triangles of all Gram matrices, in memory or in the file of a `GramStore`."""
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ._files import map_triangles
 from ._workers import map_tiles, mirror_lower, over_rows
 from .base import Gram
 from .blocked import Unrounded
 from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
 from .dense import SMALL_SUPPORT
+from .single import SingleMatrix
 from .stack import KernelStack
 
 #: above this share of rows a pass over everything is cheaper than columns picked entry by entry
 MANY_ROWS = 0.05
+
+#: bytes of a file which the system is likely to keep in memory
+KEPT = 1 << 28
 
 
 class PackedGram(Gram):
@@ -49,26 +55,12 @@ class PackedGram(Gram):
         dtype: Any = None,
     ) -> None:
         blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
-        known = self._known(blocks)
-        triangles, places = known or (self._packed(blocks, dtype), np.arange(blocks.n_kernels))
-        scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
-        rounded = known is None and not holds(triangles.dtype, blocks)
-        self._set(triangles, places, scales, blocks.n_samples, Unrounded(blocks) if rounded else None)
-
-    def _known(self, blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
-        """Triangles that are there already, and which of them these kernels are; None: make them."""
-        return None
-
-    def _packed(self, blocks: Blocks, dtype: Any) -> FloatArray:
-        """Triangles of the kernels."""
         kind = np.dtype(np.result_type(*blocks.dtypes) if dtype is None else dtype)
-        triangles = self._empty(blocks.n_kernels, blocks.n_samples, kind)
+        triangles = np.empty((blocks.n_kernels, triangle_size(blocks.n_samples)), kind)
         pack(blocks, triangles)
-        return triangles
-
-    def _empty(self, n_kernels: int, n_samples: int, dtype: Any) -> FloatArray:
-        """Room for triangles, shape (n_kernels, n (n + 1) / 2)."""
-        return np.empty((n_kernels, triangle_size(n_samples)), dtype)
+        scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
+        unrounded = None if holds(kind, blocks) else Unrounded(blocks)
+        self._set(triangles, np.arange(blocks.n_kernels), scales, blocks.n_samples, unrounded)
 
     def _set(
         self,
@@ -153,9 +145,9 @@ class PackedGram(Gram):
         on_diagonal = self.triangles[np.ix_(kernels, entries * (entries + 3) // 2)]
         return np.asarray(factors @ on_diagonal.astype(np.float64))
 
-    def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
+    def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> PackedGram:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
-        part, own = object.__new__(type(self)), self.scales[chosen]
+        part, own = object.__new__(type(self) if samples is None else PackedGram), self.scales[chosen]
         unrounded = None if self.unrounded is None else self.unrounded.take(samples, chosen)
         if samples is None:
             part._set(self.triangles, self.kernels[chosen], own, self.n_samples, unrounded)
@@ -169,7 +161,7 @@ class PackedGram(Gram):
     def _triangles_of(self, samples: IntArray, kernels: IntArray) -> FloatArray:
         from ._packed_loops import take
 
-        out = self._empty(len(kernels), len(samples), self.triangles.dtype)
+        out = np.empty((len(kernels), triangle_size(len(samples))), self.triangles.dtype)
         for m, triangle in zip(kernels, out, strict=True):
             over_rows(take, range(len(samples)), self.triangles[m], samples, triangle)
         return out
@@ -201,6 +193,64 @@ class PackedGram(Gram):
 
     def _count(self, matrices_read: float) -> None:
         self.n_passes += matrices_read / self.n_kernels
+
+
+class StoreGram(PackedGram):
+    """`PackedGram` whose triangles are those of a `GramStore`, read where they lie.
+
+    A pass reads the file once, in order; what the system keeps of it in memory is memory that nobody
+    else asks for. Some of the samples are copied into memory.
+
+    Parameters
+    ----------
+    kernels : Blocks, or GramStore
+        Whole and not changed but by a factor; see `stored`.
+    scales : ndarray of shape (M,), optional
+        K_m = scales[m] * kernels[m].
+    """
+
+    name = "store"
+
+    def __init__(self, kernels: Blocks | KernelStack, scales: FloatArray | None = None) -> None:
+        blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
+        found = stored(blocks)
+        if found is None:
+            raise ValueError("gram='store' reads the triangles of a whole GramStore: pass one.")
+        scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
+        self._set(*found, scales, blocks.n_samples, None)
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        found: Any = self.triangles  # whoever unpickles reads the same file
+        return {**self.__dict__, "triangles": (found.filename, found.shape, found.dtype.str, found.offset)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.triangles = map_triangles(*state["triangles"])
+
+    def _many(self, n_rows: int) -> bool:
+        if self.triangles.nbytes <= KEPT:
+            return super()._many(n_rows)
+        # an entry beyond the diagonal costs a page: a few columns touch as much as there is
+        return n_rows * mmap.PAGESIZE > self.triangles.itemsize * self.n_samples / 2
+
+
+def stored(blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
+    """Triangles of a store, and which of them these kernels are; None unless they are all as stored."""
+    first = blocks.parts[0]
+    store = first.stack if isinstance(first, SingleMatrix) else None
+    triangles = getattr(store, "triangles", None)
+    if triangles is None or blocks.roots is not None or blocks.means is not None:
+        return None
+    places = np.empty(blocks.n_kernels, dtype=int)
+    for part, members in zip(blocks.parts, blocks.members, strict=True):
+        if not (isinstance(part, SingleMatrix) and part.stack is store):
+            return None
+        places[members] = part.m
+    return triangles, places
 
 
 def holds(dtype: Any, blocks: Blocks) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _container
 from .classes import key_of
 from .codec import Reader, Writer
-from .container import read_container, write_container
 from .errors import ModelFileError
 from .objects import OBJECTS
 from .plain import ARRAYS, PLAIN
@@ -61,7 +61,11 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         )
     check_is_fitted(model)
     writer = Writer(FORMS)
-    write_container(Path(path), writer.value(model), writer.arrays)
+    content = writer.value(model)
+    try:
+        _container.write(Path(path), _container.MODEL, content, writer.arrays)
+    except _container.ContainerError as error:
+        raise ModelFileError(f"{error}: fit it with fewer kernels.") from error
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -92,15 +96,17 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> kw.load_model(__file__)
     Traceback (most recent call last):
     ...
-    kernelweave.persistence.errors.ModelFileError: ...: it is not a kernelweave model file.
+    kernelweave.persistence.errors.ModelFileError: ...: it is not a model file of kernelweave.
     """
     try:
-        content = read_container(Path(path))
-        reader = Reader(FORMS, content.arrays, content.size)
-        model = reader.value(content.model)
+        with _container.opened(path) as file:
+            head, arrays = _container.read(file, _container.MODEL)
+        reader = Reader(FORMS, arrays, head.size)
+        model = reader.value(head.content)
         _check_model(model, reader)
-    except ModelFileError as error:
-        raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from error
+    except (ModelFileError, _container.ContainerError) as error:
+        said = str(error).removesuffix(".")
+        raise ModelFileError(f"cannot load {os.fspath(path)!r}: {said}.") from error
     except (OSError, ImportError):
         raise
     except Exception as error:  # whatever a file makes of the readers is a fault of the file

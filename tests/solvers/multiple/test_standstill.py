@@ -79,6 +79,7 @@ def gap_by_definition(problem, gram, regularizer, state):
     return (proof.primal - proof.dual) / abs(proof.primal) if proof.primal else 0.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [cls() for cls in LOSSES.values()], ids=list(LOSSES))
 @pytest.mark.parametrize("regularizer", CONVEX.values(), ids=list(CONVEX))
 def test_ties_do_not_keep_a_fit_from_its_optimum(regularizer, loss):
@@ -113,6 +114,7 @@ def test_the_case_that_went_round_converges(data_folder, solver, tol, most):
     assert model.n_iter_ <= most
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [Hinge(), EpsInsensitive(), SquaredHinge(), Squared()], ids=lambda x: x.name)
 @pytest.mark.parametrize("regularizer", SPARSE.values(), ids=list(SPARSE))
 def test_cutting_planes_find_the_optimum_alone(draw, regularizer, loss):

@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
 from ..._warnings import warn
-from .._container import Entry
-from ..checkpoint import Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper, history_of, with_history
 from .dictionary import FactorDictionary
 from .losses import refit_for
 from .refit import Refit

@@ -21,10 +21,9 @@ from .constraints import resolve_constraint
 from .lbfgsb import lbfgsb
 from .objective import FINEST_ACCURACY, FIRST_ACCURACY, Objective, Point
 from .penalties import PENALTIES, Penalty
-from .projected_gradient import projected_gradient
 from .spectral import spectral_gradient
 
-METHODS = {"lbfgsb": lbfgsb, "spectral": spectral_gradient, "projected": projected_gradient}
+METHODS = {"lbfgsb": lbfgsb, "spectral": spectral_gradient}
 
 #: called as report(iteration, run) after every accepted step; a true answer stops the run
 Report = Callable[[int, Any], Any]
@@ -72,17 +71,16 @@ class KernelGradient(BaseEstimator):
     """Minimises T(d) = min_{w,b} 1/2 w'w + C sum_i V(y_i, f_i) + r(d) over the parameters d of a kernel.
 
     The problem is not convex: a run ends at a stationary point, and several starts may find
-    better ones. T falls at every step of "lbfgsb" and "projected". Varma & Babu (2009).
+    better ones. T falls at every step of "lbfgsb". Varma & Babu (2009).
 
     The default is the fastest measured: to a residual of 1e-4 with `ProductRBF` and hinge loss on
     70 % of sonar, ionosphere, wpbc and pima at C = 1, 10, 100, "lbfgsb" trained 17 to 47 machines,
-    "spectral" 28 to 194, "projected" 114 to 704.
+    "spectral" 28 to 194, and projected gradient with the Armijo rule, the paper's method, 114 to 704.
 
     Parameters
     ----------
-    method : {"lbfgsb", "spectral", "projected"}, default="lbfgsb"
-        L-BFGS-B; spectral steps with a non-monotone search, also for constraints that are no box;
-        or projected gradient with the Armijo rule, the paper's.
+    method : {"lbfgsb", "spectral"}, default="lbfgsb"
+        L-BFGS-B; or spectral steps with a non-monotone search, also for constraints that are no box.
     n_init : int, default=1
         Starts: the kernel's own, then random multiples of it. The lowest T wins.
     single : str or SingleSolver, default="auto"
