@@ -356,6 +356,7 @@ def source_of(state: dict[str, Any]) -> tuple[Any, int]:
         demand(isinstance(kernel, ParametricKernel), "its kernel has no parameters")
         parameters = checked(state["parameters"], "f", (None, len(kernel.initial_)))
         source = ParametricSource(kernel, parameters, X)
+        source.n_samples = n
         demand(source.names == names, "its kernels have other names")
         return source, X.shape[0]
     fits = all(type(m) is int and 0 <= m < len(names) and isinstance(k, Kernel) for m, k in kernels.items())
