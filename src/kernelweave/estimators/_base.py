@@ -251,7 +251,8 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 
     def _decision(self, X: Any) -> FloatArray:
         """Values of every function learned, shape (n, n_functions)."""
-        return self.model_(self._inputs(X))
+        values = self._inputs(X)
+        return self.model_(values)
 
     # -- representation -----------------------------------------------------------------------
 

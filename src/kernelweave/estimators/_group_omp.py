@@ -272,8 +272,8 @@ class BaseGroupOMP(BaseKernels):
 
     def _decision(self, X: Any, n_kernels: int | None = None) -> FloatArray:
         """Values of every function of the model chosen, or of that with `n_kernels` kernels; (n, c)."""
-        check_is_fitted(self)
-        return self.model_.staged(self._inputs(X), [self._size(n_kernels)])[:, 0]
+        inputs = self._inputs(X)
+        return self.model_.staged(inputs, [self._size(n_kernels)])[:, 0]
 
     def _size(self, n_kernels: int | None) -> int:
         """Size of a model on the path; that of the model chosen by default."""
@@ -286,8 +286,8 @@ class BaseGroupOMP(BaseKernels):
         return int(n_kernels)
 
     def _staged_decision(self, X: Any) -> list[FloatArray]:
-        values = self.model_.staged(self._inputs(X), range(1, len(self.path_) + 1))
-        return list(np.moveaxis(values, 1, 0))
+        inputs = self._inputs(X)
+        return list(np.moveaxis(self.model_.staged(inputs, range(1, len(self.path_) + 1)), 1, 0))
 
     def best_subset(
         self, X: Any, y: Any, sample_weight: Any = None, n_kernels: int | None = None, max_nodes: int = 10_000

@@ -94,6 +94,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
     kernel_names_ : list of str
     norms_ : ndarray of the shape of `weights_`
         RKHS norms ||f_m|| of the components: how much each kernel contributes.
+    model_ : Predictor
+        The functions learned: ``model_(X)`` are their values, shape (n, n_functions), and
+        ``model_.components(X)`` what each kernel adds to them. It takes X as the kernels do, unchecked.
     dual_coef_ : ndarray of shape (n,) or (n_functions, n)
         Signed dual variables alpha of the training samples.
     intercept_ : float or ndarray

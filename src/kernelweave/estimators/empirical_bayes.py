@@ -274,6 +274,9 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
     kernel_names_ : list of str
     norms_ : ndarray of the shape of `weights_`
         RKHS norms of the components of the posterior mean.
+    model_ : Predictor
+        The posterior means, as in `MKLClassifier`; ``model_.variance(X)`` are the variances of the latent
+        functions, shape (n, n_models).
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
@@ -445,7 +448,7 @@ class EmpiricalBayesClassifier(ClassLabels, BaseEmpiricalBayes):
     log_marginal_likelihood_ : float or ndarray of shape (n_classes,)
         (Approximate) log evidence, without the hyper-prior.
     classes_ : ndarray
-    stationarity_, kernel_names_, norms_, dual_coef_, intercept_, n_iter_, n_resumed_, history_, \
+    model_, stationarity_, kernel_names_, norms_, dual_coef_, intercept_, n_iter_, n_resumed_, history_, \
 starts_, gram_, n_features_in_, feature_names_in_
         As in `EmpiricalBayesRegressor`.
 

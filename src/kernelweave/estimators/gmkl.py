@@ -311,7 +311,8 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _decision(self, X: Any) -> FloatArray:
         """Values of every function learned, shape (n, n_functions)."""
-        return self.model_(self._inputs(X))
+        values = self._inputs(X)
+        return self.model_(values)
 
     def weights_frame(self) -> Any:
         """Models, names and values of the parameters d as a pandas DataFrame (needs pandas)."""
@@ -411,7 +412,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         T(d), the residual that `tol` bounds, accepted steps, and those of them read from the checkpoint.
     history_ : dict or list of dict
         "objective", "stationarity", "n_active" and "n_machines" of every iterate.
-    dual_coef_, intercept_, support_, classes_, n_features_in_, feature_names_in_
+    model_, dual_coef_, intercept_, support_, classes_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
     Examples
@@ -535,7 +536,7 @@ memory_limit, device, n_jobs, random_state, checkpoint, verbose
 
     Attributes
     ----------
-    weights_, kernel_names_, kernel_, feature_importances_, ranking_, objective_, stationarity_, \
+    model_, weights_, kernel_names_, kernel_, feature_importances_, ranking_, objective_, stationarity_, \
 n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_names_in_
         As in `GMKLClassifier`.
 

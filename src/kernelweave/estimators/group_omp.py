@@ -91,6 +91,9 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         1 for selected kernels, 0 for the others.
     norms_ : ndarray of shape (M,)
         RKHS norms of the components: how much each kernel contributes.
+    model_ : Predictor
+        The functions learned, as in `MKLClassifier`; ``model_.staged(X)`` are the values of the models of
+        0, 1, 2, ... kernels, shape (n, 1 + len(path_), n_outputs).
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
@@ -242,8 +245,8 @@ memory_limit, device, n_jobs, random_state, checkpoint, verbose
     Attributes
     ----------
     classes_ : ndarray
-    path_, selected_, weights_, norms_, dual_coef_, intercept_, coef_, support_, objective_, stationarity_, \
-n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_names_in_
+    model_, path_, selected_, weights_, norms_, dual_coef_, intercept_, coef_, support_, objective_, \
+stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         As in `GroupOMPRegressor`.
 
     Examples

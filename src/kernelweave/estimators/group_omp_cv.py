@@ -344,7 +344,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    path_, selected_, weights_, stationarity_, kernel_names_, intercept_, coef_, n_features_in_
+    model_, path_, selected_, weights_, stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -427,8 +427,8 @@ class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
     best_estimator_ : GroupOMPClassifier
         The best pair, fitted on all samples.
     classes_ : ndarray
-    best_params_, best_score_, best_index_, cv_results_, path_, selected_, weights_, stationarity_, \
-kernel_names_, intercept_, coef_, n_features_in_
+    best_params_, best_score_, best_index_, cv_results_, model_, path_, selected_, weights_, \
+stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         As in `GroupOMPRegressorCV`.
 
     Examples

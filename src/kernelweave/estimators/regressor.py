@@ -51,7 +51,7 @@ checkpoint, verbose
     ----------
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Where every kernel with weight is linear, as in `MKLClassifier`.
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
+    model_, weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
 stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
     output_names_ : list of str

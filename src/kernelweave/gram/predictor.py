@@ -140,12 +140,11 @@ class Predictor:
         stages = range(self.n_stages) if stages is None else stages
         if isinstance(X, Table):
             return X.map(partial(self.staged, stages=stages))
-        some = self.at(stages)
-        return some._values(X).reshape(X.shape[0], len(stages), -1)
+        return self.at(stages)._values(X).reshape(X.shape[0], len(stages), len(self.intercept))
 
     def at(self, stages: Sequence[int]) -> Predictor:
         """The predictor with some of its stages only."""
-        if self.n_stages == 1:
+        if list(stages) == list(range(self.n_stages)):
             return self
         functions = np.arange(len(self.intercepts)).reshape(self.n_stages, -1)[list(stages)].ravel()
         terms = [term.take(functions) for term in self.terms]
