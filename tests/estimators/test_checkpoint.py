@@ -160,12 +160,12 @@ class Dying(Alternating):
         cls.left, cls.error = count, error
         return cls()
 
-    def step(self, *args):
+    def train(self, *args):
         if Dying.left == 0:
             Dying.left = 10**9
             raise Dying.error
         Dying.left -= 1
-        return super().step(*args)
+        return super().train(*args)
 
 
 # -- without kills ----------------------------------------------------------------------------

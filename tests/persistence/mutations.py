@@ -14,6 +14,7 @@ from typing import Any
 
 from kernelweave._container import FIELDS, FORMAT, MAGIC, PREAMBLE, seal
 from kernelweave.persistence.classes import GP_KERNELS, own_classes
+from kernelweave.persistence.pipelines import CLASSES
 
 from .test_container import mend
 
@@ -37,6 +38,7 @@ TRICKS = [
     "<f8",
     *own_classes(),
     *(f"gp:{name}" for name in GP_KERNELS),
+    *CLASSES,
 ]
 NUMBERS = [0, 1, -1, 2, 7, 2**31, 2**63, 2**64, 10**30, -(10**18), 0.5, 1e308, -0.0, True, False, None]
 
@@ -211,7 +213,21 @@ def _repeat(holder: Any, key: Any, nodes: Any, rng: random.Random) -> None:
 
 
 def _wrap(holder: Any, key: Any, nodes: Any, rng: random.Random) -> None:
-    kind = rng.choice(("tuple", "list", "object", "array", "dict", "probability", "objects", "frame", "csr"))
+    kind = rng.choice(
+        (
+            "tuple",
+            "list",
+            "object",
+            "array",
+            "dict",
+            "probability",
+            "objects",
+            "frame",
+            "csr",
+            "sklearn",
+            "dtype",
+        )
+    )
     holder[key] = {kind: copy.deepcopy(holder[key])}
 
 

@@ -24,7 +24,6 @@ from kernelweave.solvers.checkpoint import (
     Checkpoint,
     Entry,
     Keeper,
-    Snapshot,
     entries_of,
     previous,
     read,
@@ -224,10 +223,10 @@ def test_interruption_writes_before_it_warns(tmp_path, draw):
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        monkey = [lambda *args, **kwargs: caught.append(Snapshot.of(read(path)["/main"]))]
+        monkey = [lambda *args, **kwargs: caught.append(read(path)["/main"])]
         warnings.showwarning = monkey[0]
         solve(sample.problem, sample.gram, LpNorm(p=4 / 3), tol=1e-12, callback=interrupt, keeper=keeper)
-    assert caught[0].n_machines == 3
+    assert caught[0].values["n_machines"] == 3
 
 
 # -- the file ---------------------------------------------------------------------------------

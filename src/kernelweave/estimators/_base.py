@@ -44,11 +44,11 @@ from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, leave_one_out
-from ..solvers.base import Solution
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
+from ..solvers.run import Result
 from ._checkpoint import keeping, mkl_checkpoint
 from ._input import check_settings, check_stack_shape, check_table, check_targets, dates_as_objects, explained
 from ._linear import LinearCoefficients
@@ -94,7 +94,7 @@ class Setup(NamedTuple):
 class Model(NamedTuple):
     """A trained model, on all training rows."""
 
-    solution: Solution
+    solution: Result
     alpha: FloatArray  # (n, c)
     margins: FloatArray  # (n_rows, c), leave-one-out predictions; empty when not asked for
     full_rank_gap: float = np.nan  # of the kernels themselves, where they are approximated
@@ -524,7 +524,7 @@ def _factors(dictionary: LowRankDictionary, model: Model) -> list[FloatArray]:
     return dictionary.coefficients(state.weights, model.alpha, state.coefficients)
 
 
-def _margins(solution: Solution, problem: Problem, gram: Gram) -> FloatArray:
+def _margins(solution: Result, problem: Problem, gram: Gram) -> FloatArray:
     state = solution.state
     f = state.fitted + state.certificate.intercept
     if too_many_to_leave_out(gram):

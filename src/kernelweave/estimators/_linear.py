@@ -50,11 +50,12 @@ class BestLinear:
     """Mixin of searches: `model_`, `coef_` and `intercept_` of the best estimator."""
 
     best_estimator_: Any
+    _searched: ClassVar[type[BaseEstimator]]
 
     _fitted: ClassVar[dict[str, type]] = {"best_estimator_": BaseEstimator}
 
     def _fits_together(self) -> bool:
-        return isinstance(self.best_estimator_, type(self._template()))  # type: ignore[attr-defined]
+        return isinstance(self.best_estimator_, self._searched)
 
     @property
     def model_(self) -> Predictor:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from .. import _container
 from .._container import CHECKPOINT, ContainerError, DamagedFileError, ForeignFileError
 from .._part_files import part_of, sweep
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from .._warnings import warn
 from ..gram import Gram
 from ._fingerprint import probe, same_probe
 
-__all__ = ["Checkpoint", "Entry", "Keeper", "Snapshot"]
+__all__ = ["Checkpoint", "Entry", "Keeper"]
 
 #: most of a fit's time that writing may take
 SHARE = 0.02
@@ -37,36 +37,6 @@ class Entry:
 
     values: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What it takes to go on with a run; certificates are computed anew.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (M,)
-    alpha : ndarray of shape (n, c)
-    n_machines : int
-        Machines trained so far.
-    history : dict of list
-    """
-
-    weights: FloatArray
-    alpha: FloatArray
-    n_machines: int
-    history: dict[str, list[float]]
-
-    def entry(self) -> Entry:
-        """As a file holds it."""
-        arrays = {"weights": self.weights, "alpha": self.alpha}
-        return with_history({"n_machines": self.n_machines}, arrays, self.history)
-
-    @classmethod
-    def of(cls, entry: Entry) -> Snapshot:
-        """From what a file held."""
-        arrays, machines = entry.arrays, int(entry.values["n_machines"])
-        return cls(arrays["weights"], arrays["alpha"], machines, history_of(entry))
 
 
 def with_history(values: dict[str, Any], arrays: dict[str, Any], history: dict[str, list[float]]) -> Entry:
@@ -230,69 +200,22 @@ class Keeper:
     def __init__(self, checkpoint: Checkpoint | None = None, name: str = "") -> None:
         self.checkpoint, self.name = checkpoint, name
 
-    def found(self, phase: str = "main") -> Snapshot | None:
-        """The iterate that an earlier run left in a phase."""
-        entry = self.entry(phase)
-        return None if entry is None else Snapshot.of(entry)
-
-    def entry(self, phase: str) -> Entry | None:
-        """What an earlier run left in a phase, as it is in the file."""
+    def found(self, phase: str) -> Entry | None:
+        """What an earlier run left in a phase."""
         return None if self.checkpoint is None else self.checkpoint.found(self._key(phase))
 
-    def place(self, phase: str = "main") -> Place | None:
-        """What a run calls after every machine."""
-        return None if self.checkpoint is None else Place(self, phase)
+    def keep(self, phase: str, entry: Entry) -> None:
+        """Keep an entry; with one of the whole problem, "main", first looks at parts of it have served."""
+        if self.checkpoint is not None:
+            self.checkpoint.keep(self._key(phase), entry, self._key("") if phase == "main" else None)
 
     def flush(self) -> None:
         """Write what has not been written yet."""
         if self.checkpoint is not None:
             self.checkpoint.flush()
 
-    def keep(self, phase: str, snapshot: Snapshot) -> None:
-        """Keep an iterate; with one of the whole problem, "main", first looks at parts of it have served."""
-        self.keep_entry(phase, snapshot.entry(), alone=phase == "main")
-
-    def keep_entry(self, phase: str, entry: Entry, alone: bool = False) -> None:
-        """Keep an entry of a phase, alone or besides those of others."""
-        if self.checkpoint is not None:
-            self.checkpoint.keep(self._key(phase), entry, self._key("") if alone else None)
-
     def _key(self, phase: str) -> str:
         return f"{self.name}/{phase}"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Keeps the iterates of a run, or of a round on a part of its samples or kernels."""
-
-    keeper: Keeper
-    phase: str
-    whole: Any = None  # the run that rounds belong to
-    rows: IntArray | None = None
-    kernels: IntArray | None = None
-
-    def inside(self, whole: Any, rows: IntArray | None = None, kernels: IntArray | None = None) -> Place:
-        """The place of a round on some samples or kernels of the run `whole`."""
-        return Place(self.keeper, self.phase, whole, rows, kernels)
-
-    def __call__(self, run: Any) -> None:
-        whole = run if self.whole is None else self.whole
-        # a stationarity residual may rise while the objective falls: the last iterate is the best then
-        state = run.best if np.isfinite(run.best.certificate.gap) else run.last
-        weights = _spread(state.weights, self.kernels, whole.gram.n_kernels)
-        alpha = _spread(state.alpha, self.rows, whole.gram.n_samples)
-        machines = run.n_machines + (0 if whole is run else whole.n_machines)
-        history = {name: list(values) for name, values in whole.history.items()}
-        self.keeper.keep(self.phase, Snapshot(weights, alpha, machines, history))
-
-
-def _spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
-    """`part` at its places along the first axis, zero elsewhere."""
-    if where is None:
-        return part
-    all_of_it = np.zeros((size, *part.shape[1:]))
-    all_of_it[where] = part
-    return all_of_it
 
 
 def _checked(path: Any) -> Path:

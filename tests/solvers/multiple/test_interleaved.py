@@ -237,9 +237,9 @@ def test_large_block_norms_from_a_start_far_away(draw, loss, q, seed):
 class Recorded(Interleaved):
     """Remembers machine and weights at every change of the weights, and the weights of every step."""
 
-    def init(self, problem, gram, regularizer, norms):
+    def init(self, run, norms):
         self.changes, self.steps = [], []
-        return super().init(problem, gram, regularizer, norms)
+        return super().init(run, norms)
 
     def _closed_form(self, weights):
         new = super()._closed_form(weights)

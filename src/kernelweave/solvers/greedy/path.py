@@ -136,7 +136,7 @@ class GroupOMP:
         """
         keeper = Keeper() if keeper is None else keeper
         state = _State(self, dictionary, task, keeper)
-        state.go_on(keeper.entry("path"))
+        state.go_on(keeper.found("path"))
         try:
             while state.reason == "":
                 state.step()
@@ -229,7 +229,7 @@ class _State:
         sets = [list(map(int, stage.fit.kernels)) for stage in self.stages[1:]]
         values = {"sets": sets, "now": list(map(int, self.now.kernels))}
         arrays = {"gains": np.array([stage.gain for stage in self.stages[1:]]), "seed": self._seed()}
-        self.keeper.keep_entry("path", with_history(values, arrays, self.history))
+        self.keeper.keep("path", with_history(values, arrays, self.history))
 
     def step(self) -> None:
         """Let the most promising kernel in, then perhaps others out."""

@@ -207,7 +207,7 @@ class _Run:
 
     def _resumed(self, start: FloatArray) -> FloatArray:
         """Where an earlier run of this start had come; `start` when there was none."""
-        entry = self.keeper.entry(self.name)
+        entry = self.keeper.found(self.name)
         if entry is None:
             return start
         history, self.n_iter = history_of(entry), int(entry.values["n_iter"])
@@ -265,7 +265,7 @@ class _Run:
         self._sharpen(self.residual)
         if point.u.any():  # a machine can be trained there again
             arrays = {"u": point.u, "alpha": point.machine.alpha}
-            self.keeper.keep_entry(self.name, with_history({"n_iter": self.n_iter}, arrays, self.history))
+            self.keeper.keep(self.name, with_history({"n_iter": self.n_iter}, arrays, self.history))
 
     def _sharpen(self, residual: float) -> None:
         """T falls by about residual^2 |T| a step: machines have to be better than that."""

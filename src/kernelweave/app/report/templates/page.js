@@ -6,27 +6,6 @@
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const data = JSON.parse($("#report-data").textContent);
 
-  // -- numbers as the page writes them ---------------------------------------------------------
-
-  const superscripts = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
-  const trimmed = (text) => (text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text);
-
-  function number(value) {
-    if (value === null || !Number.isFinite(value)) return "–";
-    if (value === 0) return "0";
-    const size = Math.abs(value);
-    if (size < 1e-3 || size >= 1e6) {
-      const [mantissa, exponent] = value.toExponential(2).split("e");
-      const power = String(Number(exponent)).replace(/./g, (c) => superscripts[c]);
-      const factor = trimmed(mantissa).replace("-", "−");
-      return factor === "1" ? `10${power}` : `${factor}×10${power}`;
-    }
-    const decimals = Math.max(0, 2 - Math.floor(Math.log10(size)));
-    return trimmed(value.toFixed(decimals)).replace("-", "−");
-  }
-
-  const signed = (value) => (value > 0 ? "+" : "") + number(value);
-
   // -- tooltips ----------------------------------------------------------------------------------
 
   const tip = $("#tip");
@@ -137,11 +116,6 @@
     const place = (value) => (100 * (Math.min(Math.max(value, low), high) - low)) / (high - low);
     let current = data.first[0];
 
-    const words = (k) => {
-      const name = `Sample ${data.labels[k]}`;
-      return data.truth.length ? `${name}: ${data.seen_as} ${data.truth[k]}, predicted ${data.predicted[k]}` : name;
-    };
-
     const brief = (k) => {
       if (!data.truth.length) return "";
       return data.truth[k] === data.predicted[k] ? data.truth[k] : `${data.truth[k]}, predicted ${data.predicted[k]}`;
@@ -170,17 +144,17 @@
 
     function show(k, f) {
       let sum = 0;
-      const parts = data.parts[f][k];
-      parts.forEach((part, m) => {
+      const names = [...data.rows, "f, the sum"];
+      const texts = data.texts[f][k].split(" ");
+      data.parts[f][k].forEach((part, m) => {
         rows[m].classList.toggle("minus", part < 0);
-        draw(rows[m], data.rows[m], sum, sum + part, signed(part));
+        draw(rows[m], names[m], sum, sum + part, texts[m]);
         sum += part;
       });
-      draw(rows[parts.length], "f, the sum", 0, sum, number(sum));
+      draw(rows[names.length - 1], names[names.length - 1], 0, sum, texts[names.length - 1]);
       const which = data.functions.length > 1 ? `; f of ${data.functions[f]}` : "";
-      $("#sample-heading").textContent = words(k) + which;
-      const said = parts.map((part, m) => `${data.rows[m]}: ${signed(part)}`);
-      $("#sample-figure desc").textContent = `${said.join("; ")}; f, the sum: ${number(sum)}`;
+      $("#sample-heading").textContent = data.headings[k] + which;
+      $("#sample-figure desc").textContent = names.map((name, m) => `${name}: ${texts[m]}`).join("; ");
     }
 
     function pick(k, scroll = true) {
@@ -203,7 +177,7 @@
       option.setAttribute("role", "option");
       option.append(span(label, "id"), span(brief(k), "what"));
       if (data.wrong[k]) option.append(span("✗", "cross"));
-      option.setAttribute("aria-label", words(k) + (data.wrong[k] ? ", wrong" : ""));
+      option.setAttribute("aria-label", data.headings[k] + (data.wrong[k] ? ", wrong" : ""));
       option.addEventListener("click", () => pick(k, false));
       list.append(option);
     });
