@@ -16,7 +16,7 @@ from .base import Gram
 from .blocked import Unrounded
 from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
 from .dense import SMALL_SUPPORT
-from .single import SingleMatrix
+from .pairs import Given
 from .stack import KernelStack
 
 #: above this share of rows a pass over everything is cheaper than columns picked entry by entry
@@ -244,16 +244,16 @@ class StoreGram(PackedGram):
 
 def stored(blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
     """Triangles of a store, and which of them these kernels are; None unless they are all as stored."""
-    first = blocks.parts[0]
-    store = first.stack if isinstance(first, SingleMatrix) else None
+    given = [part.pairs for part in blocks.parts]
+    store = given[0].stack if isinstance(given[0], Given) else None
     triangles = getattr(store, "triangles", None)
     if triangles is None or blocks.roots is not None or blocks.means is not None:
         return None
     places = np.empty(blocks.n_kernels, dtype=int)
-    for part, members in zip(blocks.parts, blocks.members, strict=True):
-        if not (isinstance(part, SingleMatrix) and part.stack is store):
+    for pairs, members in zip(given, blocks.members, strict=True):
+        if not (isinstance(pairs, Given) and pairs.stack is store):
             return None
-        places[members] = part.m
+        places[members] = pairs.m
     return triangles, places
 
 

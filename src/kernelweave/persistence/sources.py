@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import IntArray
-from ..gram.batch import Batch
+from ..gram.sharing import Batch
 from ..gram.sources import FeatureSource, KernelSource, StackSource
 from ..gram.squares import SharedSquares
 from ..kernels import RBF, Kernel

@@ -8,8 +8,8 @@ from ..estimators._greedy_path import GreedyPath
 from ..estimators._process import Process
 from ..estimators._stages import StagedExpansion
 from ..estimators.classifier import Link, sigmoid_link, softmax_link
-from ..gram.batch import Batch
 from ..gram.dictionary import Expansion, _Term
+from ..gram.sharing import Batch
 from ..gram.sources import FeatureSource, StackSource
 from ..gram.squares import Lines, SharedSquares
 from ..gram.sum_terms import SumTerm

@@ -82,7 +82,7 @@ def gram_design(grams: Grams, reading: Reading, choice: KernelChoice) -> GramDes
             f"{path} holds Gram matrices, which are the kernels: leave out --kernels, --groups, --bands."
         )
     if shape[0] != shape[1]:
-        raise CliError(f"{path}: K has shape {shape}; a fit needs square matrices, one row a sample.")
+        raise CliError(f"{path}: K has shape {shape}; a fit needs square matrices, one row per sample.")
     if shape[0] < FEWEST_ROWS:
         raise CliError(f"{path} has {shape[0]} samples; a fit needs at least {FEWEST_ROWS}.")
     values = target_column(grams.targets, reading.target, path)

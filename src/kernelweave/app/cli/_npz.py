@@ -114,7 +114,7 @@ def as_column(values: np.ndarray) -> np.ndarray:
 
 
 def read_grams(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, np.ndarray]) -> Grams:
-    """K of shape (rows, columns, M), from one array or from one a kernel."""
+    """K of shape (rows, columns, M), from one array or from one per kernel."""
     if "K" in matrices:
         K, names = matrices["K"], []
         K = K[:, :, None] if K.ndim == 2 else K

@@ -151,7 +151,7 @@ def kernel_words(method: str, parts: Parts) -> str:
     """How the kernels came about; generalized MKL has one, with a width a column or group."""
     if method != "gmkl":
         return parts.why
-    return f"the widths of one Gaussian kernel, one a {'group' if parts.groups else 'column'}"
+    return f"the widths of one Gaussian kernel, one per {'group' if parts.groups else 'column'}"
 
 
 def describe(job: Job, target: Target, split: Split, parts: Parts, outcome: Outcome) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def fit(
     n_jobs: opt.Jobs = None,
     resume: Annotated[
         bool | None,
-        typer.Option("--resume/--no-resume", help="Go on with an interrupted fit (the default), or not."),
+        typer.Option("--resume/--no-resume", help="Resume an interrupted fit (the default), or start anew."),
     ] = None,
     force: Annotated[
         bool,
