@@ -14,7 +14,8 @@ from sklearn import metrics
 from ._output import live_kernels, weight_rows
 
 PACKAGES = (
-    "kernelweave", "numpy", "scipy", "scikit-learn", "pandas", "numba", "joblib", "threadpoolctl", "typer", "rich",
+    "kernelweave", "numpy", "scipy", "scikit-learn", "pandas", "numba", "joblib", "threadpoolctl", "typer",
+    "rich",
 )  # fmt: skip
 
 
