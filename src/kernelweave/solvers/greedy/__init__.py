@@ -2,20 +2,18 @@
 
 from .best_subset import BestSubset, best_subset
 from .dictionary import FactorDictionary
-from .losses import MachineRefit, refit_for
-from .margins import left_out_margins
-from .path import GreedyRun, GroupOMP, Stage
-from .refit import Refit, RidgeRefit
+from .path import GroupOMP, Path, Stage
+from .refit import MachineRefit, Refit, RidgeRefit, left_out_margins, refit_for
 from .task import Fit, GreedyTask
 
 __all__ = [
     "BestSubset",
     "FactorDictionary",
     "Fit",
-    "GreedyRun",
     "GreedyTask",
     "GroupOMP",
     "MachineRefit",
+    "Path",
     "Refit",
     "RidgeRefit",
     "Stage",
