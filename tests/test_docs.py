@@ -366,4 +366,6 @@ def test_a_worked_file_is_short_and_shown_on_a_page(part):
     page = next(page for page in EXTENDING.glob("*.md") if f"{{literalinclude}} {part}.py" in text_of(page))
     example = next(node for node in ast.parse("\n".join(lines)).body if isinstance(node, ast.ClassDef))
     assert ">>>" in ast.get_docstring(example)
-    assert re.search(rf"^>>> check_\w+\({example.name}\b", text_of(page), re.M), "the page checks what it shows"
+    assert re.search(rf"^>>> check_\w+\({example.name}\b", text_of(page), re.M), (
+        "the page checks what it shows"
+    )
