@@ -180,6 +180,9 @@ def test_groups_bands_and_kernel_files(kw: Kw, diabetes: Path, tmp_path: Path) -
         "fit", diabetes, "--groups", "serum=s[1-6]", "--kernel", "rbf", "--kernel", "linear", *common
     )
     assert len(names_of(several)) == 2
+    quiet = [word for word in common if word not in ("--json", "-q")]
+    told = kw("fit", diabetes, "--groups", "serum=s[1-6]", *quiet)
+    assert "columns in no group are not used: 'age', 'sex'" in " ".join((told.out + told.err).split())
     banded = kw("fit", diabetes, "--bands", "5", *common)
     assert set(names_of(banded)) == {"age..sex", "bmi..bp", "s1..s2", "s3..s4", "s5..s6"}
     spec = tmp_path / "k.toml"

@@ -125,7 +125,7 @@ def text_problem(name: str, values: np.ndarray) -> Problem:
     if all(is_date(value) for value in texts[:50]):
         return date_problem(name, texts[0])
     if len(set(texts)) >= DISTINCT * len(texts) and len(texts) > 4:
-        return identifier_problem(name)
+        return identifier_problem(name, numbers=False)
     reason = f"holds text, such as {slip!r} ({len(set(texts))} different values)"
     return Problem(name, reason, f"encode it with {category}, or leave it out with {drop}", category)
 
@@ -136,12 +136,13 @@ def date_problem(name: str, example: object) -> Problem:
     return Problem(name, f"holds dates, such as {str(example)[:19]!r}", remedy, drop)
 
 
-def identifier_problem(name: str) -> Problem:
-    ident, drop = f"--id {shlex.quote(name)}", f"--drop {shlex.quote(name)}"
-    remedy = f"say so with {ident} (it then names the predictions), leave it out with {drop}, or use its "
-    return Problem(
-        name, "looks like an identifier", f"{remedy}numbers with --keep {shlex.quote(name)}", ident
+def identifier_problem(name: str, numbers: bool = True) -> Problem:
+    quoted = shlex.quote(name)
+    remedy = (
+        f"say so with --id {quoted} (it then names the predictions), or leave it out with --drop {quoted}"
     )
+    remedy += f", or use its numbers with --keep {quoted}" if numbers else ""
+    return Problem(name, "looks like an identifier", remedy, f"--id {quoted}")
 
 
 def is_identifier(name: str, values: np.ndarray) -> bool:

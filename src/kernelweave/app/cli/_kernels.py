@@ -89,7 +89,10 @@ def from_groups(
     expanded = dict(per_group(places, kernels).expand(layout))
     parts = ", ".join(f"{group} ({len(columns)})" for group, columns in list(places.items())[:8])
     more = f" and {len(places) - 8} more" if len(places) > 8 else ""
-    return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}", places)
+    grouped = {name for names in named.values() for name in names}
+    unused = [name for name in where if name not in grouped]
+    left = f"; columns in no group are not used: {listed(unused)}" if unused else ""
+    return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}{left}", places)
 
 
 def from_bands(n_bands: int, layout: pd.DataFrame, kinds: list[str]) -> Chosen:

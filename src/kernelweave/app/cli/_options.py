@@ -108,7 +108,7 @@ class KernelChoice:
     """How kernels are made of the columns."""
 
     spec: Annotated[
-        Path | None, option("TOML file with a [[kernel]] table per kernel.", KERNELS, "--kernels")
+        Path | None, option(r"TOML file with a table \[\[kernel]] per kernel.", KERNELS, "--kernels")
     ] = None
     groups: Annotated[
         str | None, option("Kernels per group of columns: 'rna=rna_*,protein=prot_*'.", KERNELS)
