@@ -283,7 +283,7 @@ def test_only_support_vectors_and_live_kernels_are_kept(tmp_path: Any) -> None:
     model = kw.MKLClassifier(kernels, regularizer=kw.LpNorm(1), C=0.1, tol=0.05)
     fitted(model, X, X[:, 0] > 0)
     kw.save_model(model, tmp_path / "sparse.kw")
-    source = kw.load_model(tmp_path / "sparse.kw")._expansion.source
+    source = kw.load_model(tmp_path / "sparse.kw").model_.source
     assert source.X.shape == (len(model.support_), 60)
     assert len(model.support_) < 120
     kept = [m for m, kernel in enumerate(source.kernels) if kernel is not None]

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import delayed
@@ -23,11 +23,11 @@ from .._typing import FloatArray, IntArray
 from .._warnings import parallel, warn
 from ..gram import (
     Dictionary,
-    Expansion,
     FeatureSource,
     Gram,
     KernelSource,
     KernelStack,
+    Predictor,
     StackSource,
     parse_memory,
 )
@@ -61,7 +61,7 @@ from ._input import (
     explained,
 )
 from ._linear import LinearCoefficients
-from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
+from ._low_rank import check_approximation, dictionary_of, gap_of, too_many_to_leave_out
 from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress
 
@@ -205,7 +205,7 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 
     def _values(self, table: Any) -> Any:
         """What kernels compute on: numbers when all of them take numbers, else the user's container."""
-        if self._precomputed or isinstance(table, Table) or not self._numeric:
+        if isinstance(table, Table) or not self._numeric:
             return table
         refuse_dates(table)
         with explained(table):
@@ -215,6 +215,7 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
         """The kernels on the samples of positive weight; all but those `held` out may set their widths."""
         used = np.flatnonzero(sample_weight)
         rows = _take(table, used)
+        self._numeric = False
         if self._precomputed:
             return StackSource(rows, used)
         kernels = resolve_kernels(self.kernels, rows)
@@ -246,8 +247,36 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
         source.X, source.n_samples, source._batch = rows, len(rows), None
         return source
 
+    # -- prediction ---------------------------------------------------------------------------
+
+    #: the functions learned
+    model_: Predictor
+
+    #: fitted attributes that predictions read, and their types; those of base classes too
+    _fitted: ClassVar[dict[str, type]] = {
+        "model_": Predictor,
+        "kernel_names_": list,
+        "weights_": np.ndarray,
+        "n_features_in_": int,
+        "_numeric": bool,
+    }
+
+    def _fits_together(self) -> bool:
+        """Whether what a file says of a fit is consistent."""
+        return len(self.model_.source.names) == len(self.kernel_names_)
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_expansion")
+        return hasattr(self, "model_")
+
+    def _inputs(self, X: Any) -> Any:
+        """New samples, checked, as `model_` takes them."""
+        check_is_fitted(self)
+        return self._values(self._validate(X, reset=False)[0])
+
+    def _decision(self, X: Any) -> FloatArray:
+        """Values of every function learned, shape (n, n_functions)."""
+        values = self._inputs(X)
+        return self.model_(values)
 
     # -- representation -----------------------------------------------------------------------
 
@@ -397,12 +426,13 @@ class BaseMKL(BaseKernels):
         alpha = np.hstack([model.alpha for model in models])
         dual_coef = np.zeros((n_samples, alpha.shape[1]))
         dual_coef[used] = alpha
+        intercept = np.concatenate([proof.intercept for proof in proofs])
         if isinstance(dictionary, LowRankDictionary):
             self.approximation_errors_ = dictionary.errors()
             self.full_rank_gap_ = _one_or_all(np.array([model.full_rank_gap for model in models]))
-            self._expansion: Expansion = functions_of(dictionary, models)
+            self.model_ = dictionary.predictor([_factors(dictionary, model) for model in models], intercept)
         else:
-            self._expansion = dictionary.expansion(np.repeat(weights, columns, axis=0), alpha)
+            self.model_ = dictionary.predictor(np.repeat(weights, columns, axis=0), alpha, intercept)
         self.kernel_names_ = dictionary.names
         self.gram_ = dictionary.gram.name
         self.gram_reason_ = dictionary.gram_reason
@@ -410,8 +440,7 @@ class BaseMKL(BaseKernels):
         self.norms_ = _one_or_all(dictionary.all_weights(np.array([proof.norms for proof in proofs])))
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
-        self._intercepts = np.concatenate([proof.intercept for proof in proofs])
-        self.intercept_ = _one_or_all(self._intercepts + self._constants())
+        self.intercept_ = _one_or_all(intercept + self._constants())
         self.objective_ = _one_or_all(np.array([proof.primal for proof in proofs]))
         self.dual_gap_ = _one_or_all(np.array([proof.gap for proof in proofs]))
         self.stationarity_ = _one_or_all(np.array([model.solution.state.residual for model in models]))
@@ -428,16 +457,6 @@ class BaseMKL(BaseKernels):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(renamed_state(state))
-
-    # -- prediction ---------------------------------------------------------------------------
-
-    def _decision(self, X: Any) -> FloatArray:
-        """Values of every function learned, shape (n, n_functions)."""
-        check_is_fitted(self)
-        table, _ = self._validate(X, reset=False)
-        values = self._values(table)
-        found = values.map(self._expansion) if isinstance(values, Table) else self._expansion(values)
-        return np.asarray(found + self._intercepts)
 
 
 def renamed_state(state: dict[str, Any]) -> dict[str, Any]:
@@ -527,6 +546,12 @@ def _take(X: Any, rows: IntArray) -> Any:
     if isinstance(X, Table):
         return X.take(rows)
     return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
+
+
+def _factors(dictionary: LowRankDictionary, model: Model) -> list[FloatArray]:
+    """Coefficients of a model on the features of the live kernels."""
+    state = model.solution.state
+    return dictionary.coefficients(state.weights, model.alpha, state.coefficients)
 
 
 def _margins(solution: Result, problem: Problem, gram: Gram) -> FloatArray:

@@ -54,8 +54,6 @@ def data_for(estimator: Any, X: Any) -> Any:
     return data_for(estimator.steps[-1][1], transformed)
 
 
-def component_names(model: Any) -> list[str]:
-    """Names of the kernels whose sum the model is; GMKL also names parameters inside them."""
-    names = list(model.kernel_names_)
-    children = getattr(getattr(model, "kernel_", None), "kernels_", None)
-    return names if children is None else names[: len(children)]
+def inputs_for(estimator: Any, X: Any) -> Any:
+    """X as `model_` of the model inside takes it: transformed and checked."""
+    return fitted_model(estimator)._inputs(data_for(estimator, X))

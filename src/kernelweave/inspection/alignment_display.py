@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, IntArray
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
-from ._models import component_names, fitted_model
+from ._models import fitted_model
 from .alignments import kernel_alignments
 
 #: most kernels whose alignments are written into the map
@@ -118,7 +118,7 @@ class AlignmentDisplay:
         display : AlignmentDisplay
         """
         model = fitted_model(estimator)
-        names = component_names(model)
+        names = model.model_.source.names
         weights = np.atleast_2d(model.weights_).max(axis=0)[: len(names)]
         chosen = shown_kernels(weights, max_kernels)
         A = kernel_alignments(estimator, X, max_samples, chosen)

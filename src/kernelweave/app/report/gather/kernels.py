@@ -83,6 +83,5 @@ def redundancy(given: Given, found: Kernels) -> Redundancy | None:
 
 def _kept(inner: Any, kernels: IntArray) -> IntArray:
     """Of the kernels those that the model still has: one read from a file has only those with weight."""
-    holder = getattr(inner, "_process", None) or getattr(inner, "_expansion", None)
-    held = getattr(getattr(holder, "source", None), "kernels", None)
+    held = getattr(inner.model_.source, "kernels", None)
     return kernels if held is None else np.array([m for m in kernels if held[m] is not None], dtype=int)
