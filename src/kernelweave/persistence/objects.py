@@ -18,13 +18,13 @@ from ..losses import Loss
 from .classes import FUNCTIONS, find_class, key_of, parameters_of
 from .codec import Form, Reader, Writer, entries, exactly, listed, pair_of, text
 from .errors import ModelFileError, NotStored
-from .pipelines import CLASSES, PRIVATE, fits_together, is_listed
+from .pipelines import CLASSES, PRIVATE, REFUSED, fits_together, is_listed
 
 #: parameters that only a new fit reads: plain values are stored, others are left out
 FIT_ONLY = ("cv", "scoring", "random_state")
 
-#: where a later fit would write, and functions of a transformer: nothing that a file may say
-REFUSED = ("checkpoint", "memory", "func", "inverse_func", "kw_args", "inv_kw_args")
+#: where a later fit would write: nothing that a file may say
+PATHS = ("checkpoint",)
 
 
 # -- writing ----------------------------------------------------------------------------------
@@ -62,8 +62,8 @@ def _is_state(cls: type, name: str) -> bool:
 
 
 def _write_parameter(obj: Any, name: str, value: Any, writer: Writer) -> Any:
-    if (name in REFUSED and not callable(value)) or (name == "n_jobs" and is_listed(type(obj))):
-        value = None  # processes are not for a file to start, either
+    if name in _refused(type(obj)) and not callable(value):
+        value = None
     elif name in FIT_ONLY and not _is_plain(value) and not isinstance(value, NotStored):
         value = NotStored(type(value).__name__)
     elif name == "columns" and callable(value):
@@ -77,6 +77,11 @@ def _write_parameter(obj: Any, name: str, value: Any, writer: Writer) -> Any:
         return writer.value(value, f".{name}")
     finally:
         writer.omit = before
+
+
+def _refused(cls: type) -> tuple[str, ...]:
+    """Parameters that no file sets."""
+    return REFUSED if is_listed(cls) else PATHS
 
 
 def _unused_matrix(value: Any, writer: Writer) -> NotStored | None:
@@ -100,8 +105,7 @@ def _read_object(json: Any, reader: Reader) -> Any:
     values = {name: reader.value(value) for name, value in parameters.items()}
     if not set(values) <= parameters_of(cls):
         raise ModelFileError(f"it gives {cls.__name__} parameters that this version does not know.")
-    refused = (*REFUSED, "n_jobs") if is_listed(cls) else REFUSED
-    if any(values.get(name) is not None for name in refused):
+    if any(values.get(name) is not None for name in _refused(cls)):
         raise ModelFileError("it names a path, a function or processes, which no model file does.")
     obj = cls(**values)
     for name, value in renamed_state(state).items():

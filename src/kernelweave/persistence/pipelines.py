@@ -60,6 +60,9 @@ VECTORS = {
 }  # fmt: skip
 TABLES = {"components_", "quantiles_"}
 
+#: parameters that are functions of the user's, say where a later fit would write, or start processes
+REFUSED = ("func", "inverse_func", "kw_args", "inv_kw_args", "memory", "n_jobs")
+
 #: functions of scikit-learn that parameters may name
 FUNCTIONS = ("chi2", "f_classif", "f_regression", "mutual_info_classif", "mutual_info_regression")
 
