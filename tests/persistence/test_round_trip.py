@@ -338,3 +338,9 @@ def test_contributions_of_kernels_come_from_the_file_too(name: str, round_trip: 
     loaded = round_trip(model, X_new)
     expected, found = contributions(model, X_new), contributions(loaded, X_new)
     assert np.array_equal(np.asarray(expected), np.asarray(found))
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Any) -> None:
+    model = fit(make("MKLRegressor", [Linear()]), numbers(N_TRAIN, 0))
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere' for m.kw: make it first"):
+        kw.save_model(model, tmp_path / "nowhere" / "m.kw")

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import delayed
@@ -17,9 +17,10 @@ from sklearn.utils import _safe_indexing, check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._backend import device_of, follow, resolve_device, to_host
+from .._registry import Registry
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel
+from .._warnings import parallel, warn
 from ..gram import (
     Dictionary,
     FeatureSource,
@@ -50,7 +51,15 @@ from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._checkpoint import keeping, mkl_checkpoint
-from ._input import check_settings, check_stack_shape, check_table, check_targets, dates_as_objects, explained
+from ._input import (
+    WITHIN,
+    check_settings,
+    check_stack_shape,
+    check_table,
+    check_targets,
+    dates_as_objects,
+    explained,
+)
 from ._linear import LinearCoefficients
 from ._low_rank import check_approximation, dictionary_of, gap_of, too_many_to_leave_out
 from ._names import model_names, name_outputs
@@ -68,6 +77,9 @@ MOST_ROWS = 50
 
 #: fitted attributes of earlier versions, and their names now
 RENAMED = {"residual_": "stationarity_"}
+
+#: parameters that may be given by name: the registry of that name, and what it holds
+PARTS: dict[str, tuple[Registry, type]] = {"regularizer": (REGULARIZERS, Regularizer), "loss": (LOSSES, Loss)}
 
 #: scikit-learn's word for data without targets
 NO_TARGET = "no_validation"
@@ -107,6 +119,18 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 
     #: what `gram` may be
     _engines: tuple[str, ...] = ("auto", "dense")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, such as ``C=1``, ``regularizer__p=1`` or ``kernels__0__gamma=0.1``.
+
+        A part given by its name, such as ``regularizer="lp"``, becomes an object when one of its parameters
+        is set.
+        """
+        for name, (parts, kind) in PARTS.items():
+            given = params.get(name, getattr(self, name, None))
+            if isinstance(given, str) and any(key.startswith(f"{name}__") for key in params):
+                params[name] = parts.resolve(given, kind)
+        return super().set_params(**params)
 
     # -- validation ---------------------------------------------------------------------------
 
@@ -359,6 +383,8 @@ class BaseMKL(BaseKernels):
                 keepers.finish(all(model.solution.converged for model in models))
         self._store(dictionary, models, used, len(setup.weight))
         progress.done()
+        if not np.atleast_2d(self.weights_).any(axis=1).all():
+            warn("every kernel has weight 0, so the model is constant: raise C, or bring y to unit scale.")
         return models
 
     def _live_regularizer(self, dictionary: Dictionary | LowRankDictionary) -> Regularizer:
@@ -495,9 +521,11 @@ def weights_table(names: list[str], weights: FloatArray, models: list[Any]) -> s
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Raise unless the parameter is a positive, finite number."""
+    """Raise unless the parameter is a positive number whose square is one too."""
     if not (isinstance(value, Real) and 0 < float(value) < np.inf):
         raise ValueError(f"{name}={value!r} must be a positive number.")
+    if not WITHIN[0] < float(value) < WITHIN[1]:
+        raise ValueError(f"{name}={value!r} must lie between {WITHIN[0]:g} and {WITHIN[1]:g}.")
 
 
 def check_weights(sample_weight: Any, X: Any) -> FloatArray:
@@ -506,6 +534,8 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray:
     weight = _check_sample_weight(sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere: give at least one sample a positive weight.")
+    if weight.max() > WITHIN[1]:
+        raise ValueError(f"sample_weight has {weight.max():g}: rescale the weights, and C by as much.")
     return weight
 
 

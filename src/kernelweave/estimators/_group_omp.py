@@ -20,7 +20,8 @@ from ..gram import KernelSource, KernelStack, Predictor, parse_memory
 from ..gram.terms import KernelTerm
 from ..losses import LOSSES, Loss
 from ..solvers._fingerprint import describe, digest
-from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyRun, GreedyTask, GroupOMP, best_subset
+from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyTask, GroupOMP, best_subset
+from ..solvers.run import Result
 from ._base import BaseKernels, _one_or_all, check_positive, fit_device
 from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
@@ -51,12 +52,11 @@ class PathProgress(Progress):
     """Reports every kernel that comes in."""
 
     def say(self, what: str, state: Any) -> None:
-        last = {key: values[-1] for key, values in state.history.items() if values}
-        if not last:
+        if not state.fit.kernels:
             return
         name, what = type(self.estimator).__name__, what.replace("machine", "step")
-        value = f"gain {last['gain']:.3g}, objective {last['objective']:.6g}"
-        print(f"[{name}] {what}: {int(last['n_kernels'])} kernels, {value}")
+        value = f"gain {state.gain:.3g}, objective {state.fit.objective:.6g}"
+        print(f"[{name}] {what}: {len(state.fit.kernels)} kernels, {value}")
 
 
 class BaseGroupOMP(BaseKernels):
@@ -194,11 +194,11 @@ class BaseGroupOMP(BaseKernels):
             dictionary = self._dictionary(source, task)
             report: Any = progress.model(0, "path")
             with keeping(checkpoint) as keepers:
-                run = self._rule().run(dictionary, task, report, keepers(0))
-                keepers.finish(run.reason != "interrupted")
-            progress.model_done(report, "path", run.n_iter, run)  # type: ignore[arg-type]
-            self._store_path(dictionary, run, task, training)
-            fit = run.stages[self.path_.n_selected].fit
+                found = self._rule().solve(dictionary, task, report, keepers(0))
+                keepers.finish(found.reason != "interrupted")
+            progress.model_done(report, "path", found.n_iter, found.state)
+            self._store_path(dictionary, found, task, training)
+            fit = found.state.stages[self.path_.n_selected].fit
             self._store_model(dictionary, fit)
             self._calibrate(dictionary, task, fit)
         progress.done()
@@ -222,9 +222,9 @@ class BaseGroupOMP(BaseKernels):
         """What a classifier does for its probabilities."""
 
     def _store_path(
-        self, dictionary: FactorDictionary, run: GreedyRun, task: GreedyTask, training: Training
+        self, dictionary: FactorDictionary, found: Result, task: GreedyTask, training: Training
     ) -> None:
-        fits = [stage.fit for stage in run.stages]
+        fits = [stage.fit for stage in found.state.stages]
         alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
         alphas[0] = 0.0  # the model without kernels is its intercept
         self.gram_ = dictionary.engine
@@ -235,17 +235,17 @@ class BaseGroupOMP(BaseKernels):
         self.path_ = GreedyPath(
             kernel_names=dictionary.names,
             sets=[fit.kernels for fit in fits[1:]],
-            gains=np.array([stage.gain for stage in run.stages[1:]]),
+            gains=np.array([stage.gain for stage in found.state.stages[1:]]),
             objective=np.array([fit.objective for fit in fits[1:]]),
             train_error=np.array([fit.error for fit in fits[1:]]),
             validation_error=errors,
             dual_coef=dual_coef,
             intercept=np.array([fit.intercept for fit in fits])[1:],
             n_selected=len(fits) - 1 if errors is None or len(fits) == 1 else int(np.argmin(errors)) + 1,
-            stopped=run.reason,
+            stopped=found.reason,
         )
         self.model_.stage = self.path_.n_selected
-        self.n_iter_, self.n_resumed_, self.history_ = run.n_iter, run.n_resumed, run.history
+        self.n_iter_, self.n_resumed_, self.history_ = found.n_iter, found.n_resumed, found.history
 
     def _store_model(self, dictionary: FactorDictionary, fit: Fit) -> None:
         """Set the attributes of the model chosen."""

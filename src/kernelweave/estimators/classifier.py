@@ -45,7 +45,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
         How kernels are made comparable, with constants of the training samples.
     multiclass : {"ovr", "ovo", "shared"}, default="ovr"
-        More than two classes: one model a class, one a pair of classes, or one a class with
+        More than two classes: one model per class, one per pair of classes, or one per class with
         kernel weights shared by all. The Gram matrices are computed once in every case.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
@@ -64,11 +64,11 @@ class MKLClassifier(ClassLabels, BaseMKL):
         ``Nystroem(landmarks="kmeans")``. A kernel with no more than `rank` features of its own (linear,
         polynomial) has these, exactly.
     rank : int, default=100
-        Most features a kernel under `approximation`.
+        Most features per kernel under `approximation`.
     tol : float, default=1e-3
         Relative duality gap at which the fit has converged.
     max_iter : int, default=200
-        Most single-kernel machines to train.
+        Most single-kernel fits.
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
         Bytes the Gram matrices and their sum may take, such as "2GB"; by default a share of the
@@ -83,9 +83,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
     checkpoint : str or path-like, optional
         A file that the state of the fit is written to, again and again; a fit that finds it there goes
         on from it, and one that had converged returns at once. `tol`, `solver`, `max_iter` (which counts
-        all machines) and `gram` may differ from before; a checkpoint of another problem is refused.
+        all fits) and `gram` may differ from before; a checkpoint of another problem is refused.
     verbose : int, default=0
-        1 prints a line a model, 2 a line a machine.
+        1 prints one line per model, 2 one line per single-kernel fit.
 
     Attributes
     ----------
@@ -113,13 +113,13 @@ class MKLClassifier(ClassLabels, BaseMKL):
     stationarity_ : float or ndarray of shape (n_models,)
         What `tol` bounds: the relative duality gap, or for a regulariser that is not convex the largest
         share by which a weight differs from the one that the component norms ask for (at least the
-        duality gap of the machine at these weights); zero at a stationary point.
+        duality gap of the single-kernel fit at these weights); zero at a stationary point.
     n_iter_ : int or ndarray
         Machines trained.
     n_resumed_ : int or ndarray
         Those of `n_iter_` that were trained before and read from the checkpoint.
     history_ : dict or list of dict
-        Objective values and gap after every machine.
+        Objective values and gap after every single-kernel fit.
     gram_, gram_reason_ : str
         The Gram engine used, and why.
     approximation_errors_ : ndarray of shape (M,)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel
+from .._warnings import parallel, warn
 from ..gram import Dictionary, Gram, Predictor, parse_memory
 from ..gram.terms import KernelTerm, NotLinearError
 from ..solvers._fingerprint import describe, digest
@@ -20,12 +20,12 @@ from ..solvers.checkpoint import Keeper
 from ..solvers.multiple.empirical_bayes import (
     EmpiricalBayes,
     Evidence,
-    EvidenceSolution,
     GaussianEvidence,
     HyperPrior,
     LaplaceEvidence,
     Posterior,
 )
+from ..solvers.run import Result
 from ._base import (
     BaseKernels,
     _one_or_all,
@@ -43,6 +43,9 @@ from ._progress import Progress, with_callbacks
 Task = tuple[str, Callable[[Gram, FloatArray, FloatArray], Evidence]]
 
 METHODS = ("laplace", "regression")
+
+#: share of its variance that rounding may take from a kernel without a word
+MOST_LOST = 1e-5
 
 
 class Data(NamedTuple):
@@ -79,7 +82,7 @@ class EvidenceProgress(Progress):
 
     def say(self, what: str, state: Any) -> None:
         name, count = type(self.estimator).__name__, int(np.count_nonzero(state.posterior.weights))
-        value = f"objective {state.objective:.6g}, relative slope {state.stationarity:.2g}"
+        value = f"objective {state.objective:.6g}, relative slope {state.residual:.2g}"
         print(f"[{name}] {what}: {value}, {count} kernels")
 
 
@@ -107,6 +110,7 @@ class BaseEmpiricalBayes(BaseKernels):
             limit = self._room(len(source.names), len(used), len(tasks))
             options: dict[str, Any] = {"device": fit_device(self), "host_sums": True, "double": True}
             dictionary = Dictionary(source, self.normalize, sample_weight[used], limit, **options)
+            self._warn_of_offsets(dictionary)
             data = merge_equal(dictionary.gram, targets, sample_weight[used])
             with keeping(checkpoint, dictionary.gram) as keepers:
                 solutions = parallel(
@@ -120,6 +124,20 @@ class BaseEmpiricalBayes(BaseKernels):
                 keepers.finish(all(solution.converged for solution in solutions))
         self._store(dictionary, data, solutions, used, len(sample_weight))
         progress.done()
+
+    @staticmethod
+    def _warn_of_offsets(dictionary: Dictionary) -> None:
+        """Kernels whose values hardly vary about a large constant have lost their digits to it."""
+        gram, n = dictionary.gram, dictionary.gram.n_samples
+        size = gram.inner(np.eye(n)) / n
+        spread = size - gram.quad(np.ones((n, 1))) / n**2
+        lost = np.finfo(np.float64).eps * size > MOST_LOST * spread
+        if lost.any():
+            named = ", ".join(dictionary.names[m] for m in dictionary.live[lost][:5])
+            warn(
+                "values of these kernels vary so little about a large constant that rounding hides how: "
+                f"{named}. Centre and scale X, for example with StandardScaler."
+            )
 
     def _parts(self, targets: FloatArray, weight: FloatArray, tasks: list[Task]) -> dict[str, str]:
         """What tells the problem from others."""
@@ -143,38 +161,36 @@ class BaseEmpiricalBayes(BaseKernels):
             )
         return limit
 
-    def _train(
-        self, data: Data, task: Task, progress: Progress, index: int, keeper: Keeper
-    ) -> EvidenceSolution:
+    def _train(self, data: Data, task: Task, progress: Progress, index: int, keeper: Keeper) -> Result:
         title, make = task
         report: Any = progress.model(index, title)
         evidence = make(data.gram, data.targets, data.weight)
         solution = EmpiricalBayes().solve(evidence, self.hyperprior, self.tol, self.max_iter, report, keeper)
-        progress.model_done(report, title, solution.n_iter, solution)  # type: ignore[arg-type]
+        progress.model_done(report, title, solution.n_iter, solution.state)
         return solution
 
     def _store(
         self,
         dictionary: Dictionary,
         data: Data,
-        solutions: list[EvidenceSolution],
+        solutions: list[Result],
         used: IntArray,
         n_samples: int,
     ) -> None:
         """Set the fitted attributes; everything is computed before anything is set."""
-        weights = dictionary.all_weights(np.array([solution.weights for solution in solutions]))
-        posteriors = [solution.posterior for solution in solutions]
+        weights = dictionary.all_weights(np.array([solution.state.weights for solution in solutions]))
+        posteriors = [solution.state.posterior for solution in solutions]
         dual_coef = np.zeros((n_samples, sum(posterior.alpha.shape[1] for posterior in posteriors)))
         dual_coef[used] = np.hstack([posterior.alpha for posterior in posteriors])[data.group] * data.share
         self.model_ = self._predictor(dictionary, data.first, weights, posteriors)
         self.kernel_names_ = dictionary.names
         self.gram_ = dictionary.gram.name
         self.weights_ = _one_or_all(weights)
-        self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.norms for s in solutions])))
+        self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.state.norms for s in solutions])))
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.intercept_ = _one_or_all(self.model_.intercept + self._constants())
-        self.log_marginal_likelihood_ = _one_or_all(np.array([s.log_evidence for s in solutions]))
-        self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
+        self.log_marginal_likelihood_ = _one_or_all(np.array([s.state.log_evidence for s in solutions]))
+        self.stationarity_ = _one_or_all(np.array([solution.state.residual for solution in solutions]))
         self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
         self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
         self.history_ = _one_or_all([solution.history for solution in solutions])

@@ -25,8 +25,9 @@ from ..losses import LOSSES, Loss
 from ..solvers import Problem, leave_one_out
 from ..solvers._fingerprint import describe, digest
 from ..solvers.checkpoint import Keeper
-from ..solvers.kernel_gradient import PENALTIES, KernelGradient, KernelSolution, Penalty, check_gradient
+from ..solvers.kernel_gradient import PENALTIES, KernelGradient, Penalty, check_gradient
 from ..solvers.kernel_gradient.torch_kernel import on_device
+from ..solvers.run import Result
 from ._base import (
     _one_or_all,
     all_or_nothing,
@@ -59,9 +60,9 @@ class KernelProgress(Progress):
     """Reports the objective after every step."""
 
     def say(self, what: str, state: Any) -> None:
-        name, last = type(self.estimator).__name__, {key: v[-1] for key, v in state.history.items()}
-        value = f"objective {last['objective']:.6g}, residual {last['stationarity']:.2g}"
-        print(f"[{name}] {what.replace('machine', 'step')}: {value}, {last['n_active']:g} parameters")
+        name, active = type(self.estimator).__name__, np.count_nonzero(state.u)
+        value = f"objective {state.objective:.6g}, residual {state.residual:.2g}"
+        print(f"[{name}] {what.replace('machine', 'step')}: {value}, {active} parameters")
 
 
 class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
@@ -129,9 +130,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _fit_problems(
-        self, data: Data, problems: dict[str, Problem], weight: FloatArray
-    ) -> list[KernelSolution]:
+    def _fit_problems(self, data: Data, problems: dict[str, Problem], weight: FloatArray) -> list[Result]:
         """Learn the parameters of every problem, select features if asked to, and store the models."""
         penalty = PENALTIES.resolve(self.regularizer, Penalty, "regularizer")
         if self.check_gradient:
@@ -141,7 +140,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         checkpoint = open_checkpoint(self, self._parts(data, problems, penalty))
         with blas_threads_for(len(data.X)), keeping(checkpoint) as keepers:
             solutions = self._solve(data, problems, penalty, data.free, keepers)
-            importances = np.mean([solution.d for solution in solutions], axis=0) @ features
+            importances = np.mean([solution.state.d for solution in solutions], axis=0) @ features
             order = np.argsort(-importances, kind="stable")
             self._mask = importances > NEGLIGIBLE * importances.max(initial=0.0)
             if count is not None:
@@ -191,7 +190,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         free: BoolArray,
         keepers: Keepers,
         stage: str = "all",
-    ) -> list[KernelSolution]:
+    ) -> list[Result]:
         progress = KernelProgress(self, len(problems), int(self.verbose))
         solutions = parallel(
             self.n_jobs,
@@ -216,7 +215,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         progress: Progress,
         index: int,
         keeper: Keeper,
-    ) -> KernelSolution:
+    ) -> Result:
         report: Any = progress.model(index, title)
         solver = KernelGradient(self.solver, self.n_init, random_state=self.random_state)
         solution = solver.solve(
@@ -232,30 +231,30 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             keeper,
             data.unit,
         )
-        progress.model_done(report, title, solution.n_iter, solution)  # type: ignore[arg-type]
+        progress.model_done(report, title, solution.n_iter, solution.state)
         return solution
 
-    def _store(self, data: Data, solutions: list[KernelSolution], weight: FloatArray) -> None:
+    def _store(self, data: Data, solutions: list[Result], weight: FloatArray) -> None:
         """Set the fitted attributes."""
-        weights = np.array([solution.d for solution in solutions])
+        weights = np.array([solution.state.d for solution in solutions])
         # a constant kernel is approached, not reached
-        if (weights <= 10.0 * self.tol * np.array([solution.scale for solution in solutions])).all():
+        if all((solution.state.u <= 10.0 * self.tol).all() for solution in solutions):
             warn(
                 f"every parameter of {type(data.kernel).__name__} was driven to 0, so the model is constant: "
                 "increase C, or weaken the regularizer.",
             )
-        alpha = np.hstack([solution.alpha for solution in solutions])
+        alpha = np.hstack([solution.state.alpha for solution in solutions])
         support, used = np.flatnonzero(alpha.any(axis=1)), np.flatnonzero(weight)
         dual_coef = np.zeros((len(weight), alpha.shape[1]))
         dual_coef[used] = alpha
-        self.model_ = _predictor(data, solutions)
+        self.model_ = _predictor(data, [solution.state for solution in solutions])
         self.kernel_names_ = list(data.kernel.names_)
         self.weights_ = _one_or_all(weights)
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = used[support]
         self.intercept_ = _one_or_all(self.model_.intercept)
-        self.objective_ = _one_or_all(np.array([solution.objective for solution in solutions]))
-        self.stationarity_ = _one_or_all(np.array([solution.stationarity for solution in solutions]))
+        self.objective_ = _one_or_all(np.array([solution.state.objective for solution in solutions]))
+        self.stationarity_ = _one_or_all(np.array([solution.state.residual for solution in solutions]))
         self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
         self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
         self.history_ = _one_or_all([solution.history for solution in solutions])
@@ -635,24 +634,25 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         return values[:, 0] if self._flat else values
 
 
-def _predictor(data: Data, solutions: list[KernelSolution]) -> Predictor:
+def _predictor(data: Data, states: list[Any]) -> Predictor:
     """The functions of the models, each with its own parameters of the kernel."""
-    source = ParametricSource(data.kernel, np.array([solution.d for solution in solutions]), data.X)
-    models = np.repeat(np.arange(len(solutions)), [solution.alpha.shape[1] for solution in solutions])
+    source = ParametricSource(data.kernel, np.array([state.d for state in states]), data.X)
+    models = np.repeat(np.arange(len(states)), [state.alpha.shape[1] for state in states])
     weights = [source.weight(m) * (models == m // len(source.names)) for m in range(source.n_kernels)]
     rule = resolve_normalization(None)
     terms = [KernelTerm(m, rule, own) for m, own in enumerate(weights) if own.any()]
-    alpha = np.hstack([solution.alpha for solution in solutions])
-    return Predictor.of(source, terms, alpha, np.concatenate([solution.intercept for solution in solutions]))
+    alpha = np.hstack([state.alpha for state in states])
+    return Predictor.of(source, terms, alpha, np.concatenate([state.intercept for state in states]))
 
 
-def _margins(data: Data, solution: KernelSolution, problem: Problem) -> FloatArray:
+def _margins(data: Data, solution: Result, problem: Problem) -> FloatArray:
     """Leave-one-out predictions on the training samples, the parameters held."""
-    K, f = data.kernel(data.X, d=solution.d), solution.fitted + solution.intercept
+    state = solution.state
+    K, f = data.kernel(data.X, d=state.d), state.fitted + state.intercept
     if np.ptp(K) <= 1e-8 * max(abs(float(K.min())), abs(float(K.max()))):
         return f  # a constant kernel: the intercept alone decides
     columns = range(problem.shape[1])
     margins = np.column_stack(
-        [leave_one_out(K, problem.column(k), solution.alpha[:, k], f[:, k]) for k in columns]
+        [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in columns]
     )
     return np.where(np.isfinite(margins), margins, f)

@@ -54,7 +54,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         the squared loss. When none does at the start, the model is its intercept.
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber". V replaces (y - f)^2 / 2, R is minus its gradient,
-        and the refits are single-kernel machines.
+        and the refits are single-kernel fits.
     validation_fraction : float, optional
         Share of the samples held out to choose the number of kernels; `fit` also takes such samples.
     backward : bool, default=False
@@ -78,7 +78,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         path again but looks at no kernel that did not come in, and `n_kernels` and `tol` may make the
         path longer or shorter than before.
     verbose : int, default=0
-        1 prints a line at the end of the path, 2 a line a kernel.
+        1 prints a line at the end of the path, 2 one line per kernel.
 
     Attributes
     ----------

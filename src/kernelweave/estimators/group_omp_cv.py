@@ -119,7 +119,7 @@ class GreedySearch:
         self, dictionary: FactorDictionary, task: GreedyTask, test: IntArray, sizes: int
     ) -> FloatArray:
         """Values of one path; where it ends early its last model stands in for the larger ones."""
-        fits = [stage.fit for stage in self.rule.run(dictionary, task).stages]
+        fits = [stage.fit for stage in self.rule.solve(dictionary, task).state.stages]
         alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
         path = path_predictor(dictionary, fits, alphas)
         chosen = [min(size, len(fits) - 1) for size in range(1, sizes + 1)]
@@ -206,7 +206,7 @@ def _simplest(scores: FloatArray, mean: FloatArray, n_alphas: int) -> int:
 class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     """`GroupOMPRegressor` with ridge and number of kernels chosen by cross-validation.
 
-    One path a fold and ridge gives the scores of every number of kernels, and each kernel is
+    One path per fold and ridge gives the scores of every number of kernels, and each kernel is
     evaluated once for all of them.
 
     Parameters
@@ -301,7 +301,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
 class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
     """`GroupOMPClassifier` with ridge and number of kernels chosen by cross-validation.
 
-    One path a fold and ridge gives the scores of every number of kernels, and each kernel is
+    One path per fold and ridge gives the scores of every number of kernels, and each kernel is
     evaluated once for all of them.
 
     Parameters

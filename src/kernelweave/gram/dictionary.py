@@ -21,9 +21,7 @@ from .dense import DenseGram
 from .memory import parse_memory
 from .normalised import normalised, with_rules
 from .predictor import Predictor
-from .shared import SharedDistances
 from .sources import KernelSource, without
-from .squares import SharedSquares
 from .terms import kernel_terms
 
 __all__ = ["Dictionary", "check_kernel_matrix", "parse_memory"]
@@ -162,8 +160,8 @@ class Dictionary:
         from .torch.fit import fit_on_device, open_engine
 
         raw = self.source.blocks()
-        if check and not all(isinstance(part, SharedDistances | SharedSquares) for part in raw.parts):
-            check_parts(self.source, raw)  # Gaussian kernels are positive semidefinite whatever the data
+        if check and not all(part.positive for part in raw.parts):
+            check_parts(self.source, raw)
         engine = open_engine(raw, self.device, double, memory_limit, host_sums)
         self.normalizations, scales = fit_on_device(raw, normalize, sample_weight, engine)
         self.live = with_variance(scales, self.names)
@@ -247,12 +245,15 @@ def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
     live = np.flatnonzero(scales > 0)
     if len(live) == 0:
         raise ValueError(
-            "kernels: none of them varies over the training samples; choose others, or rescale X if its "
-            "values are so small that their squares vanish."
+            "kernels: none of them varies over the training samples, to rounding; choose others, or centre "
+            "and scale X (for example with StandardScaler): values far from 0 hide how they vary."
         )
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
-        warn(f"kernels without variance on the training samples get weight 0: {dead}.")
+        warn(
+            f"kernels without variance on the training samples get weight 0: {dead}. If the columns do vary, "
+            "centre and scale X, for example with StandardScaler: values far from 0 hide it."
+        )
     return live
 
 

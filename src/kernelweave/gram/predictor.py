@@ -15,7 +15,7 @@ from .._typing import FloatArray, IntArray
 from ..kernels import RBF, Kernel, ParametricKernel
 from ..kernels.base import as_numeric
 from ..kernels.columns import as_table, take_columns
-from .batch import Batch
+from .sharing import Batch
 from .sources import FeatureSource, KernelSource, ParametricSource, StackSource
 from .squares import SharedSquares
 from .tables import Table

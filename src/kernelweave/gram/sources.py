@@ -13,9 +13,8 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..kernels import Kernel, ParametricKernel, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.subsets import Subsets
-from .batch import Batch, batch_of, share_keys
 from .blocks import Blocks
-from .sharing import share
+from .sharing import Batch, batch_of, share, share_keys
 from .stack import KernelStack
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from .._typing import FloatArray
 
 
 def fitted_model(estimator: Any) -> Any:
@@ -27,6 +30,18 @@ def fitted_model(estimator: Any) -> Any:
     if not hasattr(estimator, "weights_"):
         raise ValueError(f"{type(estimator).__name__} has no `weights_`: fit an MKL estimator first.")
     return estimator
+
+
+def mean_shares(weights: FloatArray) -> FloatArray:
+    """Mean over the models of each kernel's share, (n_models, M) -> (M,); zeros for a constant model.
+
+    Examples
+    --------
+    >>> mean_shares(np.array([[1.0, 3.0], [0.0, 0.0]]))
+    array([0.125, 0.375])
+    """
+    totals = weights.sum(axis=1, keepdims=True)
+    return np.asarray((weights / np.where(totals > 0, totals, 1.0)).mean(axis=0))
 
 
 def data_for(estimator: Any, X: Any) -> Any:

@@ -61,6 +61,9 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
             f"{type(model).__name__}: others go through skops (see kernelweave.persistence.skops_types)."
         )
     check_is_fitted(model)
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(folder)!r} for {Path(path).name}: make it first.")
     writer = Writer(FORMS)
     content = writer.value(model)
     try:

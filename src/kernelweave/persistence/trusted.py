@@ -6,8 +6,8 @@ from scipy import sparse
 
 from ..estimators._greedy_path import GreedyPath
 from ..estimators._labels import Link
-from ..gram.batch import Batch
 from ..gram.predictor import LiveKernels, Predictor, Spread
+from ..gram.sharing import Batch
 from ..gram.sources import FeatureSource, ParametricSource, StackSource
 from ..gram.squares import Lines, SharedSquares
 from ..gram.terms import KernelTerm, SumTerm

@@ -132,7 +132,7 @@ class Method:
 
     def describe(self, run: Run) -> str:
         """How far a run came, in words."""
-        left = f"the {self.residual_name(run)} is {run.best.residual:.2g}"
+        left = f"the {self.residual_name(run)} is {run.best.residual:.3g}"
         return f"{left} after {run.n_iter} {self.counted} (tol={run.tol:g})."
 
     def residual_name(self, run: Run) -> str:
@@ -281,10 +281,9 @@ class Run:
             self.told = True
         return self.told
 
-    def amend(self, iterate: Any) -> Any:
-        """Put what is now known better in place of the last iterate."""
+    def amend(self, iterate: Any) -> None:
+        """Put what is now known better in place of the last iterate, which was the best."""
         self.last = self.best = iterate
-        return iterate
 
     def _note(self, iterate: Any) -> None:
         self.last = iterate
@@ -333,8 +332,8 @@ def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Resul
             best = _better(now, best, told)
             if now.told:
                 break
-        assert best is not None
         assert now is not None
+        assert best is not None
         if look is not None and not now.told:
             _drive(best)
     except KeyboardInterrupt:
@@ -343,7 +342,7 @@ def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Resul
         now.keeper.flush()
         best = now if now is best else _better(now, best, told)
         best.reason, interrupted = "interrupted", True
-        best.method.settle(best)
+    best.method.settle(best)
     told[best.phase] = best.method.summary(best)
     _warn(best, interrupted)
     starts: dict[str, list[Any]] = {key: [row[key] for row in told.values()] for key in told[best.phase]}

@@ -18,6 +18,7 @@ PACKAGES = (
     "numpy",
     "scipy",
     "scikit-learn",
+    "pandas",
     "numba",
     "joblib",
     "threadpoolctl",

@@ -25,7 +25,7 @@ from .features import Features, Moments, check_rule, settle
 #: bytes of factors from which they are stored in single precision
 SINGLE_FROM = 1 << 30
 
-#: bytes that a solver takes besides the factors, a sample
+#: bytes per sample that a solver takes besides the factors
 SOLVER_BYTES = 200
 
 
@@ -37,7 +37,7 @@ class LowRankDictionary:
     source : FeatureSource
     approximation : str or Approximation
     rank : int
-        Most features a kernel.
+        Most features per kernel.
     normalize : str or None
     sample_weight : ndarray of shape (n,), optional
     memory_limit : int, optional

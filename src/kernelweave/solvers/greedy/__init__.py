@@ -4,7 +4,7 @@ from .best_subset import BestSubset, best_subset
 from .dictionary import FactorDictionary
 from .losses import MachineRefit, refit_for
 from .margins import left_out_margins
-from .path import GreedyRun, GroupOMP, Stage
+from .path import GroupOMP, Path, Stage
 from .refit import Refit, RidgeRefit
 from .task import Fit, GreedyTask
 
@@ -12,10 +12,10 @@ __all__ = [
     "BestSubset",
     "FactorDictionary",
     "Fit",
-    "GreedyRun",
     "GreedyTask",
     "GroupOMP",
     "MachineRefit",
+    "Path",
     "Refit",
     "RidgeRefit",
     "Stage",

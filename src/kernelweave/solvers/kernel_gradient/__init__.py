@@ -4,7 +4,7 @@ from .check import check_gradient
 from .constraints import Box, Projection, resolve_constraint
 from .objective import Objective, Point
 from .penalties import L1, L2, PENALTIES, FunctionPenalty, LogDet, Penalty, PenaltySum, PowerNorm
-from .solver import METHODS, KernelGradient, KernelSolution
+from .solver import METHODS, KernelGradient
 
 __all__ = [
     "L1",
@@ -14,7 +14,6 @@ __all__ = [
     "Box",
     "FunctionPenalty",
     "KernelGradient",
-    "KernelSolution",
     "LogDet",
     "Objective",
     "Penalty",

@@ -1,4 +1,4 @@
-"""Solvers over machine and kernel weights, one a file."""
+"""Solvers over machine and kernel weights, one per file."""
 
 from ..._registry import Registry
 from ...regularizers import Regularizer

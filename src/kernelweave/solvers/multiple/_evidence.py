@@ -156,7 +156,7 @@ class Evidence(ABC):
     def slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
         """Non-negative (up, down) with  d objective / d parameter = (down - up) / 2.
 
-        One entry a kernel and, where it is learned, one for the noise.
+        One entry per kernel and, where it is learned, one for the noise.
         """
 
     def _kernel_slopes(self, alpha: FloatArray, P: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ from ..._typing import FloatArray, IntArray
 from ..base import State
 from ..problem import Problem
 
-#: products(alpha, rows): one column a kernel, K_m alpha on some rows
+#: products(alpha, rows): one column per kernel, K_m alpha on some rows
 Products = Callable[[FloatArray, IntArray], FloatArray]
 
 

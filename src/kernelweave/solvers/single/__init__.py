@@ -1,4 +1,4 @@
-"""Machines for one Gram matrix, one solver a file."""
+"""Machines for one Gram matrix, one solver per file."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Penalties on the parameters of a kernel, one a file."""
+"""Penalties on the parameters of a kernel, one per file."""
 
 from ...._registry import Registry
 from .base import Penalty

@@ -58,7 +58,7 @@ def _terms(penalty: Penalty) -> list[Penalty]:
 
 
 def strengths(value: Any, n_parameters: int, owner: str, argument: str = "strength") -> FloatArray:
-    """`value` as non-negative numbers, one a parameter or one for all."""
+    """`value` as non-negative numbers, one per parameter or one for all."""
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n_parameters,)):
         raise ValueError(
