@@ -14,7 +14,7 @@ from ..kernels.base import positive_integer
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import State
-from ..solvers.lowrank_gap import full_rank_gap
+from ..solvers.certificate import full_rank_gap
 
 #: samples of low-rank kernels that are left out one by one: one of more than these changes little
 MOST_LEFT_OUT = 5000

@@ -247,7 +247,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         support, used = np.flatnonzero(alpha.any(axis=1)), np.flatnonzero(weight)
         dual_coef = np.zeros((len(weight), alpha.shape[1]))
         dual_coef[used] = alpha
-        self.model_ = _predictor(data, [solution.state for solution in solutions])
+        self.model_ = _predictor(data, solutions)
         self.kernel_names_ = list(data.kernel.names_)
         self.weights_ = _one_or_all(weights)
         self.dual_coef_ = _one_or_all(dual_coef.T)
@@ -634,8 +634,9 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         return values[:, 0] if self._flat else values
 
 
-def _predictor(data: Data, states: list[Any]) -> Predictor:
+def _predictor(data: Data, solutions: list[Result]) -> Predictor:
     """The functions of the models, each with its own parameters of the kernel."""
+    states = [solution.state for solution in solutions]
     source = ParametricSource(data.kernel, np.array([state.d for state in states]), data.X)
     models = np.repeat(np.arange(len(states)), [state.alpha.shape[1] for state in states])
     weights = [source.weight(m) * (models == m // len(source.names)) for m in range(source.n_kernels)]

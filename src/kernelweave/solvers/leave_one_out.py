@@ -7,8 +7,8 @@ from scipy.linalg import lapack
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
-from ._product import product
 from .problem import Problem
+from .single.base import product
 
 #: samples allowed to adapt: the cost is the cube of their number; and entries of their rows of K
 MAX_FREE, MAX_ENTRIES = 1000, 3e7

@@ -9,7 +9,6 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -86,7 +85,7 @@ def read_table(path: Path, sep: str | None = None, encoding: str = "utf-8", deci
         frame, convert = read_arrow(path, kind), arrow_column
     elif kind in TEXT:
         sep = "\t" if kind in (".tsv", ".tab") and sep is None else sep
-        frame, convert = read_csv(path, sep, encoding, decimal), partial(from_text, decimal=decimal)
+        frame, convert = read_csv(path, sep, encoding, decimal), partial(text_column, decimal=decimal)
     else:
         raise CliError(f"{path}: the name ends in {kind or 'nothing'!r}; kernelweave reads {KNOWN}.")
     if frame.empty:
@@ -119,6 +118,15 @@ def objects(values: Iterable[Any]) -> np.ndarray:
 # -- text -------------------------------------------------------------------------------------
 
 
+def text_column(values: pd.Series, decimal: str) -> np.ndarray:
+    """A column of a text file: numbers as pandas has read them, or what else its cells may be."""
+    if values.dtype.kind in "biuf":
+        return values.to_numpy(np.float64)
+    return from_text(
+        ["" if gap else str(cell) for cell, gap in zip(values, values.isna(), strict=True)], decimal
+    )
+
+
 def from_text(cells: Iterable[str], decimal: str = ".") -> np.ndarray:
     """A column of a text file: numbers where all cells are numbers, truth values or missing, else text.
 
@@ -129,9 +137,6 @@ def from_text(cells: Iterable[str], decimal: str = ".") -> np.ndarray:
     >>> from_text(["red", "NA"])
     array(['red', None], dtype=object)
     """
-    with suppress(ValueError):
-        if decimal == "." and not any("_" in cell for cell in cells):
-            return np.array(list(cells), dtype=np.float64)  # the fast way, for columns without gaps
     texts = [cell.strip() for cell in cells]
     numbers = [as_number(text, decimal) for text in texts]
     if None not in numbers:
@@ -166,11 +171,11 @@ def read_csv(path: Path, sep: str | None, encoding: str, decimal: str) -> pd.Dat
     try:
         frame = pd.read_csv(
             io.StringIO(text), sep=sep, header=0, names=check_lines(text, path, sep), index_col=False,
-            dtype=str, na_filter=False, skipinitialspace=True,
+            decimal=decimal, na_values=sorted(MISSING), skipinitialspace=True, low_memory=False,
         )  # fmt: skip
     except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise CliError(f"{path}: {error}; is {sep!r} the separator (--sep)?") from None
-    return frame[frame.notna().any(axis=1) & (frame != "").any(axis=1)]
+    return frame.dropna(how="all")
 
 
 def check_lines(text: str, path: Path, sep: str) -> list[str]:

@@ -2,10 +2,8 @@
 
 from .best_subset import BestSubset, best_subset
 from .dictionary import FactorDictionary
-from .losses import MachineRefit, refit_for
-from .margins import left_out_margins
 from .path import GroupOMP, Path, Stage
-from .refit import Refit, RidgeRefit
+from .refit import MachineRefit, Refit, RidgeRefit, left_out_margins, refit_for
 from .task import Fit, GreedyTask
 
 __all__ = [

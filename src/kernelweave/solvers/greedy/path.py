@@ -14,8 +14,7 @@ from ..._typing import BoolArray, FloatArray
 from ..checkpoint import Entry, Keeper, history_of, with_history
 from ..run import Callback, Method, Result, Run
 from .dictionary import FactorDictionary
-from .losses import refit_for
-from .refit import Refit
+from .refit import Refit, refit_for
 from .task import Fit, GreedyTask
 
 #: relative fall of the objective below which two sets of kernels count as equally good

@@ -44,8 +44,7 @@ def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
     if isinstance(K, FactoredMatrix):
         return PrimalNewton()
     from .torch_box import TorchBox
-    from .torch_least_squares import TorchLeastSquares
-    from .torch_newton import TorchNewton
+    from .torch_smooth import TorchLeastSquares, TorchNewton
 
     twins = {"least_squares": TorchLeastSquares, "smo": TorchBox, "newton": TorchNewton}
     return twins[machine.name]() if machine.name in twins else machine

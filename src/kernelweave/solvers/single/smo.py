@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..._typing import FloatArray
-from .._product import product
 from ..problem import Problem, best_intercept
-from ._active_set import ActiveSet
-from ._box_qp import BoxQP
+from ._box_qp import ActiveSet, BoxQP
 from ._interior import Interior
-from .base import Machine, SingleSolver, machine_gap
+from .base import Machine, SingleSolver, machine_gap, product
 
 # small machines are solved exactly, so that the order of samples plays no part: so many samples, steps
 # of two variables for each sample before the free samples are guessed, and rounds to correct the guess, of
