@@ -1,4 +1,9 @@
-"""Greedy selection of kernels, one after another, with a refit after each."""
+"""Greedy selection of kernels, one after another, with a refit after each.
+
+Reading order: ``task.py`` (what is minimised), ``path.py`` (the method), ``refit.py``, ``dictionary.py``
+on ``blocks.py`` (kernels as factors); ``best_subset.py`` is the exact search that the greedy one is
+compared with.
+"""
 
 from .best_subset import BestSubset, best_subset
 from .dictionary import FactorDictionary

@@ -1,4 +1,8 @@
-"""Generalized multiple kernel learning: gradient descent in the parameters of one kernel."""
+"""Generalized multiple kernel learning: gradient descent in the parameters of one kernel.
+
+Reading order: ``objective.py`` (T and its gradient), ``solver.py`` (the method), ``descent.py`` (two ways
+down), ``penalties.py``, ``constraints.py``; ``check.py`` compares gradients with differences.
+"""
 
 from .check import check_gradient
 from .constraints import Box, Projection, resolve_constraint

@@ -1,4 +1,9 @@
-"""Machines for one Gram matrix, one solver per file."""
+"""Machines for one Gram matrix.
+
+Reading order: ``base.py``, ``least_squares.py``, ``newton.py``, ``smo.py`` (with ``_box_qp.py`` and, for
+what is badly conditioned, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors.
+``torch_smooth.py`` and ``torch_box.py`` are the same machines on a device.
+"""
 
 from typing import Any
 

@@ -49,13 +49,11 @@ class BoxQP:
         """
         held = a.copy()
         held[free] = 0.0
-        slope = self.kink * np.where(a[free] != 0.0, np.sign(a[free]), self._side(free, a))
+        rise, fall = self.gains(a)
+        side = np.where(rise[free] >= fall[free], 1.0, -1.0)
+        slope = self.kink * np.where(a[free] != 0.0, np.sign(a[free]), side)
         right = (self.linear - self.K @ held)[free] - slope
         return self._solve(free, right, float(a[free].sum()))
-
-    def _side(self, free: IntArray, a: FloatArray) -> FloatArray:
-        rise, fall = self.gains(a)
-        return np.where(rise[free] >= fall[free], 1.0, -1.0)
 
     def _solve(self, free: IntArray, right: FloatArray, total: float) -> FloatArray:
         """K x + b = right, sum(x) = total when tied; K a little padded, then refined against K itself."""
