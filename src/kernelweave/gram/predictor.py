@@ -91,6 +91,16 @@ class Predictor:
         From values to probabilities.
     device : str, optional
         Where values are computed; NumPy by default, and where that device is missing.
+
+    Examples
+    --------
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, Linear
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> model = kw.MKLRegressor([RBF(), Linear()]).fit(X, X[:, 0]).model_
+    >>> parts = model.components(X)
+    >>> parts.shape, bool(np.allclose(parts.sum(axis=2).T + model.intercept, model(X)))
+    ((1, 30, 2), True)
     """
 
     block_bytes = 1 << 26
@@ -185,7 +195,7 @@ class Predictor:
         return out
 
     def variance(self, X: Any) -> FloatArray:
-        """Spread variances of every model on new data, shape (n_new, n_models), without the noise."""
+        """Posterior variances of every model on new data, shape (n_new, n_models), without the noise."""
         return self.moments(X)[1]
 
     def moments(self, X: Any) -> tuple[FloatArray, FloatArray]:
