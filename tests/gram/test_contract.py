@@ -13,7 +13,7 @@ from kernelweave.testing import check_gram
 from kernelweave.testing.gram import GramCase, contract
 
 
-@pytest.mark.parametrize("promise", contract, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 def test_contract(engine, promise):
     promise(GramCase(engine))
 
