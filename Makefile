@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: chromium help demo test test-data test-torch test-slow test-browser lint format bench docs reproduce clean
+.PHONY: chromium help demo test test-data test-system test-torch test-slow test-browser lint format bench docs reproduce clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -29,6 +29,10 @@ test: $(VENV)/.stamp-test  ## run the tests, the docstring examples and the READ
 test-data: export OMP_NUM_THREADS := 1
 test-data: $(VENV)/.stamp-test  ## run the tests that read real data, in KERNELWEAVE_DATA or ../shared/data
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "data and not slow"
+
+test-system: export OMP_NUM_THREADS := 1
+test-system: $(VENV)/.stamp-test  ## run the tests that start processes: clusters, commands, fits that are killed
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "system and not slow"
 
 # the CPU build is enough for the tests, and small
 test-torch: export OMP_NUM_THREADS := 1

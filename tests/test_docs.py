@@ -367,6 +367,7 @@ PARTS = {
 }
 
 
+@pytest.mark.system
 def test_the_parts_built_in_the_documentation_pass_the_contract_tests():
     """All of them in one run of pytest, as the pages tell the reader to."""
     files = sorted({path for paths in PARTS.values() for path in paths})

@@ -154,9 +154,10 @@ def loaded_by(*names: str) -> dict[str, set[str]]:
 
 def test_the_package_imports_next_to_nothing() -> None:
     loaded = loaded_by("kernelweave")["kernelweave"]
-    assert not loaded & (HEAVY | {"numpy", "scipy", "sklearn", "typer", "rich"})
+    assert not loaded & (HEAVY | {"numpy", "scipy", "sklearn", "typer", "rich", "jinja2"})
 
 
+@pytest.mark.system
 def test_submodules_import_nothing_heavy() -> None:
     names = [f"kernelweave.{name}" for name in SUBMODULES]
     heavy = {name: loaded & HEAVY for name, loaded in loaded_by(*names).items()}
@@ -180,6 +181,7 @@ for found in pkgutil.walk_packages(kernelweave.__path__, "kernelweave."):
 """
 
 
+@pytest.mark.system
 def test_every_module_can_be_looked_at_without_optional_packages() -> None:
     """As doctest, inspect and the documentation do: import it, and unwrap whatever it holds."""
     names = printed_by(f"import sys; sys.argv[1:] = {sorted(OPTIONAL)!r}\n{LOOKED_AT}")

@@ -144,7 +144,6 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "SMO",
                 "Newton",
                 "PrimalNewton",
-                "LIBSVM",
                 "SingleSolver",
                 "Machine",
                 "SINGLE_SOLVERS",

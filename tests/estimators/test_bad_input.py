@@ -464,11 +464,6 @@ def test_a_machine_that_cannot_solve_the_loss():
     refused(lambda: classify(loss="logistic", solver=solver), "Logistic has no `linear_dual`", "SMO", "auto")
 
 
-def test_a_machine_that_needs_an_intercept():
-    solver = Alternating(single="libsvm")
-    refused(lambda: classify(fit_intercept=False, solver=solver), "LIBSVM", "intercept", "auto")
-
-
 NOT_FOR_P2 = [name for name, cls in MKL_SOLVERS.items() if not cls().can_handle(kw.LpNorm(p=2))]
 
 

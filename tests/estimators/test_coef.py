@@ -53,6 +53,7 @@ def check(model, X, accuracy=1e-10):
     np.testing.assert_allclose(by_columns, found, atol=accuracy * max(1.0, np.abs(found).max()))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("normalize", NORMALIZATIONS, ids=str)
 @pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("name", MODELS)

@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import kernelweave
+
+pytestmark = pytest.mark.system
 
 SCRIPT = """
 import numpy as np

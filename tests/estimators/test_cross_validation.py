@@ -59,6 +59,7 @@ def assert_same_search(search, grid, atol):
         assert str(search.best_params_["regularizer"]) == str(grid.best_params_["regularizer"])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("form", "normalize"),
     [*(("features", name) for name in NORMALIZATIONS), ("index", "variance"), ("index", "spherical")],
@@ -78,6 +79,7 @@ def test_classifier_equals_a_grid_search(binary, form, normalize):
     assert np.isclose(search.cv_results_["split_test_scores"], split_scores(grid)).mean() > 0.9
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("normalize", NORMALIZATIONS, ids=str)
 def test_regressor_equals_a_grid_search(regression, normalize):
     options = {"normalize": normalize, "cv": FOLDS, "tol": TOL}
@@ -96,6 +98,7 @@ def test_other_regularizers_equal_a_grid_search(regression):
     assert_same_search(search, grid_search(search, regression.X, regression.y, EXOTIC, CS), atol=2e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_losses_equal_a_grid_search(binary, loss):
     search = kw.MKLClassifierCV(KERNELS, loss=loss, regularizers=REGULARIZERS, Cs=CS, cv=FOLDS, tol=TOL)
@@ -103,6 +106,7 @@ def test_losses_equal_a_grid_search(binary, loss):
     assert_same_search(search, grid_search(search, binary.X, binary.y, REGULARIZERS, CS), atol=1.01 / 20)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scheme", ["ovr", "ovo", "shared"])
 def test_multiclass_equals_a_grid_search(four, scheme):
     regularizers = [kw.LpNorm(p=1), kw.LpNorm(p=2)]
@@ -131,6 +135,7 @@ def balanced(estimator, X, y):
     return balanced_accuracy_score(y, estimator.predict(X))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "scoring",
     ["roc_auc", "balanced_accuracy", "f1", make_scorer(balanced_accuracy_score), balanced],
@@ -202,6 +207,7 @@ def test_kernels_are_evaluated_once_for_the_search_and_once_for_the_fit(binary):
     assert len(calls) <= 2  # 5 folds and 6 points would be 30
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", ["array", "stack", "list"])
 @pytest.mark.parametrize("normalize", ["variance", "trace", "center", None], ids=str)
 def test_precomputed_matrices(binary, grams, form, normalize):

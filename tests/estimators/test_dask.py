@@ -16,6 +16,8 @@ from sklearn.base import clone
 import kernelweave as kw
 from kernelweave.kernels import RBF, Linear, Polynomial
 
+pytestmark = pytest.mark.system
+
 distributed = pytest.importorskip("distributed", reason="needs dask and distributed: kernelweave[dask]")
 
 KERNELS = [RBF(0.05), RBF(0.5), RBF(2.0), Linear(), Polynomial(2), RBF(0.3, columns=[0, 1])]

@@ -28,6 +28,8 @@ KERNELS = [RBF(0.05), RBF(0.5), RBF(2.0), Linear()]
 #: what Dask itself would wait for a scheduler, in seconds
 PATIENCE_OF_DASK = 30
 
+pytestmark = pytest.mark.system
+
 #: a scheduler and a worker in a process that can be killed; its first line is the address
 SERVER = """
 import sys

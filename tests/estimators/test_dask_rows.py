@@ -19,6 +19,8 @@ da = pytest.importorskip("dask.array")
 from kernelweave.gram.dask.factors import DaskFactors  # noqa: E402
 from kernelweave.gram.dask.table import DaskTable  # noqa: E402
 
+pytestmark = pytest.mark.system
+
 KERNELS = [RBF(), RBF(0.5), Linear(), Polynomial(2), RBF(0.3, columns=[0, 1])]
 N, NAMES = 400, list("abcd")
 

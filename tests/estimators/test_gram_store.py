@@ -30,6 +30,7 @@ def stores(tmp_path):
     return build
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("gram", ["auto", "dense", "packed", "cached", "store", "blocked"])
 @pytest.mark.parametrize("p", [1, 2])
 def test_certified_and_the_same_to_single_precision(binary, stored, gram, p):
@@ -170,6 +171,7 @@ for way in ("store", "part"):
 """
 
 
+@pytest.mark.system
 @pytest.mark.skipif(
     not (STATUS.exists() and "RssAnon" in STATUS.read_text(encoding="utf-8")),
     reason="this system does not tell memory of files from other memory",

@@ -75,6 +75,7 @@ def test_grid_search_down_to_the_regularizer(form, binary):
     assert search.predict(X).shape == (60,)
 
 
+@pytest.mark.system
 def test_grid_search_in_two_processes(form, binary):
     estimator, X = form
     grid = {"C": [0.01, 1.0]}

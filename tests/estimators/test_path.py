@@ -65,6 +65,7 @@ def assert_same_models(path, fits, tol=TOL):
 # -- every point is certified, and is what a cold fit finds ---------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CONVEX)
 def test_every_point_is_certified_and_equals_a_cold_fit(data, case):
     Model, X, y = data
@@ -261,6 +262,7 @@ WARM = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", WARM)
 def test_warm_starts_need_fewer_machines(data, case):
     Model, X, y = data
@@ -410,6 +412,7 @@ def test_a_path_that_starts_at_zero(data):
     assert_same_models(path, cold_fits(estimator, path, X, y))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "regularizer",
     [kw.ElasticNet(l1_ratio=0.9), kw.ElasticNet(l1_ratio=1.0), kw.LpNorm(p=1, form="penalty"), kw.Wedge()],

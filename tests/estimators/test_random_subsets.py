@@ -69,6 +69,7 @@ def test_regression(X):
     assert model.score(X[:50], y[:50]) > 0.8
 
 
+@pytest.mark.system
 def test_memory_is_far_from_that_of_the_matrices(X, y):
     n_kernels = 6000
     model = kw.MKLClassifier(random_subsets(n_kernels), regularizer=LpNorm(p=4 / 3))

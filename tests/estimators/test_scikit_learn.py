@@ -19,8 +19,8 @@ DEFAULTS = [
     kw.MKLClassifier(),
     kw.MKLRegressor(),
     kw.MKLOneClass(),
-    kw.MKLClassifierCV(PAIR, regularizers=["lp", kw.ElasticNet()], Cs=[0.1, 1.0], cv=2),
-    kw.MKLRegressorCV(PAIR, regularizers=["lp", "uniform"], Cs=[0.1, 1.0], cv=2),
+    kw.MKLClassifierCV(PAIR, regularizers=["lp"], Cs=[0.1, 1.0], cv=2),
+    kw.MKLRegressorCV(PAIR, regularizers=["lp"], Cs=[0.1, 1.0], cv=2),
     kw.GroupOMPClassifier(),
     kw.GroupOMPRegressor(),
     kw.GroupOMPClassifierCV(PAIR, alphas=[0.01, 0.1], cv=3),
@@ -33,6 +33,8 @@ DEFAULTS = [
 
 #: parameters that lead elsewhere in the code
 OTHERS = [
+    kw.MKLClassifierCV(PAIR, regularizers=["lp", kw.ElasticNet()], Cs=[0.1, 1.0], cv=2),
+    kw.MKLRegressorCV(PAIR, regularizers=["lp", "uniform"], Cs=[0.1, 1.0], cv=2),
     kw.MKLClassifier(PAIR, loss="logistic", regularizer=kw.LpNorm(p=1), multiclass="ovo"),
     kw.MKLClassifier(PAIR, loss="squared_hinge", regularizer="uniform", normalize="spherical"),
     kw.MKLClassifier(PAIR, loss="squared", multiclass="shared", normalize="center"),

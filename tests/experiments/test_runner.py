@@ -104,6 +104,7 @@ def test_a_new_version_runs_everything_again(folder: Path, tmp_path: Path) -> No
     assert experiment.key({"a": 1, "b": 2}) == experiment.key({"b": 2, "a": 1})
 
 
+@pytest.mark.system
 def test_cells_side_by_side_give_the_same_rows(folder: Path, tmp_path: Path) -> None:
     found = [
         run(["two-squares"], "quick", tmp_path / str(jobs), folder=folder, jobs=jobs, console=QUIET)

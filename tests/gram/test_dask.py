@@ -28,6 +28,8 @@ distributed = pytest.importorskip("distributed", reason="needs dask and distribu
 
 from kernelweave.dask import DaskGram, find_client  # noqa: E402
 
+pytestmark = pytest.mark.system
+
 N, M = 40, 9
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 

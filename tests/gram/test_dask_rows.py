@@ -22,6 +22,8 @@ from kernelweave.gram.dask.low_rank import DaskLowRankDictionary  # noqa: E402
 from kernelweave.gram.dask.row_share import Constants, Rows, make_rows, merge, moments_of  # noqa: E402
 from kernelweave.gram.dask.table import DaskTable  # noqa: E402
 
+pytestmark = pytest.mark.system
+
 EXACT = {"rtol": 1e-9, "atol": 1e-10}
 KERNELS = [RBF(0.3), Linear(), RBF(1.0, columns=[0, 1]), Polynomial(2, columns=[1, 2])]
 

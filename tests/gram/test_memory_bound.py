@@ -14,6 +14,8 @@ from kernelweave.gram import Dictionary, FeatureSource
 from kernelweave.gram.choice import Task, options
 from kernelweave.kernels import RBF
 
+pytestmark = pytest.mark.system
+
 
 def data(n: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)

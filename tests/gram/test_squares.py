@@ -39,6 +39,7 @@ def near(found, expected, dtype, scale=1.0):
     np.testing.assert_allclose(found, expected, rtol=ACCURACY[dtype], atol=ACCURACY[dtype] * scale)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ACCURACY)
 def test_sums_forms_and_values_of_a_tile(rng, sizes, dtype):
     shared, Ks = draw(rng, 40, *sizes, dtype)

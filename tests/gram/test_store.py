@@ -6,7 +6,6 @@ import copy
 import os
 import pickle
 import shutil
-import struct
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelweave import GramStore, KernelStack
+from kernelweave import GramStore, KernelStack, _container
 from kernelweave.gram import Dictionary, FeatureSource, StackSource
 from kernelweave.gram.blocks import Blocks
 from kernelweave.gram.packed import StoreGram, pack, triangle_size
@@ -210,17 +209,23 @@ def test_a_build_that_fails_leaves_what_was_there(store, Ks, X):
 
 
 def test_too_little_disk_is_one_clear_error(X, tmp_path, monkeypatch):
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
     with pytest.raises(
-        OSError, match=r"need 5032 bytes \(5.03 KB\) of disk, .* has 2 KB left: choose a path"
+        OSError, match=r"need \d+ bytes \(1.\d+ KB\) of disk, .* has 1 KB left: choose a path"
     ):
         GramStore.build(tmp_path / "x.gram", KERNELS, X)
     assert os.listdir(tmp_path) == []
 
 
+def start_of(store):
+    """Where the triangles begin; each has 4 * 78 bytes."""
+    return store.path.stat().st_size - 3 * 4 * 78
+
+
 def changed(store, place, byte=None):
-    """The store with one byte changed, or cut off there."""
+    """The store with one byte changed, or cut off there; places before 0 count from the first triangle."""
     content = bytearray(store.path.read_bytes())
+    place = start_of(store) - place if place < 0 else place
     if byte is None:
         content = content[:place]
     else:
@@ -233,15 +238,16 @@ def changed(store, place, byte=None):
 @pytest.mark.parametrize(
     ("place", "byte", "words"),
     [
-        (0, 1, "it is no store, or was not finished"),
-        (8, 2, "it has format 3, and kernelweave .* reads format 1"),
-        (12, 1, "the checksum of its head is wrong"),
-        (70, 1, "the checksum of its head is wrong"),
+        (0, 1, "it is not a Gram store of kernelweave"),
+        (8, 2, "it has format 3, and kernelweave .* reads formats up to 1"),
+        (12, 1, "its first bytes make no sense"),
+        (40, 1, "the checksum of its description is wrong"),
+        (70, 1, "the checksum of its description is wrong"),
         (24, 1, "it is truncated or damaged"),
-        (5, None, "it is no store, or was not finished"),
-        (4096, None, "it is truncated or damaged, with 4096 bytes instead of 5032"),
-        (5031, None, "it is truncated or damaged, with 5031 bytes instead of 5032"),
-        (4096 + 4 * 78 + 9, 64, "is damaged: the checksum of kernel 'wide' is wrong"),
+        (5, None, "it is truncated: it ends after 5 bytes"),
+        (-1, None, r"it is truncated or damaged: it has \d+ bytes, and says \d+"),
+        (-935, None, r"it is truncated or damaged: it has \d+ bytes, and says \d+"),
+        (-(4 * 78 + 9), 64, "is damaged: the checksum of kernel 'wide' is wrong"),
     ],
 )
 def test_a_damaged_file_says_so(store, place, byte, words):
@@ -251,30 +257,41 @@ def test_a_damaged_file_says_so(store, place, byte, words):
 
 def test_an_unfinished_file_is_no_store(store):
     content = store.path.read_bytes()
-    store.path.write_bytes(b"\0" * 4096 + content[4096:])  # the head is written last
+    head = start_of(store)
+    store.path.write_bytes(b"\0" * head + content[head:])  # the head is written last
     with pytest.raises(ValueError, match="was not finished"):
         GramStore.open(store.path)
 
 
-def test_a_head_of_another_file(store):
-    from kernelweave.gram import _store_file
-
-    head, _ = _store_file.open_file(store.path)
-    content = bytearray(store.path.read_bytes())
-    other = _store_file.Head(head.n_samples + 1, head.names, head.checksums).encode()
-    length = struct.unpack("<Q", other[16:24])[0]
-    numbers = (length, len(content))
-    content[:4096] = other
-    content[:32] = _store_file.FIELDS.pack(
-        b"KWGRAM\r\n", 1, _store_file._seal(numbers, other[32 : 32 + length]), *numbers
-    )
-    store.path.write_bytes(content)
-    with pytest.raises(ValueError, match="its head describes another file"):
+@pytest.mark.parametrize(
+    "content",
+    [{"n_samples": 13, "names": ["a", "b", "c"]}, {"n_samples": 12, "names": ["a"]}, {"names": []}, 3],
+)
+def test_a_head_of_another_file(store, content):
+    with _container.opened(store.path) as file:
+        head = _container.read_head(file, _container.STORE)
+    data = store.path.read_bytes()[head.start :]
+    store.path.unlink()
+    store.path.write_bytes(_container.head_bytes(_container.STORE, content, head.layouts) + data)
+    with pytest.raises(ValueError, match="cannot be read as a GramStore"):
         GramStore.open(store.path)
 
 
+@pytest.mark.parametrize("kind", [_container.MODEL, _container.CHECKPOINT])
+def test_other_files_of_ours_are_named(tmp_path, kind):
+    _container.write(tmp_path / "other", kind, {}, [])
+    with pytest.raises(ValueError, match=f"it is a {kind} of kernelweave, and no Gram store"):
+        GramStore.open(tmp_path / "other")
+
+
+def test_a_store_of_an_earlier_format_is_named(tmp_path):
+    (tmp_path / "old").write_bytes(b"KWGRAM\r\n" + bytes(5000))
+    with pytest.raises(ValueError, match="a Gram store of an earlier format, which is no longer read"):
+        GramStore.open(tmp_path / "old")
+
+
 def test_checksums_can_be_left_for_later(store, Ks):
-    opened = GramStore.open(changed(store, 4096 + 4 * 78 + 9, 64), verify=False)
+    opened = GramStore.open(changed(store, -(4 * 78 + 9), 64), verify=False)
     np.testing.assert_array_equal(opened.matrix(0), Ks[:, :, 0])
     with pytest.raises(ValueError, match="checksum of kernel 'wide'"):
         opened.verify()

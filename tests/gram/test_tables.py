@@ -25,6 +25,7 @@ def mapped(tmp_path, rng):
     return make
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("dtype", "memory_limit"),
     [(np.float32, None), (np.int16, None), pytest.param(np.int16, 1000, marks=pytest.mark.slow)],

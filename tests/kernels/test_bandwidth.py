@@ -52,6 +52,7 @@ def test_median_rule(kernel, distances):
     assert kernel.fit(data()).gamma_ == pytest.approx(1 / pairs[(len(pairs) - 1) // 2])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel", WEIGHTED)
 @given(weight=st.lists(st.integers(0, 4), min_size=15, max_size=15).filter(lambda w: sum(map(bool, w)) >= 3))
 def test_weights_equal_repeats(kernel, weight):

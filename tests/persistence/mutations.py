@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
@@ -11,8 +12,11 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kernelweave._container import FIELDS, FORMAT, MAGIC, PREAMBLE, seal
 from kernelweave.persistence.classes import GP_KERNELS, own_classes
-from kernelweave.persistence.container import FIELDS, FORMAT, MAGIC, PREAMBLE, seal
+from kernelweave.persistence.pipelines import CLASSES
+
+from .test_container import mend
 
 TRICKS = [
     "../../../etc/passwd",
@@ -34,6 +38,7 @@ TRICKS = [
     "<f8",
     *own_classes(),
     *(f"gp:{name}" for name in GP_KERNELS),
+    *CLASSES,
 ]
 NUMBERS = [0, 1, -1, 2, 7, 2**31, 2**63, 2**64, 10**30, -(10**18), 0.5, 1e308, -0.0, True, False, None]
 
@@ -147,7 +152,7 @@ def deep_json(raw: bytes, rng: random.Random) -> bytes:
         opening * depth,
         "[" + "9" * depth + "]",
         "[" + "[]," * depth + "1]",
-        '{"model":NaN}',
+        '{"content":NaN}',
         '{"a":1,"a":2}',
         '"' + "\\u0041" * depth + '"',
         rng.randbytes(depth).hex(),
@@ -162,8 +167,8 @@ def _open(raw: bytes) -> tuple[Any, bytes]:
 
 
 def _close(head: Any, data: bytes) -> bytes:
-    if isinstance(head, dict) and "sha256" in head:
-        head["sha256"] = hashlib.sha256(data).hexdigest()
+    with contextlib.suppress(KeyError, TypeError, IndexError):
+        mend(head, data)
     text = json.dumps(head).encode()
     return seal(text, PREAMBLE + len(text) + len(data)) + text + data
 
@@ -208,7 +213,21 @@ def _repeat(holder: Any, key: Any, nodes: Any, rng: random.Random) -> None:
 
 
 def _wrap(holder: Any, key: Any, nodes: Any, rng: random.Random) -> None:
-    kind = rng.choice(("tuple", "list", "object", "array", "dict", "probability", "objects", "frame", "csr"))
+    kind = rng.choice(
+        (
+            "tuple",
+            "list",
+            "object",
+            "array",
+            "dict",
+            "probability",
+            "objects",
+            "frame",
+            "csr",
+            "sklearn",
+            "dtype",
+        )
+    )
     holder[key] = {kind: copy.deepcopy(holder[key])}
 
 

@@ -45,8 +45,8 @@ def spoil(path: Path, junk: Callable[[int], Any], *arrays: np.ndarray) -> None:
     first = len(head["arrays"])
 
     def change(head: Any) -> None:
-        head["arrays"] += [[array.dtype.str, "C", list(array.shape)] for array in arrays]
-        head["model"]["object"]["state"]["junk_"] = junk(first)
+        head["arrays"] += [[array.dtype.str, "C", list(array.shape), ""] for array in arrays]
+        head["content"]["object"]["state"]["junk_"] = junk(first)
 
     rewrite(path, change, data + b"".join(array.tobytes() for array in arrays))
 
@@ -159,7 +159,7 @@ def test_kernels_computed_together_copy_their_rows_once(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 100))
     kw.save_model(fitted(kw.MKLRegressor(per_feature(RBF()), max_iter=2), X, X[:, 0]), path)
     assert cost(path)[0] < MULTIPLE * path.stat().st_size
-    expansion = parts(path)[1]["model"]["object"]["state"]["_expansion"]
+    expansion = parts(path)[1]["content"]["object"]["state"]["_expansion"]
     spoil(path, lambda k: [expansion] * 300)
     check_refused(path)
 
@@ -169,10 +169,10 @@ def test_columns_named_again_and_again_do_not_make_a_wide_table(tmp_path: Path) 
     X = np.random.default_rng(0).normal(size=(100, 20))
     kw.save_model(fitted(kw.MKLRegressor(per_feature(RBF()), max_iter=2), X, X[:, 0]), path)
     wide = 20_000
-    batch = parts(path)[1]["model"]["object"]["state"]["_expansion"]["expansion"]["batch"]
+    batch = parts(path)[1]["content"]["object"]["state"]["_expansion"]["expansion"]["batch"]
 
     def junk(first: int) -> Any:
-        expansion = parts(path)[1]["model"]["object"]["state"]["_expansion"]
+        expansion = parts(path)[1]["content"]["object"]["state"]["_expansion"]
         expansion["expansion"]["batch"] = {**batch, "columns": first, "subsets": first + 1}
         return expansion
 
@@ -186,7 +186,7 @@ def test_factors_of_a_process_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "model.kw"
     model = kw.EmpiricalBayesRegressor([RBF(), Linear()], max_iter=2)
     kw.save_model(fitted(model, numbers(200, 0), targets(200)), path)
-    process = parts(path)[1]["model"]["object"]["state"]["_process"]
+    process = parts(path)[1]["content"]["object"]["state"]["_process"]
     spoil(path, lambda k: [process] * 300)
     check_refused(path)
 

@@ -99,9 +99,9 @@ def test_values_of_other_types(value: Any) -> None:
 
 
 def test_other_objects_than_models(tmp_path: Path) -> None:
-    pipeline = make_pipeline(StandardScaler(), kw.MKLClassifier()).fit(X, labels())
+    pipeline = make_pipeline(StandardScaler(), OwnModel()).fit(X, labels())
     for thing in (pipeline, RBF(), {"a": 1}, fitted(OwnModel(), X, labels())):
-        with pytest.raises(ModelFileError, match="stores estimators of kernelweave, not a"):
+        with pytest.raises(ModelFileError, match="and pipelines that end in one, not a"):
             kw.save_model(thing, tmp_path / "model.kw")
 
 

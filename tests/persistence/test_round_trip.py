@@ -110,6 +110,7 @@ def test_every_estimator_with_every_kernel(name: str, round_trip: Any) -> None:
         check_kernel(key, name, round_trip)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WEIGHTED)
 @pytest.mark.parametrize("key", of_kind("regularizer"))
 def test_every_estimator_with_every_regularizer(key: str, name: str, round_trip: Any) -> None:
@@ -121,6 +122,7 @@ def test_every_estimator_with_every_regularizer(key: str, name: str, round_trip:
     assert repr(loaded) == repr(model)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("key", of_kind("penalty", "LogDet"))
 @pytest.mark.parametrize("kernel", LEARNED)
 def test_learned_kernels_with_every_penalty(kernel: str, key: str, round_trip: Any) -> None:
@@ -139,6 +141,7 @@ def test_every_loss(key: str, round_trip: Any) -> None:
         round_trip(fit(make(name, loss=loss), numbers(N_TRAIN, 0)), numbers(5, 1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", ["variance", "spherical", "trace", "center", None])
 @pytest.mark.parametrize("name", SEVERAL)
 def test_every_normalisation(name: str, rule: str | None, round_trip: Any) -> None:
@@ -177,6 +180,7 @@ def test_precomputed_stacks(name: str, round_trip: Any) -> None:
     assert loaded.kernel_names_ == ["one", "two", "three"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SEVERAL)
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array])
 def test_sparse_rows(name: str, kind: Any, round_trip: Any) -> None:
@@ -205,6 +209,7 @@ def test_named_columns_of_several_kinds(name: str, round_trip: Any) -> None:
         loaded.predict(frame(7, 1).rename(columns={"a": "z"}))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_frames_of_numbers_and_single_precision(name: str, round_trip: Any) -> None:
     table = pd.DataFrame(numbers(N_TRAIN, 0).astype(np.float32), columns=list("abcd"))
@@ -215,6 +220,7 @@ def test_frames_of_numbers_and_single_precision(name: str, round_trip: Any) -> N
 TOGETHER = [per_feature(RBF()), [per_feature(RBF()), Linear()], subsets(60), subsets(600)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("regularizer", ["lp", kw.LpNorm(1)], ids=str)
 @pytest.mark.parametrize(("spec", "name"), rotated(TOGETHER, WEIGHTED), ids=str)
 def test_kernels_that_are_computed_together(spec: Any, name: str, regularizer: Any, round_trip: Any) -> None:

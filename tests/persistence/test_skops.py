@@ -44,6 +44,7 @@ def test_every_estimator(name: str) -> None:
     travels(fitted(model, X, *y), X)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("key", KERNELS)
 def test_every_kernel(key: str) -> None:
     case = kernel_case(key)

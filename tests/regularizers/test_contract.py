@@ -52,6 +52,7 @@ def test_conjugate_bounds_every_feasible_gain(regularizer, norms, feasible, rng)
         assert regularizer.conjugate(r) * SLACK + 1e-7 >= max(gain(regularizer, r, d) for d in candidates)
 
 
+@pytest.mark.sampled(2)
 def test_conjugate_is_reached_over_two_kernels(regularizer, rng):
     if regularizer.price(1e-3 * np.ones(2)) != 0:
         pytest.skip("h is more than a constraint: edges are not optimal")

@@ -39,6 +39,7 @@ def weights_inside(regularizer, rng):
     return [0.9 * regularizer.weights(n) for n in rng.gamma(1.0, size=(4, 3)) + 0.1]
 
 
+@pytest.mark.sampled(4)
 @each_row
 def test_block_norm_of_a_price(regularizer, rng):
     g = block_norm_of(lambda d: regularizer.price(d))

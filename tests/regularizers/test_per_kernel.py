@@ -32,6 +32,7 @@ def joint(rule, n, d):
     return 0.5 * float((n**2 / d).sum()) + 0.5 * rule.price(d)
 
 
+@pytest.mark.sampled(5)
 @each_rule
 def test_penalty_is_reached_at_the_weights_and_nowhere_beaten(rule, norms, rng):
     for n in norms[:8]:

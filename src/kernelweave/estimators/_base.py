@@ -44,11 +44,11 @@ from ..kernels.subsets import Subsets
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, leave_one_out
-from ..solvers.base import MKLSolver, Solution
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
+from ..solvers.run import Result
 from ._checkpoint import keeping, mkl_checkpoint
 from ._input import check_settings, check_stack_shape, check_table, check_targets, dates_as_objects, explained
 from ._linear import LinearCoefficients
@@ -94,7 +94,7 @@ class Setup(NamedTuple):
 class Model(NamedTuple):
     """A trained model, on all training rows."""
 
-    solution: Solution
+    solution: Result
     alpha: FloatArray  # (n, c)
     margins: FloatArray  # (n_rows, c), leave-one-out predictions; empty when not asked for
     full_rank_gap: float = np.nan  # of the kernels themselves, where they are approximated
@@ -103,32 +103,7 @@ class Model(NamedTuple):
 class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
     """What every estimator over several kernels has: its kernels, validation, representation."""
 
-    def __init__(
-        self,
-        *,
-        kernels: Any,
-        normalize: str | None,
-        gram: str,
-        tol: float,
-        max_iter: int,
-        memory_limit: int | str | None,
-        device: str | None,
-        n_jobs: int | None,
-        random_state: Any,
-        checkpoint: Any,
-        verbose: int,
-    ) -> None:
-        self.kernels = kernels
-        self.normalize = normalize
-        self.gram = gram
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory_limit = memory_limit
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    max_iter: int  # parameters are stored by the classes whose constructors name them
 
     #: what `gram` may be
     _engines: tuple[str, ...] = ("auto", "dense")
@@ -280,47 +255,6 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 
 class BaseMKL(BaseKernels):
     """Parameters and machinery of the MKL estimators; see the subclasses."""
-
-    def __init__(
-        self,
-        *,
-        kernels: Any,
-        loss: str | Loss,
-        regularizer: str | Regularizer,
-        C: Any,
-        normalize: str | None,
-        solver: str | MKLSolver,
-        gram: str,
-        approximation: Any,
-        rank: int,
-        tol: float,
-        max_iter: int,
-        memory_limit: int | str | None,
-        device: str | None,
-        n_jobs: int | None,
-        random_state: Any,
-        checkpoint: Any,
-        verbose: int,
-    ) -> None:
-        super().__init__(
-            kernels=kernels,
-            normalize=normalize,
-            gram=gram,
-            tol=tol,
-            max_iter=max_iter,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.loss = loss
-        self.regularizer = regularizer
-        self.C = C
-        self.solver = solver
-        self.approximation = approximation
-        self.rank = rank
 
     _engines = (*ENGINES, "dask")
 
@@ -565,7 +499,7 @@ def _take(X: Any, rows: IntArray) -> Any:
     return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
 
 
-def _margins(solution: Solution, problem: Problem, gram: Gram) -> FloatArray:
+def _margins(solution: Result, problem: Problem, gram: Gram) -> FloatArray:
     state = solution.state
     f = state.fitted + state.certificate.intercept
     if too_many_to_leave_out(gram):

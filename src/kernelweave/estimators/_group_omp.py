@@ -65,43 +65,6 @@ class BaseGroupOMP(BaseKernels):
     #: what a loss may be for
     _tasks: tuple[str, ...]
 
-    def __init__(
-        self,
-        *,
-        kernels: Any,
-        n_kernels: int | None,
-        alpha: float,
-        tol: float,
-        loss: str | Loss,
-        validation_fraction: float | None,
-        backward: bool,
-        dictionary_sample: int | float | None,
-        normalize: str | None,
-        fit_intercept: bool,
-        memory_limit: int | str | None,
-        device: str | None,
-        n_jobs: int | None,
-        random_state: Any,
-        checkpoint: Any,
-        verbose: int,
-    ) -> None:
-        self.kernels = kernels
-        self.n_kernels = n_kernels
-        self.alpha = alpha
-        self.tol = tol
-        self.loss = loss
-        self.validation_fraction = validation_fraction
-        self.backward = backward
-        self.dictionary_sample = dictionary_sample
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.memory_limit = memory_limit
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
-
     # -- parameters ---------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
@@ -140,7 +103,7 @@ class BaseGroupOMP(BaseKernels):
         if wanted is not None and int(wanted) > n_kernels:
             told = f"n_kernels={wanted} is more than the {n_kernels} kernels given: all of them may be taken."
             warn(told)
-        if _is_count(drawn) and int(drawn) > n_kernels:  # type: ignore[arg-type]
+        if _is_count(drawn) and int(drawn) > n_kernels:
             raise ValueError(f"dictionary_sample={drawn} exceeds the {n_kernels} kernels given; lower it.")
 
     # -- held-out samples ---------------------------------------------------------------------

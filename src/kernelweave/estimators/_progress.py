@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..solvers.base import Callback, State
+from ..solvers.base import State
+from ..solvers.run import Callback
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FoldSource, GramStore, StackFoldSource
-from ..solvers.base import Solution
+from ..solvers.run import Result
 from ._base import BaseMKL, Setup, Task, fit_device
 from .path import solve_chain
 
@@ -85,7 +85,7 @@ def _task_on(task: Task, train: IntArray) -> Task:
 
 
 def _held_out(
-    dictionary: Dictionary, tasks: list[Task], points: list[tuple[Solution, ...]], test: IntArray
+    dictionary: Dictionary, tasks: list[Task], points: list[tuple[Result, ...]], test: IntArray
 ) -> list[FloatArray]:
     """Decision values on the test rows, one array (n_test, n_functions) a point."""
     states = [found.state for point in points for found in point]

@@ -214,28 +214,26 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            loss=loss,
-            regularizer=regularizer,
-            C=C,
-            normalize=normalize,
-            solver=solver,
-            gram=gram,
-            approximation=approximation,
-            rank=rank,
-            tol=tol,
-            max_iter=max_iter,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.fit_intercept = fit_intercept
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizer = regularizer
+        self.C = C
+        self.normalize = normalize
         self.multiclass = multiclass
         self.class_weight = class_weight
+        self.solver = solver
+        self.gram = gram
+        self.approximation = approximation
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     @all_or_nothing
     @with_callbacks

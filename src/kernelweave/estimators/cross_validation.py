@@ -3,102 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import delayed
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._threads import blas_threads_for
 from .._typing import FloatArray
 from .._warnings import parallel
 from ..losses import Loss
 from ..regularizers import Regularizer
-from ._base import BaseMKL, Setup, all_or_nothing
-from ._folds import Metadata, RoutedCV
-from ._input import check_settings, positive_grid
-from ._linear import BestLinear
+from ._base import BaseMKL, Setup
+from ._base_search import BaseSearch, Folds
+from ._input import positive_grid
 from ._search import FrozenClassifier, FrozenRegressor, Search, matrices_of
 from .classifier import MKLClassifier
 from .regressor import MKLRegressor
 
 
-class BaseMKLCV(BestLinear, RoutedCV):
+class BaseMKLCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
-    def __init__(
-        self,
-        *,
-        kernels: Any,
-        loss: str | Loss,
-        regularizers: Any,
-        Cs: int | Sequence[float],
-        cv: Any,
-        scoring: Any,
-        normalize: str | None,
-        tol: float,
-        max_iter: int,
-        device: str | None,
-        n_jobs: int | None,
-        verbose: int,
-    ) -> None:
-        self.kernels = kernels
-        self.loss = loss
-        self.regularizers = regularizers
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.normalize = normalize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.device = device
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def _template(self) -> BaseMKL:
-        """The estimator whose parameters are searched."""
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = self._template().__sklearn_tags__()
-        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
-        return tags
-
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Search by cross-validation, then fit the best pair on all samples.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in the estimator without CV. Kernel parameters taken from data ("scale",
-            "median") are taken once, from all rows; normalisation constants from the training
-            rows of each fold.
-        **params
-            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
-            scikit-learn's metadata routing, whatever the splitter and the scorer request.
-        """
-        metadata = self._metadata(sample_weight, params)
-        chains = self._chains()
-        template = chains[0][0]
-        setup = template._setup(X, y, sample_weight)
-        with blas_threads_for(len(setup.weight)):
-            scores = self._scores(template, setup, chains, np.asarray(y), metadata)
-        points = [point for chain in chains for point in chain]
-        self._record(points, scores)
-        self.best_estimator_ = clone(points[self.best_index_]).fit(X, y, sample_weight)
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
-        return self
+    def _checked(self) -> BaseMKL:
+        return self._chains()[0][0]
 
     def _chains(self) -> list[list[BaseMKL]]:
-        """The grid: one chain of costs a regulariser, from small to large."""
-        check_settings(self)
+        """The grid: for each regulariser a chain of costs, from small to large."""
         listed = isinstance(self.regularizers, list | tuple)
         regularizers = list(self.regularizers) if listed else [self.regularizers]
         Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(1e-2, 1e2, n))
@@ -112,68 +44,25 @@ class BaseMKLCV(BestLinear, RoutedCV):
             point._check_parameters()
         return chains
 
-    def _scores(
-        self, template: BaseMKL, setup: Setup, chains: list[list[BaseMKL]], y: Any, metadata: Metadata
-    ) -> FloatArray:
-        """Held-out scores, one row a fold and one column a point of the grid."""
-        folds = self._folds(y, setup.weight, metadata)
+    def _values(
+        self, template: BaseMKL, setup: Setup, folds: Folds
+    ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
+        chains = self._chains()
         names, matrices = matrices_of(template, setup)
-        kept, scorer, targets = folds.splits, check_scoring(self, self.scoring), y[folds.used]
         search = Search(template, setup, chains, matrices, names, self.normalize)
         # the first fold guides the others: their solutions are near its own
-        first = search.fold(kept[0][0], kept[0][1], None)
+        first = search.fold(*folds.splits[0], None)
         rest = parallel(
-            self.n_jobs, (delayed(Search.fold)(search, train, test, first.norms) for train, test in kept[1:])
+            self.n_jobs,
+            (delayed(Search.fold)(search, train, test, first.norms) for train, test in folds.splits[1:]),
         )
-        return np.array(
-            [
-                [self._score(scorer, template, part, targets[test], options) for part in fold.values]
-                for fold, (_, test) in zip([first, *rest], kept, strict=True)
-                for options in [folds.score_options(test)]
-            ]
-        )
-
-    def _score(
-        self, scorer: Any, template: BaseMKL, values: FloatArray, y: Any, options: dict[str, Any]
-    ) -> float:
-        return float(scorer(self._frozen(template, values), np.zeros((len(y), 1)), y, **options))
-
-    def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
-        """An estimator that answers with decision values computed already."""
-        raise NotImplementedError
-
-    def _record(self, points: list[BaseMKL], scores: FloatArray) -> None:
-        mean = scores.mean(axis=0)
-        self.best_index_ = int(np.argmax(mean))
-        self.best_score_ = float(mean[self.best_index_])
-        best = points[self.best_index_]
-        self.best_params_ = {"regularizer": best.regularizer, "C": best.C}
-        self.cv_results_ = {
-            "params": [{"regularizer": point.regularizer, "C": point.C} for point in points],
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=0),
-            "split_test_scores": scores,
-        }
+        points = [{"regularizer": point.regularizer, "C": point.C} for chain in chains for point in chain]
+        return points, [fold.values for fold in (first, *rest)]
 
     def predict(self, X: Any) -> Any:
         """Predictions of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
-
-    def weights_frame(self) -> Any:
-        """Kernel names, weights and component norms of the best estimator as a DataFrame (needs pandas)."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.weights_frame()
-
-    @property
-    def weights_(self) -> FloatArray:
-        """Kernel weights of the best estimator."""
-        return self.best_estimator_.weights_
-
-    @property
-    def kernel_names_(self) -> list[str]:
-        """Names of the kernels."""
-        return self.best_estimator_.kernel_names_
 
     @property
     def n_iter_(self) -> int:
@@ -184,11 +73,6 @@ class BaseMKLCV(BestLinear, RoutedCV):
     def dual_gap_(self) -> float:
         """Relative duality gap of the best estimator."""
         return self.best_estimator_.dual_gap_
-
-    @property
-    def stationarity_(self) -> float:
-        """What `tol` bounds, of the best estimator."""
-        return self.best_estimator_.stationarity_
 
 
 def _has_probability(search: Any) -> bool:
@@ -240,6 +124,8 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
     True
     """
 
+    _searched = MKLClassifier
+
     def __init__(
         self,
         kernels: Any = "auto",
@@ -259,37 +145,21 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            loss=loss,
-            regularizers=regularizers,
-            Cs=Cs,
-            cv=cv,
-            scoring=scoring,
-            normalize=normalize,
-            tol=tol,
-            max_iter=max_iter,
-            device=device,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizers = regularizers
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
         self.multiclass = multiclass
         self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
         self.fit_intercept = fit_intercept
-
-    def _template(self) -> BaseMKL:
-        return MKLClassifier(
-            self.kernels,
-            loss=self.loss,
-            normalize=self.normalize,
-            multiclass=self.multiclass,
-            class_weight=self.class_weight,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            fit_intercept=self.fit_intercept,
-            device=self.device or getattr(self, "_data_device", None),
-            verbose=self.verbose,
-        )
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
         assert isinstance(template, MKLClassifier)
@@ -339,6 +209,8 @@ dual_gap_, stationarity_, intercept_, coef_, n_features_in_
     True
     """
 
+    _searched = MKLRegressor
+
     def __init__(
         self,
         kernels: Any = "auto",
@@ -357,35 +229,20 @@ dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            loss=loss,
-            regularizers=regularizers,
-            Cs=Cs,
-            cv=cv,
-            scoring=scoring,
-            normalize=normalize,
-            tol=tol,
-            max_iter=max_iter,
-            device=device,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizers = regularizers
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
         self.multioutput = multioutput
+        self.tol = tol
+        self.max_iter = max_iter
         self.fit_intercept = fit_intercept
-
-    def _template(self) -> BaseMKL:
-        return MKLRegressor(
-            self.kernels,
-            loss=self.loss,
-            normalize=self.normalize,
-            multioutput=self.multioutput,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            fit_intercept=self.fit_intercept,
-            device=self.device or getattr(self, "_data_device", None),
-            verbose=self.verbose,
-        )
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
         assert isinstance(template, MKLRegressor)

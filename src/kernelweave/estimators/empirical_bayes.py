@@ -87,12 +87,6 @@ class EvidenceProgress(Progress):
 class BaseEmpiricalBayes(BaseKernels):
     """Parameters and machinery of the empirical Bayes estimators; see the subclasses."""
 
-    def __init__(self, *, hyperprior: Any, noise: float | None, fit_intercept: bool, **shared: Any) -> None:
-        super().__init__(**shared)
-        self.hyperprior = hyperprior
-        self.noise = noise
-        self.fit_intercept = fit_intercept
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         HyperPrior(self.hyperprior)
@@ -312,23 +306,21 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            noise=noise,
-            hyperprior=hyperprior,
-            normalize=normalize,
-            gram=gram,
-            tol=tol,
-            max_iter=max_iter,
-            fit_intercept=fit_intercept,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.noise = noise
+        self.hyperprior = hyperprior
+        self.normalize = normalize
         self.multioutput = multioutput
+        self.gram = gram
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -468,23 +460,21 @@ starts_, gram_, n_features_in_, feature_names_in_
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            noise=noise,
-            hyperprior=hyperprior,
-            normalize=normalize,
-            gram=gram,
-            tol=tol,
-            max_iter=max_iter,
-            fit_intercept=fit_intercept,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernels = kernels
         self.method = method
+        self.noise = noise
+        self.hyperprior = hyperprior
+        self.normalize = normalize
+        self.gram = gram
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     @all_or_nothing
     @with_callbacks

@@ -71,46 +71,8 @@ class KernelProgress(Progress):
 class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     """Parameters and machinery of the generalized MKL estimators; see the subclasses."""
 
-    def __init__(
-        self,
-        *,
-        kernel: Any,
-        regularizer: Any,
-        C: float,
-        loss: Any,
-        constraint: Any,
-        n_features_to_select: int | None,
-        solver: str,
-        n_init: int,
-        check_gradient: bool,
-        tol: float,
-        max_iter: int,
-        fit_intercept: bool,
-        memory_limit: int | str | None,
-        device: str | None,
-        n_jobs: int | None,
-        random_state: Any,
-        checkpoint: Any,
-        verbose: int,
-    ) -> None:
-        self.kernel = kernel
-        self.regularizer = regularizer
-        self.C = C
-        self.loss = loss
-        self.constraint = constraint
-        self.n_features_to_select = n_features_to_select
-        self.solver = solver
-        self.n_init = n_init
-        self.check_gradient = check_gradient
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.memory_limit = memory_limit
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    max_iter: int  # parameters are stored by the classes whose constructors name them
+    n_features_to_select: int | None
 
     # -- validation ---------------------------------------------------------------------------
 
@@ -396,7 +358,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         More than two classes: one model a class with its own parameters, or parameters shared by all.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
-    solver : {"lbfgsb", "spectral", "projected"}, default="lbfgsb"
+    solver : {"lbfgsb", "spectral"}, default="lbfgsb"
         See `KernelGradient`.
     n_init : int, default=1
         Starts; the lowest objective wins.
@@ -476,28 +438,26 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            regularizer=regularizer,
-            C=C,
-            loss=loss,
-            constraint=constraint,
-            n_features_to_select=n_features_to_select,
-            solver=solver,
-            n_init=n_init,
-            check_gradient=check_gradient,
-            tol=tol,
-            max_iter=max_iter,
-            fit_intercept=fit_intercept,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernel = kernel
+        self.regularizer = regularizer
+        self.C = C
+        self.loss = loss
+        self.constraint = constraint
+        self.n_features_to_select = n_features_to_select
         self.multiclass = multiclass
         self.class_weight = class_weight
+        self.solver = solver
+        self.n_init = n_init
+        self.check_gradient = check_gradient
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     @all_or_nothing
     @with_callbacks
@@ -651,26 +611,24 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            regularizer=regularizer,
-            C=C,
-            loss=loss,
-            constraint=constraint,
-            n_features_to_select=n_features_to_select,
-            solver=solver,
-            n_init=n_init,
-            check_gradient=check_gradient,
-            tol=tol,
-            max_iter=max_iter,
-            fit_intercept=fit_intercept,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernel = kernel
+        self.regularizer = regularizer
+        self.C = C
+        self.loss = loss
+        self.constraint = constraint
+        self.n_features_to_select = n_features_to_select
+        self.solver = solver
+        self.n_init = n_init
+        self.check_gradient = check_gradient
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

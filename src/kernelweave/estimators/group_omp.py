@@ -148,24 +148,22 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            n_kernels=n_kernels,
-            alpha=alpha,
-            tol=tol,
-            loss=loss,
-            validation_fraction=validation_fraction,
-            backward=backward,
-            dictionary_sample=dictionary_sample,
-            normalize=normalize,
-            fit_intercept=fit_intercept,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.n_kernels = n_kernels
+        self.alpha = alpha
+        self.tol = tol
+        self.loss = loss
+        self.validation_fraction = validation_fraction
+        self.backward = backward
+        self.dictionary_sample = dictionary_sample
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -284,25 +282,23 @@ n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_nam
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            n_kernels=n_kernels,
-            alpha=alpha,
-            tol=tol,
-            loss=loss,
-            validation_fraction=validation_fraction,
-            backward=backward,
-            dictionary_sample=dictionary_sample,
-            normalize=normalize,
-            fit_intercept=fit_intercept,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.n_kernels = n_kernels
+        self.alpha = alpha
+        self.tol = tol
+        self.loss = loss
+        self.validation_fraction = validation_fraction
+        self.backward = backward
+        self.dictionary_sample = dictionary_sample
         self.class_weight = class_weight
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     @all_or_nothing
     @with_callbacks

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import delayed
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.metrics import check_scoring
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import parallel
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
-from ..solvers._container import Entry
 from ..solvers._fingerprint import describe, digest
-from ..solvers.checkpoint import Keeper
+from ..solvers.checkpoint import Entry, Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
-from ._base import all_or_nothing
+from ._base_search import BaseSearch, Folds
 from ._checkpoint import keeping, open_checkpoint
-from ._folds import Folds, RoutedCV
 from ._greedy_path import GreedyPath
-from ._group_omp import BaseGroupOMP
-from ._input import check_settings, positive_grid
-from ._linear import BestLinear
+from ._group_omp import BaseGroupOMP, Training
+from ._input import positive_grid
 from ._search import FrozenClassifier, FrozenRegressor
 from ._stages import StagedExpansion
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
@@ -105,10 +100,10 @@ class GreedySearch:
 
     def kept_fold(self, train: IntArray, test: IntArray, sizes: int, keeper: Keeper) -> FloatArray:
         """`fold`, or what a keeper holds of it."""
-        entry = keeper.entry("values")
+        entry = keeper.found("values")
         if entry is None:
             entry = Entry({}, {"values": self.fold(train, test, sizes)})
-            keeper.keep_entry("values", entry)
+            keeper.keep("values", entry)
         return entry.arrays["values"]
 
     def fold(self, train: IntArray, test: IntArray, sizes: int) -> FloatArray:
@@ -134,113 +129,25 @@ class GreedySearch:
         return np.moveaxis(values, 1, 0)[np.searchsorted(there, chosen)]
 
 
-class BaseGroupOMPCV(BestLinear, RoutedCV):
+class BaseGroupOMPCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
-    def __init__(
-        self,
-        *,
-        kernels: Any,
-        alphas: int | Sequence[float],
-        n_kernels: int | None,
-        tol: float,
-        loss: str | Loss,
-        backward: bool,
-        cv: Any,
-        scoring: Any,
-        one_standard_error: bool,
-        normalize: str | None,
-        fit_intercept: bool,
-        device: str | None,
-        n_jobs: int | None,
-        random_state: Any,
-        checkpoint: Any,
-        verbose: int,
-    ) -> None:
-        self.kernels = kernels
-        self.alphas = alphas
-        self.n_kernels = n_kernels
-        self.tol = tol
-        self.loss = loss
-        self.backward = backward
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
-
-    def _template(self) -> BaseGroupOMP:
-        """The estimator whose parameters are searched."""
-        raise NotImplementedError
-
-    def _parameters(self) -> dict[str, Any]:
-        names = (
-            "n_kernels",
-            "tol",
-            "loss",
-            "backward",
-            "normalize",
-            "fit_intercept",
-            "random_state",
-            "device",
-            "verbose",
-        )
-        return {name: getattr(self, name) for name in names}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = self._template().__sklearn_tags__()
-        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
-        return tags
-
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Search by cross-validation, one path a fold and ridge, then fit the best pair on all samples.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in the estimator without CV. Kernel parameters taken from data ("scale",
-            "median") are taken once, from all rows; normalisation constants from the training
-            rows of each fold.
-        **params
-            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
-            scikit-learn's metadata routing, whatever the splitter and the scorer request.
-        """
-        check_settings(self)
-        metadata = self._metadata(sample_weight, params)
-        alphas = self._alphas()
-        template = self._template().set_params(alpha=float(alphas[0]))
-        training = template._setup(X, y, sample_weight)
-        folds = self._folds(np.asarray(y), training.weight, metadata)
-        with blas_threads_for(len(training.weight)):
-            source, task = template._problem(training)
-            search = GreedySearch.on(source, task, template._rule(), alphas, self.normalize)
-            sizes = min(self.n_kernels or len(search.names), len(search.names))
-            scores = self._scores(template, search, sizes, np.asarray(y)[folds.used], folds)
-        self._record(alphas, scores)
-        self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
-        return self
+    def _checked(self) -> BaseGroupOMP:
+        return self._template().set_params(alpha=float(self._alphas()[0]))
 
     def _alphas(self) -> FloatArray:
         """The ridges, from smooth to rough."""
         alphas = positive_grid("alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))
         return alphas[::-1].copy()
 
-    def _scores(
-        self, template: BaseGroupOMP, search: GreedySearch, sizes: int, targets: Any, folds: Folds
-    ) -> FloatArray:
-        """Held-out scores, shape (n_folds, sizes, n_alphas)."""
-        kept = folds.splits
-        checkpoint = open_checkpoint(self, self._parts(search, kept))
+    def _values(
+        self, template: BaseGroupOMP, setup: Training, folds: Folds
+    ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
+        """Of small models first: one path for each fold and ridge has the models of every size."""
+        alphas, (source, task) = self._alphas(), template._problem(setup)
+        search = GreedySearch.on(source, task, template._rule(), alphas, self.normalize)
+        sizes = min(self.n_kernels or len(search.names), len(search.names))
+        checkpoint = open_checkpoint(self, self._parts(search, folds.splits))
         if checkpoint is not None:
             checkpoint.check_probe(search.probe())
         with keeping(checkpoint) as keepers:
@@ -248,18 +155,18 @@ class BaseGroupOMPCV(BestLinear, RoutedCV):
                 self.n_jobs,
                 (
                     delayed(GreedySearch.kept_fold)(search, train, test, sizes, keepers(k))
-                    for k, (train, test) in enumerate(kept)
+                    for k, (train, test) in enumerate(folds.splits)
                 ),
                 keepers.require,
             )
             keepers.finish(True)
-        scorer = check_scoring(self, self.scoring)
-        return np.array(
-            [
-                self._fold_scores(scorer, template, V, targets[test], folds.score_options(test))
-                for V, (_, test) in zip(values, kept, strict=True)
-            ]
-        )
+        points = [{"n_kernels": k, "alpha": float(alpha)} for k in range(1, sizes + 1) for alpha in alphas]
+        return points, [[model for row in fold for model in row] for fold in values]
+
+    def _best(self, scores: FloatArray, mean: FloatArray) -> int:
+        if self.one_standard_error:
+            return _simplest(scores, mean, len(self._alphas()))
+        return super()._best(scores, mean)
 
     def _parts(self, search: GreedySearch, kept: Sequence[Any]) -> dict[str, str]:
         """What tells the search from others."""
@@ -272,37 +179,6 @@ class BaseGroupOMPCV(BestLinear, RoutedCV):
             "weights of the samples": digest(search.task.weight),
             "folds": digest(*(part for pair in kept for part in pair)),
             **{name: describe(getattr(self, name)) for name in names},
-        }
-
-    def _fold_scores(
-        self, scorer: Any, template: BaseGroupOMP, values: FloatArray, y: Any, options: dict[str, Any]
-    ) -> list[list[float]]:
-        blank = np.zeros((len(y), 1))
-        return [
-            [float(scorer(self._frozen(template, model), blank, y, **options)) for model in row]
-            for row in values
-        ]
-
-    def _frozen(self, template: BaseGroupOMP, values: FloatArray) -> Any:
-        """An estimator that answers with function values computed already."""
-        raise NotImplementedError
-
-    def _record(self, alphas: FloatArray, scores: FloatArray) -> None:
-        """Rank the points of the grid, small models first."""
-        sizes = range(1, scores.shape[1] + 1)
-        params = [{"n_kernels": size, "alpha": float(alpha)} for size in sizes for alpha in alphas]
-        flat = scores.reshape(len(scores), -1)
-        mean = flat.mean(axis=0)
-        self.best_index_ = int(np.argmax(mean))
-        if self.one_standard_error:
-            self.best_index_ = _simplest(flat, mean, len(alphas))
-        self.best_score_ = float(mean[self.best_index_])
-        self.best_params_ = params[self.best_index_]
-        self.cv_results_ = {
-            "params": params,
-            "mean_test_score": mean,
-            "std_test_score": flat.std(axis=0),
-            "split_test_scores": flat,
         }
 
     def predict(self, X: Any, n_kernels: int | None = None) -> Any:
@@ -319,26 +195,6 @@ class BaseGroupOMPCV(BestLinear, RoutedCV):
     def selected_(self) -> IntArray:
         """Kernels of the best estimator, in the order in which they came in."""
         return self.best_estimator_.selected_
-
-    def weights_frame(self) -> Any:
-        """Kernel names, weights and component norms of the best estimator as a DataFrame (needs pandas)."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.weights_frame()
-
-    @property
-    def weights_(self) -> FloatArray:
-        """1 for the kernels of the best estimator, 0 for the others."""
-        return self.best_estimator_.weights_
-
-    @property
-    def stationarity_(self) -> float:
-        """Relative duality gap of the best estimator among the functions of its kernels."""
-        return self.best_estimator_.stationarity_
-
-    @property
-    def kernel_names_(self) -> list[str]:
-        """Names of the kernels."""
-        return self.best_estimator_.kernel_names_
 
 
 def _simplest(scores: FloatArray, mean: FloatArray, n_alphas: int) -> int:
@@ -400,6 +256,8 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     ['x2', 'x8']
     """
 
+    _searched = GroupOMPRegressor
+
     def __init__(
         self,
         kernels: Any = "auto",
@@ -420,27 +278,22 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            alphas=alphas,
-            n_kernels=n_kernels,
-            tol=tol,
-            loss=loss,
-            backward=backward,
-            cv=cv,
-            scoring=scoring,
-            one_standard_error=one_standard_error,
-            normalize=normalize,
-            fit_intercept=fit_intercept,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-
-    def _template(self) -> BaseGroupOMP:
-        return GroupOMPRegressor(self.kernels, **self._parameters())
+        self.kernels = kernels
+        self.alphas = alphas
+        self.n_kernels = n_kernels
+        self.tol = tol
+        self.loss = loss
+        self.backward = backward
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def _frozen(self, template: BaseGroupOMP, values: FloatArray) -> Any:
         assert isinstance(template, GroupOMPRegressor)
@@ -484,6 +337,8 @@ kernel_names_, intercept_, coef_, n_features_in_
     True
     """
 
+    _searched = GroupOMPClassifier
+
     def __init__(
         self,
         kernels: Any = "auto",
@@ -505,28 +360,23 @@ kernel_names_, intercept_, coef_, n_features_in_
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            alphas=alphas,
-            n_kernels=n_kernels,
-            tol=tol,
-            loss=loss,
-            backward=backward,
-            cv=cv,
-            scoring=scoring,
-            one_standard_error=one_standard_error,
-            normalize=normalize,
-            fit_intercept=fit_intercept,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.alphas = alphas
+        self.n_kernels = n_kernels
+        self.tol = tol
+        self.loss = loss
+        self.backward = backward
         self.class_weight = class_weight
-
-    def _template(self) -> BaseGroupOMP:
-        return GroupOMPClassifier(self.kernels, class_weight=self.class_weight, **self._parameters())
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def _frozen(self, template: BaseGroupOMP, values: FloatArray) -> Any:
         assert isinstance(template, GroupOMPClassifier)

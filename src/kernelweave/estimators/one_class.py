@@ -86,26 +86,24 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            loss=loss,
-            regularizer=regularizer,
-            C=C,
-            normalize=normalize,
-            solver=solver,
-            gram=gram,
-            approximation=approximation,
-            rank=rank,
-            tol=tol,
-            max_iter=max_iter,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizer = regularizer
         self.nu = nu
+        self.C = C
+        self.normalize = normalize
+        self.solver = solver
+        self.gram = gram
+        self.approximation = approximation
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     _optional_cost = True
 

@@ -13,8 +13,8 @@ from .._threads import blas_threads_for
 from .._typing import FloatArray
 from ..gram import Dictionary
 from ..gram.lowrank.dictionary import LowRankDictionary
-from ..solvers.base import Solution
 from ..solvers.multiple import choose_solver
+from ..solvers.run import Result
 from ._base import BaseMKL, Task
 
 
@@ -115,14 +115,14 @@ def solve_chain(
     points: Sequence[BaseMKL],
     C: float,
     guides: Sequence[FloatArray] | None = None,
-) -> list[Solution]:
+) -> list[Result]:
     """Solutions of one task at every point, each started from the one before.
 
     `C` is the cost the task was set up with; the points' own costs replace it. `guides` are the
     norms (of all kernels) of a similar task at the same points, to start from instead.
     """
     gram = dictionary.gram if task.rows is None else dictionary.gram.subset(task.rows)
-    solutions: list[Solution] = []
+    solutions: list[Result] = []
     for index, point in enumerate(points):
         regularizer = point._live_regularizer(dictionary)
         problem = replace(task.problem, C=task.problem.C * (point.C / C))
@@ -135,7 +135,7 @@ def solve_chain(
     return solutions
 
 
-def _warm_start(solutions: list[Solution]) -> dict[str, Any]:
+def _warm_start(solutions: list[Result]) -> dict[str, Any]:
     """Norms and dual variables to start from: the last ones, norms as they were changing."""
     if not solutions or not solutions[-1].state.certificate.norms.any():
         return {}  # a start near zero would be far from everything else
@@ -165,7 +165,7 @@ def _full_name(estimator: BaseMKL, param: str) -> str:
 
 
 def _assemble(
-    name: str, values: list[Any], dictionary: Dictionary | LowRankDictionary, chains: list[list[Solution]]
+    name: str, values: list[Any], dictionary: Dictionary | LowRankDictionary, chains: list[list[Result]]
 ) -> Path:
     def table(read: Any) -> FloatArray:
         rows = np.array([[read(solution) for solution in chain] for chain in chains])

@@ -102,27 +102,25 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            kernels=kernels,
-            loss=loss,
-            regularizer=regularizer,
-            C=C,
-            normalize=normalize,
-            solver=solver,
-            gram=gram,
-            approximation=approximation,
-            rank=rank,
-            tol=tol,
-            max_iter=max_iter,
-            memory_limit=memory_limit,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.fit_intercept = fit_intercept
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizer = regularizer
+        self.C = C
+        self.normalize = normalize
         self.multioutput = multioutput
+        self.solver = solver
+        self.gram = gram
+        self.approximation = approximation
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._container import STORE, ContainerError, Head, Layout, checksum, head_bytes, opened, read_head
+from .._part_files import replacing, sweep
 from .._typing import FloatArray, IntArray
 from ..kernels import resolve_kernels
 from ..kernels.columns import as_table
-from ._store_file import check_triangles, open_file, writing
+from ._files import Mapped, check_disk, map_triangles, reserve
 from .dictionary import check_parts, with_variance
 from .normalised import normalised
-from .packed import pack
+from .packed import pack, triangle_size
 from .sources import FeatureSource, KernelSource, StackSource
 from .stack import KernelStack, as_stack
+
+ENTRY = np.dtype("<f4")
+
+ANEW = "build it anew with GramStore.build"
+REMEDY = "choose a path on a larger disk, or store fewer kernels or samples"
 
 
 class Triangle:
@@ -104,11 +114,13 @@ class GramStore(KernelStack):
 
     def __init__(self, path: str | os.PathLike[str], verify: bool = True) -> None:
         self.path = Path(path).resolve()
-        head, triangles = open_file(self.path)
+        head, triangles = _open(self.path)
         if verify:
-            check_triangles(self.path, head, triangles)
-        self.names, self.fingerprint = head.names, head.fingerprint
-        self.matrices = [Triangle(triangle, head.n_samples) for triangle in np.asarray(triangles)]
+            _check_triangles(self.path, head, triangles)
+        self.names, n = head.content["names"], head.content["n_samples"]
+        known = json.dumps([head.content, [layout.checksum for layout in head.layouts]])
+        self.fingerprint = hashlib.sha256(known.encode()).hexdigest()[:16]
+        self.matrices = [Triangle(triangle, n) for triangle in np.asarray(triangles)]
         self._triangles, self._rows, self._columns = triangles, None, None
 
     @classmethod
@@ -156,7 +168,7 @@ class GramStore(KernelStack):
         blocks, rules = normalised(raw, normalize, weight)
         scales = np.array([rule.scale_ for rule in rules])
         with_variance(scales, source.names)
-        with writing(target, source.names, source.n_samples) as triangles:
+        with _writing(target, source.names, source.n_samples) as triangles:
             pack(blocks, triangles)
             for triangle, scale in zip(triangles, scales, strict=True):
                 if scale != 1.0:
@@ -175,7 +187,7 @@ class GramStore(KernelStack):
 
     def verify(self) -> None:
         """Raise a ValueError unless every kernel in the file has its checksum."""
-        check_triangles(self.path, *open_file(self.path))
+        _check_triangles(self.path, *_open(self.path))
 
     def __repr__(self) -> str:
         return f"GramStore({self.path.name!r}, shape={self.shape})"
@@ -221,3 +233,55 @@ def _reopened(path: str, fingerprint: str, rows: IntArray | None, columns: IntAr
         )
     store._rows, store._columns = rows, columns
     return store
+
+
+# -- the file: the lower triangles, kernel after kernel, row after row, in single precision --------
+
+
+@contextlib.contextmanager
+def _writing(path: Path, names: list[str], n_samples: int) -> Iterator[Mapped]:
+    """Triangles to be filled; they become the file `path` if nothing fails."""
+    content = {"n_samples": n_samples, "names": list(names)}
+    layouts = [Layout(ENTRY.str, "C", [triangle_size(n_samples)]) for _ in names]
+    start = len(head_bytes(STORE, content, layouts))
+    size = start + sum(layout.n_bytes for layout in layouts)
+    check_disk(path.parent, size, REMEDY)
+    sweep(path)
+    with replacing(path) as file:
+        reserve(file.fileno(), size)
+        triangles = map_triangles(file.name, (len(names), triangle_size(n_samples)), ENTRY, start, mode="r+")
+        yield triangles
+        for name, triangle in zip(names, triangles, strict=True):
+            if not np.isfinite(triangle.sum(dtype=np.float64)):
+                raise ValueError(
+                    f"kernel {name!r} has NaN or infinite entries in single precision: scale or fill it."
+                )
+        triangles.flush()
+        sealed = [
+            layout._replace(checksum=checksum(triangle))
+            for layout, triangle in zip(layouts, triangles, strict=True)
+        ]
+        # without its head a file is no store: it comes after everything else
+        file.write(head_bytes(STORE, content, sealed))
+
+
+def _open(path: Path) -> tuple[Head, Mapped]:
+    """The head of a store and its triangles, whose checksums are not compared yet."""
+    try:
+        with opened(path) as file:
+            head = read_head(file, STORE)
+        shape = len(head.content["names"]), triangle_size(head.content["n_samples"])
+        if [layout[:3] for layout in head.layouts] != [(ENTRY.str, "C", [shape[1]])] * shape[0]:
+            raise ContainerError("it is damaged: its head describes other arrays")
+    except (ContainerError, TypeError, KeyError) as error:
+        raise ValueError(f"{os.fspath(path)!r} cannot be read as a GramStore: {error}; {ANEW}.") from error
+    return head, map_triangles(path, shape, ENTRY, head.start)
+
+
+def _check_triangles(path: Path, head: Head, triangles: FloatArray) -> None:
+    """Raise unless every kernel has the checksum of the head."""
+    for name, layout, triangle in zip(head.content["names"], head.layouts, triangles, strict=True):
+        if checksum(triangle) != layout.checksum:
+            raise ValueError(
+                f"{os.fspath(path)!r} is damaged: the checksum of kernel {name!r} is wrong; {ANEW}."
+            )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import storable_dtype
+from .._container import storable
 from .errors import ModelFileError, NotStored
 
 #: bytes that reading may take, or look at again, beyond the arrays of a file: so many times its size, and
@@ -116,13 +116,13 @@ class Writer:
         """The number of an array."""
         if id(array) not in self._numbers:
             plain = np.asarray(array)
-            if not storable_dtype(plain.dtype):
+            if not storable(plain.dtype):
                 self.refuse(
                     f"an array of {plain.dtype} is not a value it can hold", "use plain numbers or text"
                 )
             self._numbers[id(array)] = len(self.arrays)
             self._originals.append(array)
-            self.arrays.append(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
+            self.arrays.append(plain)
         return self._numbers[id(array)]
 
     def refuse(self, reason: str, instead: str) -> Any:

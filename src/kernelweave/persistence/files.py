@@ -8,22 +8,22 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .classes import key_of
+from .. import _container
 from .codec import Reader, Writer
-from .container import read_container, write_container
 from .errors import ModelFileError
 from .expansions import EXPANSIONS
 from .factors import FACTORS
 from .objects import OBJECTS
+from .pipelines import PIPELINES, is_model
 from .plain import ARRAYS, PLAIN
 from .processes import PROCESSES
 from .tables import TABLES
 
-FORMS = PLAIN + TABLES + ARRAYS + EXPANSIONS + FACTORS + PROCESSES + OBJECTS
+FORMS = PLAIN + TABLES + ARRAYS + EXPANSIONS + FACTORS + PROCESSES + PIPELINES + OBJECTS
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Store a fitted estimator in one file that is safe to load.
+    """Store a fitted estimator, or a pipeline that ends in one, in one file that is safe to load.
 
     The file holds arrays and JSON under checksums, never code. It keeps what predictions need: the
     training rows with a coefficient, the kernels with a weight, coefficients, normalisation,
@@ -33,14 +33,16 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : fitted estimator of kernelweave
+        Alone, or at the end of scikit-learn's `Pipeline` or in its `TransformedTargetRegressor`; before it
+        may be `ColumnTransformer`, scalers, encoders, `SimpleImputer`, `PCA` and others that the guide lists.
     path : str or path
         By custom it ends in ``.kw``. A file that is there is replaced.
 
     Raises
     ------
     ModelFileError
-        If the model holds a Python function (`FunctionKernel`, `AutogradKernel`, a penalty or
-        hyper-prior of one's own) or an object of a class that is not kernelweave's.
+        If the model holds a Python function (`FunctionKernel`, `AutogradKernel`, `FunctionTransformer`, a
+        penalty or hyper-prior of one's own) or an object of a class that is not in the list.
 
     Examples
     --------
@@ -56,23 +58,26 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((loaded.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    key = key_of(model)
-    if key is None or not key.startswith("model:"):
+    if not is_model(model):
         raise ModelFileError(
-            f"save_model stores estimators of kernelweave, not a {type(model).__name__}: store the estimator "
-            "itself, or pipelines and other objects with skops (see kernelweave.persistence.skops_types)."
+            "save_model stores estimators of kernelweave, and pipelines that end in one, not a "
+            f"{type(model).__name__}: others go through skops (see kernelweave.persistence.skops_types)."
         )
     check_is_fitted(model)
     writer = Writer(FORMS)
-    write_container(Path(path), writer.value(model), writer.arrays)
+    content = writer.value(model)
+    try:
+        _container.write(Path(path), _container.MODEL, content, writer.arrays)
+    except _container.ContainerError as error:
+        raise ModelFileError(f"{error}: fit it with fewer kernels.") from error
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Load a model that `save_model` stored; safe on files of any origin.
 
     Loading executes nothing that a file says: classes are looked up in a fixed list of kernelweave's
-    own. Sizes, types and checksums are verified before anything is allocated or made, and memory and
-    time stay within a fixed multiple of the size of the file.
+    own and of scikit-learn's transformers. Sizes, types and checksums are verified before anything is
+    allocated or made, and memory and time stay within a fixed multiple of the size of the file.
 
     Parameters
     ----------
@@ -95,15 +100,17 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> kw.load_model(__file__)
     Traceback (most recent call last):
     ...
-    kernelweave.persistence.errors.ModelFileError: ...: it is not a kernelweave model file.
+    kernelweave.persistence.errors.ModelFileError: ...: it is not a model file of kernelweave.
     """
     try:
-        content = read_container(Path(path))
-        reader = Reader(FORMS, content.arrays, content.size)
-        model = reader.value(content.model)
+        with _container.opened(path) as file:
+            head, arrays = _container.read(file, _container.MODEL)
+        reader = Reader(FORMS, arrays, head.size)
+        model = reader.value(head.content)
         _check_model(model, reader)
-    except ModelFileError as error:
-        raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from error
+    except (ModelFileError, _container.ContainerError) as error:
+        said = str(error).removesuffix(".")
+        raise ModelFileError(f"cannot load {os.fspath(path)!r}: {said}.") from error
     except (OSError, ImportError):
         raise
     except Exception as error:  # whatever a file makes of the readers is a fault of the file
@@ -115,8 +122,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def _check_model(model: Any, reader: Reader) -> None:
-    key = key_of(model)
-    if key is None or not key.startswith("model:"):
-        raise ModelFileError(f"it holds a {type(model).__name__}, which is not an estimator.")
+    if not is_model(model):
+        raise ModelFileError(f"it holds a {type(model).__name__}, which is no estimator of kernelweave.")
+    check_is_fitted(model)
     if not all(reader.used):
         raise ModelFileError("it is damaged: it holds arrays that belong to nothing.")

@@ -72,7 +72,7 @@ def _write_object(obj: Any, writer: Writer) -> dict[str, Any]:
     key = key_of(obj)
     if key is None:
         writer.refuse(
-            f"{type(obj).__name__} is not a class of kernelweave, and a file may name no other",
+            f"{type(obj).__name__} is neither a class of kernelweave nor a transformer that a file may name",
             "use a class of kernelweave, or Precomputed with the values of a kernel",
         )
     parameters = obj.get_params(deep=False)
@@ -131,7 +131,7 @@ def _read_object(json: Any, reader: Reader) -> Any:
     obj = cls(**values)
     for name, value in renamed_state(state).items():
         vars(obj)[name] = reader.value(value, *_types(cls, name))
-    if key.startswith("model:"):
+    if key.startswith("model:") and state:  # a meta-estimator holds one that was not fitted, too
         check_fitted(obj)
     return obj
 

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .. import _container
+from .._container import CHECKPOINT, ContainerError, DamagedFileError, ForeignFileError
 from .._part_files import part_of, sweep
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from .._warnings import warn
 from ..gram import Gram
-from ._container import (
-    DamagedFileError,
-    Entry,
-    ForeignFileError,
-    is_foreign,
-    pack,
-    previous,
-    read,
-    replace,
-    sync_folder,
-)
 from ._fingerprint import probe, same_probe
 
-__all__ = ["Checkpoint", "Keeper", "Snapshot"]
+__all__ = ["Checkpoint", "Entry", "Keeper"]
 
 #: most of a fit's time that writing may take
 SHARE = 0.02
@@ -39,33 +32,11 @@ PROBLEM, KERNELS = "problem", "kernel values"
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """What it takes to go on with a run; certificates are computed anew.
+class Entry:
+    """Named arrays, and plain values that JSON can hold."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (M,)
-    alpha : ndarray of shape (n, c)
-    n_machines : int
-        Machines trained so far.
-    history : dict of list
-    """
-
-    weights: FloatArray
-    alpha: FloatArray
-    n_machines: int
-    history: dict[str, list[float]]
-
-    def entry(self) -> Entry:
-        """As a file holds it."""
-        arrays = {"weights": self.weights, "alpha": self.alpha}
-        return with_history({"n_machines": self.n_machines}, arrays, self.history)
-
-    @classmethod
-    def of(cls, entry: Entry) -> Snapshot:
-        """From what a file held."""
-        arrays, machines = entry.arrays, int(entry.values["n_machines"])
-        return cls(arrays["weights"], arrays["alpha"], machines, history_of(entry))
+    values: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def with_history(values: dict[str, Any], arrays: dict[str, Any], history: dict[str, list[float]]) -> Entry:
@@ -156,7 +127,7 @@ class Checkpoint:
             self._entries[PROBLEM].values["finished"] = converged
             self._write()
             with suppress(OSError):
-                sync_folder(self.path.parent)
+                _sync_folder(self.path.parent)
 
     # -- the file -----------------------------------------------------------------------------
 
@@ -164,7 +135,7 @@ class Checkpoint:
         """Put the present state on disk; a full disk does not end the fit."""
         begin = time.monotonic()
         try:
-            replace(self.path, pack(self._entries), keep=self._rotate)
+            write(self.path, self._entries, keep=self._rotate)
             self._rotate, self._due = True, False
         except OSError as error:
             warn(f"checkpoint {str(self.path)!r} could not be written ({error}).")
@@ -177,7 +148,7 @@ class Checkpoint:
             return {}
         try:
             return read(self.path)
-        except (DamagedFileError, ForeignFileError) as error:
+        except ContainerError as error:
             return self._before(error)
 
     def _before(self, error: ValueError) -> dict[str, Entry]:
@@ -185,9 +156,11 @@ class Checkpoint:
         self._rotate = False
         try:
             entries = read(previous(self.path))
-        except (OSError, DamagedFileError, ForeignFileError):
+        except (OSError, ContainerError):
             if isinstance(error, ForeignFileError):
-                raise ValueError(f"checkpoint={str(self.path)!r} {error}: pass another path.") from error
+                raise ValueError(
+                    f"checkpoint={str(self.path)!r} cannot be used, {error}: pass another path."
+                ) from error
             warn(
                 f"checkpoint {str(self.path)!r} is damaged ({error}), and there is none before it: the fit "
                 "starts anew.",
@@ -227,69 +200,22 @@ class Keeper:
     def __init__(self, checkpoint: Checkpoint | None = None, name: str = "") -> None:
         self.checkpoint, self.name = checkpoint, name
 
-    def found(self, phase: str = "main") -> Snapshot | None:
-        """The iterate that an earlier run left in a phase."""
-        entry = self.entry(phase)
-        return None if entry is None else Snapshot.of(entry)
-
-    def entry(self, phase: str) -> Entry | None:
-        """What an earlier run left in a phase, as it is in the file."""
+    def found(self, phase: str) -> Entry | None:
+        """What an earlier run left in a phase."""
         return None if self.checkpoint is None else self.checkpoint.found(self._key(phase))
 
-    def place(self, phase: str = "main") -> Place | None:
-        """What a run calls after every machine."""
-        return None if self.checkpoint is None else Place(self, phase)
+    def keep(self, phase: str, entry: Entry) -> None:
+        """Keep an entry; with one of the whole problem, "main", first looks at parts of it have served."""
+        if self.checkpoint is not None:
+            self.checkpoint.keep(self._key(phase), entry, self._key("") if phase == "main" else None)
 
     def flush(self) -> None:
         """Write what has not been written yet."""
         if self.checkpoint is not None:
             self.checkpoint.flush()
 
-    def keep(self, phase: str, snapshot: Snapshot) -> None:
-        """Keep an iterate; with one of the whole problem, "main", first looks at parts of it have served."""
-        self.keep_entry(phase, snapshot.entry(), alone=phase == "main")
-
-    def keep_entry(self, phase: str, entry: Entry, alone: bool = False) -> None:
-        """Keep an entry of a phase, alone or besides those of others."""
-        if self.checkpoint is not None:
-            self.checkpoint.keep(self._key(phase), entry, self._key("") if alone else None)
-
     def _key(self, phase: str) -> str:
         return f"{self.name}/{phase}"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Keeps the iterates of a run, or of a round on a part of its samples or kernels."""
-
-    keeper: Keeper
-    phase: str
-    whole: Any = None  # the run that rounds belong to
-    rows: IntArray | None = None
-    kernels: IntArray | None = None
-
-    def inside(self, whole: Any, rows: IntArray | None = None, kernels: IntArray | None = None) -> Place:
-        """The place of a round on some samples or kernels of the run `whole`."""
-        return Place(self.keeper, self.phase, whole, rows, kernels)
-
-    def __call__(self, run: Any) -> None:
-        whole = run if self.whole is None else self.whole
-        # a stationarity residual may rise while the objective falls: the last iterate is the best then
-        state = run.best if np.isfinite(run.best.certificate.gap) else run.last
-        weights = _spread(state.weights, self.kernels, whole.gram.n_kernels)
-        alpha = _spread(state.alpha, self.rows, whole.gram.n_samples)
-        machines = run.n_machines + (0 if whole is run else whole.n_machines)
-        history = {name: list(values) for name, values in whole.history.items()}
-        self.keeper.keep(self.phase, Snapshot(weights, alpha, machines, history))
-
-
-def _spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
-    """`part` at its places along the first axis, zero elsewhere."""
-    if where is None:
-        return part
-    all_of_it = np.zeros((size, *part.shape[1:]))
-    all_of_it[where] = part
-    return all_of_it
 
 
 def _checked(path: Any) -> Path:
@@ -305,7 +231,7 @@ def _checked(path: Any) -> Path:
             f"checkpoint={str(place)!r} cannot be written ({reason}): pass the path of a file in a folder "
             "that exists and that you may write to."
         ) from error
-    if is_foreign(previous(place)):
+    if _is_foreign(previous(place)):
         raise ValueError(
             f"checkpoint={str(place)!r} keeps its last but one state as {previous(place).name!r}, and a file "
             "of that name is there which is no checkpoint of kernelweave: pass another path."
@@ -322,3 +248,74 @@ def _try_to_write(path: Path) -> None:
     trial = part_of(path)
     trial.touch()
     trial.unlink()
+
+
+# -- the file ---------------------------------------------------------------------------------
+
+
+def write(path: Path, entries: dict[str, Entry], keep: bool = False) -> None:
+    """Put entries in place of the file at `path` at once, and keep the one before it when told to."""
+    arrays = [array for entry in entries.values() for array in entry.arrays.values()]
+    numbers = iter(range(len(arrays)))
+    content = {
+        key: {"values": entry.values, "arrays": {name: next(numbers) for name in entry.arrays}}
+        for key, entry in entries.items()
+    }
+    before = (lambda: _keep(path)) if keep and path.exists() else None
+    _container.write(path, CHECKPOINT, content, [np.asarray(array) for array in arrays], before)
+
+
+def read(path: Path) -> dict[str, Entry]:
+    """The entries of the file at `path`; `DamagedFileError` unless every byte is as it was written."""
+    with _container.opened(path) as file:
+        head, arrays = _container.read(file, CHECKPOINT)
+    return entries_of(head.content, arrays)
+
+
+def entries_of(content: Any, arrays: list[NDArray[Any]]) -> dict[str, Entry]:
+    """The entries that a file describes."""
+    try:
+        return {
+            str(key): Entry(
+                dict(item["values"]), {name: arrays[number] for name, number in item["arrays"].items()}
+            )
+            for key, item in content.items()
+        }
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise DamagedFileError(f"its contents make no sense ({error})") from error
+
+
+def previous(path: Path) -> Path:
+    """Where the file before the newest one is kept."""
+    return path.with_name(path.name + ".previous")
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether there is a file at `path` that does not begin like one of ours, whole or cut short."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return not _container.begins_like_ours(file.read(8))
+
+
+def _keep(path: Path) -> None:
+    """A second name for the file at `path`, or a copy where the file system has no second names."""
+    second = part_of(path)
+    try:
+        try:
+            os.link(path, second)
+        except OSError:
+            shutil.copyfile(path, second)
+        os.replace(second, previous(path))
+    finally:
+        second.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make renamed files survive a power failure, where folders can be opened."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.base import clone
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from ..regularizers import Regularizer
-from .base import Callback, MKLSolver, Run, State
-from .certificate import certificate
-from .checkpoint import Keeper
-from .growing import Told
-from .problem import Problem
+from .run import Method, Part, Run
+
+if TYPE_CHECKING:
+    from .base import State
 
 #: kernels from which a dictionary is large, and how many are taken in the first round
 MANY, FEW = 2000, 500
@@ -23,121 +24,96 @@ JOINING_SHARE, JOINING = 2, 100
 #: steps of the weights at fixed alpha
 RESTING = 20
 
-#: gap of a solve with a few kernels chosen blindly, and share of the last gap asked for in a round
-BLIND_GAP, NEXT_SHARE = 0.02, 0.3
+#: gap of a solve with a few kernels chosen blindly, most machines of it, and share of the last gap asked for
+#: in a round
+BLIND_GAP, BLIND_MACHINES, NEXT_SHARE = 0.02, 30, 0.3
 
 
 def can_select(gram: Gram, regularizer: Regularizer) -> bool:
     """Whether there are many kernels of which most will have no weight."""
-    separable = np.ndim(getattr(regularizer, "generators", np.ones)(1)) == 1
-    return gram.n_kernels >= MANY and regularizer.convex and regularizer.sparse and separable
+    if gram.n_kernels < MANY or not (regularizer.convex and regularizer.sparse):
+        return False
+    return np.ndim(getattr(regularizer, "generators", np.ones)(1)) == 1
 
 
-def few_kernels(
-    solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer, keeper: Keeper
-) -> tuple[FloatArray, FloatArray]:
+def few_kernels(whole: Run) -> tuple[FloatArray, FloatArray]:
     """alpha of the problem with a few kernels spread over the dictionary, and s_m of all kernels at it.
 
     Evenly chosen kernels look much like all of them, so alpha is a good start.
     """
+    gram, solver = whole.gram, clone(whole.method)
     chosen = np.unique(np.linspace(0, gram.n_kernels - 1, FEW).astype(int))
-    part, rule = gram.subset(kernels=chosen), regularizer.select(chosen, gram.n_kernels)
-    run, solver = Run(part, BLIND_GAP, keeper.place("few kernels")), clone(solver)
-    if not (solver.resume(run, problem, rule, keeper.found("few kernels")) and run.converged):
-        solver.run(run, problem, rule, 30)
+    part, rule = gram.subset(kernels=chosen), whole.regularizer.select(chosen, gram.n_kernels)
+    parts = (whole.problem, part, rule, BLIND_GAP, BLIND_MACHINES)
+    run = Run(solver, *parts, None, whole.keeper, "few kernels")
+    solver.resume(run)
+    if run.best is None or not run.converged:
+        run.iterate()
     gram.n_passes += part.n_passes * len(chosen) / gram.n_kernels
     return run.best.alpha, gram.quad(run.best.alpha)
 
 
-def start_of(
-    solver: MKLSolver, problem: Problem, gram: Gram, regularizer: Regularizer, keeper: Keeper
-) -> tuple[FloatArray, FloatArray]:
-    """Norms of all kernels and alpha to start from, after a solve with a few kernels.
+def start_of(run: Run) -> tuple[FloatArray, FloatArray] | tuple[()]:
+    """Norms of all kernels and alpha to start from, after a solve with a few; nothing if all are few.
 
     The weights at fixed alpha are where weights -> norms d_m sqrt(s_m) -> weights comes to rest.
     """
-    alpha, squares = few_kernels(solver, problem, gram, regularizer, keeper)
+    if run.gram.n_kernels < MANY:
+        return ()
+    alpha, squares = few_kernels(run)
     roots = np.sqrt(np.maximum(squares, 0.0))
     norms = roots.copy()
     for _ in range(RESTING):
-        norms = regularizer.weights(norms) * roots
+        norms = run.regularizer.weights(norms) * roots
     return norms, alpha
 
 
-class SelectingKernels:
+class SelectingKernels(Method):
     """Rounds with a few kernels, each certified on all of them.
 
     With alpha of the kernels taken so far, s_m = alpha' K_m alpha of all kernels gives the dual
     value on the whole dictionary, and tells which kernels would lower the objective most: they
-    replace those that got no weight. All kernels are looked at once a round.
-
-    Parameters
-    ----------
-    solver : MKLSolver
-    problem, gram, regularizer
-        What to solve.
-    start : State or None
-        An iterate to go on from; by default, what a few kernels chosen blindly tell.
-    keeper : Keeper
+    replace those that got no weight. All kernels are looked at once per round. The method of the run solves
+    the rounds; what a few kernels chosen blindly tell, or the iterate that it resumes, is where it starts.
     """
 
-    def __init__(
-        self,
-        solver: MKLSolver,
-        problem: Problem,
-        gram: Gram,
-        regularizer: Regularizer,
-        start: State | None,
-        keeper: Keeper,
-    ) -> None:
-        self.solver, self.problem, self.gram, self.regularizer = solver, problem, gram, regularizer
-        self.weights: FloatArray
-        if start is None:
-            self.alpha, self.squares = few_kernels(solver, problem, gram, regularizer, keeper)
-            self.weights = np.zeros(gram.n_kernels)
-        else:
-            self.alpha, self.squares, self.weights = start.alpha, start.squares, start.weights
+    counts_start = True
 
-    def run(self, run: Run, max_iter: int, callback: Callback | None) -> None:
-        """Rounds until the gap on all kernels is within the tolerance of `run`, recorded into it."""
-        wanted = BLIND_GAP if run.best is None else NEXT_SHARE * min(BLIND_GAP, run.best.residual)
-        told = Told(callback)
-        while True:
-            kernels = self._kernels()
-            inner = self._round(run, kernels, max(wanted, 0.3 * run.tol), max_iter - run.n_machines, told)
-            state = self._on_all(kernels, inner.best)
-            run.record(state, inner.matrix)
-            run.n_machines += inner.n_machines - 1
-            if run.finished or told(run.n_machines, state) or run.n_machines >= max_iter:
-                return
-            wanted = NEXT_SHARE * min(wanted, state.residual)
+    def start(self, run: Run) -> State:
+        if run.best is None:
+            self.wanted, weights = BLIND_GAP, np.zeros(run.gram.n_kernels)
+            return self._round(run, *few_kernels(run), weights)
+        self.wanted = NEXT_SHARE * min(BLIND_GAP, run.best.residual)
+        return self._round(run, run.best.alpha, run.best.squares, run.best.weights)
 
-    def _kernels(self) -> IntArray:
-        """Kernels with weight, and those that promise most."""
-        live = np.flatnonzero(self.weights)
-        count = min(max(JOINING, JOINING_SHARE * len(live)), self.gram.n_kernels)
-        # a kernel is worth its s_m, less what it costs: the same for all, up to the regulariser's costs
-        promise = self.squares * getattr(self.regularizer, "generators", np.ones)(self.gram.n_kernels)
-        best = np.argpartition(-promise, count - 1)[:count]
-        return np.union1d(live, best)
+    def step(self, run: Run, state: State) -> State:
+        self.wanted = NEXT_SHARE * min(self.wanted, state.residual)
+        return self._round(run, state.alpha, state.squares, state.weights)
 
-    def _round(self, run: Run, kernels: IntArray, tol: float, max_iter: int, callback: Callback) -> Run:
-        gram = self.gram.subset(kernels=kernels)
-        inner = Run(gram, tol, run.place(kernels=kernels))
-        chosen = self.regularizer.select(kernels, self.gram.n_kernels)
-        norms = self.weights[kernels] * np.sqrt(np.maximum(self.squares[kernels], 0.0))
-        start = norms if norms.any() else None
-        clone(self.solver).run(inner, self.problem, chosen, max_iter, callback, None, start, self.alpha)
-        self.gram.n_passes += gram.n_passes * len(kernels) / self.gram.n_kernels
-        return inner
+    def _round(self, run: Run, alpha: FloatArray, squares: FloatArray, weights: FloatArray) -> State:
+        """Solve with the kernels that have weight and those that promise most, and certify on all."""
+        kernels, M = _promising(run, squares, weights), run.gram.n_kernels
+        gram, chosen = run.gram.subset(kernels=kernels), run.regularizer.select(kernels, M)
+        norms = weights[kernels] * np.sqrt(np.maximum(squares[kernels], 0.0))
+        begin, part = (norms if norms.any() else None, alpha, None), Part(run, kernels=kernels)
+        tol, max_iter = max(self.wanted, 0.3 * run.tol), run.max_iter - run.n_iter
+        parts = (run.problem, gram, chosen, tol, max_iter, run.tell, run.keeper, run.phase, begin, part)
+        inner = Run(clone(run.method), *parts)
+        inner.iterate()
+        run.gram.n_passes += gram.n_passes * len(kernels) / M
+        run.n_iter += inner.n_iter - 1
+        run.K, found, weights = inner.matrix, inner.best, np.zeros(M)
+        weights[kernels] = found.weights
+        values = (weights, found.alpha, found.fitted, run.gram.quad(found.alpha), found.machine_tol)
+        state: State = run.method.certified(run, *values)
+        return state
 
-    def _on_all(self, kernels: IntArray, part: State) -> State:
-        """The state of a few kernels, certified on all of them."""
-        self.weights = np.zeros(self.gram.n_kernels)
-        self.weights[kernels] = part.weights
-        self.alpha, self.squares = part.alpha, self.gram.quad(part.alpha)
-        proof = certificate(
-            self.problem, self.gram, self.regularizer, self.alpha, self.weights, part.fitted, self.squares
-        )
-        residual = self.solver.residual(proof, self.weights)
-        return State(self.weights, self.alpha, part.fitted, self.squares, proof, residual, part.machine_tol)
+
+def _promising(run: Run, squares: FloatArray, weights: FloatArray) -> IntArray:
+    """Kernels with weight, and those that promise most."""
+    live = np.flatnonzero(weights)
+    count = min(max(JOINING, JOINING_SHARE * len(live)), run.gram.n_kernels)
+    # a kernel is worth its s_m, less what it costs: the same for all, up to the regulariser's costs
+    promise = squares * getattr(run.regularizer, "generators", np.ones)(run.gram.n_kernels)
+    best = np.argpartition(-promise, count - 1)[:count]
+    return np.union1d(live, best)

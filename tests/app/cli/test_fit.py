@@ -121,6 +121,7 @@ def test_predict_without_the_target_and_with_other_columns(kw: Kw, iris: Path, t
     assert "'extra'" in result.err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("data", ["iris", "diabetes"])
 def test_every_method_fits_and_predicts(

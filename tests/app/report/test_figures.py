@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelweave.app.report.figures import Bar, Line, Point, bars, heatmap, lines, scatter
-from kernelweave.app.report.figures.frame import short
-from kernelweave.app.report.figures.scale import Scale
-from kernelweave.app.report.html import escape, json_block, plain, tag
+from kernelweave.app.report.data import plain
+from kernelweave.app.report.figures import Bar, Point, Scale, Square, short
 from kernelweave.app.report.numbers import number
+from kernelweave.app.report.page import FORBIDDEN, environment
 
 FINITE = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 
@@ -39,64 +38,75 @@ def test_a_logarithmic_scale_has_powers_of_ten(values: list[float]) -> None:
     assert all(np.isclose(np.log10(tick) % 1, [0, 1], atol=1e-9).any() for tick in scale.ticks())
 
 
+@pytest.fixture
+def draw() -> Any:
+    """The macros that draw figures."""
+    return environment().get_template("figures.html").module
+
+
 def attribute(drawing: str, class_: str, name: str) -> list[float]:
     found = re.findall(rf"<\w+ ([^>]*class=\"{class_}\"[^>]*)>", drawing)
     return [float(re.search(rf' {name}="([-\d.]+)%?"', " " + text)[1]) for text in found]  # type: ignore[index]
 
 
-def test_bars_are_as_long_as_their_values() -> None:
+def test_bars_are_as_long_as_their_values(draw: Any) -> None:
     values = [0.5, 0.25, -0.125]
-    drawing = bars("b", "title", "desc", [Bar(f"k{v}", v, str(v)) for v in values])
+    drawing = draw.bars("b", "title", [Bar(f"k{v}", v, str(v)) for v in values], "axis")
     widths = np.array(attribute(drawing, "bar", "width"))
     assert widths / widths[0] == pytest.approx(np.abs(values) / 0.5, abs=1e-3)
 
 
-def test_intervals_end_where_they_should() -> None:
+def test_intervals_end_where_they_should(draw: Any) -> None:
     scale = Scale(0.0, 2.0, 0.0, 100.0)
-    drawing = bars("b", "title", "desc", [Bar("k", 1.0, "1", low=0.5, high=1.5)], scale=scale)
+    drawing = draw.bars("b", "title", [Bar("k", 1.0, "1", interval=(0.5, 1.5))], "axis", scale)
     assert attribute(drawing, "interval", "x1") == [25.0, 25.0, 75.0]
     assert attribute(drawing, "interval", "x2") == [75.0, 25.0, 75.0]
 
 
-def test_points_of_a_scatter_keep_their_order() -> None:
+def test_points_of_a_scatter_keep_their_order(draw: Any) -> None:
     points = [Point(float(x), float(x) ** 2, "tip") for x in range(4)]
-    drawing = scatter("s", "title", "desc", points, x_label="x", y_label="y")
+    drawing = draw.scatter("s", "title", "desc", points, "x", "y")
     across, down = attribute(drawing, "point", "cx"), attribute(drawing, "point", "cy")
     assert across == sorted(across)
     assert down == sorted(down, reverse=True)
 
 
-def test_lines_fall_where_their_values_fall() -> None:
-    series = [Line("a", [1, 2, 3], [1.0, 0.1, 0.01], "abc")]
-    drawing = lines("l", "title", "desc", series, x_label="x", y_label="y", log_y=True)
+def test_lines_fall_where_their_values_fall(draw: Any) -> None:
+    points = [Point(x, 10.0**-x, "tip") for x in range(3)]
+    drawing = draw.lines("l", "title", "desc", [points], "x", "y", log_y=True)
     down = attribute(drawing, "point s0", "cy")
     assert down[1] - down[0] == pytest.approx(down[2] - down[1], abs=0.02)
 
 
-def test_squares_are_as_dark_as_their_shares() -> None:
-    shades = np.array([[1.0, 0.25], [0.5, 0.0]])
-    drawing = heatmap("h", "title", "desc", shades, ["a", "b"], ["a", "b"], lambda i, j: f"{i}{j}")
+def test_squares_are_as_dark_as_their_shares(draw: Any) -> None:
+    squares = [[Square(1.0, ""), Square(0.25, "")], [Square(0.5, ""), Square(0.0, "")]]
+    drawing = draw.heatmap("h", "title", "desc", squares, ["a", "b"], ["a", "b"], 40)
     found = [float(x) for x in re.findall(r'fill-opacity="([\d.]+)"', drawing)]
     assert found == pytest.approx([1.0, 0.25, 0.5, 0.03])
 
 
-@pytest.mark.parametrize("make", [bars, scatter])
-def test_names_in_figures_are_escaped(make: Any) -> None:
-    evil = '"><script>alert(1)</script>'
-    if make is bars:
-        drawing = bars("b", evil, evil, [Bar(evil, 1.0, evil, tip=evil)], label=evil)
-    else:
-        drawing = scatter("s", evil, evil, [Point(0.0, 0.0, evil)], x_label=evil, y_label=evil, names=[evil])
+EVIL = '"><script>alert(1)</script>'
+
+
+@pytest.mark.parametrize("kind", ["bars", "scatter", "lines", "heatmap"])
+def test_names_in_figures_are_escaped(kind: str, draw: Any) -> None:
+    drawing = {
+        "bars": lambda: draw.bars("b", EVIL, [Bar(EVIL, 1.0, EVIL, tip=EVIL)], EVIL),
+        "scatter": lambda: draw.scatter("s", EVIL, EVIL, [Point(0.0, 0.0, EVIL)], EVIL, names=[EVIL]),
+        "lines": lambda: draw.lines("l", EVIL, EVIL, [[Point(0.0, 0.0, EVIL)]], EVIL, EVIL),
+        "heatmap": lambda: draw.heatmap("h", EVIL, EVIL, [[Square(1.0, EVIL, EVIL)]], [EVIL], [EVIL], 400),
+    }[kind]()
     assert "<script" not in drawing
-    assert drawing.count("&lt;script&gt;") >= 4
+    assert drawing.count("&lt;script&gt;") >= 5
 
 
-def test_markup_is_escaped_unless_it_is_markup() -> None:
-    assert tag("p", "<b>", tag("i", "x"), data_tip='"') == '<p data-tip="&quot;">&lt;b&gt;<i>x</i></p>'
-    assert escape("\x00\ud800") == "\ufffd\ufffd"
-    block = json_block("d", {"a": "</script><!--\u2028&"})
-    assert block.count("<") == 2
-    assert "\\u003c/script\\u003e" in block
+def test_text_cannot_end_what_it_stands_in() -> None:
+    show = environment().from_string("<p title='{{ text }}'>{{ text }}</p>{{ {'a': text}|tojson }}").render
+    page = show(text="</p></script><!--\u2028&'")
+    assert page.count("<") == 2
+    assert "\\u003c/script\\u003e" in page
+    assert "\u2028" not in page.split("</p>")[1]
+    assert FORBIDDEN.sub("\ufffd", "a\x00\ud800\n") == "a\ufffd\ufffd\n"
 
 
 def test_what_is_not_a_number_becomes_null() -> None:

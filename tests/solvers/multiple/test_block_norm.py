@@ -12,6 +12,7 @@ from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import choose_solver
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("q", [2.5, 3.0, 4.0, 8.0, 16.0, np.inf])
 def test_any_start_and_useless_kernels(name, q):
@@ -38,6 +39,7 @@ def test_any_start_and_useless_kernels(name, q):
     assert values[0] == pytest.approx(values[1], rel=2e-5, abs=1e-9)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("q", [8.0, 16.0, np.inf])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_start_far_from_the_optimum_does_not_stall(draw, loss, q, seed):

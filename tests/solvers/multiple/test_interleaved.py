@@ -89,6 +89,7 @@ def test_every_convex_regularizer_is_tried():
     assert {"hinge", "eps_insensitive", "one_class"} <= set(LINEAR)
 
 
+@pytest.mark.sampled(4)
 @each_rule
 def test_every_pair_reaches_the_optimum_of_the_other_solvers(draw, reference, loss, rule):
     sample = draw(loss)
@@ -158,6 +159,7 @@ def test_kernels_of_zeros_and_of_very_different_scale(draw, reference, p):
     assert_certified(reference, scaled, LpNorm(p), solve(scaled, LpNorm(p)), 1e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["constraint", "penalty"])
 @pytest.mark.parametrize("p", ORDERS)
 def test_kernels_that_see_only_some_of_the_samples(draw, reference, p, form):
@@ -235,9 +237,9 @@ def test_large_block_norms_from_a_start_far_away(draw, loss, q, seed):
 class Recorded(Interleaved):
     """Remembers machine and weights at every change of the weights, and the weights of every step."""
 
-    def init(self, problem, gram, regularizer, norms):
+    def init(self, run, norms):
         self.changes, self.steps = [], []
-        return super().init(problem, gram, regularizer, norms)
+        return super().init(run, norms)
 
     def _closed_form(self, weights):
         new = super()._closed_form(weights)
@@ -257,6 +259,7 @@ def joint_objective(reference, sample, rule, weights, alpha):
     return loss + 0.5 * float((alpha * f).sum()) + 0.5 * rule.price(weights)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("size", [4, 40])
 @pytest.mark.parametrize("rule", [rule for rule in RULES if not getattr(rule, "ascends", False)], ids=repr)
 def test_the_objective_never_rises_from_one_change_of_the_weights_to_the_next(draw, reference, rule, size):

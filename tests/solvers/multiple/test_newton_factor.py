@@ -11,6 +11,7 @@ from kernelweave.regularizers import BlockNorm, LpNorm
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import Alternating
 from kernelweave.solvers.multiple.alternating import newton_factor
+from kernelweave.solvers.run import Run
 
 
 @pytest.fixture
@@ -20,10 +21,10 @@ def sample(rng):
     return X, DenseGram(Ks)
 
 
-def image(solver, log_norms):
+def image(run, log_norms):
     """log norms of the machine at the weights of `log_norms`."""
-    weights = solver._regularizer.weights(np.exp(log_norms))
-    return np.log(solver.step(weights, None, 1e-12).certificate.norms)
+    weights = run.regularizer.weights(np.exp(log_norms))
+    return np.log(run.method.train(run, weights, None).certificate.norms)
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Hinge()], ids=repr)
@@ -35,10 +36,10 @@ def test_the_factor_inverts_one_minus_the_jacobian_of_the_map(sample, loss, regu
     solver = Alternating()
     solution = solver.solve(problem, gram, regularizer, tol=1e-10, max_iter=500)
     factor = newton_factor(problem, gram, regularizer, solution.state, solution.matrix)
-    solver._first_tol = 1e-12
+    solver._first_tol, run = 1e-12, Run(solver, problem, gram, regularizer)
     at, step = np.log(solution.state.certificate.norms), 1e-5
     units = np.eye(gram.n_kernels)
-    moved = [image(solver, at + step * unit) - image(solver, at - step * unit) for unit in units]
+    moved = [image(run, at + step * unit) - image(run, at - step * unit) for unit in units]
     jacobian = np.array(moved).T / (2 * step)
     np.testing.assert_allclose(factor @ (units - jacobian), units, atol=1e-3)
 

@@ -25,10 +25,10 @@ from kernelweave.regularizers import (
     Wedge,
 )
 from kernelweave.solvers import Problem
-from kernelweave.solvers.base import SLOW, STILL, Bounds, Run
 from kernelweave.solvers.certificate import certificate
 from kernelweave.solvers.multiple import Interleaved, choose_solver
 from kernelweave.solvers.multiple.cutting_planes import CuttingPlanes
+from kernelweave.solvers.run import SLOW, STILL, Bounds, Run, Watch
 from kernelweave.solvers.single import Machine, SingleSolver
 
 VARIANTS = {
@@ -79,6 +79,7 @@ def gap_by_definition(problem, gram, regularizer, state):
     return (proof.primal - proof.dual) / abs(proof.primal) if proof.primal else 0.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [cls() for cls in LOSSES.values()], ids=list(LOSSES))
 @pytest.mark.parametrize("regularizer", CONVEX.values(), ids=list(CONVEX))
 def test_ties_do_not_keep_a_fit_from_its_optimum(regularizer, loss):
@@ -113,6 +114,7 @@ def test_the_case_that_went_round_converges(data_folder, solver, tol, most):
     assert model.n_iter_ <= most
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [Hinge(), EpsInsensitive(), SquaredHinge(), Squared()], ids=lambda x: x.name)
 @pytest.mark.parametrize("regularizer", SPARSE.values(), ids=list(SPARSE))
 def test_cutting_planes_find_the_optimum_alone(draw, regularizer, loss):
@@ -164,29 +166,29 @@ def test_interleaved_steps_hand_over_where_weights_become_zero(draw):
     sample = draw(Hinge(), n=30)
     solver = Interleaved()
     for regularizer, expected in ((LpNorm(p=1), CuttingPlanes), (LpNorm(p=2), type(None))):
-        solver.init(sample.problem, sample.gram, regularizer, np.ones(len(sample.Ks)))
-        assert isinstance(solver.successor(), expected)
+        run = Run(solver, sample.problem, sample.gram, regularizer)
+        assert isinstance(solver.successor(run), expected)
 
 
-def test_a_run_stands_still_when_neither_bounds_nor_residual_move(draw):
-    run = Run(draw(Hinge()).gram, 1e-3)
-    run.seen = [Bounds(2.0, 1.0, 0.5)] * 9
-    assert run.stands_still(0, 8, 0.9)
-    assert not run.stands_still(0, 9, 0.9)  # too few iterates
-    assert not run.stands_still(1, 8, 0.9)
+def test_a_run_stands_still_when_neither_bounds_nor_residual_move():
+    watch = Watch()
+    watch.seen = [Bounds(2.0, 1.0, 0.5)] * 9
+    assert watch.stands_still(0, 8, 0.9)
+    assert not watch.stands_still(0, 9, 0.9)  # too few iterates
+    assert not watch.stands_still(1, 8, 0.9)
     for better in (Bounds(1.8, 1.0, 0.5), Bounds(2.0, 1.2, 0.5), Bounds(2.0, 1.0, 0.4)):
-        run.seen = [Bounds(2.0, 1.0, 0.5)] * 8 + [better]
-        assert not run.stands_still(0, 8, 0.9)
-    run.seen = [Bounds(1e6, 0.1 * 1.5**k, 1.0) for k in range(9)]  # far from the optimum
-    assert not run.stands_still(0, 8, 0.9)
+        watch.seen = [Bounds(2.0, 1.0, 0.5)] * 8 + [better]
+        assert not watch.stands_still(0, 8, 0.9)
+    watch.seen = [Bounds(1e6, 0.1 * 1.5**k, 1.0) for k in range(9)]  # far from the optimum
+    assert not watch.stands_still(0, 8, 0.9)
 
 
-def test_a_run_without_dual_values_stands_still_when_its_objective_does(draw):
-    run = Run(draw(Hinge()).gram, 1e-3)
-    run.seen = [Bounds(2.0, -np.inf, 0.5)] * 9
-    assert run.stands_still(0, 8, 0.9)
-    run.seen = [Bounds(2.0 - 1e-6 * k, -np.inf, 0.5) for k in range(9)]
-    assert not run.stands_still(0, 8, 0.9)
+def test_a_run_without_dual_values_stands_still_when_its_objective_does():
+    watch = Watch()
+    watch.seen = [Bounds(2.0, -np.inf, 0.5)] * 9
+    assert watch.stands_still(0, 8, 0.9)
+    watch.seen = [Bounds(2.0 - 1e-6 * k, -np.inf, 0.5) for k in range(9)]
+    assert not watch.stands_still(0, 8, 0.9)
 
 
 def bounded(model, X, y, seconds):
@@ -242,10 +244,10 @@ def test_a_block_norm_of_ones_own_of_large_q_ends():
 def test_plain_steps_follow_those_that_led_astray(draw, regularizer):
     sample = draw(Hinge(), n=40)
     solver = choose_solver("auto", regularizer)
-    plain = solver.successor()
+    plain = solver.successor(None)
     assert type(plain) is type(solver)
     assert plain.memory == 0
-    assert plain.successor() is None
+    assert plain.successor(None) is None
     assert plain.solve(sample.problem, sample.gram, regularizer, tol=1e-3).converged
 
 

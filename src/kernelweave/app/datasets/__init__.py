@@ -17,8 +17,7 @@ True
 from __future__ import annotations
 
 from .catalogue import Dataset, info, names
-from .download import ChecksumError
+from .files import ChecksumError, DataNotFoundError, find
 from .loading import load, load_arrays
-from .locate import DataNotFoundError, find
 
 __all__ = ["ChecksumError", "DataNotFoundError", "Dataset", "find", "info", "load", "load_arrays", "names"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from .readers import LOCATIONS
+import numpy as np
+
+from . import readers
 
 RAW = "https://raw.githubusercontent.com"
 VIEWS = f"{RAW}/ChuanbinZhang/Multi-view-datasets/03ead31e6538322e4e0701c3c28a01595c1a015d"
@@ -35,10 +38,10 @@ class Dataset:
         Data id on OpenML.
     urls : tuple of str
         Original addresses, where it is not OpenML.
-    reader : str
-        The function of `kernelweave.datasets.readers` that makes arrays of what was downloaded.
+    reader : callable, optional
+        What makes arrays of what was downloaded; None for sets without a public address.
     sha256 : str
-        Of samples and targets, see `kernelweave.datasets.download.digest`.
+        Of samples and targets in single precision.
 
     Examples
     --------
@@ -53,7 +56,7 @@ class Dataset:
     real: bool = True
     openml: int | None = None
     urls: tuple[str, ...] = ()
-    reader: str = ""
+    reader: Callable[..., dict[str, np.ndarray]] | None = None
     sha256: str = ""
 
 
@@ -94,7 +97,7 @@ _ALL = (
         "Radar returns, good (+1) or bad (-1): 351 samples, 34 features, of which the second is constant.",
         "Sigillito et al. 1989",
         urls=(f"{UCI}/ionosphere/ionosphere.data",),
-        reader="ionosphere",
+        reader=readers.labelled("g"),
         sha256="c03c04bbfacd54f574bcc3e8d05b7aed93cb3224d14098f58adf1531643b14e9",
     ),
     Dataset(
@@ -102,7 +105,7 @@ _ALL = (
         "Sonar echoes of mines (+1) and rocks (-1): 208 samples, 60 frequency bands.",
         "Gorman & Sejnowski 1988",
         urls=(f"{UCI}/undocumented/connectionist-bench/sonar/sonar.all-data",),
-        reader="sonar",
+        reader=readers.labelled("M"),
         sha256="daaa617df29cb486ed12376279101b33357bfd4e0fb77216f86f9217deda34f5",
     ),
     Dataset(
@@ -110,7 +113,7 @@ _ALL = (
         "Diabetes (+1) or not (-1): 768 women, 8 measurements, missing values written as 0.",
         "Smith et al. 1988",
         openml=37,
-        reader="pima",
+        reader=readers.pima,
         sha256="170fdcca1bfd4afd568ece37608292dc8b2cdfd23640c813123cbe4d94933272",
     ),
     Dataset(
@@ -118,7 +121,7 @@ _ALL = (
         "Breast cancer that recurs (+1) or does not (-1): the 194 complete cases, 33 features.",
         "Street, Mangasarian & Wolberg 1995",
         urls=(f"{UCI}/breast-cancer-wisconsin/wpbc.data",),
-        reader="wpbc",
+        reader=readers.wpbc,
         sha256="e7f0730e3401b69159c274c0e418c4eaf1c542c2891d18c9b1bda28381e8eb0b",
     ),
     Dataset(
@@ -127,7 +130,7 @@ _ALL = (
         "although it marks a split of the data, not a diagnosis (McDermott & Forsyth 2016).",
         "Forsyth, BUPA Medical Research",
         urls=(f"{UCI}/liver-disorders/bupa.data",),
-        reader="liver",
+        reader=readers.labelled("2"),
         sha256="e3547136d864b65e7b3134b90f67de965bb4d4cb324dcf44005d14ec3d81238d",
     ),
     Dataset(
@@ -135,7 +138,7 @@ _ALL = (
         "Showers seen by a telescope, gamma (+1) or hadron (-1): 19020 samples, 10 features.",
         "Bock et al. 2004",
         urls=(f"{UCI}/magic/magic04.data",),
-        reader="magic04",
+        reader=readers.labelled("g"),
         sha256="50a4451af1f9511c3504d14ab2617a1022936bf1790aeaf08fb192cceaee072a",
     ),
     Dataset(
@@ -143,7 +146,7 @@ _ALL = (
         "Mail, spam (+1) or not (-1): 4601 samples, 57 frequencies of words and characters.",
         "Hopkins et al. 1999",
         urls=(f"{UCI}/spambase/spambase.data",),
-        reader="spambase",
+        reader=readers.labelled("1"),
         sha256="e6cc7d565cf7d3e4b316083f5833ee360f72c5f2a0b9f133897ab9196e785174",
     ),
     Dataset(
@@ -152,7 +155,7 @@ _ALL = (
         "indicators (X_onehot).",
         "Schlimmer 1987",
         urls=(f"{UCI}/mushroom/agaricus-lepiota.data",),
-        reader="mushroom",
+        reader=readers.mushroom,
         sha256="67e409e9acbbecc668211e3c545c3b5102737fb0a5e4d03e7e52232d3f96c268",
     ),
     Dataset(
@@ -161,7 +164,7 @@ _ALL = (
         "LeCun et al. 1998",
         real=False,
         openml=554,
-        reader="mnist",
+        reader=readers.mnist,
         sha256="14404c39b5ee7f308a9e9b0a229df85c65ae2b18d41017b770518a8c83eca581",
     ),
     Dataset(
@@ -173,7 +176,7 @@ _ALL = (
             "http://www.ehu.eus/ccwintco/uploads/6/67/Indian_pines_corrected.mat",
             "http://www.ehu.eus/ccwintco/uploads/c/c4/Indian_pines_gt.mat",
         ),
-        reader="indian_pines",
+        reader=readers.indian_pines,
         sha256="872200052f400267451fec1740ceae9a6ab560f8f6c62a6dae574ce9d9e917d6",
     ),
     Dataset(
@@ -185,7 +188,7 @@ _ALL = (
             f"{RAW}/Giordi9902/Singular-Value-Decomposition-Principal-Component-Analysis/HEAD/scripts/"
             "ovariancancer.mat",
         ),
-        reader="ovarian",
+        reader=readers.ovarian,
         sha256="411fe3eedb8ace237adaaff92ba842e87a6a7dcab9116e6c301e1134d162fd68",
     ),
     Dataset(
@@ -195,7 +198,7 @@ _ALL = (
         "S. Hutzler, Southwest Research Institute",
         target="CN",
         urls=(f"{NIR}/nir_fuel/data/SWRI_Diesel_NIR.mat",),
-        reader="swri_diesel",
+        reader=readers.swri_diesel,
         sha256="92cc1a2c053fd9ea21202b03dc448bab707e4dbbf5926e7b734ca2d68b072cd5",
     ),
     Dataset(
@@ -210,7 +213,7 @@ _ALL = (
         "Cargill; eigenvector.com/data/Corn",
         target="Protein",
         urls=(f"{NIR}/nir_corn/data/corn.mat",),
-        reader="corn_nir",
+        reader=readers.corn_nir,
         sha256="670f6fa2038ca6472c9b9ef766c8c1530e9d417307f17c71f3e3ac70a94b0d31",
     ),
     Dataset(
@@ -220,7 +223,7 @@ _ALL = (
         "Borggaard & Thodberg 1992",
         target="fat",
         openml=505,
-        reader="tecator",
+        reader=readers.tecator,
         sha256="a61f1287083ef02a601ae3710705bfbcadae4699753d1f30b07e6d3fa2dd6841",
     ),
     Dataset(
@@ -232,11 +235,11 @@ _ALL = (
     ),
     Dataset(
         "mfeat",
-        "Handwritten digits seen six ways: 2000 samples, 200 a class; profile correlations, Fourier and "
+        "Handwritten digits seen six ways: 2000 samples, 200 per class; profile correlations, Fourier and "
         "Karhunen-Loeve coefficients, morphology, pixels, Zernike moments.",
         "van Breukelen, Duin et al. 1998",
         urls=(f"{VIEWS}/Handwritten.mat",),
-        reader="mfeat",
+        reader=readers.mfeat,
         sha256="f3b16e75b0a6cd08788b646b10ee58150c417ddae26d38185c699aa5241cb7e2",
     ),
     Dataset(
@@ -244,7 +247,7 @@ _ALL = (
         "Sports news in five classes, 544 articles, each cut in two segments of about 3200 terms.",
         "Greene & Cunningham 2006",
         urls=(f"{VIEWS}/BBCSport.mat",),
-        reader="bbcsport",
+        reader=readers.views("seg1", "seg2"),
         sha256="4fa4720d32cea724c408655c47167eace1cf463e381bb2b7b33aaf7d084f463c",
     ),
     Dataset(
@@ -253,13 +256,13 @@ _ALL = (
         "components.",
         "Ding & Dubchak 2001; Damoulas & Girolami 2008",
         urls=(f"{VIEWS}/ProteinFold.mat",),
-        reader="proteinfold",
+        reader=readers.views(*(f"k{m:02d}" for m in range(1, 13))),
         sha256="c844f00468964e91e4e9da79f449a995f080f95526f41e16955c37decf66abb4",
     ),
     Dataset(
         "rosmap_mogonet",
         "Alzheimer's disease or not from gene expression, methylation and micro-RNA: 245 persons to train, "
-        "106 to test, 200 features a view.",
+        "106 to test, 200 features per view.",
         "Wang et al. 2021, Nature Communications 12:3445",
     ),
     Dataset(
@@ -271,8 +274,8 @@ _ALL = (
         "multiloc_sequences",
         "Protein sequences, 5959, in 11 places of the cell.",
         "Hoeglund et al. 2006, Bioinformatics 22:1158",
-        urls=tuple(f"{MULTILOC}/{location}.fasta" for location in LOCATIONS),
-        reader="multiloc",
+        urls=tuple(f"{MULTILOC}/{location}.fasta" for location in readers.LOCATIONS),
+        reader=readers.multiloc,
         sha256="fe1d64f5abb653454a1526e44552075d1dc5ce5cc7b85b64d58a6535d35db115",
     ),
 )

@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .catalogue import Dataset, info
-from .download import check, fetch
-from .locate import cache_folder, find
+from .files import cache_folder, check, fetch, find
 
 Arrays = dict[str, np.ndarray]
 
@@ -109,15 +108,9 @@ def _views(arrays: Arrays) -> dict[str, Any]:
     views = {view: arrays[f"X_{view}"].astype(np.float64) for view in found}
     used = {"view_names", "Y", *(f"X_{view}" for view in views)}
     rest = {_RENAMED.get(key, key): value for key, value in arrays.items() if key not in used}
-    return {"X": np.hstack(list(views.values())), "views": views, "columns": _columns(views), **rest}
-
-
-def _columns(views: Arrays) -> dict[str, slice]:
-    ends = np.cumsum([X.shape[1] for X in views.values()])
-    return {
-        view: slice(int(end) - X.shape[1], int(end))
-        for (view, X), end in zip(views.items(), ends, strict=True)
-    }
+    ends = np.cumsum([0, *(X.shape[1] for X in views.values())]).tolist()
+    columns = dict(zip(views, map(slice, ends, ends[1:]), strict=False))
+    return {"X": np.hstack(list(views.values())), "views": views, "columns": columns, **rest}
 
 
 def _with_target(
@@ -130,14 +123,14 @@ def _with_target(
         raise ValueError(f"target={target!r}: {record.name} has {', '.join(known)}.")
     y = arrays["Y"][:, known.index(chosen)].astype(np.float64)
     kept = np.isfinite(y)
-    one_a_sample = {key: value[kept] for key, value in parts.items() if _is_one_a_sample(value, len(y))}
+    measured: dict[str, Any] = {
+        key: value[kept]
+        for key, value in parts.items()
+        if isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == len(y)
+    }
     if "views" in parts:
-        one_a_sample["views"] = {view: X[kept] for view, X in parts["views"].items()}
-    return {**parts, **one_a_sample, "y": y[kept], "target": chosen, "targets": known}
-
-
-def _is_one_a_sample(value: Any, n: int) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == n
+        measured["views"] = {view: X[kept] for view, X in parts["views"].items()}
+    return {**parts, **measured, "y": y[kept], "target": chosen, "targets": known}
 
 
 def _sequences(arrays: Arrays) -> dict[str, Any]:

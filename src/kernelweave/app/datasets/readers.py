@@ -1,9 +1,10 @@
-"""From what was downloaded to arrays: one function a data set, named in the catalogue."""
+"""From what was downloaded to arrays: one function per kind of file, named in the catalogue."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,36 +31,15 @@ def _signs(labels: list[str] | np.ndarray, positive: str) -> np.ndarray:
     return np.where(found, 1, -1).astype(np.int8)
 
 
-def _labelled(content: bytes, positive: str) -> Arrays:
-    """Numbers, and the label in the last column."""
-    rows = _rows(content)
-    X = np.array([line[:-1] for line in rows], dtype=np.float64)
-    return {"X": X.astype(np.float32), "y": _signs([line[-1] for line in rows], positive)}
+def labelled(positive: str) -> Callable[[list[bytes]], Arrays]:
+    """A reader of numbers, with the label in the last column."""
 
+    def read(files: list[bytes]) -> Arrays:
+        rows = _rows(files[0])
+        X = np.array([line[:-1] for line in rows], dtype=np.float64)
+        return {"X": X.astype(np.float32), "y": _signs([line[-1] for line in rows], positive)}
 
-def ionosphere(files: list[bytes]) -> Arrays:
-    """Good (g) or bad (b) returns."""
-    return _labelled(files[0], "g")
-
-
-def sonar(files: list[bytes]) -> Arrays:
-    """Mines (M) or rocks (R)."""
-    return _labelled(files[0], "M")
-
-
-def magic04(files: list[bytes]) -> Arrays:
-    """Gamma (g) or hadron (h)."""
-    return _labelled(files[0], "g")
-
-
-def spambase(files: list[bytes]) -> Arrays:
-    """Spam (1) or not (0)."""
-    return _labelled(files[0], "1")
-
-
-def liver(files: list[bytes]) -> Arrays:
-    """Selector 2 against 1."""
-    return _labelled(files[0], "2")
+    return read
 
 
 def wpbc(files: list[bytes]) -> Arrays:
@@ -70,7 +50,7 @@ def wpbc(files: list[bytes]) -> Arrays:
 
 
 def mushroom(files: list[bytes]) -> Arrays:
-    """Poisonous (p) or edible (e), then one letter a feature; `X` counts letters in alphabetical order."""
+    """Poisonous (p) or edible (e), then one letter per feature; `X` counts letters in alphabetical order."""
     rows = _rows(files[0])
     letters = np.array([line[1:] for line in rows])
     if letters.shape[1] != MUSHROOM_FEATURES:
@@ -125,7 +105,7 @@ def indian_pines(files: list[bytes]) -> Arrays:
     return {"cube": cube.astype(np.uint16), "gt": gt.astype(np.uint8), "classes": np.array(PINES)}
 
 
-PINES = (
+PINES = [
     "background",
     "Alfalfa",
     "Corn-notill",
@@ -143,7 +123,7 @@ PINES = (
     "Woods",
     "Buildings-Grass-Trees-Drives",
     "Stone-Steel-Towers",
-)
+]
 
 
 def ovarian(files: list[bytes]) -> Arrays:
@@ -194,11 +174,15 @@ def _cells(content: bytes) -> tuple[list[np.ndarray], np.ndarray]:
     return [_by_sample(cell, len(y)) for cell in np.ravel(cells)], (y - y.min()).astype(np.uint8)
 
 
-def _views(content: bytes, names: tuple[str, ...]) -> Arrays:
-    """Views in their order."""
-    views, y = _cells(content)
-    named = {f"X_{name}": X.astype(np.float32) for name, X in zip(names, views, strict=True)}
-    return {"y": y, "view_names": np.array(names), **named}
+def views(*names: str) -> Callable[[list[bytes]], Arrays]:
+    """A reader of views in their order."""
+
+    def read(files: list[bytes]) -> Arrays:
+        found, y = _cells(files[0])
+        named = {f"X_{name}": X.astype(np.float32) for name, X in zip(names, found, strict=True)}
+        return {"y": y, "view_names": np.array(names), **named}
+
+    return read
 
 
 def mfeat(files: list[bytes]) -> Arrays:
@@ -219,18 +203,8 @@ def _by_sample(view: Any, n: int) -> np.ndarray:
     return dense if len(dense) == n else dense.T
 
 
-def bbcsport(files: list[bytes]) -> Arrays:
-    """Two segments."""
-    return _views(files[0], ("seg1", "seg2"))
-
-
-def proteinfold(files: list[bytes]) -> Arrays:
-    """Twelve feature spaces."""
-    return _views(files[0], tuple(f"k{m:02d}" for m in range(1, 13)))
-
-
 #: in the order of their codes
-LOCATIONS = (
+LOCATIONS = [
     "ER",
     "Golgi",
     "chloroplast",
@@ -242,11 +216,11 @@ LOCATIONS = (
     "peroxisomal",
     "plasma_membrane",
     "vacuolar",
-)
+]
 
 
 def multiloc(files: list[bytes]) -> Arrays:
-    """One FASTA file a location."""
+    """One FASTA file per location."""
     sequences = [_fasta(content) for content in files]
     every = [sequence for one in sequences for sequence in one]
     y = np.repeat(np.arange(len(files)), [len(one) for one in sequences])

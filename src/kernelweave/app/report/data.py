@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Stability:
-    """Shares of the weights over sub-samples: intervals that hold `level` of them, one a kernel.
+    """Shares of the weights over sub-samples: intervals that hold `level` of them, one per kernel.
 
     `frequency` is the part of the sub-samples in which a kernel has at least `threshold` of the weights.
     """
@@ -84,7 +85,7 @@ class Kernels:
     ----------
     names : tuple of str
     models : tuple of str
-        One name a row of `weights`.
+        One name per row of `weights`.
     weights, norms : ndarray of shape (n_models, M)
         `norms` is None where the model has no RKHS norms.
     stability : Stability or None
@@ -114,6 +115,18 @@ class Kernels:
     def used(self) -> IntArray:
         """Kernels with a weight in any model."""
         return np.flatnonzero(self.weights.any(axis=0))
+
+    @property
+    def norm(self) -> FloatArray:
+        """RKHS norm of each kernel's component, root mean square over the models."""
+        return np.sqrt((np.asarray(self.norms) ** 2).mean(axis=0))
+
+    @property
+    def idle(self) -> int:
+        """Kernels that can go one at a time without loss; not counted where some have no weight anyway."""
+        if self.drop is None or len(self.used) < len(self.drop):
+            return 0
+        return int((self.drop <= 0).sum())
 
     def heaviest(self, most: int) -> IntArray:
         """The kernels of largest weight, in decreasing order, then of largest spread."""
@@ -189,6 +202,11 @@ class Path:
     words: str
     marks: tuple[str, ...] = ()
 
+    @property
+    def places(self) -> list[float]:
+        """All places on the x axis."""
+        return sorted({x for curve in self.curves for x in curve.x})
+
 
 @dataclass(frozen=True)
 class Convergence:
@@ -211,15 +229,22 @@ class Convergence:
 class Confusion:
     """Counts of true (rows) and predicted (columns) classes."""
 
+    kind = "confusion"
     labels: tuple[str, ...]
     counts: IntArray
     part: str
 
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the true classes."""
+        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+
 
 @dataclass(frozen=True)
 class Residuals:
-    """Observed and predicted values, one row an output; at most a few hundred samples are kept."""
+    """Observed and predicted values, one row per output; at most a few hundred samples are kept."""
 
+    kind = "residuals"
     outputs: tuple[str, ...]
     observed: FloatArray
     predicted: FloatArray
@@ -232,6 +257,7 @@ class Residuals:
 class Novelty:
     """Decision values of a novelty detector."""
 
+    kind = "novelty"
     values: FloatArray
     part: str
 
@@ -245,3 +271,18 @@ class Settings:
     code: str
     created: str
     random_state: int | None
+
+
+def plain(value: Any) -> Any:
+    """Numbers, text, lists and dicts that JSON can hold; what is not finite becomes None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | set | range):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, bool | int | str) or value is None else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, Self
 
@@ -20,8 +20,8 @@ from .data import (
     Samples,
     Scores,
     Settings,
+    plain,
 )
-from .html import plain
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,19 +120,13 @@ class Report:
 
     def html(self) -> str:
         """The page: one HTML document with everything inside, which loads nothing."""
-        from .render import render
+        from .page import render
 
         return render(self)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as numbers, text, lists and dicts, ready for JSON."""
-        return plain(_as_dict(self))
-
-
-def _as_dict(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _as_dict(getattr(value, item.name)) for item in fields(value)}
-    return [_as_dict(item) for item in value] if isinstance(value, tuple) else value
+        return plain(self)
 
 
 def write_report(

@@ -27,6 +27,11 @@ class Verdict:
     headline: str
     text: str
 
+    @property
+    def sign(self) -> str:
+        """A sign for the tone, which never speaks by colour alone."""
+        return {"good": "✓", "even": "≈", "poor": "!"}[self.tone]
+
 
 def verdict(scores: Scores | None) -> Verdict | None:
     """Whether learning the weights helped, judged against the best baseline.
@@ -41,37 +46,24 @@ def verdict(scores: Scores | None) -> Verdict | None:
     """
     if scores is None or not scores.baselines:
         return None
-    useless = _no_better_than_trivial(scores)
-    if useless is not None:
-        return useless
+    trivial = next((score for score in scores.baselines if score.name == scores.trivial), None)
+    if trivial is not None and not (_clear(trivial) and scores.model.value > trivial.value):
+        advice = "A model that looks at no kernel does as well: do not read the weights."
+        return Verdict(
+            "poor", "The model has learned next to nothing", f"{_versus(scores, trivial)} {advice}"
+        )
     best = max(scores.baselines, key=lambda score: score.value)
     versus = _versus(scores, best)
     if not _clear(best):
-        return _tie(scores, best, versus)
+        chance = f"That is within chance on {count(scores.n, 'sample')}: the simpler model does as well."
+        if best.difference_error is None:
+            chance = "No error of the difference is known, so neither is whether it is more than chance."
+        return Verdict("even", "MKL does not measurably help here", f"{versus} {chance}")
     if scores.model.value > best.value:
-        return Verdict(
-            "good", "Learning the weights helps here", f"{versus} The difference is beyond chance."
-        )
+        chance = "The difference is beyond chance."
+        return Verdict("good", "Learning the weights helps here", f"{versus} {chance}")
     advice = f"Use {_the(best)} instead, or tune C and the regulariser."
     return Verdict("poor", "MKL does worse than a baseline here", f"{versus} {advice}")
-
-
-def _tie(scores: Scores, best: Score, versus: str) -> Verdict:
-    chance = f"That is within chance on {count(scores.n, 'sample')}: the simpler model does as well."
-    if best.difference_error is None:
-        chance = "No error of the difference is known, so neither is whether it is more than chance."
-    return Verdict("even", "MKL does not measurably help here", f"{versus} {chance}")
-
-
-def _no_better_than_trivial(scores: Scores) -> Verdict | None:
-    trivial = next((score for score in scores.baselines if score.name == scores.trivial), None)
-    if trivial is None or (_clear(trivial) and scores.model.value > trivial.value):
-        return None
-    return Verdict(
-        "poor",
-        "The model has learned next to nothing",
-        f"{_versus(scores, trivial)} A model that looks at no kernel does as well: do not read the weights.",
-    )
 
 
 def _versus(scores: Scores, other: Score) -> str:
@@ -93,12 +85,8 @@ def _clear(score: Score) -> bool:
     return bool(abs(score.difference) > SIGNIFICANT * score.difference_error)
 
 
-def certificate(fit: Convergence | None) -> Verdict | None:
+def certificate(fit: Convergence) -> Verdict:
     """What is known of how far the fit is from the best possible."""
-    if fit is None:
-        return None
-    if fit.kind == "gap":
-        return _gap(fit)
     if fit.kind == "greedy":
         return Verdict(
             "even",
@@ -106,40 +94,26 @@ def certificate(fit: Convergence | None) -> Verdict | None:
             f"{count(fit.n_iter, 'kernel')} came in one at a time. Each lowered the objective by at least "
             "its gain, but no bound says how far the set is from the best of its size.",
         )
-    return _stationary(fit)
-
-
-def _gap(fit: Convergence) -> Verdict:
-    value, tol = number(fit.final, 2), number(fit.tol, 2)
-    if fit.converged:
+    convex, value = fit.kind == "gap", number(fit.final, 2)
+    where = f"{'within' if fit.converged else 'above'} the {number(fit.tol, 2)} asked for"
+    measured = f"The {'relative duality gap' if convex else 'stationarity residual'} is {value}, {where}"
+    if not fit.converged and convex:
+        advice = "Raise max_iter, or scale the data, before reading the weights."
         return Verdict(
-            "good",
-            "Certified optimal",
-            f"The relative duality gap is {value}, within the {tol} asked for: no weights and coefficients "
-            f"whatever have an objective lower by more than {value} of its value.",
+            "poor", "Not converged", f"{measured}: the objective may be off by that share. {advice}"
         )
-    return Verdict(
-        "poor",
-        "Not converged",
-        f"The relative duality gap is {value}, above the {tol} asked for: the objective may be off by that "
-        "share. Raise max_iter, or scale the data, before reading the weights.",
-    )
-
-
-def _stationary(fit: Convergence) -> Verdict:
-    value, tol = number(fit.final, 2), number(fit.tol, 2)
-    if fit.converged:
-        return Verdict(
-            "even",
-            "Stationary point",
-            f"The stationarity residual is {value}, within the {tol} asked for. The problem is not convex: "
-            "here no small change improves the objective, but nothing certifies that none is better.",
+    if not fit.converged:
+        return Verdict("poor", "Not converged", f"{measured}: raise max_iter before reading the weights.")
+    if convex:
+        bound = (
+            f"no weights and coefficients whatever have an objective lower by more than {value} of its value."
         )
+        return Verdict("good", "Certified optimal", f"{measured}: {bound}")
     return Verdict(
-        "poor",
-        "Not converged",
-        f"The stationarity residual is {value}, above the {tol} asked for: raise max_iter before reading "
-        "the weights.",
+        "even",
+        "Stationary point",
+        f"{measured}. The problem is not convex: here no small change improves the objective, but nothing "
+        "certifies that none is better.",
     )
 
 
@@ -149,10 +123,13 @@ def stable(kernels: Kernels) -> str:
     if found is None:
         return "Stability was not computed: how much the weights change with the sample is not known."
     always = np.flatnonzero(found.frequency >= ALWAYS)
-    changing = np.flatnonzero((found.frequency < ALWAYS) & (found.frequency > 1 - ALWAYS))
+    changing = int(((found.frequency < ALWAYS) & (found.frequency > 1 - ALWAYS)).sum())
     names = [kernels.names[m] for m in always[np.argsort(-kernels.shares[always], kind="stable")]]
-    second = f" {count(len(changing), 'kernel')} came and went with the sample." if len(changing) else ""
-    return _always(names, found) + second
+    rule = f"{share_rule(found)} in at least {percent(ALWAYS)} of {found.n_rounds} sub-samples"
+    first = f"No kernel had {rule}: do not rely on any single one of them."
+    if names:
+        first = f"{listed(names)} had {rule}."
+    return f"{first} {count(changing, 'kernel')} came and went with the sample." if changing else first
 
 
 def share_rule(found: Stability) -> str:
@@ -162,13 +139,6 @@ def share_rule(found: Stability) -> str:
     if np.isclose(found.threshold * len(found.frequency), 1.0):
         return f"at least an equal share of the weights (1 in {len(found.frequency)})"
     return f"at least {number(found.threshold, 2)} of the weights"
-
-
-def _always(names: list[str], found: Stability) -> str:
-    where = f"at least {percent(ALWAYS)} of {found.n_rounds} sub-samples"
-    if not names:
-        return f"No kernel had {share_rule(found)} in {where}: do not rely on any single one of them."
-    return f"{listed(names)} had {share_rule(found)} in {where}."
 
 
 def alike(found: Redundancy) -> str:

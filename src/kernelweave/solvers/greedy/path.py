@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
 from ..._warnings import warn
-from .._container import Entry
-from ..checkpoint import Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper, history_of, with_history
 from .dictionary import FactorDictionary
 from .losses import refit_for
 from .refit import Refit
@@ -137,7 +136,7 @@ class GroupOMP:
         """
         keeper = Keeper() if keeper is None else keeper
         state = _State(self, dictionary, task, keeper)
-        state.go_on(keeper.entry("path"))
+        state.go_on(keeper.found("path"))
         try:
             while state.reason == "":
                 state.step()
@@ -230,7 +229,7 @@ class _State:
         sets = [list(map(int, stage.fit.kernels)) for stage in self.stages[1:]]
         values = {"sets": sets, "now": list(map(int, self.now.kernels))}
         arrays = {"gains": np.array([stage.gain for stage in self.stages[1:]]), "seed": self._seed()}
-        self.keeper.keep_entry("path", with_history(values, arrays, self.history))
+        self.keeper.keep("path", with_history(values, arrays, self.history))
 
     def step(self) -> None:
         """Let the most promising kernel in, then perhaps others out."""

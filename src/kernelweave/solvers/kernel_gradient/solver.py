@@ -21,10 +21,9 @@ from .constraints import resolve_constraint
 from .lbfgsb import lbfgsb
 from .objective import FINEST_ACCURACY, FIRST_ACCURACY, Objective, Point
 from .penalties import PENALTIES, Penalty
-from .projected_gradient import projected_gradient
 from .spectral import spectral_gradient
 
-METHODS = {"lbfgsb": lbfgsb, "spectral": spectral_gradient, "projected": projected_gradient}
+METHODS = {"lbfgsb": lbfgsb, "spectral": spectral_gradient}
 
 #: called as report(iteration, run) after every accepted step; a true answer stops the run
 Report = Callable[[int, Any], Any]
@@ -72,17 +71,16 @@ class KernelGradient(BaseEstimator):
     """Minimises T(d) = min_{w,b} 1/2 w'w + C sum_i V(y_i, f_i) + r(d) over the parameters d of a kernel.
 
     The problem is not convex: a run ends at a stationary point, and several starts may find
-    better ones. T falls at every step of "lbfgsb" and "projected". Varma & Babu (2009).
+    better ones. T falls at every step of "lbfgsb". Varma & Babu (2009).
 
     The default is the fastest measured: to a residual of 1e-4 with `ProductRBF` and hinge loss on
     70 % of sonar, ionosphere, wpbc and pima at C = 1, 10, 100, "lbfgsb" trained 17 to 47 machines,
-    "spectral" 28 to 194, "projected" 114 to 704.
+    "spectral" 28 to 194, and projected gradient with the Armijo rule, the paper's method, 114 to 704.
 
     Parameters
     ----------
-    method : {"lbfgsb", "spectral", "projected"}, default="lbfgsb"
-        L-BFGS-B; spectral steps with a non-monotone search, also for constraints that are no box;
-        or projected gradient with the Armijo rule, the paper's.
+    method : {"lbfgsb", "spectral"}, default="lbfgsb"
+        L-BFGS-B; or spectral steps with a non-monotone search, also for constraints that are no box.
     n_init : int, default=1
         Starts: the kernel's own, then random multiples of it. The lowest T wins.
     single : str or SingleSolver, default="auto"
@@ -209,7 +207,7 @@ class _Run:
 
     def _resumed(self, start: FloatArray) -> FloatArray:
         """Where an earlier run of this start had come; `start` when there was none."""
-        entry = self.keeper.entry(self.name)
+        entry = self.keeper.found(self.name)
         if entry is None:
             return start
         history, self.n_iter = history_of(entry), int(entry.values["n_iter"])
@@ -267,7 +265,7 @@ class _Run:
         self._sharpen(self.residual)
         if point.u.any():  # a machine can be trained there again
             arrays = {"u": point.u, "alpha": point.machine.alpha}
-            self.keeper.keep_entry(self.name, with_history({"n_iter": self.n_iter}, arrays, self.history))
+            self.keeper.keep(self.name, with_history({"n_iter": self.n_iter}, arrays, self.history))
 
     def _sharpen(self, residual: float) -> None:
         """T falls by about residual^2 |T| a step: machines have to be better than that."""

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..._typing import FloatArray
 from .objective import Objective, Point
-from .projected_gradient import SUFFICIENT
+
+#: share of the predicted decrease that a step must reach
+SUFFICIENT = 1e-4
 
 #: values a new one is compared with, bounds of the spectral step, shortest part of a direction tried
 MEMORY, STEPS, SHORTEST = 10, (1e-10, 1e10), 1e-9

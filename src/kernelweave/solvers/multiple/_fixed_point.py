@@ -7,10 +7,9 @@ from abc import abstractmethod
 import numpy as np
 
 from ..._typing import FloatArray
-from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
-from ..problem import Problem
+from ..run import Run
 from ..single import SingleSolver
 
 #: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
@@ -40,7 +39,7 @@ class FixedPoint(MKLSolver):
         super().__init__(single)
         self.memory = memory
 
-    def successor(self) -> FixedPoint | None:
+    def successor(self, run: Run) -> FixedPoint | None:
         """The plain iteration, which converges; nothing after that."""
         return type(self)(self.single, memory=0) if self.memory > 0 else None
 
@@ -49,39 +48,38 @@ class FixedPoint(MKLSolver):
         """The norms that the machine of `state` gives back."""
 
     @abstractmethod
-    def weights_of(self, norms: FloatArray) -> FloatArray:
+    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         """The weights that belong to norms."""
 
     @abstractmethod
-    def is_worse(self, state: State) -> bool:
+    def is_worse(self, run: Run, state: State) -> bool:
         """Whether `state` is certainly worse than the best one so far; remembers it if not."""
 
     def limited(self, log_norms: FloatArray) -> FloatArray:
         """Log norms kept where their weights are safe to try; anywhere by default."""
         return log_norms
 
-    def newton(self, state: State) -> FloatArray | None:
+    def newton(self, run: Run, state: State) -> FloatArray | None:
         """(I - J)^-1 of the map of log norms at `state`, where steps are slow; None to do without."""
         return None
 
-    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        self._setup(problem, gram, regularizer)
-        self._only_ratios = self._depends_on_ratios(len(norms))
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
+        self._only_ratios = self._depends_on_ratios(run.regularizer, len(norms))
         self._points = [self._safe(_log(norms))]  # log norms whose weights were tried
         self._images: list[FloatArray] = []  # where the steps from them lead
         self._leapt = False  # whether the last proposal was more than the plain step
         self._before = np.inf  # residual of the last iterate
         self._from = self._plain = self._points[0]  # where the last step started, and its plain end
         self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
-        return self.weights_of(np.exp(self._points[0]))
+        return self.weights_of(run.regularizer, np.exp(self._points[0]))
 
-    def next_weights(self, state: State) -> FloatArray:
-        if self.is_worse(state) and self._leapt:
+    def next_weights(self, run: Run, state: State) -> FloatArray:
+        if self.is_worse(run, state) and self._leapt:
             # take the plain step from where it leapt, and start afresh
             self._points, self._images, self._newton = [self._from], [self._plain], None
         else:
             self._from, self._plain = self._points[-1], self._safe(_log(self.image(state)))
-            self._speed_up(state)
+            self._speed_up(run, state)
             self._images = [*self._images, self._step(self._from, self._plain)]
         self._before = state.residual
         leap = extrapolate(self._points, self._images) - self._plain
@@ -89,21 +87,22 @@ class FixedPoint(MKLSolver):
         self._leapt = len(self._images) > 1 or self._newton is not None
         self._points = _last([*self._points, proposal], self.memory + 1)
         self._images = _last(self._images, self.memory)
-        return self.weights_of(np.exp(np.clip(proposal, -200.0, 200.0)))
+        return self.weights_of(run.regularizer, np.exp(np.clip(proposal, -200.0, 200.0)))
 
     def _safe(self, log_norms: FloatArray) -> FloatArray:
         """`limited`; relative to the largest where weights depend on ratios only, as do then all steps."""
         return self.limited(log_norms - log_norms.max() if self._only_ratios else log_norms)
 
-    def _depends_on_ratios(self, n_kernels: int) -> bool:
+    def _depends_on_ratios(self, regularizer: Regularizer, n_kernels: int) -> bool:
         """Whether the norms n and 2 n have the same weights, as with a constraint: no unit enters."""
         norms = np.linspace(1.0, 2.0, n_kernels)
-        return np.allclose(self.weights_of(norms), self.weights_of(2.0 * norms), rtol=1e-6)
+        once, twice = (self.weights_of(regularizer, size * norms) for size in (1.0, 2.0))
+        return np.allclose(once, twice, rtol=1e-6)
 
-    def _speed_up(self, state: State) -> None:
+    def _speed_up(self, run: Run, state: State) -> None:
         """Newton steps from here on, if the last step closed little of the gap."""
         slow = SLOW * self._before < state.residual < NEAR
-        newton = self.newton(state) if slow else None
+        newton = self.newton(run, state) if slow else None
         if newton is not None:
             self._newton, self._points, self._images = newton, self._points[-1:], []
 

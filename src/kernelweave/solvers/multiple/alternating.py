@@ -9,8 +9,10 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
 from ...regularizers import Regularizer
-from ..base import Pilot, State
+from ..base import State
+from ..growing import Pilot
 from ..problem import Problem
+from ..run import Run
 from ._fixed_point import LEAST, NEAR, FixedPoint, _log
 from ._value_hessian import value_hessian
 
@@ -66,27 +68,25 @@ class Alternating(FixedPoint):
     def supports(self, regularizer: Regularizer) -> bool:
         return regularizer.convex and not getattr(regularizer, "ascends", False)
 
-    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best = np.inf  # upper bound of the lowest objective so far
-        return super().init(problem, gram, regularizer, norms)
+        return super().init(run, norms)
 
-    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
+    def restart(self, run: Run, state: State) -> FloatArray:
         """Plain steps start with no norm near zero: they would hardly change it."""
         norms = state.certificate.norms
         if self.memory == 0:
             state = replace(
                 state, certificate=replace(state.certificate, norms=np.maximum(norms, LEAST * norms.max()))
             )
-        return super().restart(problem, gram, regularizer, state)
+        return super().restart(run, state)
 
-    def learn_from(self, pilot: Pilot, tol: float) -> None:
-        self._first_tol = (
-            LAST_SHARE * tol
-        )  # the weights are nearly right, a coarse machine would hide by how much
-        if self._takes_newton_steps:
-            self._newton = newton_factor(
-                pilot.problem, pilot.gram, self._regularizer, pilot.state, pilot.matrix
-            )
+    def learn_from(self, run: Run, pilot: Pilot) -> None:
+        # the weights are nearly right, a coarse machine would hide by how much
+        self._first_tol = LAST_SHARE * run.tol
+        if self._takes_newton_steps(run):
+            parts = (pilot.problem, pilot.gram, run.regularizer, pilot.state, pilot.matrix)
+            self._newton = newton_factor(*parts)
 
     def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
         """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls."""
@@ -94,28 +94,27 @@ class Alternating(FixedPoint):
         change = _log(pilot.norms) - _log(fewer.norms)
         return np.asarray(pilot.norms * np.exp((some - all_) / (few - some) * np.clip(change, -1.0, 1.0)))
 
-    def machine_tol(self, previous: State | None, tol: float) -> float:
+    def machine_tol(self, run: Run, previous: State | None) -> float:
         """Fine at once where Newton steps will make the machine most of what is left."""
         near = previous is not None and self._newton is not None and previous.residual < NEAR
-        return LAST_SHARE * tol if near else super().machine_tol(previous, tol)
+        return LAST_SHARE * run.tol if near else super().machine_tol(run, previous)
 
-    @property
-    def _takes_newton_steps(self) -> bool:
-        return self.memory > 0 and self._gram.n_kernels <= MOST_NEWTON
+    def _takes_newton_steps(self, run: Run) -> bool:
+        return self.memory > 0 and run.gram.n_kernels <= MOST_NEWTON
 
-    def newton(self, state: State) -> FloatArray | None:
-        if not self._takes_newton_steps:
+    def newton(self, run: Run, state: State) -> FloatArray | None:
+        if not self._takes_newton_steps(run):
             return None
-        return newton_factor(self._problem, self._gram, self._regularizer, state, self._K)
+        return newton_factor(run.problem, run.gram, run.regularizer, state, run.K)
 
     def image(self, state: State) -> FloatArray:
         return state.certificate.norms
 
-    def weights_of(self, norms: FloatArray) -> FloatArray:
-        return self._regularizer.weights(norms)
+    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+        return regularizer.weights(norms)
 
-    def is_worse(self, state: State) -> bool:
-        price = 0.5 * self._regularizer.price(state.weights)
+    def is_worse(self, run: Run, state: State) -> bool:
+        price = 0.5 * run.regularizer.price(state.weights)
         if state.certificate.machine_dual + price > self._best:
             return True
         self._best = min(self._best, state.certificate.machine_primal + price)

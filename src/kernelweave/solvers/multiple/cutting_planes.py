@@ -8,11 +8,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..._typing import FloatArray
-from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
-from ..certificate import certificate, relative
-from ..problem import Problem
+from ..certificate import relative
+from ..run import Run
 from .newton_weights import Coordinates
 
 #: how far to go from the best weights towards those where the planes are lowest
@@ -65,50 +64,53 @@ class CuttingPlanes(MKLSolver):
     def can_handle(self, regularizer: Regularizer) -> bool:
         return regularizer.convex and regularizer.sparse
 
-    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        weights = super().init(problem, gram, regularizer, norms)
-        self._T = Coordinates(getattr(regularizer, "generators", np.ones)(gram.n_kernels))
-        self._planes = Planes(self._T, regularizer)
-        self._best: State | None = None  # of least F
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
+        weights = super().init(run, norms)
+        self._T = Coordinates(getattr(run.regularizer, "generators", np.ones)(run.gram.n_kernels))
+        self._planes = Planes(self._T, run.regularizer)
+        self._best: State | None = None  # of least F, and an upper bound of that
+        self._least = np.inf
         self._left = 1.0  # distance of the bounds, relative
-        start = problem.start()
-        self._planes.add(problem.dual_loss(start), gram.quad(start), start)
+        start = run.problem.start()
+        self._planes.add(run.problem.dual_loss(start), run.gram.quad(start), start)
         return weights
 
-    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
-        self.init(problem, gram, regularizer, np.ones(gram.n_kernels))
-        self._learn(state)
-        weights = self.next_weights(state)
+    def restart(self, run: Run, state: State) -> FloatArray:
+        self.init(run, np.ones(run.gram.n_kernels))
+        self._learn(run, state)
+        weights = self.next_weights(run, state)
         return state.weights if weights is None else weights
 
-    def machine_tol(self, previous: State | None, tol: float) -> float:
+    def machine_tol(self, run: Run, previous: State | None) -> float:
         """A share of what is left between the bounds: a coarse machine is neither better nor cuts off."""
-        return MACHINE_SHARE * max(min(self._left, self._first_tol), tol)
+        return MACHINE_SHARE * max(min(self._left, self._first_tol), run.tol)
 
-    def step(
-        self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
+    def train(
+        self, run: Run, weights: FloatArray, previous: State | None, alpha: FloatArray | None = None
     ) -> State:
         """Train a machine, and return the best that all of them together can certify."""
-        trained = super().step(weights, previous, tol, alpha)
-        self._learn(trained)
-        state = min([trained, *self._combined()], key=lambda state: state.residual)
+        trained = super().train(run, weights, previous, alpha)
+        self._learn(run, trained)
+        state = min([trained, *self._combined(run)], key=lambda state: state.residual)
         if state is not trained:
-            self._K = self._gram.combine(state.weights)
+            run.K = run.gram.combine(state.weights)
         return state
 
-    def next_weights(self, state: State) -> FloatArray | None:
+    def next_weights(self, run: Run, state: State) -> FloatArray | None:
         if self._lowest is None:
             return None
         z = self._z(self._best)
         return self._T.weights(z + TOWARDS * (self._lowest.z - z))
 
-    def _learn(self, state: State) -> None:
+    def _learn(self, run: Run, state: State) -> None:
         """Add the planes of a machine, remember it if it is the best, and find where all are lowest."""
-        if self._best is None or self._value(state) < self._value(self._best):
-            self._best = state
-        self._planes.add(self._problem.dual_loss(state.alpha), state.squares, state.alpha)
-        self._planes.add_price(self._regularizer.price(state.weights), self._z(state))
-        upper = self._value(self._best)
+        price = run.regularizer.price(state.weights)
+        value = state.certificate.machine_primal + 0.5 * price  # upper bound of F at these weights
+        if value < self._least:
+            self._best, self._least = state, value
+        self._planes.add(run.problem.dual_loss(state.alpha), state.squares, state.alpha)
+        self._planes.add_price(price, self._z(state))
+        upper = self._least
         self._lowest = self._planes.lowest(abs(upper), self._z(self._best))
         if self._lowest is not None:
             self._left = max(relative(upper - self._lowest.value, upper), 0.0)
@@ -117,34 +119,20 @@ class CuttingPlanes(MKLSolver):
         assert state is not None
         return np.maximum(self._T.of(state.weights), 0.0)
 
-    def _value(self, state: State) -> float:
-        """Upper bound of F at the weights of a state."""
-        return state.certificate.machine_primal + 0.5 * self._regularizer.price(state.weights)
-
-    def _combined(self) -> list[State]:
+    def _combined(self, run: Run) -> list[State]:
         """The alpha of all machines together, with the best weights and those where the planes are lowest.
 
         Functions of low rank have coefficients, which no alpha has to belong to: those of the best machine.
         """
         if self._lowest is None or self._best is None:
             return []
-        alpha, best = self._problem.feasible(self._lowest.alpha), self._best
-        squares = self._gram.quad(alpha)
+        alpha, best = run.problem.feasible(self._lowest.alpha), self._best
+        squares = run.gram.quad(alpha)
         if best.coefficients is not None:
-            return [self._certified(alpha, squares, best)]
+            parts = (best.weights, alpha, best.fitted, squares, np.inf, best.coefficients)
+            return [self.certified(run, *parts)]
         places = (best.weights, self._T.weights(self._lowest.z))
-        return [self._certified(alpha, squares, weights) for weights in places]
-
-    def _certified(self, alpha: FloatArray, squares: FloatArray, place: State | FloatArray) -> State:
-        """An alpha, of which no machine was asked, with weights, or with the functions of a state."""
-        if isinstance(place, State):
-            weights, fitted, own = place.weights, place.fitted, place.coefficients
-        else:
-            weights, fitted, own = place, self._gram.dot(place, alpha), None
-        norms = place.certificate.norms if isinstance(place, State) else None
-        parts = (self._problem, self._gram, self._regularizer)
-        proof = certificate(*parts, alpha, weights, fitted, squares, norms)
-        return State(weights, alpha, fitted, squares, proof, self.residual(proof, weights), np.inf, own)
+        return [self.certified(run, d, alpha, run.gram.dot(d, alpha), squares, np.inf) for d in places]
 
 
 @dataclass(frozen=True)

@@ -336,7 +336,7 @@ class _Search:
         self.variance = float(weights @ evidence.scales)
         live = np.flatnonzero(weights)
         theta = np.log(np.append(weights[live], [self.noise] * evidence.learns_noise))
-        before = keeper.entry(name)
+        before = keeper.found(name)
         if before is not None:
             live, theta = before.arrays["live"], before.arrays["theta"]
         self.evidence = evidence.subset(live)
@@ -524,7 +524,7 @@ class _Search:
         for key, value in zip(self.history, values, strict=True):
             self.history[key].append(value)
         arrays = {"live": point.live, "theta": point.theta}
-        self.keeper.keep_entry(self.name, with_history({}, arrays, self.history))
+        self.keeper.keep(self.name, with_history({}, arrays, self.history))
 
     def describe(self) -> str:
         count, residual = len(self.history["stationarity"]) - 1, self.point.stationarity

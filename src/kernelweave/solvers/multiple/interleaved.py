@@ -7,11 +7,11 @@ from numbers import Integral
 import numpy as np
 
 from ..._typing import BoolArray, FloatArray, IntArray
-from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..certificate import Certificate, certificate, check_squares, relative
 from ..problem import Problem, best_intercept
+from ..run import Run
 from ._fields import Fields
 from ._value_hessian import projected_inverse_form
 from .cutting_planes import CuttingPlanes
@@ -97,47 +97,46 @@ class Interleaved(MKLSolver):
     def can_handle(self, regularizer: Regularizer) -> bool:
         return regularizer.convex
 
-    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        self._check(problem)
-        self._setup(problem, gram, regularizer)
-        self._K = None  # type: ignore[assignment]  # no matrix of all samples
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
+        self._check(run.problem)
+        self._run, regularizer = run, run.regularizer
         self._limit = np.inf  # U at the last change of the weights
         self._gap, self._size = FIRST_GAP, self.working_set
         self._ascends = bool(getattr(regularizer, "ascends", False))
         self._floors, self._floor = DUAL_FLOOR if self._ascends else FLOOR, 0.0
         self._newton = FieldNewton() if regularizer.sparse else None
         if self._newton is not None:
-            self._newton.init(problem, gram, regularizer, norms)
+            self._newton.init(run, norms)
         return self._weights_of(norms, norms > 0.0 if regularizer.sparse else norms >= 0.0)
 
-    def successor(self) -> MKLSolver | None:
+    def successor(self, run: Run) -> MKLSolver | None:
         """Cutting planes where weights become zero, if the matrices that they take may be formed."""
-        return CuttingPlanes() if self._regularizer.sparse and not self._gram.streams else None
+        return CuttingPlanes() if run.regularizer.sparse and not run.gram.streams else None
 
-    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
-        weights = super().restart(problem, gram, regularizer, state)
+    def restart(self, run: Run, state: State) -> FloatArray:
+        weights = super().restart(run, state)
         self._gap = min(state.certificate.gap, FIRST_GAP)
         return weights
 
-    def step(
-        self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
+    def train(
+        self, run: Run, weights: FloatArray, previous: State | None, alpha: FloatArray | None = None
     ) -> State:
         """A round: steps until the gap is a share of what it was, then a certificate."""
         if previous is None:
-            self._begin(alpha)
-        wanted = max(tol, ROUND_SHARE * self._gap)
+            self._open(alpha)
+        wanted = max(run.tol, ROUND_SHARE * self._gap)
         weights = self._round(weights, wanted)
         self._fields.forget()
         self._fields.refresh(np.flatnonzero(weights))
         self._seen = self._fields.squares()
-        proof = self._proof(weights, self._seen)
-        self._gap = min(proof.gap, FIRST_GAP)
         alpha, fitted = self._fields.alpha.copy(), self._fields.fitted(weights)
-        return State(weights, alpha, fitted, self._seen.copy(), proof, proof.gap, wanted)
+        state = self.certified(run, weights, alpha, fitted, self._seen.copy(), wanted)
+        self._gap = min(state.residual, FIRST_GAP)
+        return state
 
     def _round(self, weights: FloatArray, wanted: float) -> FloatArray:
         self._top = 0.0  # largest norm of the round
-        for _ in range(ROUND_STEPS + ROUND_SWEEPS * self._gram.n_samples // self._size):
+        for _ in range(ROUND_STEPS + ROUND_SWEEPS * self._run.gram.n_samples // self._size):
             violation = self._fields.step(weights, self._size)
             lower, upper = self._bounds(weights)
             machine_gap = relative(upper - lower, upper)
@@ -150,15 +149,15 @@ class Interleaved(MKLSolver):
                     return weights
                 weights, self._verdict = self._closed_form(weights), "open"
         if machine_gap > wanted:
-            self._size = min(2 * self._size, self._gram.n_samples)  # small working sets undo one another
+            self._size = min(2 * self._size, self._run.gram.n_samples)  # small working sets undo one another
         return weights
 
-    def next_weights(self, state: State) -> FloatArray:
+    def next_weights(self, run: Run, state: State) -> FloatArray:
         if self._verdict == "open" or self._untrained_at_zero(state):
             return state.weights  # the machine has to tell yet
         if self._newton is not None:
             self._newton.fields = self._fields
-            return self._newton.next_weights(state)
+            return self._newton.next_weights(run, state)
         if self._verdict == "better":
             return self._closed_form(state.weights)
         self._floor = 0.0  # only the floor can have made weights worse
@@ -178,19 +177,19 @@ class Interleaved(MKLSolver):
         proof = state.certificate
         return not state.weights.any() and proof.machine_gap > MACHINE_SHARE * proof.gap
 
-    def _begin(self, alpha: FloatArray | None) -> None:
-        start = self._problem.start() if alpha is None else self._problem.feasible(alpha)
-        self._fields = Fields(self._problem, self._gram, start)
-        self._seen, self._floor = np.zeros(self._gram.n_kernels), np.inf
+    def _open(self, alpha: FloatArray | None) -> None:
+        start = self._run.problem.start() if alpha is None else self._run.problem.feasible(alpha)
+        self._fields = Fields(self._run.problem, self._run.gram, start)
+        self._seen, self._floor = np.zeros(self._run.gram.n_kernels), np.inf
 
     def _bounds(self, weights: FloatArray) -> tuple[float, float]:
         """Lower and upper bound, which is U, of the joint objective at these weights."""
         fitted = self._fields.fitted(weights)
         energy = 0.5 * float(weights @ self._squares_at(weights))
-        price = 0.5 * self._regularizer.price(weights)
-        intercept = best_intercept(self._problem, fitted)
-        upper = self._problem.primal_loss(fitted, intercept) + energy + price
-        return upper - float(self._problem.misfit(self._fields.alpha, fitted + intercept).sum()), upper
+        price = 0.5 * self._run.regularizer.price(weights)
+        intercept = best_intercept(self._run.problem, fitted)
+        upper = self._run.problem.primal_loss(fitted, intercept) + energy + price
+        return upper - float(self._run.problem.misfit(self._fields.alpha, fitted + intercept).sum()), upper
 
     def _judge(self, lower: float, upper: float, trained: bool, solved: bool) -> str:
         """Whether the weights are "better" than before, "worse", or that is still "open"."""
@@ -217,7 +216,7 @@ class Interleaved(MKLSolver):
 
     def _weights_of(self, norms: FloatArray, live: BoolArray, least: float = 0.0) -> FloatArray:
         """The weights of norms raised to the floor where `live`, and the largest to `least`."""
-        rule, top = self._regularizer, float(norms.max())
+        rule, top = self._run.regularizer, float(norms.max())
         if top == 0.0:
             return rule.initial_weights(len(norms)) if self._newton is None else rule.weights(norms)
         floor = top * max(self._floor, self._floors[1])
@@ -228,11 +227,12 @@ class Interleaved(MKLSolver):
         """s_m, up to date for the kernels that have weight."""
         live = np.flatnonzero(weights)
         self._seen[live] = self._fields.squares_of(live)
-        return check_squares(self._seen, self._gram, self._fields.alpha)
+        return check_squares(self._seen, self._run.gram, self._fields.alpha)
 
     def _proof(self, weights: FloatArray, squares: FloatArray) -> Certificate:
         alpha, fitted = self._fields.alpha, self._fields.fitted(weights)
-        return certificate(self._problem, self._gram, self._regularizer, alpha, weights, fitted, squares)
+        parts = (self._run.problem, self._run.gram, self._run.regularizer)
+        return certificate(*parts, alpha, weights, fitted, squares)
 
 
 class FieldNewton(NewtonWeights):
@@ -240,10 +240,10 @@ class FieldNewton(NewtonWeights):
 
     fields: Fields
 
-    def _hessian(self, state: State, chosen: IntArray) -> FloatArray:
+    def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
         T = np.array([self._T.column(k) for k in chosen])
         self.fields.refresh(np.flatnonzero(T.any(axis=0)))
-        problem = self._problem
+        problem = run.problem
         curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
         total = np.zeros((len(chosen), len(chosen)))
         for k in range(problem.shape[1]):
@@ -251,6 +251,6 @@ class FieldNewton(NewtonWeights):
             if len(free) == 0:
                 continue
             G = (T @ self.fields.products[:, k][:, free]).T
-            K = self._gram.subset(free).combine(state.weights)
+            K = run.gram.subset(free).combine(state.weights)
             total += projected_inverse_form(K, curvature[free, k], G, problem.fit_intercept)
         return total

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..._typing import FloatArray
-from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import State
-from ..problem import Problem
+from ..run import Run
 from ._fixed_point import FixedPoint
 
 #: dual norms under this share of the largest are raised to it, less as the gap closes: theta = 0 would
@@ -48,19 +47,19 @@ class JointAscent(FixedPoint):
     def can_handle(self, regularizer: Regularizer) -> bool:
         return bool(getattr(regularizer, "ascends", False))
 
-    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best = -np.inf  # lower bound of the highest joint value so far
         self._floor = LARGEST_FLOOR
-        return super().init(problem, gram, regularizer, norms)
+        return super().init(run, norms)
 
-    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
-        self.init(problem, gram, regularizer, state.certificate.dual_norms)
+    def restart(self, run: Run, state: State) -> FloatArray:
+        self.init(run, state.certificate.dual_norms)
         self._lower_floor(state)
-        return super().init(problem, gram, regularizer, state.certificate.dual_norms)
+        return super().init(run, state.certificate.dual_norms)
 
-    def next_weights(self, state: State) -> FloatArray:
+    def next_weights(self, run: Run, state: State) -> FloatArray:
         self._lower_floor(state)
-        return super().next_weights(state)
+        return super().next_weights(run, state)
 
     def _lower_floor(self, state: State) -> None:
         """What a floor on theta costs is in proportion to it: it follows the gap."""
@@ -74,10 +73,10 @@ class JointAscent(FixedPoint):
     def image(self, state: State) -> FloatArray:
         return state.certificate.dual_norms
 
-    def weights_of(self, norms: FloatArray) -> FloatArray:
-        return self._regularizer.weights_from_dual(norms)
+    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+        return regularizer.weights_from_dual(norms)
 
-    def is_worse(self, state: State) -> bool:
+    def is_worse(self, run: Run, state: State) -> bool:
         if state.certificate.machine_primal < self._best:
             return True
         self._best = max(self._best, state.certificate.machine_dual)

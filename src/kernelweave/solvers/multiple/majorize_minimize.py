@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..._typing import FloatArray
-from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
-from ..certificate import Certificate
-from ..problem import Problem
+from ..run import Run
 
 PRUNED = 1e-6  # weights under this share of the largest become exactly zero
 COLLAPSED = 1e-9  # share of the objective below which all components together count as zero
@@ -49,24 +47,23 @@ class MajorizeMinimize(MKLSolver):
     def can_handle(self, regularizer: Regularizer) -> bool:
         return not regularizer.convex
 
-    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        self._setup(problem, gram, regularizer)
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._exhausted = False  # whether no machine lowers the objective any more
-        return np.ones(gram.n_kernels)
+        return np.ones(run.gram.n_kernels)
 
-    def restart(self, problem: Problem, gram: Gram, regularizer: Regularizer, state: State) -> FloatArray:
-        self.init(problem, gram, regularizer, state.certificate.norms)
-        return self._updated(state.certificate, state.weights)
+    def restart(self, run: Run, state: State) -> FloatArray:
+        self.init(run, state.certificate.norms)
+        return self._updated(run, state)
 
-    def next_weights(self, state: State) -> FloatArray | None:
-        return None if self._exhausted else self._updated(state.certificate, state.weights)
+    def next_weights(self, run: Run, state: State) -> FloatArray | None:
+        return None if self._exhausted else self._updated(run, state)
 
-    def step(
-        self, weights: FloatArray, previous: State | None, tol: float, alpha: FloatArray | None = None
+    def train(
+        self, run: Run, weights: FloatArray, previous: State | None, alpha: FloatArray | None = None
     ) -> State:
         """Train the machine tightly enough that the objective does not rise."""
-        for self._tol in (min(1e-6, 0.01 * tol), 1e-9, 1e-12):
-            state = super().step(weights, previous, tol, alpha)
+        for self._tol in (min(1e-6, 0.01 * run.tol), 1e-9, 1e-12):
+            state = super().train(run, weights, previous, alpha)
             if previous is None or state.certificate.primal <= previous.certificate.primal:
                 return state
         # no machine does better: the iterate before was stationary to rounding, and there is no other step
@@ -74,23 +71,24 @@ class MajorizeMinimize(MKLSolver):
         self._exhausted = True
         return replace(previous, residual=max(previous.certificate.machine_gap, 0.0))
 
-    def machine_tol(self, previous: State | None, tol: float) -> float:
+    def machine_tol(self, run: Run, previous: State | None) -> float:
         return self._tol
 
-    def residual(self, proof: Certificate, weights: FloatArray) -> float:
+    def residual(self, run: Run, state: State) -> float:
+        proof, weights = state.certificate, state.weights
         live = weights > 0
         if float(proof.norms[live] @ proof.dual_norms[live]) <= COLLAPSED * proof.scale:
             return max(proof.machine_gap, 0.0)  # every component vanishes: f is constant
-        new, old = self._updated(proof, weights)[live], weights[live]
+        new, old = self._updated(run, state)[live], weights[live]
         change = np.abs(new - old) / np.maximum(new, old)
         return float(max(change.max(), proof.machine_gap))
 
-    def _updated(self, proof: Certificate, weights: FloatArray) -> FloatArray:
-        new = np.where(weights > 0, self._regularizer.weights(proof.norms), 0.0)
+    def _updated(self, run: Run, state: State) -> FloatArray:
+        new = np.where(state.weights > 0, run.regularizer.weights(state.certificate.norms), 0.0)
         return np.where(new < PRUNED * new.max(initial=0.0), 0.0, new)
 
-    def _squares(self, alpha: FloatArray, weights: FloatArray) -> FloatArray:
+    def _squares(self, run: Run, alpha: FloatArray, weights: FloatArray) -> FloatArray:
         live = np.flatnonzero(weights)
         squares = np.zeros(len(weights))
-        squares[live] = self._gram.quad(alpha, live)
+        squares[live] = run.gram.quad(alpha, live)
         return squares

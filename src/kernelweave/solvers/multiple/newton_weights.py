@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..._typing import FloatArray, IntArray
-from ...gram import Gram
 from ...regularizers import Regularizer
-from ..base import SLOW, MKLSolver, Pilot, State
-from ..problem import Problem
+from ..base import MKLSolver, State
+from ..growing import Pilot
+from ..run import SLOW, Run
 from ..single import SingleSolver
 from ..single._box_qp import BoxQP
 from ._value_hessian import value_hessian
@@ -60,91 +60,90 @@ class NewtonWeights(MKLSolver):
     def can_handle(self, regularizer: Regularizer) -> bool:
         return regularizer.convex and regularizer.sparse
 
-    def init(self, problem: Problem, gram: Gram, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
         self._rejected = self._slow = False
-        generators = getattr(regularizer, "generators", np.ones)
-        self._T = Coordinates(generators(gram.n_kernels))
-        return super().init(problem, gram, regularizer, norms)
+        generators = getattr(run.regularizer, "generators", np.ones)
+        self._T = Coordinates(generators(run.gram.n_kernels))
+        return super().init(run, norms)
 
-    def successor(self) -> MKLSolver:
+    def successor(self, run: Run) -> MKLSolver:
         """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round."""
         from .cutting_planes import CuttingPlanes
 
         return CuttingPlanes(self.single)
 
-    def learn_from(self, pilot: Pilot, tol: float) -> None:
-        self._first_tol = 0.5 * tol  # the weights are nearly right, a coarse machine would hide by how much
+    def learn_from(self, run: Run, pilot: Pilot) -> None:
+        # the weights are nearly right, a coarse machine would hide by how much
+        self._first_tol = 0.5 * run.tol
 
-    def machine_tol(self, previous: State | None, tol: float) -> float:
+    def machine_tol(self, run: Run, previous: State | None) -> float:
         """Finer after a step that failed: coarse machines cannot tell which weights are better.
 
         So it is after one that hardly closed the gap: s_m of a coarse machine may be what keeps it open.
         """
-        wanted = super().machine_tol(previous, tol)
+        wanted = super().machine_tol(run, previous)
         share = 0.3 if self._rejected else SLOW_SHARE if self._slow else 1.0
-        return max(share * wanted, 0.3 * tol) if share < 1.0 else wanted
+        return max(share * wanted, 0.3 * run.tol) if share < 1.0 else wanted
 
-    def next_weights(self, state: State) -> FloatArray:
+    def next_weights(self, run: Run, state: State) -> FloatArray:
         best = self._best
         if best is not None and not state.weights.any():
             self._rejected = True
             return 0.1 * best.weights  # zero was not certified, and there is no model around it
-        if best is not None and self._bounds(state)[0] > self._bounds(best)[1]:
+        if best is not None and self._bounds(run, state)[0] > self._bounds(run, best)[1]:
             self._rejected = True
-            return self._interpolate(best, state)
+            return self._interpolate(run, best, state)
         self._slow = best is not None and state.residual > SLOW_STEP * best.residual
         self._best, self._rejected = state, False
-        return self._model_minimum(state)
+        return self._model_minimum(run, state)
 
-    def _bounds(self, state: State) -> tuple[float, float]:
+    def _bounds(self, run: Run, state: State) -> tuple[float, float]:
         """Lower and upper bound of F at the weights of `state`."""
-        price = 0.5 * self._regularizer.price(state.weights)
+        price = 0.5 * run.regularizer.price(state.weights)
         return state.certificate.machine_dual + price, state.certificate.machine_primal + price
 
-    def _model_minimum(self, state: State) -> FloatArray:
+    def _model_minimum(self, run: Run, state: State) -> FloatArray:
         """Weights d = T z at the least value of the quadratic model, z >= 0."""
-        z = np.maximum(self._T.of(state.weights), 0.0)
-        slopes, curvatures = self._regularizer.price_slopes(z)
+        z, rule = np.maximum(self._T.of(state.weights), 0.0), run.regularizer
+        slopes, curvatures = rule.price_slopes(z)
         descent = 0.5 * (self._T.slopes(state.squares) - slopes)
-        chosen = self._candidates(z, descent)
-        hessian = self._hessian(state, chosen) + np.diag(0.5 * curvatures[chosen])
-        room = self._regularizer.max_weight - z[chosen]
+        chosen = self._candidates(z, descent, rule.tied)
+        hessian = self._hessian(run, state, chosen) + np.diag(0.5 * curvatures[chosen])
+        room = rule.max_weight - z[chosen]
         # within the domain, and no further than the model can be trusted
-        reach = 10.0 * float(z.max()) or float(self._regularizer.initial_weights(1)[0])
+        reach = 10.0 * float(z.max()) or float(rule.initial_weights(1)[0])
         upper = np.minimum(z[chosen] + 0.9 * room, reach)
         moved = np.zeros_like(z)
-        upper = np.ones(len(chosen)) if self._regularizer.tied else upper
-        moved[chosen] = minimise_model(hessian, descent[chosen], z[chosen], upper, self._regularizer.tied)
+        upper = np.ones(len(chosen)) if rule.tied else upper
+        moved[chosen] = minimise_model(hessian, descent[chosen], z[chosen], upper, rule.tied)
         moved[moved <= 1e-14 * moved.max()] = 0.0  # zero but for rounding
-        if not self._regularizer.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
+        if not rule.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
             moved = 0.1 * z + 0.9 * moved  # far below, the value of the machine rises faster than its model
         return self._T.weights(moved)
 
-    def _candidates(self, z: FloatArray, descent: FloatArray) -> IntArray:
+    def _candidates(self, z: FloatArray, descent: FloatArray, tied: bool) -> IntArray:
         """Coordinates that are positive, and the steepest of those that want to become so."""
-        level = float(z @ descent) / float(z.sum()) if self._regularizer.tied else 0.0
+        level = float(z @ descent) / float(z.sum()) if tied else 0.0
         entering = np.flatnonzero((descent > level) & (z == 0.0))
         entering = entering[np.argsort(-descent[entering], kind="stable")][: self.max_entering]
         return np.concatenate([np.flatnonzero(z), entering])
 
-    def _hessian(self, state: State, chosen: IntArray) -> FloatArray:
+    def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
         def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-            return self._gram.dots(np.array([self._T.column(k) for k in chosen]), alpha, rows)
+            found: FloatArray = run.gram.dots(np.array([self._T.column(k) for k in chosen]), alpha, rows)
+            return found
 
-        return value_hessian(self._problem, state, self._K, products)
+        return value_hessian(run.problem, state, run.K, products)
 
-    def _interpolate(self, best: State, trial: State) -> FloatArray:
+    def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
         step = trial.weights - best.weights
-        rise = self._bounds(trial)[0] - self._bounds(best)[1]
-        slope = -0.5 * float(best.squares @ step) + 0.5 * self._price_slope(best.weights, step)
+        rise = self._bounds(run, trial)[0] - self._bounds(run, best)[1]
+        price_slopes, _ = run.regularizer.price_slopes(self._T.of(best.weights))
+        slope = -0.5 * float(best.squares @ step) + 0.5 * float(price_slopes @ self._T.of(step))
         t = -0.5 * slope / max(rise - slope, 1e-300) if slope < 0 and np.isfinite(rise) else 0.5
         return best.weights + min(max(t, 0.05), 0.5) * step
-
-    def _price_slope(self, weights: FloatArray, step: FloatArray) -> float:
-        slopes, _ = self._regularizer.price_slopes(self._T.of(weights))
-        return float(slopes @ self._T.of(step))
 
 
 class Coordinates:

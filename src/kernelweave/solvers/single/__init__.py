@@ -9,13 +9,12 @@ from ...gram.lowrank.matrix import FactoredMatrix
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
 from .least_squares import LeastSquares
-from .libsvm import LIBSVM
 from .newton import Newton
 from .primal_newton import PrimalNewton
 from .smo import SMO
 
 # "auto" takes the first that can handle the loss
-SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton, LIBSVM))
+SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton))
 
 
 def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
@@ -48,12 +47,11 @@ def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
     from .torch_least_squares import TorchLeastSquares
     from .torch_newton import TorchNewton
 
-    twins = {"least_squares": TorchLeastSquares, "smo": TorchBox, "libsvm": TorchBox, "newton": TorchNewton}
+    twins = {"least_squares": TorchLeastSquares, "smo": TorchBox, "newton": TorchNewton}
     return twins[machine.name]() if machine.name in twins else machine
 
 
 __all__ = [
-    "LIBSVM",
     "SINGLE_SOLVERS",
     "SMO",
     "LeastSquares",

@@ -47,7 +47,6 @@ class SingleSolver(BaseEstimator):
 
     name: str
     requires: tuple[str, ...] = ()
-    needs_intercept = False
 
     def solve(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
         """Solve to a relative duality gap of `tol`, starting from `alpha` if given.
@@ -60,7 +59,7 @@ class SingleSolver(BaseEstimator):
         alpha : ndarray of shape (n, c), optional
             Warm start; need not be feasible.
         """
-        self.check(problem.loss, problem.fit_intercept)
+        self.check(problem.loss)
         start = problem.start() if alpha is None else problem.feasible(alpha)
         parts = [
             self.solve_column(K, problem.column(k), tol, start[:, k : k + 1]) for k in range(problem.shape[1])
@@ -79,16 +78,12 @@ class SingleSolver(BaseEstimator):
         """The abilities this solver requires and `loss` lacks."""
         return [ability for ability in self.requires if not getattr(loss, ability, False)]
 
-    def check(self, loss: Loss, fit_intercept: bool) -> None:
+    def check(self, loss: Loss) -> None:
         """Refuse a pair that cannot work, naming the missing piece."""
         for ability in self.missing(loss):
             raise ValueError(
                 f"{type(loss).__name__} has no `{ability}`, required by {type(self).__name__}; "
                 "use another single-kernel solver, or 'auto'."
-            )
-        if self.needs_intercept and not fit_intercept:
-            raise ValueError(
-                f"{type(self).__name__} always fits an intercept; use another solver, or 'auto'."
             )
 
 

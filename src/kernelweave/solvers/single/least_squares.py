@@ -31,7 +31,7 @@ class LeastSquares(SingleSolver):
     requires = ("quadratic",)
 
     def solve(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
-        self.check(problem.loss, problem.fit_intercept)
+        self.check(problem.loss)
         if not problem.fit_intercept:
             alpha = _solved(K, problem)
             return Machine(alpha, product(K, alpha), 1)

@@ -115,9 +115,10 @@ def _direction(
     curved = np.flatnonzero(W > 1e-12 * W.max(initial=0.0))
     step, db = -residual, 0.0
     if len(curved):
-        flat = np.setdiff1d(np.arange(len(W)), curved)
+        flat = np.flatnonzero(W <= 1e-12 * W.max(initial=0.0))
         right = -residual[curved] / W[curved] + K[np.ix_(curved, flat)] @ residual[flat]
-        x, ones = _solve_scaled(K[np.ix_(curved, curved)], np.sqrt(W[curved]), right)
+        block = K if len(curved) == len(W) else K[np.ix_(curved, curved)]
+        x, ones = _solve_scaled(block, np.sqrt(W[curved]), right)
         if problem.fit_intercept:
             wanted = problem.loss.alpha_sum - alpha.sum() + residual[flat].sum()
             db = (x.sum() - wanted) / ones.sum()
@@ -127,7 +128,8 @@ def _direction(
 
 def _solve_scaled(K: FloatArray, S: FloatArray, right: FloatArray) -> FloatArray:
     """Rows (diag(1/S^2) + K)^-1 right and (diag(1/S^2) + K)^-1 1."""
-    B = S[:, None] * K * S
+    B = np.multiply.outer(S, S)
+    B *= K
     B.flat[:: len(S) + 1] += 1.0
     scaled = S[:, None] * np.column_stack([right, np.ones_like(S)])
     return (S[:, None] * cho_solve(positive_factor(B), scaled, check_finite=False)).T

@@ -23,7 +23,7 @@ class TorchLeastSquares(SingleSolver):
     requires = ("quadratic",)
 
     def solve(self, K: Any, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
-        self.check(problem.loss, problem.fit_intercept)
+        self.check(problem.loss)
         device = K.like.device
         given = (problem.centred(problem.y), problem.C)
         y, C = (torch.as_tensor(np.ascontiguousarray(v), device=device) for v in given)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from .convergence import convergence, path
-from .errors import errors
-from .fitted import fitted
+from .fit import convergence, fitted, path
 from .given import Given
-from .kernels import kernels, redundancy
-from .samples import samples
+from .kernels import kernels, redundancy, stability
+from .samples import errors, samples
 from .scores import scores
 from .settings import settings
-from .stability import stability
 
 __all__ = [
     "Given",

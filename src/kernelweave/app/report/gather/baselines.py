@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.utils import _safe_indexing
 
-from ...._typing import IntArray
 from ....estimators import MKLClassifier, MKLClassifierCV, MKLRegressor, MKLRegressorCV
 from ....gram import KernelStack
 from ....gram.stack import as_stack
@@ -47,32 +45,30 @@ class Baseline:
 
 
 def baselines_for(given: Given) -> list[Baseline]:
-    """Plain sum, best single kernel, and last the one that sees no kernel."""
-    return [*_sums(given), *_singles(given), _trivial(given)]
+    """Plain sum, best single kernel, and last the one that sees no kernel.
 
-
-def _trivial(given: Given) -> Baseline:
-    if given.task == "classification":
-        return Baseline("majority class", DummyClassifier())
-    return Baseline("mean of the targets", DummyRegressor())
-
-
-def _sums(given: Given) -> list[Baseline]:
-    inner, n = given.inner, len(as_rows(given.X))
-    if not hasattr(inner, "kernels"):  # one kernel with parameters
-        return [_tuned(given, "one Gaussian kernel on all columns", [RBF()])[1]]
-    M, own = len(inner.kernel_names_), getattr(inner, "regularizer", None)
-    if M == 1 or own == "uniform" or isinstance(own, Uniform) or M * n**2 > MOST_ENTRIES:
-        return []
-    return [_tuned(given, "uniform sum of the kernels", inner.kernels)[1]]
-
-
-def _singles(given: Given) -> list[Baseline]:
-    """The best single kernel: of those best aligned with the target, the one with the best validation."""
-    if not hasattr(given.inner, "kernels") or len(given.inner.kernel_names_) == 1:
-        return []
-    tried = [_single(given, int(m)) for m in _aligned(given)[:SHORTLIST]]
-    return [max(tried, key=lambda pair: pair[0])[1]]
+    The single kernel is that of the best validation among those best aligned with the target.
+    """
+    trivial = Baseline("majority class", DummyClassifier())
+    if given.task != "classification":
+        trivial = Baseline("mean of the targets", DummyRegressor())
+    if not hasattr(given.inner, "kernels"):  # one kernel with parameters
+        return [_tuned(given, "one Gaussian kernel on all columns", [RBF()])[1], trivial]
+    n, M, own = (
+        len(as_rows(given.X)),
+        len(given.inner.kernel_names_),
+        getattr(given.inner, "regularizer", None),
+    )
+    if M == 1:
+        return [trivial]
+    found = []
+    if own != "uniform" and not isinstance(own, Uniform) and M * n**2 <= MOST_ENTRIES:
+        found.append(_tuned(given, "uniform sum of the kernels", given.inner.kernels)[1])
+    X, y = _part(given)
+    kernels = "precomputed" if given.precomputed else given.inner.kernels
+    aligned = np.argsort(-target_alignment(kernels, X, y, task=given.task).value, kind="stable")
+    singles = [_single(given, int(m)) for m in aligned[:SHORTLIST]]
+    return [*found, max(singles, key=lambda pair: pair[0])[1], trivial]
 
 
 def _single(given: Given, m: int) -> tuple[float, Baseline]:
@@ -88,7 +84,9 @@ def _tuned(
 ) -> tuple[float, Baseline]:
     """The plain sum of kernels, its cost chosen by cross-validation, and its score there."""
     classifies = given.task == "classification"
-    options = {"normalize": getattr(given.inner, "normalize", "variance"), **_loss(given)}
+    options: dict[str, Any] = {"normalize": getattr(given.inner, "normalize", "variance")}
+    if hasattr(given.inner, "kernels") and getattr(given.inner, "loss", None) is not None:
+        options["loss"] = given.inner.loss
     cost = float(getattr(given.inner, "C", None) or 1.0)
     costs = sorted({*COSTS, cost})
     Search = MKLClassifierCV if classifies else MKLRegressorCV
@@ -102,35 +100,17 @@ def _tuned(
     return float(search.best_score_), Baseline(name, clone(search.best_estimator_), view)
 
 
-def _loss(given: Given) -> dict[str, Any]:
-    own = getattr(given.inner, "loss", None)
-    return {} if own is None or not hasattr(given.inner, "kernels") else {"loss": own}
-
-
-def _aligned(given: Given) -> IntArray:
-    """Kernels by their alignment with the target."""
-    X, y = _part(given)
-    kernels = "precomputed" if given.precomputed else given.inner.kernels
-    return np.argsort(-target_alignment(kernels, X, y, task=given.task).value, kind="stable")
-
-
 def _part(given: Given) -> tuple[Any, Any]:
-    """Training samples as the kernels see them, all of them or as many as are quickly dealt with."""
-    n, M = len(as_rows(given.X)), len(given.inner.kernel_names_)
-    rows = _in_proportion(
-        np.asarray(given.y), min(MOST_SAMPLES, max(50, int((MATRIX_BYTES / (8 * M)) ** 0.5)))
-    )
-    if len(rows) == n:
-        return data_for(given.model, given.X), given.y
-    y = np.asarray(given.y)[rows]
-    if given.precomputed:
-        return as_stack(given.X)[np.ix_(rows, rows)], y
-    return _safe_indexing(data_for(given.model, given.X), rows), y
+    """Training samples as the kernels see them, all of them or as many as are quickly dealt with.
 
-
-def _in_proportion(y: Any, most: int) -> IntArray:
-    """Rows spread evenly over the samples in the order of their targets: every class in proportion."""
+    Those left are spread evenly over the samples in the order of their targets: every class in proportion.
+    """
+    X, y, M = data_for(given.model, given.X), np.asarray(given.y), len(given.inner.kernel_names_)
+    most = min(MOST_SAMPLES, max(50, int((MATRIX_BYTES / (8 * M)) ** 0.5)))
+    if len(y) <= most:
+        return X, given.y
     order = (
         np.argsort(np.unique(y, return_inverse=True)[1], kind="stable") if y.ndim == 1 else np.arange(len(y))
     )
-    return np.sort(order[spread(len(y), most)])
+    rows = np.sort(order[spread(len(y), most)])
+    return given.subset(X, rows), y[rows]

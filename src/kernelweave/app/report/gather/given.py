@@ -67,8 +67,7 @@ class Given:
     @cached_property
     def rows(self) -> IntArray:
         """Rows of that part that are looked at, evenly spread when there are many."""
-        n = len(as_rows(self.X_test if self.held_out else self.X))
-        return spread(n, MOST_ROWS)
+        return spread(self.n_seen, MOST_ROWS)
 
     @cached_property
     def seen(self) -> Any:
@@ -81,7 +80,7 @@ class Given:
         y = self.y_test if self.held_out else self.y
         return None if y is None else np.asarray(y)[self.rows]
 
-    @cached_property
+    @property
     def n_seen(self) -> int:
         """Samples of the part looked at, before any are left out."""
         return len(as_rows(self.X_test if self.held_out else self.X))
@@ -120,9 +119,13 @@ class Given:
         numbered = not hasattr(self.inner, "classes_") and not hasattr(self.inner, "output_names_")
         return tuple(str(name + 1 if numbered else name) for name in names)
 
+    def subset(self, X: Any, rows: IntArray) -> Any:
+        """Training samples of these rows; of matrices, on both axes."""
+        return as_stack(X)[np.ix_(rows, rows)] if self.precomputed else _safe_indexing(X, rows)
+
 
 def as_rows(X: Any) -> range:
-    """One number a sample, of any kind of data."""
+    """One number per sample, of any kind of data."""
     if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
         return range(as_stack(X).shape[0])  # a list of matrices
     return range(X.shape[0] if hasattr(X, "shape") else len(X))

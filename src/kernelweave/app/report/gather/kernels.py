@@ -7,44 +7,65 @@ from typing import Any
 import numpy as np
 
 from ...._typing import FloatArray, IntArray
-from ....inspection import drop_one, kernel_alignments
+from ....inspection import drop_one, kernel_alignments, stability_selection
 from ....theory.alignment import effective_number
 from ..data import Kernels, Redundancy, Stability
-from .convergence import model_names
-from .given import Given
+from .fit import model_names
+from .given import Given, Progress, as_rows, spread
+
+#: sub-samples of few and of many samples, and how many are few
+ROUNDS, FEWER_ROUNDS, FEW = 50, 20, 600
+
+#: most samples of the sub-samples, and bytes of their Gram matrices; fewer than the least say nothing
+MOST_SAMPLES, MATRIX_BYTES, LEAST_SAMPLES = 1500, 400_000_000, 20
 
 #: most kernels of the heat map, and samples on which they are compared
 MOST_ALIGNED, ALIGNED_SAMPLES = 40, 500
 
 
+def stability(given: Given, wanted: Any, progress: Progress) -> Stability | None:
+    """Shares of the weights over sub-samples: computed, or taken from a result; None when not wanted."""
+    if wanted is False or wanted is None:
+        return None
+    size = None
+    if wanted is True:
+        M, n = len(given.inner.kernel_names_), len(as_rows(given.X))
+        size = min(n, MOST_SAMPLES, int((MATRIX_BYTES / (8 * M)) ** 0.5))
+        if size < LEAST_SAMPLES:
+            return None
+        X, y = given.X, given.y
+        if size < n:
+            rows = spread(n, size)
+            X, y = given.subset(X, rows), None if y is None else np.asarray(y)[rows]
+        wanted = stability_selection(
+            given.model,
+            X,
+            y,
+            n_subsamples=ROUNDS if size <= FEW else FEWER_ROUNDS,
+            random_state=given.random_state,
+            progress=lambda done, total: progress(f"weights on sub-sample {done} of {total}"),
+        )
+    low, high, frequency = np.asarray(wanted.low), np.asarray(wanted.high), np.asarray(wanted.frequency)
+    n_rounds = len(wanted.weights)
+    return Stability(low, high, frequency, n_rounds, float(wanted.level), float(wanted.threshold), size)
+
+
 def kernels(given: Given, stability: Stability | None) -> Kernels:
-    """What is known of each kernel."""
+    """Weights, norms and stability of the kernels; spread and worth of their components."""
     weights = np.atleast_2d(np.asarray(given.inner.weights_, dtype=float))
-    norms = getattr(given.inner, "norms_", None)
-    result = _dropped(given)
+    norms, parts, drop = getattr(given.inner, "norms_", None), given.parts, None
+    if parts is not None and given.truth is not None and given.task != "novelty":
+        drop = np.asarray(drop_one(given.model, given.seen, given.truth).effects)
     return Kernels(
         names=tuple(str(name) for name in given.inner.kernel_names_),
         models=tuple(model_names(given, len(weights))),
         weights=weights,
         norms=None if norms is None else np.atleast_2d(np.asarray(norms, dtype=float)),
         stability=stability,
-        spread=_spread(given),
-        drop=None if result is None else np.asarray(result.effects),
+        spread=None if parts is None else np.sqrt((parts.std(axis=1) ** 2).mean(axis=0)),
+        drop=drop,
         drop_metric="accuracy" if given.task == "classification" else "R²",
     )
-
-
-def _dropped(given: Given) -> Any:
-    if given.parts is None or given.truth is None or given.task == "novelty":
-        return None
-    return drop_one(given.model, given.seen, given.truth)
-
-
-def _spread(given: Given) -> FloatArray | None:
-    """Standard deviation of f_m over the samples, root mean square over the functions."""
-    if given.parts is None:
-        return None
-    return np.sqrt((given.parts.std(axis=1) ** 2).mean(axis=0))
 
 
 def redundancy(given: Given, found: Kernels) -> Redundancy | None:

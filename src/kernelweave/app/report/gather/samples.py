@@ -1,24 +1,30 @@
-"""The decomposition f = b + sum_m f_m of chosen samples."""
+"""Sample by sample: the decomposition f = b + sum_m f_m of chosen ones, and where the model is wrong."""
 
 from __future__ import annotations
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 from ...._typing import FloatArray, IntArray
-from ..data import Samples
+from ..data import Confusion, Novelty, Residuals, Samples
 from ..numbers import number
-from .given import Given
+from .given import Given, spread
 
 #: most samples, and about how many numbers all of them may take
 MOST_SAMPLES, MOST_NUMBERS, LEAST_SAMPLES = 200, 24_000, 24
+
+#: most points of a residual plot
+MOST_POINTS = 400
 
 
 def samples(given: Given) -> Samples | None:
     """Samples to look at closely: wrong ones and doubtful ones first, the others evenly spread."""
     if given.parts is None:
         return None
-    chosen = choose(_doubt(given), _limit(given.parts))
-    wrong = _wrong(given)
+    # samples whose components keep the page small: a page shows at most 40 kernels of each
+    numbers = len(given.parts) * min(given.parts.shape[2], 40)
+    most = max(LEAST_SAMPLES, min(MOST_SAMPLES, MOST_NUMBERS // max(numbers, 1)))
+    chosen, wrong = choose(_doubt(given), most), _wrong(given)
     return Samples(
         part=given.part,
         labels=tuple(given.labels[row] for row in chosen),
@@ -49,12 +55,6 @@ def choose(doubt: FloatArray, most: int) -> IntArray:
     return np.sort(np.concatenate([doubtful, picks]))
 
 
-def _limit(parts: FloatArray) -> int:
-    """Samples whose components keep the page small: a page shows at most 40 kernels of each."""
-    numbers = parts.shape[0] * min(parts.shape[2], 40)
-    return max(LEAST_SAMPLES, min(MOST_SAMPLES, MOST_NUMBERS // max(numbers, 1)))
-
-
 def _wrong(given: Given) -> FloatArray | None:
     if given.task != "classification" or given.truth is None:
         return None
@@ -82,3 +82,31 @@ def _words(values: FloatArray | None, rows: IntArray) -> tuple[str, ...]:
     if picked.dtype.kind == "f":
         return tuple(", ".join(number(v) for v in np.ravel(row)) for row in picked)
     return tuple(str(value) for value in picked)
+
+
+def errors(given: Given) -> Confusion | Residuals | Novelty | None:
+    """Confusion of a classifier, residuals of a regressor, values of a detector."""
+    if given.task == "novelty":
+        return Novelty(np.asarray(given.model.decision_function(given.seen), dtype=float), given.part)
+    if given.truth is None:
+        return None
+    return _confusion(given) if given.task == "classification" else _residuals(given)
+
+
+def _confusion(given: Given) -> Confusion:
+    """Of all classes of the samples looked at, also those that training did not see."""
+    classes = given.inner.classes_
+    unseen = [label for label in np.unique(given.truth) if label not in classes]
+    labels = [*classes, *unseen]
+    counts = confusion_matrix(given.truth, given.predicted, labels=labels)
+    return Confusion(tuple(str(label) for label in labels), counts, given.part)
+
+
+def _residuals(given: Given) -> Residuals:
+    n = len(given.truth)
+    rows = spread(n, MOST_POINTS)
+    observed = np.asarray(given.truth, dtype=float).reshape(n, -1)[rows].T
+    predicted = np.asarray(given.predicted, dtype=float).reshape(n, -1)[rows].T
+    names = given.functions if len(given.functions) == len(observed) else ("f",) * len(observed)
+    labels = tuple(given.labels[row] for row in rows)
+    return Residuals(names, observed, predicted, labels, given.part, given.n_seen)

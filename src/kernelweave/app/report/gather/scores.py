@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
 from ...._typing import FloatArray
-from ....gram.stack import as_stack
 from ..data import Score, Scores
 from .baselines import FAILURES, Baseline, baselines_for
 from .given import Given, Progress, spread
@@ -32,9 +31,9 @@ def scores(given: Given, baselines: Iterable[Any] | None, progress: Progress) ->
     """
     if given.task == "novelty" or given.y is None:
         return None
-    check: Check = HeldOut(given) if given.held_out else Folds(given)
+    check = _held_out(given) if given.held_out else _folds(given)
     progress("scoring the model")
-    own = check.gains(check.predict(given.model, lambda X: X))
+    own = gains(given.task, check.truth, check.predict(given.model, lambda X: X))
     model = Score("this model", *_mean_and_error(own))
     metric = "accuracy" if given.task == "classification" else "R²"
     if baselines is not None:
@@ -42,20 +41,20 @@ def scores(given: Given, baselines: Iterable[Any] | None, progress: Progress) ->
         return Scores(metric, check.how, len(own), model, others)
     progress("choosing the baselines")
     candidates = baselines_for(given)
-    scored = [_scored(entry, check, own, progress) for entry in candidates]
+    scored = [_scored(entry, given.task, check, own, progress) for entry in candidates]
     others = tuple(entry for entry in scored if isinstance(entry, Score))
     failed = tuple(entry for entry in scored if isinstance(entry, str))
     return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE)
 
 
-def _scored(baseline: Baseline, check: Check, own: FloatArray, progress: Progress) -> Score | str:
+def _scored(baseline: Baseline, task: str, check: Check, own: FloatArray, progress: Progress) -> Score | str:
     """The score of a baseline, or why there is none."""
     progress(f"scoring the baseline: {baseline.name}")
     try:
-        gains = check.gains(check.predict(baseline.estimator, baseline.view))
+        found = gains(task, check.truth, check.predict(baseline.estimator, baseline.view))
     except FAILURES as error:
         return f"{baseline.name} ({error})"
-    return Score(baseline.name, *_mean_and_error(gains), *_mean_and_error(own - gains))
+    return Score(baseline.name, *_mean_and_error(found), *_mean_and_error(own - found))
 
 
 def _mean_and_error(gains: FloatArray) -> tuple[float, float]:
@@ -74,75 +73,57 @@ def _given_score(entry: Any, model: Score) -> Score:
     )
 
 
+@dataclass(frozen=True)
 class Check:
-    """Samples on which models are compared: `predict` gives the predictions of one on them."""
+    """Samples on which models are compared.
 
-    given: Given
+    `predict(estimator, view)` gives the predictions of the model itself, or of a baseline fitted on what
+    `view` takes from the data.
+    """
+
     truth: Any
     how: str
-
-    def gains(self, predicted: Any) -> FloatArray:
-        """What each sample adds to the score, which is the mean of them."""
-        return gains(self.given.task, self.truth, predicted)
-
-    def predict(self, estimator: Any, view: Callable[[Any], Any]) -> Any:
-        """Predictions by the fitted model itself, or by a baseline fitted here."""
-        raise NotImplementedError
+    predict: Callable[[Any, Callable[[Any], Any]], Any]
 
 
-class HeldOut(Check):
+def _held_out(given: Given) -> Check:
     """Trained on the training samples, scored on the held-out ones."""
 
-    def __init__(self, given: Given) -> None:
-        self.given, self.truth = given, np.asarray(given.y_test)
-        self.how = "on the held-out samples"
+    def predict(estimator: Any, view: Callable[[Any], Any]) -> Any:
+        if estimator is given.model:
+            return estimator.predict(given.X_test)
+        trained = _in_pipeline(given.model, estimator).fit(view(given.X), given.y)
+        return trained.predict(view(given.X_test))
 
-    def predict(self, estimator: Any, view: Callable[[Any], Any]) -> Any:
-        if estimator is self.given.model:
-            return estimator.predict(self.given.X_test)
-        trained = in_pipeline(self.given.model, estimator).fit(view(self.given.X), self.given.y)
-        return trained.predict(view(self.given.X_test))
+    return Check(np.asarray(given.y_test), "on the held-out samples", predict)
 
 
-class Folds(Check):
+def _folds(given: Given) -> Check:
     """Each sample predicted by a model fitted without its fold, with the parameters of the fitted one."""
+    n = len(np.asarray(given.y))
+    rows = np.random.RandomState(given.random_state).permutation(spread(n, MOST_SAMPLES))
+    truth = np.asarray(given.y)[rows]
+    cv = check_cv(FOLDS, truth, classifier=given.task == "classification")
 
-    def __init__(self, given: Given) -> None:
-        self.given = given
-        n = len(np.asarray(given.y))
-        rows = np.random.RandomState(given.random_state).permutation(spread(n, MOST_SAMPLES))
-        self.rows, self.truth = rows, np.asarray(given.y)[rows]
-        self.cv = check_cv(FOLDS, self.truth, classifier=given.task == "classification")
-        self.how = f"by {FOLDS}-fold cross-validation of the training samples (nothing was held out)"
+    def predict(estimator: Any, view: Callable[[Any], Any]) -> Any:
+        own = estimator is given.model
+        estimator = _afresh(given.model) if own else _in_pipeline(given.model, estimator)
+        return cross_val_predict(estimator, given.subset(view(given.X), rows), truth, cv=cv)
 
-    def predict(self, estimator: Any, view: Callable[[Any], Any]) -> Any:
-        own = estimator is self.given.model
-        estimator = afresh(chosen(estimator)) if own else in_pipeline(self.given.model, estimator)
-        return cross_val_predict(
-            estimator, _square(view(self.given.X), self.rows, self.given), self.truth, cv=self.cv
-        )
+    how = f"by {FOLDS}-fold cross-validation of the training samples (nothing was held out)"
+    return Check(truth, how, predict)
 
 
-def _square(X: Any, rows: Any, given: Given) -> Any:
-    """Samples in the order of `rows`; of matrices, on both axes."""
-    return as_stack(X)[np.ix_(rows, rows)] if given.precomputed else _safe_indexing(X, rows)
-
-
-def afresh(model: Any) -> Any:
-    """An unfitted copy that neither reads nor writes the checkpoint of the fit."""
-    copy = clone(model)
+def _afresh(model: Any) -> Any:
+    """An unfitted copy of what a search chose, that neither reads nor writes the checkpoint of the fit."""
+    copy = clone(getattr(model, "best_estimator_", model))
     kept = [name for name in copy.get_params() if name.split("__")[-1] == "checkpoint"]
     return copy.set_params(**dict.fromkeys(kept))
 
 
-def chosen(model: Any) -> Any:
-    """What a search chose, so that it is not searched for again."""
-    return model.best_estimator_ if hasattr(model, "best_estimator_") else model
-
-
-def in_pipeline(model: Any, estimator: Any) -> Any:
+def _in_pipeline(model: Any, estimator: Any) -> Any:
     """The estimator after the same transformers as the model."""
-    model = chosen(model)
+    model = getattr(model, "best_estimator_", model)
     if not hasattr(model, "steps"):
         return estimator
     return Pipeline([*[(name, clone(step)) for name, step in model.steps[:-1]], ("baseline", estimator)])

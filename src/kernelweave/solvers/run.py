@@ -1,0 +1,447 @@
+"""The loop, once: start, step, keep, report, stop, warn. What differs between the papers is a `Method`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._typing import FloatArray, IntArray
+from .._warnings import warn
+from .checkpoint import Entry, Keeper
+
+#: samples up to which the matrix of the best iterate is kept for whoever comes after the fit
+MOST_KEPT = 5000
+
+#: machines in a row that were not solved as well as asked for, or not without rounding, and to whom most of
+#: the gap is due, after which a run that stands still ends: no other weights will help
+MOST_FAILING = 5
+
+#: a run stands still when so many machines brought its bounds no nearer than to this share of their distance;
+#: and it is slow
+STILL, SLOW = (20, 0.999), (12, 0.9)
+
+#: relative fall of the objective, where that has no lower bound, which is more than rounding
+FALL = 1e-9
+
+#: called as callback(iteration, iterate) after every iteration; a true answer stops the run
+Callback = Callable[[int, Any], bool | None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What every method returns: its best iterate, and how it got there.
+
+    Attributes
+    ----------
+    state : object
+        The iterate: a `State` of the convex methods (weights, alpha, certificate), a `Point` of kernel
+        gradient (d, alpha, intercept) or of empirical Bayes (weights, posterior), a greedy `Path` (stages).
+    n_iter : int
+        Single-kernel machines trained by the convex methods; accepted steps of the others.
+    converged : bool
+        Whether the residual of `state` is within `tol`.
+    reason : str
+        Why the run ended: "tol", "max_iter", "standstill", "n_kernels" or "interrupted".
+    history : dict of list
+        The `columns` of the method, a row per iterate.
+    n_resumed : int
+        Iterations of an earlier run that this one resumed.
+    matrix : ndarray of shape (n, n) or None
+        sum_m d_m K_m at the weights of `state`, of the convex methods; None once dropped to save memory.
+    starts : dict of list
+        What every start came to, of methods that compare several; empty for the others.
+    """
+
+    state: Any
+    n_iter: int
+    converged: bool
+    reason: str
+    history: dict[str, list[float]] = field(repr=False)
+    n_resumed: int = 0
+    matrix: FloatArray | None = field(repr=False, default=None)
+    starts: dict[str, list[Any]] = field(repr=False, default_factory=dict)
+
+
+class Method:
+    """What differs between the papers: a first iterate, and from each iterate a better one.
+
+    A subclass writes ``start(run)`` and ``step(run, iterate)``. An iterate is any object with a `residual`,
+    the number that has to fall below `tol`. What a method remembers between steps it keeps in private
+    attributes, and forgets in `start`; everything else is in the `Run`.
+    """
+
+    #: names of the history
+    columns: tuple[str, ...] = ()
+
+    #: whether the first iterate counts as an iteration
+    counts_start = False
+
+    #: what is counted, in words
+    counted = "steps"
+
+    #: iterations that may bring the bounds no nearer than to this share of their distance, before the
+    #: successor takes over, or where there is none the run ends; None: any number
+    patience: tuple[int, float] | None = None
+
+    def start(self, run: Run) -> Any:
+        """The first iterate: from `run.best` where an earlier run or another method left one."""
+        raise NotImplementedError
+
+    def step(self, run: Run, iterate: Any) -> Any:
+        """The next iterate; None where there is none.
+
+        A step that makes several iterates hands them to `run.keep` itself, and returns the last, `run.last`.
+        """
+        raise NotImplementedError
+
+    def row(self, run: Run, iterate: Any) -> tuple[float, ...]:
+        """What the history holds of an iterate, in the order of `columns`; nothing to leave it out."""
+        return ()
+
+    def is_better(self, iterate: Any, best: Any) -> bool:
+        """Whether an iterate takes the place of the best one; the last one does by default."""
+        return True
+
+    def is_done(self, run: Run) -> bool:
+        """Whether no other step is wanted."""
+        return run.converged
+
+    def successor(self, run: Run) -> Method | None:
+        """A method, slower or not, that comes nearer where this one no longer does."""
+        return None
+
+    def drive(self, run: Run) -> None:
+        """Take a run to its end."""
+        run.iterate()
+
+    def settle(self, run: Run) -> bool:
+        """Finish the best iterate, which may be that of an interrupted run; whether it changed."""
+        return False
+
+    def saved(self, run: Run) -> Entry | None:
+        """What it takes to resume a run, for a checkpoint; None where that is not possible now."""
+        return None
+
+    def summary(self, run: Run) -> dict[str, Any]:
+        """What a run from one of several starts came to."""
+        return {}
+
+    def describe(self, run: Run) -> str:
+        """How far a run came, in words."""
+        left = f"the {self.residual_name(run)} is {run.best.residual:.2g}"
+        return f"{left} after {run.n_iter} {self.counted} (tol={run.tol:g})."
+
+    def residual_name(self, run: Run) -> str:
+        """What the residual is, in words."""
+        return "stationarity residual"
+
+    def advice(self, run: Run) -> str | None:
+        """What to do about a run that has not converged; None where that needs no warning."""
+        return "Increase max_iter, or scale the data."
+
+
+class Part(NamedTuple):
+    """Where a round on some samples or kernels belongs."""
+
+    whole: Run
+    rows: IntArray | None = None
+    kernels: IntArray | None = None
+
+
+class Run:
+    """What is solved, how far it has come, and when it ends.
+
+    Parameters
+    ----------
+    method : Method
+    problem, gram, regularizer : object
+        What to solve: a `Problem`, an engine and a regulariser, or what stands for them in a method.
+    tol : float
+        What the residual has to come to.
+    max_iter : int
+        Most iterations, those of an earlier run included.
+    callback : callable, optional
+        Called as callback(iteration, iterate) after every iteration; a true answer ends the run.
+    keeper : Keeper, optional
+        Where iterates are kept, and those of an earlier run are found.
+    phase : str, default="main"
+        The name they are kept under.
+    begin : object, optional
+        Where to start, as the method understands it.
+    part : Part, optional
+        The run that this one is a round of.
+
+    Attributes
+    ----------
+    last, best : object
+        Iterates; None before the first.
+    K : object
+        Matrix of the machine trained last, where the method trains one.
+    matrix : ndarray or None
+        That of the best iterate, if it is small.
+    n_iter, n_resumed : int
+    history : dict of list
+    told : bool
+        Whether the callback has ended the run.
+    reason : str
+        As in `Result`; empty before the end.
+    looks : bool
+        Whether this is a first look, after which the best of several runs is chosen.
+    watch : Watch
+    """
+
+    def __init__(
+        self,
+        method: Any,
+        problem: Any,
+        gram: Any = None,
+        regularizer: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        callback: Callback | None = None,
+        keeper: Keeper | None = None,
+        phase: str = "main",
+        begin: Any = None,
+        part: Part | None = None,
+    ) -> None:
+        self.method, self.problem, self.gram, self.regularizer = method, problem, gram, regularizer
+        self.tol, self.max_iter, self.callback, self.begin = tol, max_iter, callback, begin
+        self.keeper, self.phase, self.part = Keeper() if keeper is None else keeper, phase, part
+        self.last: Any = None
+        self.best: Any = None
+        self.K: Any = None
+        self.matrix: FloatArray | None = None
+        self.n_iter = self.n_resumed = 0
+        self.history: dict[str, list[float]] = {name: [] for name in method.columns}
+        self.told, self.looks, self.reason, self.watch = False, False, "", Watch()
+        self._at_work: Method | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual of the best iterate is within `tol`."""
+        return bool(self.best.residual <= self.tol)
+
+    @property
+    def over(self) -> bool:
+        """Whether the last iterate was the last."""
+        return self.told or self.n_iter >= self.max_iter or self.method.is_done(self)
+
+    def solve(self) -> Result:
+        """Take the run to its end; Ctrl-C keeps the best iterate, and one that has not converged warns."""
+        return best_of([self])
+
+    def open(self, method: Method) -> None:
+        """Let a method start, unless it is at work already."""
+        if self._at_work is not method:
+            self._at_work, self.watch.first = method, len(self.watch.seen)
+            self.keep(method.start(self), count=int(method.counts_start))
+
+    def iterate(self, method: Method | None = None) -> None:
+        """Steps of the method, or of another, until one was good enough or there are no more.
+
+        Where steps no longer help, a successor takes over.
+        """
+        method = self.method if method is None else method
+        self.open(method)
+        self.reason = ""
+        while not self.over:
+            iterate = None if self.watch.is_idle(method.patience) else method.step(self, self.last)
+            if iterate is None:
+                break
+            if iterate is not self.last:
+                self.keep(iterate)
+        if not (self.reason or self.over):
+            successor = None if self.watch.fails() else method.successor(self)
+            if successor is not None:
+                self.iterate(successor)
+                return
+        self.reason = self.reason or self._reason()
+
+    def _reason(self) -> str:
+        if self.told:
+            return "interrupted"
+        return "tol" if self.converged else "max_iter" if self.n_iter >= self.max_iter else "standstill"
+
+    def keep(self, *iterates: Any, count: int = 1) -> bool:
+        """Note an iterate, or several that belong to one iteration, and report the last; whether to stop."""
+        self.n_iter += count
+        for iterate in iterates:
+            self._note(iterate)
+        if count:
+            self.tell(self.n_iter - 1, self.last)
+        return self.over
+
+    def tell(self, iteration: int, iterate: Any) -> bool:
+        """Report to the callback; whether it has ended the run."""
+        if self.callback is not None and self.callback(iteration, iterate):
+            self.told = True
+        return self.told
+
+    def amend(self, iterate: Any) -> Any:
+        """Put what is now known better in place of the last iterate."""
+        self.last = self.best = iterate
+        return iterate
+
+    def _note(self, iterate: Any) -> None:
+        self.last = iterate
+        if self.best is None or self.method.is_better(iterate, self.best):
+            small = self.K is not None and len(self.K) <= MOST_KEPT
+            self.best, self.matrix = iterate, self.K if small else None
+        row = self.method.row(self, iterate)
+        if row:
+            for values, value in zip(self.history.values(), row, strict=True):
+                values.append(value)
+        entry = self.method.saved(self) if self.keeper.checkpoint is not None else None
+        if entry is not None:
+            self.keeper.keep(self.phase, entry)
+
+    def resume(self, n_iter: int, history: dict[str, list[float]]) -> None:
+        """Count the iterations of an earlier run."""
+        self.n_iter = self.n_resumed = n_iter
+        self.history = history
+
+    def start_again(self) -> None:
+        """Forget the last iterate and the method at work; the best iterate stays."""
+        self.last, self._at_work = None, None
+
+    def result(self, starts: dict[str, list[Any]] | None = None) -> Result:
+        """What came out."""
+        counts = (self.n_iter, self.converged, self.reason, self.history, self.n_resumed)
+        return Result(self.best, *counts, self.matrix, starts or {})
+
+
+def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Result:
+    """The run of the lowest objective, to its end; Ctrl-C keeps the best iterate so far.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        Asked for one after the other.
+    look : tuple of float and int, optional
+        Tolerance and iterations of a first look, after which the best of several runs is chosen.
+    """
+    now = best = None
+    told: dict[str, dict[str, Any]] = {}
+    interrupted = False
+    try:
+        for now in runs:
+            _drive(now, look)
+            best = _better(now, best, told)
+            if now.told:
+                break
+        assert best is not None
+        assert now is not None
+        if look is not None and not now.told:
+            _drive(best)
+    except KeyboardInterrupt:
+        if now is None or (now.best is None and best is None):
+            raise
+        now.keeper.flush()
+        best = now if now is best else _better(now, best, told)
+        best.reason, interrupted = "interrupted", True
+        best.method.settle(best)
+    told[best.phase] = best.method.summary(best)
+    _warn(best, interrupted)
+    starts: dict[str, list[Any]] = {key: [row[key] for row in told.values()] for key in told[best.phase]}
+    if starts:
+        starts["chosen"] = [phase == best.phase for phase in told]
+    return best.result(starts)
+
+
+def _drive(run: Run, look: tuple[float, int] | None = None) -> None:
+    """Take a run to its end, or as far as a first look goes."""
+    wanted, run.looks = (run.tol, run.max_iter), look is not None
+    if look is not None:
+        run.tol, run.max_iter = max(run.tol, look[0]), min(run.max_iter, look[1])
+    try:
+        run.method.drive(run)
+    finally:
+        run.tol, run.max_iter = wanted
+
+
+def _better(now: Run, best: Run | None, told: dict[str, dict[str, Any]]) -> Run:
+    """The run of the lower objective; what the present one came to is written down."""
+    if now.best is None:
+        assert best is not None
+        return best
+    told[now.phase] = now.method.summary(now)
+    return now if best is None or now.best.objective < best.best.objective else best
+
+
+def _warn(run: Run, interrupted: bool) -> None:
+    """Say that a run was interrupted, or that it has not converged and what to do about it."""
+    if interrupted:
+        warn(f"interrupted; {run.method.describe(run)}", ConvergenceWarning)
+    elif not run.converged:
+        advice = run.method.advice(run)
+        if advice is not None:
+            warn(f"{run.method.describe(run)} {advice}", ConvergenceWarning)
+
+
+class Bounds(NamedTuple):
+    """What brackets the optimum, and the residual; of an iterate, or the best of several."""
+
+    primal: float
+    dual: float
+    residual: float
+
+
+def _bounds(several: list[Bounds]) -> Bounds:
+    primal, dual, residual = zip(*several, strict=True)
+    return Bounds(min(primal), max(dual), min(residual))
+
+
+class Watch:
+    """Whether the iterates of a run still bring something.
+
+    Attributes
+    ----------
+    seen : list of Bounds
+        Of the iterates of this run, not of those it resumed.
+    first : int
+        The first of them that the method at work made.
+    n_rounding : int
+        Iterates in a row whose gap is what rounding may have made of it.
+    n_failing : int
+        Machines in a row that were the limit.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[Bounds] = []
+        self.first = self.n_rounding = self.n_failing = 0
+
+    def add(self, bounds: Bounds, is_rounding: bool, is_failing: bool) -> None:
+        """Look at an iterate."""
+        self.seen.append(bounds)
+        self.n_rounding = self.n_rounding + 1 if is_rounding else 0
+        self.n_failing = self.n_failing + 1 if is_failing else 0
+
+    def is_idle(self, patience: tuple[int, float] | None) -> bool:
+        """Whether the method at work no longer helps."""
+        return patience is not None and (self.stands_still(self.first, *patience) or self.fails(self.first))
+
+    def stands_still(self, first: int, window: int, share: float) -> bool:
+        """Whether the last `window` iterates, of those since the `first`, brought next to nothing.
+
+        The least primal and the largest dual value so far bracket the optimum. Neither the bracket nor
+        the least residual has then shrunk to `share` of what it was, nor has one of the values changed
+        by as much of itself, as they do far from the optimum. Where there is no dual value, the
+        objective has not fallen.
+        """
+        if len(self.seen) - first <= window:
+            return False
+        before, now = _bounds(self.seen[first:-window]), _bounds(self.seen[first:])
+        settled = now.residual > share * before.residual
+        if np.isfinite(now.dual):
+            change = max(before.primal - now.primal, now.dual - before.dual)
+            settled &= now.primal - now.dual > share * (before.primal - before.dual)
+            return settled and change <= (1.0 - share) * min(abs(before.primal), abs(before.dual))
+        return settled and before.primal - now.primal <= FALL * abs(before.primal)
+
+    def fails(self, first: int = 0) -> bool:
+        """Whether it stands still because of its machines: the last ones were the limit, not the weights."""
+        return self.n_failing >= MOST_FAILING and self.stands_still(first, MOST_FAILING, SLOW[1])
