@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import parallel
 from ..gram import (
+    GRAMS,
     Dictionary,
     Expansion,
     FeatureSource,
@@ -30,7 +31,6 @@ from ..gram import (
     StackSource,
     parse_memory,
 )
-from ..gram.choice import ENGINES
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..gram.lowrank.dictionary import LowRankDictionary
 from ..gram.stack import as_stack
@@ -106,7 +106,7 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
     max_iter: int  # parameters are stored by the classes whose constructors name them
 
     #: what `gram` may be
-    _engines: tuple[str, ...] = ("auto", "dense")
+    _engines: Collection[str] = ("auto", "dense")
 
     # -- validation ---------------------------------------------------------------------------
 
@@ -256,7 +256,9 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 class BaseMKL(BaseKernels):
     """Parameters and machinery of the MKL estimators; see the subclasses."""
 
-    _engines = (*ENGINES, "dask")
+    @property
+    def _engines(self) -> Collection[str]:  # type: ignore[override]
+        return ("auto", *GRAMS)
 
     #: whether C may be None
     _optional_cost = False
