@@ -74,7 +74,7 @@ def full_rank(threads: int) -> float:
     def path() -> object:
         source = StackSource(KernelStack(Ks))
         dictionary = FactorDictionary(source, "variance", task.weight, True, task.shift)
-        return GroupOMP(n_kernels=25, tol=0.0).run(dictionary, task)
+        return GroupOMP(n_kernels=25, tol=0.0).solve(dictionary, task)
 
     with threadpool_limits(threads, user_api="blas"):
         path()  # compiles what is not compiled yet

@@ -50,8 +50,8 @@ def test_scores_of_a_classifier(flowers, loss):
 
 def test_one_path_a_fold_and_ridge(regression, monkeypatch):
     runs, evaluated = [], []
-    run, train = GroupOMP.run, FactorDictionary._load
-    monkeypatch.setattr(GroupOMP, "run", lambda self, *args: runs.append(1) or run(self, *args))
+    solve, train = GroupOMP.solve, FactorDictionary._load
+    monkeypatch.setattr(GroupOMP, "solve", lambda self, *args: runs.append(1) or solve(self, *args))
     monkeypatch.setattr(FactorDictionary, "_load", lambda self, m: evaluated.append(m) or train(self, m))
     calls = []
     compute = RBF._compute

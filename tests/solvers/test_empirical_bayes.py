@@ -100,7 +100,9 @@ def test_the_intercept_is_a_constant_kernel_of_infinite_weight():
     assert flat.objective == pytest.approx(wide.objective - 0.5 * np.log(v), abs=1e-4)
     np.testing.assert_allclose(flat.alpha, wide.alpha, atol=1e-4)
     cross, prior = np.full((1, 30), 0.2), np.array([1.5])
-    np.testing.assert_allclose(flat.variance(cross, prior), wide.variance(cross + v, prior + v), rtol=1e-4)
+    np.testing.assert_allclose(
+        flat.spread.variance(cross, prior), wide.spread.variance(cross + v, prior + v), rtol=1e-4
+    )
 
 
 def test_laplace_evidence_is_that_of_scikit_learn(rng):
@@ -122,10 +124,10 @@ def test_both_updates_reach_the_same_stationary_point(kind, memory):
         EmpiricalBayes(update, memory).solve(evidence, tol=1e-6, max_iter=1000) for update in ("mackay", "mm")
     ]
     for solution in solutions:
-        assert solution.stationarity <= 1e-6
-    assert solutions[0].log_evidence == pytest.approx(solutions[1].log_evidence, rel=1e-8)
-    np.testing.assert_allclose(solutions[0].weights, solutions[1].weights, rtol=1e-2, atol=1e-4)
-    assert (solutions[0].weights == 0).any()
+        assert solution.state.residual <= 1e-6
+    assert solutions[0].state.log_evidence == pytest.approx(solutions[1].state.log_evidence, rel=1e-8)
+    np.testing.assert_allclose(solutions[0].state.weights, solutions[1].state.weights, rtol=1e-2, atol=1e-4)
+    assert (solutions[0].state.weights == 0).any()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -135,7 +137,7 @@ def test_the_evidence_never_decreases(kind, update, seed):
     Ks, y = data(60, 10, seed)
     solution = EmpiricalBayes(update).solve(evidence_of(kind, Ks, y), tol=1e-5)
     assert (np.diff(solution.history["log_evidence"]) >= 0).all()
-    assert solution.history["log_evidence"][-1] == solution.log_evidence
+    assert solution.history["log_evidence"][-1] == solution.state.log_evidence
     assert solution.converged
 
 
@@ -144,11 +146,11 @@ def test_the_residual_is_the_slope_in_the_logarithms():
     evidence = evidence_of("gaussian", Ks, y)
     with pytest.warns(ConvergenceWarning, match=r"relative slope .* after 3 steps"):
         solution = EmpiricalBayes().solve(evidence, tol=1e-12, max_iter=3)
-    live = np.flatnonzero(solution.weights)
-    values = np.append(solution.weights[live], solution.posterior.noise)
-    up, down = evidence.subset(live).slopes(solution.posterior)
+    live = np.flatnonzero(solution.state.weights)
+    values = np.append(solution.state.weights[live], solution.state.posterior.noise)
+    up, down = evidence.subset(live).slopes(solution.state.posterior)
     expected = np.abs(values * (down - up)).sum() / (values * down).sum()
-    assert solution.stationarity == pytest.approx(expected)
+    assert solution.state.residual == pytest.approx(expected)
     # what kernels and noise explain adds up to the degrees of freedom
     assert (values * down).sum() == pytest.approx(49.0)
 
@@ -173,7 +175,7 @@ def test_pruned_kernels_are_not_evaluated_again():
     gram = Counting(Ks)
     gram.sizes = []
     solution = EmpiricalBayes().solve(GaussianEvidence(gram, y[:, None], np.ones(100)), tol=1e-4)
-    assert gram.sizes[-1] == np.count_nonzero(solution.weights) < 20
+    assert gram.sizes[-1] == np.count_nonzero(solution.state.weights) < 20
     assert (np.diff(solution.history["n_kernels"]) <= 0).all()
 
 
@@ -182,8 +184,8 @@ def test_a_pruned_kernel_would_not_come_back():
     Ks, y = data(100, 8)
     evidence = evidence_of("gaussian", Ks, y)
     solution = EmpiricalBayes().solve(evidence, tol=1e-7)
-    up, down = evidence.slopes(evidence.evaluate(solution.weights, solution.posterior.noise))
-    dead = np.flatnonzero(solution.weights == 0)
+    up, down = evidence.slopes(evidence.evaluate(solution.state.weights, solution.state.posterior.noise))
+    dead = np.flatnonzero(solution.state.weights == 0)
     assert len(dead)
     assert (up[dead] <= down[dead]).all()
 
@@ -191,28 +193,28 @@ def test_a_pruned_kernel_would_not_come_back():
 def test_a_constant_kernel_has_nothing_to_explain_beside_an_intercept():
     Ks, y = data(40, 2)
     Ks = np.concatenate([Ks, np.ones((1, 40, 40))])
-    assert EmpiricalBayes().solve(evidence_of("gaussian", Ks, y)).weights[2] == 0.0
+    assert EmpiricalBayes().solve(evidence_of("gaussian", Ks, y)).state.weights[2] == 0.0
 
 
 def test_all_kernels_may_die(rng):
     gram = DenseGram([np.eye(60) + 1.0, 2.0 * np.eye(60) + 1.0])  # no more than noise
     evidence = GaussianEvidence(gram, rng.normal(size=(60, 1)), np.ones(60), noise=2.0)
     solution = EmpiricalBayes().solve(evidence)
-    assert not solution.weights.any()
-    assert solution.posterior.alpha.shape == (60, 1)
+    assert not solution.state.weights.any()
+    assert solution.state.posterior.alpha.shape == (60, 1)
 
 
 def test_known_noise_stays():
     Ks, y = data(50, 3)
     evidence = GaussianEvidence(DenseGram(Ks), y[:, None], np.ones(50), noise=0.5)
-    assert EmpiricalBayes().solve(evidence).posterior.noise == 0.5
+    assert EmpiricalBayes().solve(evidence).state.posterior.noise == 0.5
 
 
 def test_constant_targets_leave_no_kernel():
     Ks, _ = data(30, 2)
     solution = EmpiricalBayes().solve(evidence_of("gaussian", Ks, np.full(30, 7.0)))
-    assert not solution.weights.any()
-    np.testing.assert_allclose(solution.posterior.intercept, 7.0)
+    assert not solution.state.weights.any()
+    np.testing.assert_allclose(solution.state.posterior.intercept, 7.0)
 
 
 class Prior:
@@ -230,12 +232,12 @@ def test_a_hyper_prior_by_function_or_by_object():
     evidence = evidence_of("gaussian", Ks, y)
     by_object = EmpiricalBayes().solve(evidence, Prior(), tol=1e-8)
     by_function = EmpiricalBayes().solve(evidence, Prior().price, tol=1e-8)
-    np.testing.assert_allclose(by_object.weights, by_function.weights, rtol=1e-4)
+    np.testing.assert_allclose(by_object.state.weights, by_function.state.weights, rtol=1e-4)
     for solution in (by_object, by_function):
         assert (np.diff(solution.history["log_evidence"]) >= 0).all()
     # stationary: d (down - up) + d h'(d) = 0
-    up, down = evidence.slopes(by_object.posterior)
-    d = by_object.weights
+    up, down = evidence.slopes(by_object.state.posterior)
+    d = by_object.state.weights
     np.testing.assert_allclose(d * (down[:-1] - up[:-1]) + d * Prior().price_gradient(d), 0.0, atol=1e-5)
 
 
@@ -246,12 +248,15 @@ def test_a_hyper_prior_keeps_more_kernels():
     plain, kept = (EmpiricalBayes().solve(evidence, h) for h in (None, Prior()))
     entropies = [
         -float((share[share > 0] * np.log(share[share > 0])).sum())
-        for share in (plain.weights / plain.weights.sum(), kept.weights / kept.weights.sum())
+        for share in (
+            plain.state.weights / plain.state.weights.sum(),
+            kept.state.weights / kept.state.weights.sum(),
+        )
     ]
-    assert np.count_nonzero(plain.weights) < 12
-    assert (kept.weights > 0).all()
+    assert np.count_nonzero(plain.state.weights) < 12
+    assert (kept.state.weights > 0).all()
     assert entropies[1] > entropies[0]
-    assert kept.log_evidence <= plain.log_evidence
+    assert kept.state.log_evidence <= plain.state.log_evidence
 
 
 @pytest.mark.parametrize(
@@ -290,7 +295,7 @@ def test_interruption_keeps_the_last_iterate():
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         solution = EmpiricalBayes().solve(evidence_of("gaussian", Ks, y), tol=1e-9, callback=interrupt)
     assert solution.n_iter == 2
-    assert isinstance(solution.posterior, Posterior)
+    assert isinstance(solution.state.posterior, Posterior)
     assert (
         EmpiricalBayes()
         .solve(evidence_of("gaussian", Ks, y), tol=10.0, callback=lambda i, point: True)
@@ -304,8 +309,8 @@ def test_kernel_order_and_scale_do_not_matter():
     scale, order = np.array([1.0, 10.0, 0.1, 1e3, 1e-3]), np.array([3, 0, 4, 2, 1])
     plain = EmpiricalBayes().solve(evidence_of("gaussian", Ks, y), tol=1e-8)
     moved = EmpiricalBayes().solve(evidence_of("gaussian", (scale[:, None, None] * Ks)[order], y), tol=1e-8)
-    np.testing.assert_allclose(moved.weights, (plain.weights / scale)[order], rtol=1e-5)
-    assert moved.log_evidence == pytest.approx(plain.log_evidence)
+    np.testing.assert_allclose(moved.state.weights, (plain.state.weights / scale)[order], rtol=1e-5)
+    assert moved.state.log_evidence == pytest.approx(plain.state.log_evidence)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
@@ -313,8 +318,8 @@ def test_units_of_the_target_do_not_matter(factor):
     Ks, y = data(60, 4)
     plain = EmpiricalBayes().solve(evidence_of("gaussian", Ks, y), tol=1e-7)
     scaled = EmpiricalBayes().solve(evidence_of("gaussian", Ks, factor * y), tol=1e-7)
-    np.testing.assert_allclose(scaled.weights, factor**2 * plain.weights, rtol=1e-4)
-    assert scaled.posterior.noise == pytest.approx(factor**2 * plain.posterior.noise, rel=1e-4)
+    np.testing.assert_allclose(scaled.state.weights, factor**2 * plain.state.weights, rtol=1e-4)
+    assert scaled.state.posterior.noise == pytest.approx(factor**2 * plain.state.posterior.noise, rel=1e-4)
 
 
 # -- starts ---------------------------------------------------------------------------------------
@@ -343,10 +348,10 @@ def test_signal_in_directions_of_small_variance_is_found(seed):
     alone = EmpiricalBayes().solve(OneStart(*arguments), tol=1e-4)
     best = EmpiricalBayes().solve(GaussianEvidence(*arguments), tol=1e-4)
     assert alone.converged
-    assert alone.posterior.noise > 0.5 * y.var()
+    assert alone.state.posterior.noise > 0.5 * y.var()
     assert best.converged
-    assert best.log_evidence > alone.log_evidence + 40.0
-    assert best.posterior.noise == pytest.approx(0.05**2, rel=1.0)
+    assert best.state.log_evidence > alone.state.log_evidence + 40.0
+    assert best.state.posterior.noise == pytest.approx(0.05**2, rel=1.0)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
@@ -360,7 +365,7 @@ def test_starts_are_told(kind):
     chosen = starts["chosen"].index(True)
     assert starts["chosen"].count(True) == 1
     assert starts["log_evidence"][chosen] == max(starts["log_evidence"])
-    assert starts["log_evidence"][chosen] == pytest.approx(solution.log_evidence, rel=1e-12)
+    assert starts["log_evidence"][chosen] == pytest.approx(solution.state.log_evidence, rel=1e-12)
     assert starts["n_iter"][chosen] == solution.n_iter
     for level, noise, variance in zip(evidence.levels, starts["noise"], starts["variance"], strict=True):
         assert variance == pytest.approx(level * noise, rel=1e-9)
@@ -374,12 +379,12 @@ def test_the_best_of_all_starts_taken_to_the_end_is_no_better():
     for seed in range(4):
         Ks, y = trap(seed=seed) if seed % 2 else data(50, 4)
         evidence = evidence_of("gaussian", Ks, y)
-        found = EmpiricalBayes().solve(evidence, tol=1e-4).log_evidence
+        found = EmpiricalBayes().solve(evidence, tol=1e-4).state.log_evidence
         ends = []
         for level in evidence.levels:
             alone = evidence_of("gaussian", Ks, y)
             alone.levels = (level,)
-            ends.append(EmpiricalBayes().solve(alone, tol=1e-4, max_iter=1000).log_evidence)
+            ends.append(EmpiricalBayes().solve(alone, tol=1e-4, max_iter=1000).state.log_evidence)
         assert found >= max(ends) - 0.1
 
 
@@ -397,10 +402,12 @@ def test_nothing_depends_on_the_units_of_the_target(factor):
     Ks, y = trap()
     plain = EmpiricalBayes().solve(evidence_of("gaussian", Ks, y), tol=1e-3)
     scaled = EmpiricalBayes().solve(evidence_of("gaussian", Ks, factor * y), tol=1e-3)
-    np.testing.assert_allclose(scaled.weights, factor**2 * plain.weights, rtol=1e-6)
-    assert scaled.posterior.noise == pytest.approx(factor**2 * plain.posterior.noise, rel=1e-6)
-    assert scaled.stationarity == pytest.approx(plain.stationarity, rel=1e-3, abs=1e-9)
-    assert scaled.log_evidence == pytest.approx(plain.log_evidence - 39 * np.log(factor), abs=1e-6)
+    np.testing.assert_allclose(scaled.state.weights, factor**2 * plain.state.weights, rtol=1e-6)
+    assert scaled.state.posterior.noise == pytest.approx(factor**2 * plain.state.posterior.noise, rel=1e-6)
+    assert scaled.state.residual == pytest.approx(plain.state.residual, rel=1e-3, abs=1e-9)
+    assert scaled.state.log_evidence == pytest.approx(
+        plain.state.log_evidence - 39 * np.log(factor), abs=1e-6
+    )
     assert scaled.starts["chosen"] == plain.starts["chosen"]
 
 
@@ -411,5 +418,7 @@ def test_targets_far_from_zero_keep_their_variance():
     near, far = (
         EmpiricalBayes().solve(evidence_of("gaussian", Ks, y + offset), tol=1e-6) for offset in (0.0, 2.0**19)
     )
-    np.testing.assert_allclose(far.weights, near.weights, rtol=1e-2, atol=1e-3 * near.weights.max())
-    assert far.posterior.noise == pytest.approx(near.posterior.noise, rel=1e-2)
+    np.testing.assert_allclose(
+        far.state.weights, near.state.weights, rtol=1e-2, atol=1e-3 * near.state.weights.max()
+    )
+    assert far.state.posterior.noise == pytest.approx(near.state.posterior.noise, rel=1e-2)

@@ -72,7 +72,7 @@ def finite_differences(value, u, step=1e-4):
 
 
 def assert_right_slope(objective, u):
-    expected = finite_differences(lambda at: objective.evaluate(at).value, u)
+    expected = finite_differences(lambda at: objective.evaluate(at).objective, u)
     slope = objective.slope(objective.evaluate(u))
     np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
@@ -111,15 +111,15 @@ def test_stationary_at_the_end(method, name):
     problem = problem_of(name, t, C=5.0)
     solution = KernelGradient(method).solve(problem, ProductRBF(), X, L1(0.5), max_iter=2000)
     assert solution.converged
-    assert solution.stationarity <= 1e-4
+    assert solution.state.residual <= 1e-4
     # from the definition: at d, with a freshly trained machine
     objective = objective_of(problem, X, penalty=L1(0.5))
-    point = objective.evaluate(solution.d / objective.scale)
-    assert point.value == pytest.approx(solution.objective, rel=1e-6)
+    point = objective.evaluate(solution.state.d / objective.scale)
+    assert point.objective == pytest.approx(solution.state.objective, rel=1e-6)
     assert objective.residual(point) <= 2e-4
     gradient = objective.slope(point) / objective.scale
-    assert (gradient * solution.d).max() <= 1e-2 * point.value
-    assert (gradient[solution.d == 0] >= -1e-2 * point.value).all()
+    assert (gradient * solution.state.d).max() <= 1e-2 * point.objective
+    assert (gradient[solution.state.d == 0] >= -1e-2 * point.objective).all()
 
 
 @pytest.mark.sampled(3)
@@ -137,7 +137,9 @@ def test_objective_never_rises(name, n):
 def test_methods_agree_on_a_convex_problem():
     X, t = data(50)
     problem, kernel = problem_of("hinge", t), pk.WeightedSum([Linear(), RBF(0.2), RBF(1.0)])
-    values = [KernelGradient(m).solve(problem, kernel, X, tol=1e-5, max_iter=3000).objective for m in METHODS]
+    values = [
+        KernelGradient(m).solve(problem, kernel, X, tol=1e-5, max_iter=3000).state.objective for m in METHODS
+    ]
     np.testing.assert_allclose(values, values[0], rtol=1e-5)
 
 
@@ -162,8 +164,8 @@ def test_weighted_sum_with_l1_is_multiple_kernel_learning(name, sigma):
         max_iter=2000,
         regularizer=kw.LpNorm(p=1, form="penalty", costs=costs),
     ).fit(X, y)
-    assert ours.objective == pytest.approx(model.objective_, rel=1e-4)
-    np.testing.assert_allclose(ours.d, model.weights_, rtol=0.05, atol=0.02 * model.weights_.max())
+    assert ours.state.objective == pytest.approx(model.objective_, rel=1e-4)
+    np.testing.assert_allclose(ours.state.d, model.weights_, rtol=0.05, atol=0.02 * model.weights_.max())
 
 
 def test_log_det_is_the_evidence_of_a_gaussian_process():
@@ -173,22 +175,22 @@ def test_log_det_is_the_evidence_of_a_gaussian_process():
     u = np.array([0.5, 1.0, 2.0])
     A = ProductRBF()(X, d=objective.d(u)) + np.eye(len(t)) / 4.0
     evidence = 0.5 * t @ np.linalg.solve(A, t) + 0.5 * np.linalg.slogdet(A)[1]
-    assert objective.evaluate(u).value == pytest.approx(evidence)
+    assert objective.evaluate(u).objective == pytest.approx(evidence)
     solution = KernelGradient().solve(problem, ProductRBF(), X, "log_det")
-    assert solution.objective < evidence
+    assert solution.state.objective < evidence
 
 
 def test_one_class_drives_a_product_to_zero():
     X, t = data()
     solution = KernelGradient().solve(problem_of("one_class", t), ProductRBF(), X, max_iter=500)
-    assert solution.d.max() < 1e-3
+    assert solution.state.d.max() < 1e-3
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_box(method):
     X, t = data()
     box = Box(lower=0.01, upper=[0.2, 0.02, np.inf])
-    d = KernelGradient(method).solve(problem_of("hinge", t, 50.0), ProductRBF(), X, constraint=box).d
+    d = KernelGradient(method).solve(problem_of("hinge", t, 50.0), ProductRBF(), X, constraint=box).state.d
     assert (d >= 0.01 - 1e-12).all()
     assert d[0] <= 0.2 + 1e-12
     assert d[1] <= 0.02 + 1e-12
@@ -206,7 +208,7 @@ def test_projection_onto_a_ball():
         problem_of("hinge", t, 50.0), ProductRBF(), X, L1(0.01), onto_ball, max_iter=2000
     )
     assert solution.converged
-    assert np.linalg.norm(solution.d) == pytest.approx(radius)
+    assert np.linalg.norm(solution.state.d) == pytest.approx(radius)
 
 
 def test_held_parameters_stay_zero():
@@ -214,10 +216,10 @@ def test_held_parameters_stay_zero():
     free = np.array([True, False, True])
     for method in METHODS:
         solution = KernelGradient(method).solve(problem_of("hinge", t), ProductRBF(), X, free=free, tol=1e-3)
-        assert solution.d[1] == 0.0
+        assert solution.state.d[1] == 0.0
     part = KernelGradient("lbfgsb").solve(problem_of("hinge", t), ProductRBF(columns=[0, 2]), X, tol=1e-6)
     whole = KernelGradient("lbfgsb").solve(problem_of("hinge", t), ProductRBF(), X, tol=1e-6, free=free)
-    assert whole.objective == pytest.approx(part.objective, rel=1e-3)
+    assert whole.state.objective == pytest.approx(part.state.objective, rel=1e-3)
 
 
 def test_more_starts_are_no_worse_and_repeatable():
@@ -226,8 +228,8 @@ def test_more_starts_are_no_worse_and_repeatable():
     one, five, again = (
         KernelGradient(n_init=n, random_state=0).solve(problem, ProductRBF(), X) for n in (1, 5, 5)
     )
-    assert five.objective <= one.objective
-    np.testing.assert_array_equal(five.d, again.d)
+    assert five.state.objective <= one.state.objective
+    np.testing.assert_array_equal(five.state.d, again.state.d)
 
 
 def test_units_of_features_do_not_matter():
@@ -236,7 +238,7 @@ def test_units_of_features_do_not_matter():
     penalty = L1(factor**2)
     plain = KernelGradient().solve(problem_of("hinge", t), ProductRBF(), X)
     scaled = KernelGradient().solve(problem_of("hinge", t), ProductRBF(), X * factor, penalty)
-    np.testing.assert_allclose(scaled.d * factor**2, plain.d, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(scaled.state.d * factor**2, plain.state.d, rtol=1e-3, atol=1e-6)
 
 
 def test_single_precision_gives_nearly_the_same():
@@ -244,7 +246,7 @@ def test_single_precision_gives_nearly_the_same():
     problem = problem_of("hinge", t)
     double = KernelGradient().solve(problem, ProductRBF(), X)
     single = KernelGradient().solve(problem, ProductRBF(), X.astype(np.float32), tol=1e-3)
-    assert single.objective == pytest.approx(double.objective, rel=1e-2)
+    assert single.state.objective == pytest.approx(double.state.objective, rel=1e-2)
 
 
 def test_no_matrix_of_all_pairs_beside_the_kernel(monkeypatch):
@@ -300,7 +302,7 @@ def test_interruption_keeps_the_last_iterate():
 
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         solution = KernelGradient("spectral").solve(
-            problem_of("hinge", t), ProductRBF(), X, tol=1e-9, report=interrupt
+            problem_of("hinge", t), ProductRBF(), X, tol=1e-9, callback=interrupt
         )
     assert solution.n_iter == 2
     stopped = KernelGradient().solve(problem_of("hinge", t), ProductRBF(), X, tol=10.0)

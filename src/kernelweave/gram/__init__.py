@@ -13,11 +13,12 @@ from .blocked import BlockedGram
 from .cached import CachedGram
 from .dask import DaskGram
 from .dense import DenseGram
-from .dictionary import Dictionary, Expansion, parse_memory
+from .dictionary import Dictionary, parse_memory
 from .lowrank import LowRankGram
 from .packed import PackedGram, StoreGram
 from .parquet import ParquetTable
-from .sources import FeatureSource, FoldSource, KernelSource, StackFoldSource, StackSource
+from .predictor import Predictor, Spread
+from .sources import FeatureSource, FoldSource, KernelSource, ParametricSource, StackFoldSource, StackSource
 from .stack import KernelStack
 from .store import GramStore
 from .torch import TorchGram
@@ -34,7 +35,6 @@ __all__ = [
     "CachedGram",
     "DenseGram",
     "Dictionary",
-    "Expansion",
     "FeatureSource",
     "FoldSource",
     "Gram",
@@ -42,7 +42,10 @@ __all__ = [
     "KernelSource",
     "KernelStack",
     "PackedGram",
+    "ParametricSource",
     "ParquetTable",
+    "Predictor",
+    "Spread",
     "StackFoldSource",
     "StackSource",
     "StoreGram",

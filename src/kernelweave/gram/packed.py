@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ._files import map_triangles
 from ._workers import map_tiles, mirror_lower, over_rows
 from .base import Gram
 from .blocked import Unrounded
@@ -21,6 +22,9 @@ from .stack import KernelStack
 
 #: above this share of rows a pass over everything is cheaper than columns picked entry by entry
 MANY_ROWS = 0.05
+
+#: an array that lies in a file
+Mapped = np.memmap[Any, Any]
 
 #: bytes of a file which the system is likely to keep in memory
 KEPT = 1 << 28
@@ -334,3 +338,13 @@ def _pack_tiles(blocks: Blocks, triangles: FloatArray, kernels: IntArray) -> Non
 
     for _ in map_tiles(fill, list(lower_tiles(blocks.n_samples))):
         pass
+
+
+def map_triangles(
+    path: str | os.PathLike[str], shape: tuple[int, int], dtype: Any, offset: int = 0, mode: Any = "r"
+) -> Mapped:
+    """Triangles in a file as an array; the system is told that they are read in order."""
+    found: Mapped = np.memmap(Path(path), dtype=dtype, mode=mode, offset=offset, shape=shape)
+    if hasattr(mmap, "MADV_SEQUENTIAL"):
+        found._mmap.madvise(mmap.MADV_SEQUENTIAL)  # type: ignore[attr-defined]
+    return found

@@ -1,4 +1,12 @@
-"""Solvers: one certificate, single-kernel machines, and solvers over kernel weights."""
+"""Solvers: one certificate, one loop, machines for one kernel, and methods over several.
+
+Reading order: ``problem.py`` (targets, loss, costs), ``certificate.py`` (primal, dual and gap), ``run.py``
+(the loop: `Run`, `Method`, `Result`), ``single`` (machines for one Gram matrix), ``base.py`` (what the
+convex methods share), ``multiple`` (the convex methods, and empirical Bayes). Then what a convex run may
+do on the way: ``growing.py`` (some of the samples), ``many_kernels.py`` (some of the kernels),
+``checkpoint.py`` (its state on disk). ``kernel_gradient`` and ``greedy`` are methods of their own;
+``leave_one_out.py`` follows a fit.
+"""
 
 from .certificate import Certificate, certificate
 from .leave_one_out import leave_one_out

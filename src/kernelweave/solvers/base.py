@@ -90,6 +90,8 @@ class MKLSolver(Method, BaseEstimator):
     """
 
     name: str
+    #: abilities of the loss that the solver relies on, besides those of its machine
+    requires: tuple[str, ...] = ()
     columns = ("primal", "dual", "gap", "n_passes")
     counts_start = True
     counted = "machines"
@@ -217,8 +219,13 @@ class MKLSolver(Method, BaseEstimator):
 
     def start(self, run: Run) -> State:
         """The machine at the weights of an earlier iterate, of given norms, of a pilot, or of equal norms."""
-        check_pair(run.problem, run.regularizer)
-        self._machine = choose_single(self.single, run.problem.loss)
+        loss, regularizer = run.problem.loss, run.regularizer
+        if regularizer.homogeneous and loss.alpha_sum != 0.0:
+            raise ValueError(
+                f"{type(loss).__name__} with {regularizer!r}: objective and penalty grow alike with the "
+                "model, so the optimum is zero or unbounded; use a constraint such as LpNorm(p=1)."
+            )
+        self._machine = choose_single(self.single, loss)
         self._first_tol = FIRST_MACHINE_TOL
         if run.best is not None:
             weights, alpha = self.restart(run, run.best), run.best.alpha
@@ -380,12 +387,3 @@ def _spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
     all_of_it: Any = np.zeros((size, *part.shape[1:]))
     all_of_it[where] = part
     return np.asarray(all_of_it)
-
-
-def check_pair(problem: Problem, regularizer: Regularizer) -> None:
-    """Refuse a loss and a regulariser that together have no finite optimum."""
-    if regularizer.homogeneous and problem.loss.alpha_sum != 0.0:
-        raise ValueError(
-            f"{type(problem.loss).__name__} with {regularizer!r}: objective and penalty grow alike with the "
-            "model, so the optimum is zero or unbounded; use a constraint such as LpNorm(p=1)."
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from .._typing import FloatArray
 from ..gram import Gram
 from ..regularizers import Regularizer
 from .problem import UNIT, Problem, best_intercept
+
+if TYPE_CHECKING:
+    from .base import State
 
 #: share of the terms of alpha' K alpha below which an optimum with sum(alpha) != 0 counts as zero
 ZERO = 1e-12
@@ -275,3 +279,36 @@ def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
     columns = np.abs(alpha).reshape(len(diagonal), -1)
     share = 1e-6 if gram.rounds or gram.centred else 1e-12
     return share * float(((np.sqrt(np.maximum(diagonal, 0.0)) @ columns) ** 2).sum())
+
+
+def full_rank_gap(problem: Problem, regularizer: Regularizer, state: State, missing: FloatArray) -> float:
+    """A bound on the relative duality gap of the problem with the kernels themselves.
+
+    Factors approximate from below, Z_m Z_m' <= K_m: every function of theirs is one of the kernel, of no
+    larger norm, so the primal value P of the approximated problem bounds the optimum from above; and
+
+        alpha' K_m alpha = alpha' Z_m Z_m' alpha + alpha' (K_m - Z_m Z_m') alpha
+
+    with the last term bounded by `missing` gives a dual value that bounds it from below.
+
+    Parameters
+    ----------
+    problem, regularizer
+        What was solved.
+    state : State
+        The solution with factors.
+    missing : ndarray of shape (M,)
+        Bounds of the last term.
+
+    Returns
+    -------
+    gap : float
+        (P - D) / |P|; NaN where nothing is known.
+    """
+    if not np.isfinite(missing).all():
+        return np.nan
+    dual_norms, proof = np.sqrt(np.maximum(state.squares, 0.0) + missing), state.certificate
+    products = float(np.vdot(state.alpha, state.fitted))
+    f = state.fitted + proof.intercept
+    apart = difference(problem, regularizer, state.alpha, f, None, proof.norms, dual_norms, products)
+    return relative(apart, proof.scale) if np.isfinite(apart) else np.nan

@@ -7,8 +7,8 @@ from scipy.linalg import lapack
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
-from ._product import product
 from .problem import Problem
+from .single.base import product
 
 #: samples allowed to adapt: the cost is the cube of their number; and entries of their rows of K
 MAX_FREE, MAX_ENTRIES = 1000, 3e7
@@ -38,25 +38,6 @@ class WeightedRows:
         return self.gram.rows(indices, self.weights)
 
 
-class _MatrixRows:
-    """The same of a matrix."""
-
-    def __init__(self, K: FloatArray) -> None:
-        self.K = K
-
-    def __len__(self) -> int:
-        return len(self.K)
-
-    def dot(self, v: FloatArray) -> FloatArray:
-        return product(self.K, v)
-
-    def diagonal(self) -> FloatArray:
-        return self.K.diagonal().astype(np.float64)
-
-    def rows(self, indices: IntArray) -> FloatArray:
-        return self.K[indices].astype(np.float64)
-
-
 def leave_one_out(
     K: FloatArray | WeightedRows, problem: Problem, alpha: FloatArray, f: FloatArray
 ) -> FloatArray:
@@ -82,12 +63,10 @@ def leave_one_out(
     alpha, f : ndarray of shape (n,)
         Solution and its predictions, intercept included.
     """
-    if isinstance(K, WeightedRows):
-        return _leave_one_out(
-            K, np.arange(len(K)), problem, alpha, f
-        )  # to look for equal samples takes all of K
-    matrix = _MatrixRows(K)
-    first, group = _equal_samples(matrix, problem.y[:, 0])
+    everything = np.arange(len(K))
+    if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
+        return _leave_one_out(K, everything, problem, alpha, f)
+    first, group = _equal_samples(K, problem.y[:, 0])
     if len(first) < len(alpha):
         merged = Problem(
             problem.y[first],
@@ -96,40 +75,37 @@ def leave_one_out(
             problem.fit_intercept,
         )
         total = np.bincount(group, alpha).astype(np.float64)
-        return _leave_one_out(matrix, first, merged, total, f[first])[group]
-    return _leave_one_out(matrix, np.arange(len(K)), problem, alpha, f)
+        return _leave_one_out(K, first, merged, total, f[first])[group]
+    return _leave_one_out(K, everything, problem, alpha, f)
 
 
-def _equal_samples(K: _MatrixRows, y: FloatArray) -> tuple[IntArray, IntArray]:
+def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
     """First member of every group of equal samples, and the group of each sample.
 
     Equal rows of K have equal products with one random vector; unequal ones almost surely not.
     """
-    mark = K.dot(np.random.RandomState(0).standard_normal(len(K)))
+    mark = product(K, np.random.RandomState(0).standard_normal(len(K)))
     digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
     _, first, group = np.unique(np.column_stack([digits, y]), axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()
 
 
 def _leave_one_out(
-    K: _MatrixRows | WeightedRows, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: FloatArray | WeightedRows, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
 ) -> FloatArray:
     """The formulas on the samples `rows` of K, all different."""
     y, C = problem.y[:, 0], problem.C[:, 0]
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
-    diagonal = K.diagonal()[rows]
+    diagonal = K.diagonal()[rows].astype(np.float64)
     free = np.flatnonzero(np.isfinite(curvature)) if diagonal.any() else np.empty(0, dtype=int)
-    free = free[
-        np.linspace(0, len(free) - 1, min(len(free), MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))).astype(
-            int
-        )
-    ]
+    count = min(len(free), MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))
+    free = free[np.linspace(0, len(free) - 1, count).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
     out = f.copy()
     if len(free) == 0:
         out[bound] -= alpha[bound] * diagonal[bound]
         return out
-    R = K.rows(rows[free])
+    R = K.rows(rows[free]) if isinstance(K, WeightedRows) else K[rows[free]].astype(np.float64)
     inverse = _bordered_inverse(R[:, rows[free]], curvature[free], problem.fit_intercept)
     v = np.hstack([R[:, rows[bound]].T, np.ones((len(bound), inverse.shape[0] - len(free)))])
     span = diagonal[bound] - np.einsum("ij,jk,ik->i", v, inverse, v, optimize=True)
@@ -142,17 +118,12 @@ def _leave_one_out(
     return out
 
 
-def _inverse(A: FloatArray) -> FloatArray:
-    """Inverse of a positive definite matrix."""
-    lower = lapack.dpotri(lapack.dpotrf(A, lower=True)[0], lower=True)[0]
-    return np.tril(lower) + np.tril(lower, -1).T
-
-
 def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> FloatArray:
     """Inverse of K + diag(curvature), or of the same matrix bordered by ones."""
     A = K.astype(np.float64)
     A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().max())
-    inverse = _inverse(A)
+    lower = lapack.dpotri(lapack.dpotrf(A, lower=True)[0], lower=True)[0]
+    inverse = np.tril(lower) + np.tril(lower, -1).T
     if not tied:
         return inverse
     ones = inverse.sum(axis=1)

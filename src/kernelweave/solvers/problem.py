@@ -102,27 +102,26 @@ class Problem:
         return -self.C * self.loss.gradient(self.y, f)
 
     def feasible(self, alpha: FloatArray) -> FloatArray:
-        """`alpha` moved into the box and onto sum_i alpha_i = alpha_sum (if there is an intercept)."""
+        """`alpha` moved into the box and onto sum_i alpha_i = alpha_sum (if there is an intercept).
+
+        Every entry corrects the sum of its column in proportion to the room it has in that direction.
+        """
         lower, upper = self.box()
         moved = np.clip(alpha, lower, upper)
         if not self.fit_intercept:
             return moved
-        return np.clip(_with_sum(moved, lower, upper, self.loss.alpha_sum), lower, upper)
+        missing = self.loss.alpha_sum - moved.sum(axis=0)
+        room = np.where(missing > 0, upper - moved, moved - lower)
+        unbounded = np.isinf(room)
+        share = np.where(unbounded.any(axis=0), unbounded, room).astype(float)
+        size = share.sum(axis=0)
+        moved = moved + missing * share / np.where(size > 0, size, 1.0)
+        return np.asarray(np.clip(moved, lower, upper))
 
     def start(self) -> FloatArray:
         """A feasible alpha to start from: zero, or in proportion to C when the sum is not zero."""
         share = self.C / self.C.sum() if self.fit_intercept else np.zeros_like(self.C)
         return np.broadcast_to(self.loss.alpha_sum * share, self.shape).copy()
-
-
-def _with_sum(alpha: FloatArray, lower: FloatArray, upper: FloatArray, total: float) -> FloatArray:
-    """Correct the column sums, each entry in proportion to the room it has in that direction."""
-    missing = total - alpha.sum(axis=0)
-    room = np.where(missing > 0, upper - alpha, alpha - lower)
-    unbounded = np.isinf(room)
-    share = np.where(unbounded.any(axis=0), unbounded, room).astype(float)
-    size = share.sum(axis=0)
-    return np.asarray(alpha + missing * share / np.where(size > 0, size, 1.0))
 
 
 def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:

@@ -132,7 +132,7 @@ class Method:
 
     def describe(self, run: Run) -> str:
         """How far a run came, in words."""
-        left = f"the {self.residual_name(run)} is {run.best.residual:.2g}"
+        left = f"the {self.residual_name(run)} is {run.best.residual:.3g}"
         return f"{left} after {run.n_iter} {self.counted} (tol={run.tol:g})."
 
     def residual_name(self, run: Run) -> str:
@@ -259,18 +259,23 @@ class Run:
             if successor is not None:
                 self.iterate(successor)
                 return
-        self.reason = self.reason or self._reason()
-
-    def _reason(self) -> str:
-        if self.told:
-            return "interrupted"
-        return "tol" if self.converged else "max_iter" if self.n_iter >= self.max_iter else "standstill"
+        short = "max_iter" if self.n_iter >= self.max_iter else "standstill"
+        ended = "interrupted" if self.told else "tol" if self.converged else short
+        self.reason = self.reason or ended
 
     def keep(self, *iterates: Any, count: int = 1) -> bool:
         """Note an iterate, or several that belong to one iteration, and report the last; whether to stop."""
         self.n_iter += count
-        for iterate in iterates:
-            self._note(iterate)
+        for self.last in iterates:
+            if self.best is None or self.method.is_better(self.last, self.best):
+                small = self.K is not None and len(self.K) <= MOST_KEPT
+                self.best, self.matrix = self.last, self.K if small else None
+            row = self.method.row(self, self.last)
+            for values, value in zip(self.history.values(), row, strict=bool(row)):
+                values.append(value)
+            entry = None if self.keeper.checkpoint is None else self.method.saved(self)
+            if entry is not None:
+                self.keeper.keep(self.phase, entry)
         if count:
             self.tell(self.n_iter - 1, self.last)
         return self.over
@@ -281,23 +286,9 @@ class Run:
             self.told = True
         return self.told
 
-    def amend(self, iterate: Any) -> Any:
-        """Put what is now known better in place of the last iterate."""
+    def amend(self, iterate: Any) -> None:
+        """Put what is now known better in place of the last iterate, which was the best."""
         self.last = self.best = iterate
-        return iterate
-
-    def _note(self, iterate: Any) -> None:
-        self.last = iterate
-        if self.best is None or self.method.is_better(iterate, self.best):
-            small = self.K is not None and len(self.K) <= MOST_KEPT
-            self.best, self.matrix = iterate, self.K if small else None
-        row = self.method.row(self, iterate)
-        if row:
-            for values, value in zip(self.history.values(), row, strict=True):
-                values.append(value)
-        entry = self.method.saved(self) if self.keeper.checkpoint is not None else None
-        if entry is not None:
-            self.keeper.keep(self.phase, entry)
 
     def resume(self, n_iter: int, history: dict[str, list[float]]) -> None:
         """Count the iterations of an earlier run."""
@@ -308,10 +299,15 @@ class Run:
         """Forget the last iterate and the method at work; the best iterate stays."""
         self.last, self._at_work = None, None
 
-    def result(self, starts: dict[str, list[Any]] | None = None) -> Result:
-        """What came out."""
+    def end(self, interrupted: bool, starts: dict[str, list[Any]]) -> Result:
+        """What came out; warns where it was interrupted, or has not converged."""
+        advice = None if interrupted or self.converged else self.method.advice(self)
+        if interrupted:
+            warn(f"interrupted; {self.method.describe(self)}", ConvergenceWarning)
+        elif advice is not None:
+            warn(f"{self.method.describe(self)} {advice}", ConvergenceWarning)
         counts = (self.n_iter, self.converged, self.reason, self.history, self.n_resumed)
-        return Result(self.best, *counts, self.matrix, starts or {})
+        return Result(self.best, *counts, self.matrix, starts)
 
 
 def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Result:
@@ -333,8 +329,8 @@ def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Resul
             best = _better(now, best, told)
             if now.told:
                 break
-        assert best is not None
         assert now is not None
+        assert best is not None
         if look is not None and not now.told:
             _drive(best)
     except KeyboardInterrupt:
@@ -343,13 +339,12 @@ def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Resul
         now.keeper.flush()
         best = now if now is best else _better(now, best, told)
         best.reason, interrupted = "interrupted", True
-        best.method.settle(best)
+    best.method.settle(best)
     told[best.phase] = best.method.summary(best)
-    _warn(best, interrupted)
     starts: dict[str, list[Any]] = {key: [row[key] for row in told.values()] for key in told[best.phase]}
     if starts:
         starts["chosen"] = [phase == best.phase for phase in told]
-    return best.result(starts)
+    return best.end(interrupted, starts)
 
 
 def _drive(run: Run, look: tuple[float, int] | None = None) -> None:
@@ -370,16 +365,6 @@ def _better(now: Run, best: Run | None, told: dict[str, dict[str, Any]]) -> Run:
         return best
     told[now.phase] = now.method.summary(now)
     return now if best is None or now.best.objective < best.best.objective else best
-
-
-def _warn(run: Run, interrupted: bool) -> None:
-    """Say that a run was interrupted, or that it has not converged and what to do about it."""
-    if interrupted:
-        warn(f"interrupted; {run.method.describe(run)}", ConvergenceWarning)
-    elif not run.converged:
-        advice = run.method.advice(run)
-        if advice is not None:
-            warn(f"{run.method.describe(run)} {advice}", ConvergenceWarning)
 
 
 class Bounds(NamedTuple):

@@ -21,7 +21,7 @@ from kernelweave.gram.lowrank.dictionary import LowRankDictionary
 from kernelweave.gram.lowrank.error import _from_diagonal, _from_pairs, missing_energy
 from kernelweave.gram.lowrank.landmarks import ridge_leverage
 from kernelweave.kernels import RBF, Laplacian, Linear, Polynomial, Spectrum
-from kernelweave.solvers.multiple._value_hessian import projected_inverse_form
+from kernelweave.solvers.multiple.newton_weights import projected_inverse_form
 
 KERNELS = [RBF(0.3), Linear(), Polynomial(2), RBF(2.0, columns=[0, 1])]
 

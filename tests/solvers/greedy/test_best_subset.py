@@ -41,7 +41,7 @@ def test_dual_variables_of_any_weights_bound_every_set(problem):
 
 
 def test_the_optimum_is_found_and_proved(problem):
-    greedy = GroupOMP(n_kernels=2, tol=0.0).run(problem.dictionary, problem.task).stages[2].fit
+    greedy = GroupOMP(n_kernels=2, tol=0.0).solve(problem.dictionary, problem.task).state.stages[2].fit
     values = {kernels: objective(problem, kernels) for kernels in combinations(range(12), 2)}
     best = min(values, key=values.__getitem__)
     result = best_subset(problem.dictionary, problem.task, 2, greedy.kernels)
@@ -54,7 +54,7 @@ def test_the_optimum_is_found_and_proved(problem):
 
 
 def test_the_gap_is_zero_where_greedy_is_optimal(problem):
-    first = GroupOMP(n_kernels=1, tol=0.0).run(problem.dictionary, problem.task).stages[1].fit
+    first = GroupOMP(n_kernels=1, tol=0.0).solve(problem.dictionary, problem.task).state.stages[1].fit
     result = best_subset(problem.dictionary, problem.task, 1)
     again = best_subset(problem.dictionary, problem.task, 1, result.kernels)
     assert again.gap <= 1e-6

@@ -61,11 +61,14 @@ def test_only_wanted_kernels_are_scored(make):
 def test_kernels_beyond_the_memory_limit_are_computed_again(make):
     whole, part = make(), make(memory_limit=8 * 70 * 70 * 6)
     assert (whole.dictionary.engine, part.dictionary.engine) == ("factors", "recomputed")
-    first = GroupOMP(tol=0.0, n_kernels=6).run(whole.dictionary, whole.task)
-    second = GroupOMP(tol=0.0, n_kernels=6).run(part.dictionary, part.task)
-    assert [stage.fit.kernels for stage in first.stages] == [stage.fit.kernels for stage in second.stages]
+    first = GroupOMP(tol=0.0, n_kernels=6).solve(whole.dictionary, whole.task)
+    second = GroupOMP(tol=0.0, n_kernels=6).solve(part.dictionary, part.task)
+    assert [stage.fit.kernels for stage in first.state.stages] == [
+        stage.fit.kernels for stage in second.state.stages
+    ]
     np.testing.assert_allclose(
-        [stage.fit.objective for stage in first.stages], [stage.fit.objective for stage in second.stages]
+        [stage.fit.objective for stage in first.state.stages],
+        [stage.fit.objective for stage in second.state.stages],
     )
 
 

@@ -9,8 +9,7 @@ from kernelweave.gram.lowrank import FactoredMatrix, LowRankGram, StoredFactors
 from kernelweave.losses import LOSSES, EpsInsensitive, Hinge, OneClass
 from kernelweave.solvers import Problem, best_intercept
 from kernelweave.solvers.single import PrimalNewton, choose_single
-from kernelweave.solvers.single._curvature import Curvature, conjugate_gradients
-from kernelweave.solvers.single._smoothed import Smoothed
+from kernelweave.solvers.single.primal_newton import Curvature, Smoothed, conjugate_gradients
 
 
 def problem_of(loss, Z, rng, tied=True, C=1.0):
@@ -61,8 +60,8 @@ def test_outputs_are_solved_each_and_known_functions_are_a_start(Z, rng):
 
 
 def test_a_part_of_the_rows_is_a_preconditioner(Z, rng, monkeypatch):
-    monkeypatch.setattr("kernelweave.solvers.single._curvature.MOST_ROWS", 2)
-    monkeypatch.setattr("kernelweave.solvers.single._curvature.SOME_ROWS", 4)
+    monkeypatch.setattr("kernelweave.solvers.single.primal_newton.MOST_ROWS", 2)
+    monkeypatch.setattr("kernelweave.solvers.single.primal_newton.SOME_ROWS", 4)
     K = LowRankGram(StoredFactors([Z])).combine(np.ones(1))
     w = rng.uniform(size=200)
     curvature = Curvature(K, np.arange(200), w, tied=True)

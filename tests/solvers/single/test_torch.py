@@ -85,9 +85,9 @@ def test_several_outputs_at_once(rng):
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=lambda loss: type(loss).__name__)
 def test_conjugate_gradients_where_factors_do_not_fit(loss, rng, monkeypatch):
-    from kernelweave.solvers.single import torch_linear
+    from kernelweave.solvers.single import torch_smooth
 
-    monkeypatch.setattr(torch_linear, "MOST_FACTORED", 10)
+    monkeypatch.setattr(torch_smooth, "MOST_FACTORED", 10)
     K, problem = problem_of(loss, rng)
     machine = machine_for(matrix_of(K, 30.0), choose_single("auto", loss)).solve(
         matrix_of(K, 30.0), problem, 1e-6
@@ -98,7 +98,7 @@ def test_conjugate_gradients_where_factors_do_not_fit(loss, rng, monkeypatch):
 @pytest.mark.parametrize("kink", [0.0, 0.2])
 @pytest.mark.parametrize("tied", [True, False])
 def test_projection_is_the_nearest_point(kink, tied, rng):
-    from kernelweave.solvers.single.torch_projection import Projection
+    from kernelweave.solvers.single.torch_box import Projection
 
     lower, upper = -rng.uniform(0.1, 1.0, size=40), rng.uniform(0.1, 1.0, size=40)
     v, total, step = 2.0 * rng.normal(size=40), 1.5, 0.7

@@ -1,4 +1,4 @@
-"""Expansions evaluated on new data in batches, on a device."""
+"""Predictors evaluated on new data in batches, on a device."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from ..._typing import FloatArray, IntArray
 from ...kernels.base import as_numeric, form_of
 from ...kernels.columns import as_table, take_columns
 from ..sharing import share, share_keys
-from ..sum_terms import SumTerm
+from ..terms import SumTerm
 from .parts import DevicePart, part_of
 
 if TYPE_CHECKING:
-    from ..dictionary import Expansion
+    from ..predictor import Predictor
 
 #: bytes of what new samples and support vectors share, at a time
 BATCH_BYTES = 1 << 28
 
 
-def evaluate(expansion: Expansion, X: Any) -> FloatArray:
-    """Values of the functions on new data, shape (n_new, J); by the host where the device is missing."""
-    plan = getattr(expansion, "_plan", None)
-    if plan is None:
-        plan = expansion._plan = Plan.of(expansion)  # type: ignore[attr-defined]
-    return expansion.on_host(X) if plan is None else plan(X)
+def plan_of(predictor: Predictor) -> Plan | None:
+    """What evaluates a predictor on its device, made once; None where the host has to."""
+    if not hasattr(predictor, "_plan"):
+        predictor._plan = Plan.of(predictor)  # type: ignore[attr-defined]
+    return predictor._plan  # type: ignore[attr-defined, no-any-return]
 
 
 class Group:
@@ -67,31 +66,31 @@ class Group:
 
 
 class Plan:
-    """What evaluates an expansion on a device: its groups there, and the rest with the host."""
+    """What evaluates a predictor on a device: its groups there, and the rest with the host."""
 
-    def __init__(self, expansion: Expansion, device: Any) -> None:
-        self.source, self.J = expansion.source, expansion.n_functions
+    def __init__(self, predictor: Predictor, device: Any) -> None:
+        self.source, self.alpha, self.J = predictor.source, predictor.alpha, len(predictor.intercepts)
         # in double precision: coefficients of a large C would magnify the rounding of anything less
         self.kind = torch.empty(0, dtype=torch.float64, device=device)
         self.groups: list[Group] = []
         self.rest: list[Any] = []
         self.offset = np.zeros(self.J)
-        alone = [term for term in expansion.terms if not isinstance(term, SumTerm)]
-        for term in expansion.terms:
+        alone = [term for term in predictor.terms if not isinstance(term, SumTerm)]
+        for term in predictor.terms:
             if isinstance(term, SumTerm):
                 self._add_sums(term)
         self._add_groups(alone)
 
     @classmethod
-    def of(cls, expansion: Expansion) -> Plan | None:
+    def of(cls, predictor: Predictor) -> Plan | None:
         """The plan, or None where the device is not there (a model may have moved) or has nothing to do."""
         try:
-            device = resolve_device("torch:cpu" if expansion.device == "cpu" else expansion.device)
+            device = resolve_device("torch:cpu" if predictor.device == "cpu" else predictor.device)
         except (ImportError, ValueError):
             return None
-        if not hasattr(expansion.source, "kernels"):
+        if not hasattr(predictor.source, "kernels"):
             return None
-        plan = cls(expansion, device)
+        plan = cls(predictor, device)
         return plan if plan.groups else None
 
     def _add_groups(self, terms: list[Any]) -> None:
@@ -108,8 +107,9 @@ class Plan:
             (shared,), (members,) = share(kernels, self.source.X)  # type: ignore[attr-defined]
             own = [own[k] for k in members]
             part = part_of(shared, self.kind)
-            self.groups.append(Group(part, kernels[0].base_view, [term.coef for term in own]))
-            self.offset += sum(term.offset for term in own)
+            pairs = [term.coefficients(self.alpha) for term in own]
+            self.groups.append(Group(part, kernels[0].base_view, [coef for coef, _ in pairs]))
+            self.offset += sum(offset for _, offset in pairs)
 
     def _unit(self, m: int) -> bool:
         """Whether k(x, x) = 1, as for exponentials of a distance."""
@@ -120,10 +120,11 @@ class Plan:
     def _add_sums(self, term: SumTerm) -> None:
         """Kernels on many subsets of columns: those of one function, or of functions that weigh alike."""
         batch = self.source._batch  # type: ignore[attr-defined]
-        for functions in term._alike():
+        given = self.alpha if term.coef is None else term.coef
+        for functions in term.alike():
             part = part_of(batch.part.take(None, term.kernels), self.kind)
-            coef = np.zeros_like(term.coef)
-            coef[:, functions] = term.coef[:, functions]
+            coef = np.zeros_like(given)
+            coef[:, functions] = given[:, functions]
             group = Group(part, partial(_numbers, columns=batch.columns), [coef])
             group.factors = term.factors[:, functions[0]]
             self.groups.append(group)
@@ -142,7 +143,7 @@ class Plan:
                 out[rows] += found.cpu().numpy()
         for term in self.rest:
             for rows in self._batches(n, self.groups[0].part):
-                out[rows] += term(self.source, self.source.rows(X, rows))
+                term.add(self.source, self.alpha, self.source.rows(X, rows), out[rows])
         return out
 
     def _batches(self, n: int, part: DevicePart) -> list[slice]:

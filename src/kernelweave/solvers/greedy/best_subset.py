@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._typing import FloatArray, IntArray
 from .dictionary import FactorDictionary
-from .losses import refit_for
+from .refit import refit_for
 from .task import Fit, GreedyTask
 
 #: machines a node may spend on its lower bound

@@ -1,4 +1,4 @@
-"""Refitting for the squared loss: one linear system, updated when a kernel comes in."""
+"""Fitting all chosen kernels again, for every loss, and predicting each sample without it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
 from ..._typing import FloatArray
+from ...gram._workers import mirror_lower
+from ..leave_one_out import leave_one_out
+from ..problem import best_intercept
+from ..single import choose_single
 from .blocks import Full, cholesky
 from .dictionary import FactorDictionary
 from .task import Fit, GreedyTask
@@ -202,3 +206,100 @@ def _with_room(buffer: FloatArray, columns: int) -> FloatArray:
     larger = np.zeros((buffer.shape[0], max(2 * buffer.shape[1], columns, 8)), order="F")
     larger[:, : buffer.shape[1]] = buffer
     return larger
+
+
+#: relative duality gap of the machines
+MACHINE_TOL = 1e-6
+
+
+class MachineRefit(Refit):
+    """Trains the single-kernel machine of the loss on the sum of the kernels, from the last solution."""
+
+    def __init__(self, dictionary: FactorDictionary, task: GreedyTask) -> None:
+        super().__init__(dictionary, task)
+        n = dictionary.n_samples
+        self.base = np.zeros((n, n), order="F")
+        self.machine = choose_single("auto", task.loss)
+        self.last: FloatArray | None = None
+
+    def _add(self, m: int, weight: float) -> None:
+        self.dictionary.block(m).add_to(self.base, weight)
+
+    def fit(self) -> Fit:
+        if not self.kernels:
+            return self._constant()
+        machine = self.machine.solve(self.matrix(), self.task.problem, MACHINE_TOL, self.last)
+        self.last = machine.alpha
+        return self._certified(machine.alpha, machine.fitted)
+
+    def matrix(self) -> FloatArray:
+        """The sum of the kernels, centred but not weighted."""
+        mirror_lower(self.base)
+        return np.ascontiguousarray(self.base) / (self.task.root * self.task.root.T)
+
+    def _constant(self) -> Fit:
+        """The model without kernels, and dual variables that prove it optimal."""
+        problem = self.task.problem
+        nothing = np.zeros(problem.shape)
+        alpha = problem.feasible(problem.alpha_of(nothing + best_intercept(problem, nothing)))
+        return self._certified(alpha, nothing)
+
+    def _certified(self, alpha: FloatArray, fitted: FloatArray) -> Fit:
+        problem, scale = self.task.problem, 2.0 * self.task.ridge
+        intercept = best_intercept(problem, fitted)
+        error = scale * problem.primal_loss(fitted, intercept)
+        objective = error + 0.5 * scale * float((alpha * fitted).sum())
+        level = scale * problem.dual_loss(alpha)
+        return Fit(
+            self.kernels, alpha / self.task.root, intercept - self.offset(alpha), objective, error, level
+        )
+
+
+def refit_for(dictionary: FactorDictionary, task: GreedyTask) -> Refit:
+    """Linear systems for the squared loss, machines for the others."""
+    quadratic = getattr(task.loss, "quadratic", False)
+    return (RidgeRefit if quadratic else MachineRefit)(dictionary, task)
+
+
+def left_out_margins(refit: Refit, fit: Fit) -> FloatArray:
+    """Predictions on each training sample by the fit without it, the kernels kept; shape (n, c).
+
+    Equal samples are left out together, so that a sample of weight 2 and a sample given twice agree.
+    """
+    if isinstance(refit, RidgeRefit):
+        return _exact(refit, fit)
+    assert isinstance(refit, MachineRefit)
+    problem, alpha = refit.task.problem, refit.task.root * fit.scaled_alpha
+    K = refit.matrix()
+    f = K @ alpha + fit.intercept + refit.offset(alpha)
+    columns = range(problem.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out = np.column_stack([leave_one_out(K, problem.column(k), alpha[:, k], f[:, k]) for k in columns])
+    # a lone free sample decides the intercept: what it would be without is not known to first order
+    return np.where(np.isfinite(out), out, f)
+
+
+def _exact(refit: RidgeRefit, fit: Fit) -> FloatArray:
+    """y_i - a_i / (sqrt(w_i) N_ii), with a = N sqrt(w) y the fit as a linear map.
+
+    N = (K_G + lambda l I)^-1, less its part in the direction of the intercept. For equal samples, u
+    the unit vector of their sqrt(w), N is b uu' + (I - uu') / (lambda l) on them, and b takes the
+    place of N_ii.
+    """
+    task = refit.task
+    diagonal = refit.inverse_diagonal() - task.fit_intercept * task.weight / (task.shift * task.total)
+    share = task.weight / _weight_of_equals(refit)
+    b = (diagonal - (1.0 - share) / task.shift) / share
+    b = np.maximum(b, 1e-12 / task.shift)
+    return task.y - fit.scaled_alpha / (task.root * b[:, None])
+
+
+def _weight_of_equals(refit: RidgeRefit) -> FloatArray:
+    """Total weight of the samples equal to each: same kernel values, same targets."""
+    task = refit.task
+    probe = np.random.RandomState(0).standard_normal((len(task.y), 1))
+    mark = (refit.apply(probe) - task.shift * probe) / task.root
+    digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
+    _, group = np.unique(np.column_stack([digits, task.y]), axis=0, return_inverse=True)
+    group = group.ravel()
+    return np.asarray(np.bincount(group, task.weight)[group], dtype=np.float64)

@@ -1,10 +1,14 @@
-"""Generalized multiple kernel learning: gradient descent in the parameters of one kernel."""
+"""Generalized multiple kernel learning: gradient descent in the parameters of one kernel.
+
+Reading order: ``objective.py`` (T and its gradient), ``solver.py`` (the method), ``descent.py`` (two ways
+down), ``penalties.py``, ``constraints.py``; ``check.py`` compares gradients with differences.
+"""
 
 from .check import check_gradient
 from .constraints import Box, Projection, resolve_constraint
 from .objective import Objective, Point
 from .penalties import L1, L2, PENALTIES, FunctionPenalty, LogDet, Penalty, PenaltySum, PowerNorm
-from .solver import METHODS, KernelGradient, KernelSolution
+from .solver import METHODS, KernelGradient
 
 __all__ = [
     "L1",
@@ -14,7 +18,6 @@ __all__ = [
     "Box",
     "FunctionPenalty",
     "KernelGradient",
-    "KernelSolution",
     "LogDet",
     "Objective",
     "Penalty",

@@ -31,7 +31,9 @@ class Point:
     ----------
     u : ndarray of shape (n_parameters,)
         d in units of its start values: d = scale u.
-    value : float
+    d : ndarray of shape (n_parameters,)
+        The parameters.
+    objective : float
         T(d); +inf where the kernel is infinite or constant.
     size : float
         The sum of the absolute values of both parts of T, the machine and r: what T is compared with.
@@ -41,15 +43,32 @@ class Point:
         K_d, until the gradient is known.
     slope : ndarray of shape (n_parameters,)
         dT/du; empty until it is asked for.
+    residual : float
+        See `Objective.residual`.
+    n_machines : int
+        Trained until it was accepted.
     """
 
     u: FloatArray
-    value: float
+    d: FloatArray
+    objective: float
     size: float
     machine: Machine
     intercept: FloatArray
     matrix: FloatArray | None
     slope: FloatArray
+    residual: float = np.nan
+    n_machines: int = 0
+
+    @property
+    def alpha(self) -> FloatArray:
+        """Dual variables, shape (n, c)."""
+        return self.machine.alpha
+
+    @property
+    def fitted(self) -> FloatArray:
+        """K_d alpha, shape (n, c)."""
+        return self.machine.fitted
 
 
 class Objective:
@@ -121,7 +140,7 @@ class Objective:
         K = self.kernel(self.X, d=d)
         if not self._usable(K):
             nothing = Machine(np.empty((0, 0)), np.empty((0, 0)), 0)
-            return Point(u, np.inf, np.inf, nothing, np.empty(0), None, np.empty(0))
+            return Point(u, d, np.inf, np.inf, nothing, np.empty(0), None, np.empty(0))
         return self._train(u, d, K)
 
     def _train(self, u: FloatArray, d: FloatArray, K: FloatArray) -> Point:
@@ -136,7 +155,8 @@ class Objective:
         if self.penalty.uses_matrix:
             price += self.penalty.matrix_value(K, self.problem)
         price = float(self.unit * price)
-        return Point(u, value + price, abs(value) + abs(price), machine, intercept, K, np.empty(0))
+        size = abs(value) + abs(price)
+        return Point(u, d, value + price, size, machine, intercept, K, np.empty(0))
 
     def _usable(self, K: FloatArray) -> bool:
         """Whether K is finite and, for losses with kinks, not constant.
@@ -165,7 +185,7 @@ class Objective:
             return None
         end = self._train(zero, zero, K)
         end.slope, end.matrix = slope, None
-        return end if end.value <= point.value else None
+        return end if end.objective <= point.objective else None
 
     def slope(self, point: Point) -> FloatArray:
         """dT/du, computed once a point; K is let go then."""
@@ -191,6 +211,10 @@ class Objective:
         step = self.slope(point) / (point.size or 1.0)
         saved = step * (point.u - self.project(point.u - step))
         return float(np.sqrt(max(saved.max() if self.constraint.separable else saved.sum(), 0.0)))
+
+    def sharpen(self, residual: float) -> None:
+        """T falls by about residual^2 |T| per step: machines have to be better than that."""
+        self.accuracy = min(self.accuracy, max(0.1 * residual**2, FINEST_ACCURACY))
 
     def _affordable(self, start: FloatArray) -> FloatArray:
         """Start values, halved where d_k dr/dd_k alone exceeds the value of the constant model.

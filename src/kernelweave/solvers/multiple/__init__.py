@@ -1,4 +1,10 @@
-"""Solvers over machine and kernel weights, one a file."""
+"""Methods over machine and kernel weights, one per file.
+
+Reading order: ``alternating.py`` on ``_fixed_point.py``, then ``newton_weights.py`` and its successor
+``cutting_planes.py``; ``joint_ascent.py`` and ``majorize_minimize.py`` are short. ``interleaved.py`` (with
+``_fields.py``) trains one machine while the weights move. ``empirical_bayes.py`` (with ``_evidence.py``)
+maximises the evidence instead.
+"""
 
 from ..._registry import Registry
 from ...regularizers import Regularizer

@@ -7,8 +7,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
 from ..problem import Problem
-from ..single._active_set import ActiveSet
-from ..single._box_qp import BoxQP
+from ..single._box_qp import ActiveSet, BoxQP
 from ..single.smo import EXACT_ROUNDS, EXACT_SAMPLES
 
 #: the small program of a step is solved to this share of the violation, in at most so many moves a variable

@@ -55,17 +55,23 @@ class FixedPoint(MKLSolver):
     def is_worse(self, run: Run, state: State) -> bool:
         """Whether `state` is certainly worse than the best one so far; remembers it if not."""
 
-    def limited(self, log_norms: FloatArray) -> FloatArray:
-        """Log norms kept where their weights are safe to try; anywhere by default."""
-        return log_norms
+    def safe(self, log_norms: FloatArray) -> FloatArray:
+        """Log norms kept where their weights are safe to try.
+
+        They are relative to the largest where weights depend on ratios only, as do then all steps.
+        """
+        return log_norms - log_norms.max() if self._only_ratios else log_norms
 
     def newton(self, run: Run, state: State) -> FloatArray | None:
         """(I - J)^-1 of the map of log norms at `state`, where steps are slow; None to do without."""
         return None
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
-        self._only_ratios = self._depends_on_ratios(run.regularizer, len(norms))
-        self._points = [self._safe(_log(norms))]  # log norms whose weights were tried
+        # whether the norms n and 2 n have the same weights, as with a constraint: no unit enters
+        some = np.linspace(1.0, 2.0, len(norms))
+        once, twice = (self.weights_of(run.regularizer, size * some) for size in (1.0, 2.0))
+        self._only_ratios = np.allclose(once, twice, rtol=1e-6)
+        self._points = [self.safe(_log(norms))]  # log norms whose weights were tried
         self._images: list[FloatArray] = []  # where the steps from them lead
         self._leapt = False  # whether the last proposal was more than the plain step
         self._before = np.inf  # residual of the last iterate
@@ -78,37 +84,21 @@ class FixedPoint(MKLSolver):
             # take the plain step from where it leapt, and start afresh
             self._points, self._images, self._newton = [self._from], [self._plain], None
         else:
-            self._from, self._plain = self._points[-1], self._safe(_log(self.image(state)))
-            self._speed_up(run, state)
-            self._images = [*self._images, self._step(self._from, self._plain)]
+            self._from, self._plain = self._points[-1], self.safe(_log(self.image(state)))
+            slow = SLOW * self._before < state.residual < NEAR
+            newton = self.newton(run, state) if slow else None
+            if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
+                self._newton, self._points, self._images = newton, self._points[-1:], []
+            step = self._plain - self._from
+            far = self._plain if self._newton is None else self._from + self._newton @ step
+            self._images = [*self._images, far]
         self._before = state.residual
         leap = extrapolate(self._points, self._images) - self._plain
-        proposal = self._safe(self._plain + np.clip(leap, -LEAP, LEAP))
+        proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
         self._leapt = len(self._images) > 1 or self._newton is not None
-        self._points = _last([*self._points, proposal], self.memory + 1)
-        self._images = _last(self._images, self.memory)
+        self._points = [*self._points, proposal][-1 - self.memory :]
+        self._images = self._images[-self.memory :] if self.memory else []
         return self.weights_of(run.regularizer, np.exp(np.clip(proposal, -200.0, 200.0)))
-
-    def _safe(self, log_norms: FloatArray) -> FloatArray:
-        """`limited`; relative to the largest where weights depend on ratios only, as do then all steps."""
-        return self.limited(log_norms - log_norms.max() if self._only_ratios else log_norms)
-
-    def _depends_on_ratios(self, regularizer: Regularizer, n_kernels: int) -> bool:
-        """Whether the norms n and 2 n have the same weights, as with a constraint: no unit enters."""
-        norms = np.linspace(1.0, 2.0, n_kernels)
-        once, twice = (self.weights_of(regularizer, size * norms) for size in (1.0, 2.0))
-        return np.allclose(once, twice, rtol=1e-6)
-
-    def _speed_up(self, run: Run, state: State) -> None:
-        """Newton steps from here on, if the last step closed little of the gap."""
-        slow = SLOW * self._before < state.residual < NEAR
-        newton = self.newton(run, state) if slow else None
-        if newton is not None:
-            self._newton, self._points, self._images = newton, self._points[-1:], []
-
-    def _step(self, point: FloatArray, image: FloatArray) -> FloatArray:
-        """From a point to its image, or where the Newton step leads."""
-        return image if self._newton is None else point + self._newton @ (image - point)
 
 
 def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
@@ -124,10 +114,6 @@ def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArra
         return Y[-1]
     mix = np.linalg.lstsq(changes.T, residuals[-1], rcond=1e-8)[0]
     return Y[-1] - mix @ np.diff(Y, axis=0)
-
-
-def _last(items: list[FloatArray], count: int) -> list[FloatArray]:
-    return items[max(0, len(items) - count) :]
 
 
 def _log(norms: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from ..growing import Pilot
 from ..problem import Problem
 from ..run import Run
 from ._fixed_point import LEAST, NEAR, FixedPoint, _log
-from ._value_hessian import value_hessian
+from .newton_weights import value_hessian
 
 #: kernels up to which Newton steps pay: their matrix is of that size
 MOST_NEWTON = 1000

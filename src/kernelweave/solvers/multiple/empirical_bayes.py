@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import BaseEstimator, clone
 
 from ..._typing import BoolArray, FloatArray, IntArray
-from ..._warnings import warn
-from ..checkpoint import Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper, history_of, with_history
+from ..run import Callback, Method, Result, Run, best_of
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
 from ._fixed_point import extrapolate
 
 __all__ = [
     "EmpiricalBayes",
     "Evidence",
-    "EvidenceSolution",
     "GaussianEvidence",
     "HyperPrior",
     "LaplaceEvidence",
@@ -110,72 +108,36 @@ class Point:
         Kernels with weight.
     theta : ndarray
         Logarithms of the live weights and, where it is learned, of the noise.
+    weights : ndarray of shape (M,)
+        Zero for pruned kernels.
     posterior : Posterior
+        With the live kernels only.
     objective : float
         Negative log evidence + h(d) / 2, up to constants.
     up, down : ndarray
         d objective / d theta = (down - up) / 2, both non-negative. Without a hyper-prior `down_m` is
         the effective number of parameters of kernel m.
-    stationarity : float
+    residual : float
         sum |down - up| / sum down, over the parameters that no bound holds back.
+    norms : ndarray of shape (M,)
+        ||f_m|| = d_m sqrt(alpha' K_m alpha), summed in squares over the outputs; at the end of a run.
+    log_evidence : float
+        Without the hyper-prior; at the end of a run.
     """
 
     live: IntArray
     theta: FloatArray
+    weights: FloatArray
     posterior: Posterior
     objective: float
     up: FloatArray
     down: FloatArray
-    stationarity: float
+    residual: float
+    norms: FloatArray | None = None
+    log_evidence: float = np.nan
 
 
-@dataclass(frozen=True)
-class EvidenceSolution:
-    """What the solver returns.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (M,)
-        Zero for pruned kernels.
-    posterior : Posterior
-        With the live kernels only.
-    norms : ndarray of shape (M,)
-        ||f_m|| = d_m sqrt(alpha' K_m alpha), summed in squares over the outputs.
-    log_evidence : float
-        Without the hyper-prior.
-    objective, stationarity : float
-        As in `Point`.
-    n_iter : int
-        Accepted steps.
-    converged : bool
-    history : dict of list
-        "log_evidence" (hyper-prior included), "stationarity" and "n_kernels" of every iterate.
-    n_resumed : int
-        Steps of an earlier run that this one went on from.
-    starts : dict of list
-        Of every start: "noise" and "variance" (the prior variance of all kernels together) where it
-        began, the "log_evidence" (hyper-prior included) that it reached, "n_iter", and whether it was
-        "chosen".
-    """
-
-    weights: FloatArray
-    posterior: Posterior
-    norms: FloatArray
-    log_evidence: float
-    objective: float
-    stationarity: float
-    n_iter: int
-    converged: bool
-    history: dict[str, list[float]] = field(repr=False)
-    n_resumed: int = 0
-    starts: dict[str, list[Any]] = field(repr=False, default_factory=dict)
-
-
-#: called after every step; a true answer stops the run
-Callback = Callable[[int, Point], bool | None]
-
-
-class EmpiricalBayes(BaseEstimator):
+class EmpiricalBayes(Method, BaseEstimator):
     """Maximises the evidence over kernel weights and noise.
 
     With up_m = a' K_m a, down_m = tr(Kbar^-1 K_m) and a = Kbar^-1 y the steps are
@@ -215,9 +177,13 @@ class EmpiricalBayes(BaseEstimator):
     >>> noise = 0.1 * np.random.default_rng(1).normal(size=(40, 1))
     >>> evidence = GaussianEvidence(gram, x[:, None] + noise, np.ones(40))
     >>> solution = EmpiricalBayes().solve(evidence, tol=1e-6)
-    >>> solution.weights > 0
+    >>> solution.state.weights > 0
     array([ True, False])
     """
+
+    columns = ("log_evidence", "stationarity", "n_kernels")
+
+    _evidence: Evidence  # of the kernels with weight
 
     def __init__(self, update: str = "mackay", memory: int = 5) -> None:
         self.update = update
@@ -231,7 +197,7 @@ class EmpiricalBayes(BaseEstimator):
         max_iter: int = 200,
         callback: Callback | None = None,
         keeper: Keeper | None = None,
-    ) -> EvidenceSolution:
+    ) -> Result:
         """Run until the stationarity residual is within `tol`.
 
         Parameters
@@ -246,315 +212,233 @@ class EmpiricalBayes(BaseEstimator):
             Called as callback(iteration, point) after every step; a true answer stops the run.
             So does Ctrl-C: the last iterate is the best.
         keeper : Keeper, optional
-            Where the iterates of every start are kept; those found there are gone on from, and
+            Where the iterates of every start are kept; those found there are resumed, and
             `max_iter` counts their steps.
         """
-        keeper = Keeper() if keeper is None else keeper
         if self.update not in ("mackay", "mm"):
             raise ValueError(f"update={self.update!r}: expected 'mackay' or 'mm'.")
-        exponent = 1.0 if self.update == "mackay" else 0.5
-        starts = _Starts(evidence, HyperPrior(hyperprior), self.memory, exponent, keeper)
-        try:
-            starts.run(tol, max_iter, callback)
-        except KeyboardInterrupt:
-            keeper.flush()
-            starts.compare()
-            warn(f"interrupted; {starts.best.describe()}", ConvergenceWarning)
-            return starts.solution(tol)
-        if starts.best.point.stationarity > tol:
-            warn(
-                f"{starts.best.describe()} Increase max_iter or tol (={tol:g}), or scale the data.",
-                ConvergenceWarning,
-            )
-        return starts.solution(tol)
+        limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback, "keeper": keeper}
+        runs = self._runs(evidence, HyperPrior(hyperprior), limits)
+        return best_of(runs, look=(FIRST_TOL, FIRST_STEPS))
 
+    def _runs(self, evidence: Evidence, prior: HyperPrior, limits: dict[str, Any]) -> Iterator[Run]:
+        """A run per start, but for those whose little noise leaves a matrix that cannot be factored."""
+        for index, level in enumerate(evidence.levels):
+            begin, phase = evidence.start(level), f"start {index}"
+            run = Run(clone(self), evidence, regularizer=prior, phase=phase, begin=begin, **limits)
+            try:
+                run.open(run.method)
+            except ValueError:
+                if index == 0:
+                    raise
+            else:
+                yield run
 
-class _Starts:
-    """Searches from several signal-to-noise ratios; only the current and the best one hold matrices."""
+    # -- one run ------------------------------------------------------------------------------
 
-    def __init__(
-        self, evidence: Evidence, prior: HyperPrior, memory: int, exponent: float, keeper: Keeper
-    ) -> None:
-        self.evidence, self.options = evidence, (prior, memory, exponent, keeper)
-        self.told: dict[str, dict[str, Any]] = {}
-        self.best = self.now = self._search(0)
-
-    def _search(self, index: int) -> _Search:
-        start = self.evidence.start(self.evidence.levels[index])
-        return _Search(self.evidence, *self.options, start, f"start {index}")
-
-    def run(self, tol: float, max_iter: int, callback: Callback | None) -> None:
-        """A few steps from every start, then the rest from the best."""
-        for index in range(len(self.evidence.levels)):
-            if index and not self._begin(index):
-                continue
-            going = self.now.iterate(max(tol, FIRST_TOL), min(FIRST_STEPS, max_iter), callback, insist=False)
-            self.compare()
-            if not going:
-                return
-        self.now = self.best
-        self.best.iterate(tol, max_iter, callback)
-
-    def _begin(self, index: int) -> bool:
-        """Turn to another start; False where little noise leaves a matrix that cannot be factored."""
-        try:
-            self.now = self._search(index)
-        except ValueError:
-            return False
-        return True
-
-    def compare(self) -> None:
-        """Keep the better of the current search and the best one."""
-        self.told[self.now.name] = self.now.summary()
-        if self.now.point.objective < self.best.point.objective:
-            self.best = self.now
-
-    def solution(self, tol: float) -> EvidenceSolution:
-        self.told[self.best.name] = self.best.summary()
-        rows = list(self.told.items())
-        starts: dict[str, list[Any]] = {key: [row[key] for _, row in rows] for key in rows[0][1]}
-        starts["chosen"] = [name == self.best.name for name, _ in rows]
-        return self.best.solution(tol, starts)
-
-
-class _Search:
-    """The current iterate, and the ways to a better one."""
-
-    def __init__(
-        self,
-        evidence: Evidence,
-        prior: HyperPrior,
-        memory: int,
-        exponent: float,
-        keeper: Keeper,
-        start: tuple[FloatArray, float],
-        name: str,
-    ) -> None:
-        self.whole, self.prior, self.memory, self.exponent = evidence, prior, memory, exponent
-        self.keeper, self.name = keeper, name
-        weights, self.noise = start
-        self.variance = float(weights @ evidence.scales)
+    def start(self, run: Run) -> Point:
+        """The start, or where an earlier run had come."""
+        weights, self._noise = run.begin
         live = np.flatnonzero(weights)
-        theta = np.log(np.append(weights[live], [self.noise] * evidence.learns_noise))
-        before = keeper.found(name)
-        if before is not None:
-            live, theta = before.arrays["live"], before.arrays["theta"]
-        self.evidence = evidence.subset(live)
-        self.point = self._first_point(live, theta)
-        self.points: list[FloatArray] = []  # the last iterates
-        self.images: list[FloatArray] = []  # where MacKay's update takes them
-        self.stretch = 1.0  # t, relative to `exponent`
-        self.patience = self.waited = 0  # steps to the next attempt at pruning
-        self.history: dict[str, list[float]] = {"log_evidence": [], "stationarity": [], "n_kernels": []}
-        self.n_resumed = 0
-        if before is not None:
-            self.history = {name: values[:-1] for name, values in history_of(before).items()}
-            self.n_resumed = len(self.history["stationarity"])
-        self.record()
-
-    def _first_point(self, live: IntArray, theta: FloatArray) -> Point:
-        posterior = self.evidence.evaluate(np.exp(theta[: len(live)]), self._noise_of(theta))
+        theta = np.log(np.append(weights[live], [self._noise] * run.problem.learns_noise))
+        entry = run.keeper.found(run.phase)
+        if entry is not None:
+            live, theta = entry.arrays["live"], entry.arrays["theta"]
+            history = {name: values[:-1] for name, values in history_of(entry).items()}
+            run.resume(len(history["stationarity"]), history)
+        self._evidence = run.problem.subset(live)
+        self._points: list[FloatArray] = []  # the last iterates
+        self._images: list[FloatArray] = []  # where MacKay's update takes them
+        self._stretch = 1.0  # t, relative to the exponent of the update
+        self._wait = self._waited = 0  # steps to the next attempt at pruning
+        posterior = self._evidence.evaluate(np.exp(theta[: len(live)]), self._noise_of(theta))
         if posterior is None:
             raise ValueError(
-                f"noise I + sum_m d_m K_m is not positive definite with noise = {self.noise:.3g}: "
+                f"noise I + sum_m d_m K_m is not positive definite with noise = {self._noise:.3g}: "
                 "raise `noise`, or check that the kernels are positive semidefinite."
             )
-        objective = self._objective(posterior, live)
+        objective = self._objective(run, posterior, live)
         if not np.isfinite(objective):
             raise ValueError("hyperprior: h has to be finite for all weights d > 0.")
-        return self._point(live, theta, posterior, objective)
+        return self._point(run, live, theta, posterior, objective)
 
-    def iterate(self, tol: float, max_iter: int, callback: Callback | None, insist: bool = True) -> bool:
-        """Steps until the residual is within `tol`, or `max_iter` in all; False when the callback ended it.
+    def step(self, run: Run, point: Point) -> Point | None:
+        """Drop kernels, or move to a point of no lower evidence; None at the end, or but for rounding.
 
-        `insist`: a last attempt at pruning comes before the end.
+        A last attempt at pruning comes before the end.
         """
-        for iteration in range(len(self.history["stationarity"]) - 1, max_iter):
-            settled = self.point.stationarity <= tol
-            if not self.prune(insist=settled and insist) and (settled or not self.step()):
-                break
-            self.record()
-            if callback is not None and callback(iteration, self.point):
-                return False
-        return True
-
-    # -- one step -----------------------------------------------------------------------------
-
-    def step(self) -> bool:
-        """Move to a point of no lower evidence; False when there is none but for rounding."""
-        point = self.point
+        settled = point.residual <= run.tol
+        pruned = self._pruned(run, point, insist=settled and not run.looks)
+        if pruned is not None or settled:
+            return pruned
         leap = np.clip(np.log((point.up + FEW) / (point.down + FEW)), -MAX_LEAP, MAX_LEAP)
         leap = self._inside(point.theta + leap) - point.theta
-        self._remember(point.theta, point.theta + leap)
-        return self._extrapolated(point.theta) or self._plain(point.theta, leap)
+        surplus = max(0, len(self._points) + 1 - self.memory)
+        self._points = [*self._points, point.theta][surplus:]
+        self._images = [*self._images, point.theta + leap][surplus:]
+        return self._extrapolated(run, point) or self._plain(run, point, leap)
 
-    def _extrapolated(self, theta: FloatArray) -> bool:
-        if len(self.points) < 2:
-            return False
-        far = extrapolate(self.points, self.images)
+    def is_done(self, run: Run) -> bool:
+        """Never: a run that has converged is pruned before it ends."""
+        return False
+
+    def _extrapolated(self, run: Run, point: Point) -> Point | None:
+        if len(self._points) < 2:
+            return None
+        far = extrapolate(self._points, self._images)
         # farther away, the residuals are too much alike to extrapolate from
-        if np.abs(far - theta).max() <= MAX_LEAP and self._accept(far):
-            return True
-        self.points, self.images = self.points[-1:], self.images[-1:]
-        return False
+        near = np.abs(far - point.theta).max() <= MAX_LEAP
+        found = self._accepted(run, point, far) if near else None
+        if found is None:
+            self._points, self._images = self._points[-1:], self._images[-1:]
+        return found
 
-    def _plain(self, theta: FloatArray, leap: FloatArray) -> bool:
+    def _plain(self, run: Run, point: Point, leap: FloatArray) -> Point | None:
+        exponent = 1.0 if self.update == "mackay" else 0.5
         for k in range(MAX_HALVINGS):
-            t = self.stretch * self.exponent * 0.5**k
-            if self._accept(theta + np.clip(t * leap, -MAX_LEAP, MAX_LEAP)):
+            t = self._stretch * exponent * 0.5**k
+            found = self._accepted(run, point, point.theta + np.clip(t * leap, -MAX_LEAP, MAX_LEAP))
+            if found is not None:
                 if self.memory:
-                    self.stretch = max(1.0, self.stretch * (2.0 if k == 0 else 0.5**k))
-                return True
-        return False
+                    self._stretch = max(1.0, self._stretch * (2.0 if k == 0 else 0.5**k))
+                return found
+        return None
 
-    def _accept(self, theta: FloatArray) -> bool:
-        """Move to `theta`, within the bounds, if the evidence does not fall."""
-        theta, point = self._inside(theta), self.point
+    def _accepted(self, run: Run, point: Point, theta: FloatArray) -> Point | None:
+        """The point at `theta`, moved within the bounds, if the evidence does not fall."""
+        theta = self._inside(theta)
         if np.array_equal(theta, point.theta):
-            return False
+            return None
         weights = np.exp(theta[: len(point.live)])
-        posterior = self.evidence.evaluate(weights, self._noise_of(theta), point.posterior)
-        objective = self._objective(posterior, point.live)
+        posterior = self._evidence.evaluate(weights, self._noise_of(theta), point.posterior)
+        objective = self._objective(run, posterior, point.live)
         if posterior is None or not objective <= point.objective:
-            return False
-        self.point = self._point(point.live, theta, posterior, objective)
-        return True
+            return None
+        return self._point(run, point.live, theta, posterior, objective)
 
     def _inside(self, theta: FloatArray) -> FloatArray:
-        lower, upper = self.evidence.bounds()
+        lower, upper = self._evidence.bounds()
         with np.errstate(divide="ignore"):
             return np.clip(theta, np.maximum(np.log(lower), -600.0), np.minimum(np.log(upper), 600.0))
 
-    def _remember(self, theta: FloatArray, image: FloatArray) -> None:
-        surplus = max(0, len(self.points) + 1 - self.memory)
-        self.points = [*self.points, theta][surplus:]
-        self.images = [*self.images, image][surplus:]
-
     # -- pruning ------------------------------------------------------------------------------
 
-    def prune(self, insist: bool) -> bool:
-        """Drop the kernels that the evidence does not miss; whether there were any.
+    def _pruned(self, run: Run, point: Point, insist: bool) -> Point | None:
+        """The point without the kernels that the evidence does not miss; None where it misses all.
 
         After a vain attempt the next one waits twice as long, unless it is the last (`insist`).
         """
-        self.waited += 1
-        candidates = self._dying()
-        if len(candidates) == 0 or (self.waited <= self.patience and not insist):
-            return False
-        self.waited, before = 0, self.point
-        while len(candidates) and self.point is before:
-            candidates = self._without(candidates)
-        pruned = self.point is not before
-        self.patience = 0 if pruned else 2 * self.patience + 1
-        return pruned
+        self._waited += 1
+        candidates = self._dying(point)
+        if len(candidates) == 0 or (self._waited <= self._wait and not insist):
+            return None
+        self._waited, found = 0, None
+        while len(candidates) and found is None:
+            candidates, found = self._without(run, point, candidates)
+        self._wait = 0 if found is not None else 2 * self._wait + 1
+        return found
 
-    def _dying(self) -> IntArray:
+    def _dying(self, point: Point) -> IntArray:
         """Positions of small kernels that the evidence shrinks, the smallest first."""
-        point, M = self.point, len(self.point.live)
-        size = np.exp(point.theta[:M]) * self.evidence.scales
-        share = NEGLIGIBLE if point.stationarity <= NEAR else DEAD
+        M = len(point.live)
+        size = np.exp(point.theta[:M]) * self._evidence.scales
+        share = NEGLIGIBLE if point.residual <= NEAR else DEAD
         small = size <= share * max(size.max(initial=0.0), self._noise_of(point.theta))
         dying = np.flatnonzero(small & (point.up[:M] < point.down[:M]))
         return dying[np.argsort(size[dying])]
 
-    def _without(self, candidates: IntArray) -> IntArray:
-        """Drop the candidates if the evidence allows it; otherwise those worth another attempt."""
-        point, M = self.point, len(self.point.live)
+    def _without(self, run: Run, point: Point, candidates: IntArray) -> tuple[IntArray, Point | None]:
+        """The point without the candidates, if the evidence allows it, or those worth another attempt."""
+        M = len(point.live)
         weights = np.exp(point.theta[:M])
         weights[candidates] = 0.0
-        posterior = self.evidence.evaluate(weights, self._noise_of(point.theta), point.posterior)
-        objective = self._objective(posterior, point.live)
+        posterior = self._evidence.evaluate(weights, self._noise_of(point.theta), point.posterior)
+        objective = self._objective(run, posterior, point.live)
         if posterior is None or not objective <= point.objective:
-            return candidates[: len(candidates) // 2]
-        up, down = self.evidence.slopes(posterior)
+            return candidates[: len(candidates) // 2], None
+        up, down = self._evidence.slopes(posterior)
         returning = up[candidates] > down[candidates]
         if returning.any():
-            return candidates[~returning]
+            return candidates[~returning], None
         keep = np.delete(np.arange(len(point.theta)), candidates)  # the noise, if learned, is the last
         kernels = keep[keep < M]
-        self.evidence = self.evidence.subset(kernels)
+        self._evidence = self._evidence.subset(kernels)
         posterior = replace(posterior, weights=weights[kernels])
-        self.points, self.images = [x[keep] for x in self.points], [x[keep] for x in self.images]
-        slopes = up[keep], down[keep]
-        self.point = self._point(point.live[kernels], point.theta[keep], posterior, objective, slopes)
-        return candidates
+        self._points, self._images = [x[keep] for x in self._points], [x[keep] for x in self._images]
+        parts = (point.live[kernels], point.theta[keep], posterior, objective, (up[keep], down[keep]))
+        return candidates, self._point(run, *parts)
 
     # -- values -------------------------------------------------------------------------------
 
     def _noise_of(self, theta: FloatArray) -> float:
-        return float(np.exp(theta[-1])) if self.evidence.learns_noise else self.noise
+        return float(np.exp(theta[-1])) if self._evidence.learns_noise else self._noise
 
-    def _weights(self, posterior: Posterior, live: IntArray) -> FloatArray:
-        weights = np.zeros(self.whole.n_kernels)
-        weights[live] = posterior.weights
-        return weights
-
-    def _objective(self, posterior: Posterior | None, live: IntArray) -> float:
+    def _objective(self, run: Run, posterior: Posterior | None, live: IntArray) -> float:
         if posterior is None:
             return np.inf
-        return posterior.objective + 0.5 * self.prior.price(self._weights(posterior, live))
+        return posterior.objective + 0.5 * run.regularizer.price(_spread(run, posterior, live))
 
     def _point(
         self,
+        run: Run,
         live: IntArray,
         theta: FloatArray,
         posterior: Posterior,
         objective: float,
         slopes: tuple[FloatArray, FloatArray] | None = None,
     ) -> Point:
-        up, down = self.evidence.slopes(posterior) if slopes is None else slopes
-        price = np.zeros_like(theta)
-        price[: len(live)] = self.prior.log_gradient(self._weights(posterior, live), live)
+        up, down = self._evidence.slopes(posterior) if slopes is None else slopes
+        price, weights = np.zeros_like(theta), _spread(run, posterior, live)
+        price[: len(live)] = run.regularizer.log_gradient(weights, live)
         up = np.exp(theta) * up + np.maximum(-price, 0.0)
         down = np.exp(theta) * down + np.maximum(price, 0.0)
         free = ~self._held(np.exp(theta), up, down)
-        stationarity = float(np.abs(down - up)[free].sum() / max(down.sum(), 1.0))
-        return Point(live, theta, posterior, objective, up, down, stationarity)
+        residual = float(np.abs(down - up)[free].sum() / max(down.sum(), 1.0))
+        return Point(live, theta, weights, posterior, objective, up, down, residual)
 
     def _held(self, values: FloatArray, up: FloatArray, down: FloatArray) -> BoolArray:
         """Parameters at a bound that the evidence pushes against it."""
-        lower, upper = self.evidence.bounds()
+        lower, upper = self._evidence.bounds()
         return ((values <= lower * (1 + 1e-9)) & (up < down)) | ((values >= upper * (1 - 1e-9)) & (up > down))
 
-    # -- results ------------------------------------------------------------------------------
+    # -- what a run asks ----------------------------------------------------------------------
 
-    def record(self) -> None:
-        point = self.point
-        values = (self.whole.log_evidence(point.objective), point.stationarity, len(point.live))
-        for key, value in zip(self.history, values, strict=True):
-            self.history[key].append(value)
-        arrays = {"live": point.live, "theta": point.theta}
-        self.keeper.keep(self.name, with_history({}, arrays, self.history))
+    def row(self, run: Run, iterate: Point) -> tuple[float, ...]:
+        return run.problem.log_evidence(iterate.objective), iterate.residual, len(iterate.live)
 
-    def describe(self) -> str:
-        count, residual = len(self.history["stationarity"]) - 1, self.point.stationarity
-        return f"the relative slope of the log evidence is {residual:.2g} after {count} steps."
+    def saved(self, run: Run) -> Entry:
+        return with_history({}, {"live": run.last.live, "theta": run.last.theta}, run.history)
 
-    def summary(self) -> dict[str, Any]:
-        """Where the search began, and how far it came."""
+    def summary(self, run: Run) -> dict[str, Any]:
+        """Where the run began, and how far it came."""
+        weights, noise = run.begin
         return {
-            "noise": self.noise,
-            "variance": self.variance,
-            "log_evidence": self.history["log_evidence"][-1],
-            "n_iter": len(self.history["stationarity"]) - 1,
+            "noise": noise,
+            "variance": float(weights @ run.problem.scales),
+            "log_evidence": run.history["log_evidence"][-1],
+            "n_iter": run.n_iter,
         }
 
-    def solution(self, tol: float, starts: dict[str, list[Any]]) -> EvidenceSolution:
-        point = self.point
-        energy = np.zeros(self.whole.n_kernels)
-        if self.evidence.gram is not None:
-            energy[point.live] = np.maximum(self.evidence.gram.quad(point.posterior.alpha), 0.0)
-        weights = self._weights(point.posterior, point.live)
-        return EvidenceSolution(
-            weights=weights,
+    def settle(self, run: Run) -> bool:
+        """Add the norms and the evidence, and drop the matrix."""
+        point, energy = run.best, np.zeros(run.problem.n_kernels)
+        gram = run.problem.subset(point.live).gram
+        if gram is not None:
+            energy[point.live] = np.maximum(gram.quad(point.posterior.alpha), 0.0)
+        run.best = replace(
+            point,
             posterior=replace(point.posterior, K=None),
-            norms=weights * np.sqrt(energy),
-            log_evidence=self.whole.log_evidence(point.posterior.objective),
-            objective=point.objective,
-            stationarity=point.stationarity,
-            n_iter=len(self.history["stationarity"]) - 1,
-            converged=point.stationarity <= tol,
-            history=self.history,
-            n_resumed=self.n_resumed,
-            starts=starts,
+            norms=point.weights * np.sqrt(energy),
+            log_evidence=run.problem.log_evidence(point.posterior.objective),
         )
+        return True
+
+    def residual_name(self, run: Run) -> str:
+        return "relative slope of the log evidence"
+
+
+def _spread(run: Run, posterior: Posterior, live: IntArray) -> FloatArray:
+    """Weights of all kernels."""
+    weights = np.zeros(run.problem.n_kernels)
+    weights[live] = posterior.weights
+    return weights

@@ -13,10 +13,9 @@ from ..certificate import Certificate, certificate, check_squares, relative
 from ..problem import Problem, best_intercept
 from ..run import Run
 from ._fields import Fields
-from ._value_hessian import projected_inverse_form
 from .cutting_planes import CuttingPlanes
 from .joint_ascent import LARGEST_FLOOR, SMALLEST_FLOOR
-from .newton_weights import NewtonWeights
+from .newton_weights import NewtonWeights, projected_inverse_form
 
 #: a round ends at this share of the gap before it; the first one as if that had been 1/3
 ROUND_SHARE, FIRST_GAP = 0.3, 1.0 / 3.0
@@ -87,6 +86,7 @@ class Interleaved(MKLSolver):
     """
 
     name = "interleaved"
+    requires = ("linear_dual",)
     single = "smo"
 
     _seen: FloatArray  # s_m as last computed

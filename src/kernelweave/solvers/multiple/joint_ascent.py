@@ -67,7 +67,8 @@ class JointAscent(FixedPoint):
         while self._floor > max(wanted, SMALLEST_FLOOR):
             self._floor *= 0.3
 
-    def limited(self, log_norms: FloatArray) -> FloatArray:
+    def safe(self, log_norms: FloatArray) -> FloatArray:
+        log_norms = super().safe(log_norms)
         return np.maximum(log_norms, log_norms.max() + np.log(self._floor))
 
     def image(self, state: State) -> FloatArray:

@@ -1,4 +1,9 @@
-"""Machines for one Gram matrix, one solver a file."""
+"""Machines for one Gram matrix.
+
+Reading order: ``base.py``, ``least_squares.py``, ``newton.py``, ``smo.py`` (with ``_box_qp.py`` and, for
+what is badly conditioned, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors.
+``torch_smooth.py`` and ``torch_box.py`` are the same machines on a device.
+"""
 
 from typing import Any
 
@@ -44,8 +49,7 @@ def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
     if isinstance(K, FactoredMatrix):
         return PrimalNewton()
     from .torch_box import TorchBox
-    from .torch_least_squares import TorchLeastSquares
-    from .torch_newton import TorchNewton
+    from .torch_smooth import TorchLeastSquares, TorchNewton
 
     twins = {"least_squares": TorchLeastSquares, "smo": TorchBox, "newton": TorchNewton}
     return twins[machine.name]() if machine.name in twins else machine

@@ -9,9 +9,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from ..._cholesky import positive_factor
 from ..._typing import FloatArray
-from .._product import centred, product, uncentred
 from ..problem import Problem
-from .base import Machine, SingleSolver
+from .base import Machine, SingleSolver, centred, product, uncentred
 
 
 class LeastSquares(SingleSolver):

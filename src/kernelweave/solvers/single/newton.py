@@ -10,10 +10,9 @@ from scipy.linalg import cho_solve
 
 from ..._cholesky import positive_factor
 from ..._typing import FloatArray
-from .._product import centred, product, uncentred
 from ..certificate import relative
 from ..problem import Problem, best_intercept
-from .base import Machine, SingleSolver, Standstill
+from .base import Machine, SingleSolver, Standstill, centred, product, uncentred
 
 
 class Newton(SingleSolver):

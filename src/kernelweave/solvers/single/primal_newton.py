@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_solve
 
+from ..._cholesky import positive_factor
 from ..._typing import FloatArray
+from ...losses import Loss
 from ..certificate import relative
 from ..problem import Problem, best_intercept
-from ._curvature import curvatures, direction
-from ._smoothed import Smoothed
 from .base import Machine, SingleSolver, Standstill
 
 #: accuracy of a step of the proximal point method: of that asked for, and of the gap before
@@ -238,3 +240,172 @@ def _between(low: tuple[float, float], high: tuple[float, float]) -> float:
     width = high[0] - low[0]
     share = -low[1] / (high[1] - low[1])
     return low[0] + width * min(max(share, 0.1), 0.9)
+
+
+#: rows for every feature up to which the curvature is computed from all of them, and otherwise from how many
+MOST_ROWS, SOME_ROWS = 60, 20
+
+#: most products with the curvature in one Newton step
+MOST_PRODUCTS = 30
+
+
+def curvatures(problem: Problem, f: FloatArray) -> FloatArray:
+    """W = C V'' of every sample, shape (n,)."""
+    w = (problem.C * problem.loss.hessian(problem.y, f))[:, 0]
+    return np.where(w > 1e-12 * w.max(initial=0.0), w, 0.0)
+
+
+def direction(
+    K: Any, w: FloatArray, gradient: FloatArray, v: FloatArray, tol: float, tied: bool
+) -> FloatArray:
+    """Newton direction in v; the intercept, at its best, follows.
+
+    Parameters
+    ----------
+    K : FactoredMatrix
+    w : ndarray of shape (n,)
+        W.
+    gradient, v : ndarray of shape (n_features, 1)
+    tol : float
+        Relative duality gap that is asked for in the end.
+    tied : bool
+        Whether there is an intercept.
+    """
+    if not gradient.any():
+        return np.zeros_like(gradient)
+    curvature = Curvature(K, np.flatnonzero(w), w, tied and bool(w.any()))
+    wanted = _accuracy(gradient, v, tol)
+    return conjugate_gradients(curvature.product, curvature.precondition, -gradient[:, 0], wanted)[:, None]
+
+
+def _accuracy(gradient: FloatArray, v: FloatArray, tol: float) -> float:
+    """Relative accuracy of the linear system: finer near the optimum, where the steps converge fast."""
+    size = float(np.linalg.norm(gradient)) / max(float(np.linalg.norm(v)), 1e-300)
+    return float(np.clip(size, min(1e-2, tol), 0.1))
+
+
+class Curvature:
+    """I + Z'WZ, with Z about its weighted mean where the intercept takes that, and its approximate inverse.
+
+    Parameters
+    ----------
+    K : FactoredMatrix
+    curved : ndarray of int
+        Rows with W > 0.
+    w : ndarray of shape (n,)
+    tied : bool
+        Whether there is an intercept.
+    """
+
+    def __init__(self, K: Any, curved: Any, w: FloatArray, tied: bool) -> None:
+        self.K, self.w, self.tied = K, w, tied
+        self.exact = len(curved) <= MOST_ROWS * (K.n_features + 1)
+        stride = 1 if self.exact else max(1, len(curved) // (SOME_ROWS * (K.n_features + 1)))
+        some = curved[::stride]
+        self.matrix = K.weighted_gram(some, stride * w[some], tied)
+        self.matrix.flat[:: len(self.matrix) + 1] += 1.0
+        self.factor = positive_factor(self.matrix)
+
+    def product(self, p: FloatArray) -> FloatArray:
+        """The matrix times p."""
+        if self.exact:
+            return np.asarray(self.matrix @ p)
+        values = self.K.apply(p[:, None])[:, 0]
+        if self.tied:
+            values -= float(self.w @ values) / float(self.w.sum())
+        return p + self.K.adjoint((self.w * values)[:, None])[:, 0]
+
+    def precondition(self, p: FloatArray) -> FloatArray:
+        """The inverse over some of the rows, times p."""
+        return np.asarray(cho_solve(self.factor, p, check_finite=False))
+
+
+def conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray],
+    precondition: Callable[[FloatArray], FloatArray],
+    right: FloatArray,
+    accuracy: float,
+) -> FloatArray:
+    """Solve A x = right, A positive definite, to a relative residual in the norm of the preconditioner."""
+    residual, x = right.copy(), np.zeros_like(right)
+    z = precondition(residual)
+    p, size = z, float(residual @ z)
+    wanted = accuracy**2 * size
+    for _ in range(MOST_PRODUCTS):
+        Ap = product(p)
+        t = size / float(p @ Ap)
+        x, residual = x + t * p, residual - t * Ap
+        z = precondition(residual)
+        before, size = size, float(residual @ z)
+        if size <= wanted:
+            break
+        p = z + (size / before) * p
+    return x
+
+
+class Smoothed:
+    """The conjugate of V*(y, v) + (h / 2) (v - v0)^2, for a piecewise linear loss V.
+
+    The term added keeps the dual variable near v0: minimising the sum over samples of this loss is one
+    step of the proximal point method on the dual problem (Rockafellar 1976), and with v0 at the optimum
+    it has the solution of V itself, however large h is. For v0 = 0 it is the Moreau envelope of V. Its
+    slope rises from s to s + 1 not at a kink k but between k + h (s - v0) and k + h (s + 1 - v0), and
+    is that of V elsewhere.
+
+    Parameters
+    ----------
+    loss : Loss
+        With `kinks`.
+    width : float
+        h.
+    center : ndarray, default=0.0
+        v0, a slope a sample.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import Hinge
+    >>> Smoothed(Hinge(), 0.5).gradient(np.ones(3), np.array([0.0, 0.75, 2.0]))
+    array([-1. , -0.5,  0. ])
+    """
+
+    def __init__(self, loss: Loss, width: float, center: FloatArray | float = 0.0) -> None:
+        self.loss = loss
+        self.width = width
+        self.center = center
+
+    @property
+    def alpha_sum(self) -> float:
+        """As of the loss."""
+        return self.loss.alpha_sum
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        slope = self.gradient(y, f)
+        near = f - self.width * (slope - self.center)
+        return self.loss.value(y, near) + 0.5 * self.width * (slope**2 - np.square(self.center))
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        slope, rises = self._rises(y, f)
+        for rise in rises:
+            slope += np.clip(rise, 0.0, 1.0)
+        return slope
+
+    def hessian(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """1 / h where the slope rises, else 0."""
+        _, rises = self._rises(y, f)
+        return sum((rise > 0.0) & (rise < 1.0) for rise in rises) / self.width  # type: ignore[return-value]
+
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        return self.loss.conjugate(y, v) + 0.5 * self.width * (v - self.center) ** 2
+
+    def dual_box(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.loss.dual_box(y)
+
+    def dual_curvature(self, y: FloatArray, a: FloatArray) -> FloatArray:
+        return self.loss.dual_curvature(y, a) + self.width
+
+    def _rises(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+        """The slope left of all kinks, and how far it has risen at each of them: from 0 to 1."""
+        kinks = self.loss.kinks(y)
+        first = np.array(self.loss.gradient(y, kinks[0] - 1.0), dtype=np.float64)
+        before = first - self.center
+        return first, [(f - kink) / self.width - before - number for number, kink in enumerate(kinks)]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..._typing import FloatArray
-from .._product import product
 from ..problem import Problem, best_intercept
-from ._active_set import ActiveSet
-from ._box_qp import BoxQP
+from ._box_qp import ActiveSet, BoxQP
 from ._interior import Interior
-from .base import Machine, SingleSolver, machine_gap
+from .base import Machine, SingleSolver, machine_gap, product
 
 # small machines are solved exactly, so that the order of samples plays no part: so many samples, steps
 # of two variables for each sample before the free samples are guessed, and rounds to correct the guess, of
@@ -68,7 +66,8 @@ class SMO(SingleSolver):
                 return search.best
         n = len(alpha)
         allowed = min(self.max_iter, SAMPLE_STEPS * n + int(PAIR_STEPS * n * n))
-        search.descend(start_eps(min(tol, 1e-4) if search.small else tol), allowed)
+        # the first violation, relative to the slopes: LIBSVM's usual tolerance at a gap of 1e-3
+        search.descend(min(0.5, 50.0 * (min(tol, 1e-4) if search.small else tol)), allowed)
         if search.gap > tol and search.n_iter < self.max_iter:
             search.enter_interior()
         return search.best
@@ -133,24 +132,17 @@ class Search:
         qp, K = self.qp, self.qp.K.astype(np.float64)
         ridge = len(K) * np.finfo(np.float64).eps * float(K.diagonal().mean())
         program = Interior(K, qp.linear, qp.lower, qp.upper, qp.kink, float(self.a.sum()), qp.tied, ridge)
-        snapped = program.solve(0.1 * self.tol * self._size())
+        # the objective of the machine, to which its gap is relative
+        fitted = self.best.fitted
+        energy = 0.5 * float((self.best.alpha * fitted).sum())
+        size = abs(self.problem.primal_loss(fitted, best_intercept(self.problem, fitted)) + energy)
+        snapped = program.solve(0.1 * self.tol * size)
         if not np.isfinite(snapped).all():
             return
         inside, snapped = (self.problem.feasible(a[:, None])[:, 0] for a in (program.inside, snapped))
         self.note(inside)
         self.rounds = max(self.rounds, INTERIOR_ROUNDS)
         self.guess(snapped)
-
-    def _size(self) -> float:
-        """The objective of the machine, to which its gap is relative."""
-        fitted = self.best.fitted
-        energy = 0.5 * float((self.best.alpha * fitted).sum())
-        return abs(self.problem.primal_loss(fitted, best_intercept(self.problem, fitted)) + energy)
-
-
-def start_eps(tol: float) -> float:
-    """First violation to solve to, relative to the slopes: LIBSVM's usual tolerance at a gap of 1e-3."""
-    return min(0.5, 50.0 * tol)
 
 
 def _product(K: FloatArray, a: FloatArray) -> FloatArray:

@@ -1,0 +1,130 @@
+"""What holds of every estimator: the properties of `kernelweave.testing`, and scikit-learn's own checks."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+import kernelweave as kw
+from kernelweave.kernels import RBF, Linear
+from kernelweave.testing import check_mkl_estimator
+from kernelweave.testing.estimators import contract, estimator_case
+
+#: widths that follow weights: with gamma="scale", as in SVC, a weight of 2 is not quite a row given twice
+PAIR = [Linear(), RBF("weighted")]
+
+#: every estimator as it comes; searches with a small grid
+DEFAULTS = [
+    kw.MKLClassifier(),
+    kw.MKLRegressor(),
+    kw.MKLOneClass(),
+    kw.MKLClassifierCV(PAIR, regularizers=["lp"], Cs=[0.1, 1.0], cv=2),
+    kw.MKLRegressorCV(PAIR, regularizers=["lp"], Cs=[0.1, 1.0], cv=2),
+    kw.GroupOMPClassifier(),
+    kw.GroupOMPRegressor(),
+    kw.GroupOMPClassifierCV(PAIR, alphas=[0.01, 0.1], cv=3),
+    kw.GroupOMPRegressorCV(PAIR, alphas=[0.01, 0.1], cv=3, one_standard_error=True),
+    kw.GMKLClassifier(),
+    kw.GMKLRegressor(),
+    kw.EmpiricalBayesClassifier(),
+    kw.EmpiricalBayesRegressor(),
+]
+
+#: parameters that lead elsewhere in the code
+OTHERS = [
+    kw.MKLClassifierCV(PAIR, regularizers=["lp", kw.ElasticNet()], Cs=[0.1, 1.0], cv=2),
+    kw.MKLRegressorCV(PAIR, regularizers=["lp", "uniform"], Cs=[0.1, 1.0], cv=2),
+    kw.MKLClassifier(PAIR, loss="logistic", regularizer=kw.LpNorm(p=1), multiclass="ovo"),
+    kw.MKLClassifier(PAIR, loss="squared_hinge", regularizer="uniform", normalize="spherical"),
+    kw.MKLClassifier(PAIR, loss="squared", multiclass="shared", normalize="center"),
+    kw.MKLClassifier(PAIR, normalize=None, class_weight="balanced"),
+    kw.MKLRegressor(PAIR, loss="eps_insensitive", regularizer=kw.LpNorm(p=1), normalize="trace"),
+    kw.MKLRegressor(PAIR, loss="huber", regularizer="uniform", multioutput="independent"),
+    kw.MKLRegressor(PAIR, normalize="center", fit_intercept=False),
+    kw.MKLOneClass(PAIR, regularizer=kw.LpNorm(p=1), normalize="spherical"),
+    kw.MKLOneClass(PAIR, regularizer="uniform", normalize=None, nu=0.2),
+    kw.GroupOMPClassifier(PAIR, loss="hinge", normalize="spherical", class_weight="balanced"),
+    kw.GroupOMPClassifier(PAIR, loss="logistic", normalize="center", backward=True),
+    kw.GroupOMPRegressor(PAIR, loss="huber", normalize="trace", fit_intercept=False),
+    kw.GroupOMPRegressor(PAIR, n_kernels=1, normalize=None, backward=True, tol=0.0),
+    kw.EmpiricalBayesRegressor(PAIR, normalize="center", multioutput="independent", fit_intercept=False),
+    kw.EmpiricalBayesClassifier(PAIR, method="regression"),
+]
+
+
+def test_every_estimator_is_checked() -> None:
+    public = (getattr(kw, name) for name in kw.__all__)
+    estimators = {thing for thing in public if inspect.isclass(thing) and issubclass(thing, BaseEstimator)}
+    assert {model for model in estimators if hasattr(model, "predict")} == {type(model) for model in DEFAULTS}
+
+
+#: convex, sparse and concave regularisers, smooth and piecewise linear losses
+FURTHER = [
+    kw.MKLClassifier(regularizer=kw.LpNorm(p=1)),
+    kw.MKLClassifier(regularizer="uniform", loss="logistic"),
+    kw.MKLRegressor(regularizer="elasticnet", loss="huber"),
+    kw.MKLRegressor(regularizer="smkl"),
+    kw.MKLRegressor(regularizer=kw.LpNorm(p=1), loss="eps_insensitive", normalize="center"),
+    kw.MKLOneClass(regularizer="uniform"),
+]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("promise", contract, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("estimator", [*DEFAULTS, *FURTHER], ids=repr)
+def test_contract(estimator, promise):
+    promise(estimator_case(estimator))
+
+
+class CountsWeightsTwice(kw.MKLRegressor):
+    """A sample of weight 2 costs four times as much."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y, None if sample_weight is None else sample_weight**2)
+
+
+class Silent(kw.MKLClassifier):
+    """Stops early, and nobody is told."""
+
+    def fit(self, X, y, sample_weight=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return super().fit(X, y, sample_weight)
+
+
+class Shifted(kw.MKLRegressor):
+    """Predicts another function than it learned."""
+
+    def predict(self, X):
+        return super().predict(X) + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("cls", "title"),
+    [
+        (CountsWeightsTwice, "weights equal repeats"),
+        (Silent, "the gap is within the tolerance or there is a warning"),
+        (Shifted, "predictions are the weighted sum of kernels"),
+    ],
+)
+def test_a_mistake_is_found_and_named(cls, title):
+    with pytest.raises(AssertionError, match=f"^{cls.__name__}.* breaks the contract, {title}: "):
+        check_mkl_estimator(cls())
+
+
+# some checks have nothing to learn from: the labels are noise, or cost next to nothing
+@pytest.mark.filterwarnings("ignore:every parameter of ProductRBF was driven to 0")
+@parametrize_with_checks(DEFAULTS)
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", OTHERS, ids=repr)
+def test_check_estimator_in_other_configurations(estimator):
+    results = check_estimator(estimator, on_skip=None)
+    assert {result["status"] for result in results} <= {"passed", "skipped"}
