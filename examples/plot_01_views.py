@@ -10,7 +10,7 @@ worst value of ten measurements of cell nuclei), and five more of pure noise.
 """
 
 # %%
-# One kernel a view, 200 training samples.
+# One kernel per view, 200 training samples.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,8 +2,8 @@
 Weights by evidence, predictions with error bars
 ================================================
 
-Empirical Bayes sees the target as a sum of Gaussian processes, one a kernel, and chooses the weights and the
-noise that make the data most probable. There is no C to cross-validate, weights become exactly zero, and
+Empirical Bayes sees the target as a sum of Gaussian processes, one per kernel, and chooses the weights and
+the noise that make the data most probable. There is no C to cross-validate, weights become exactly zero, and
 predictions come with standard deviations.
 """
 

@@ -2,8 +2,8 @@
 What is normal: one class, several kernels
 ==========================================
 
-``MKLOneClass`` learns the region where the training samples lie, with a weight a kernel, and flags what lies
-outside. ``nu`` bounds the share of training samples left outside.
+``MKLOneClass`` learns the region where the training samples lie, with one weight per kernel, and flags what
+lies outside. ``nu`` bounds the share of training samples left outside.
 """
 
 import matplotlib.pyplot as plt

@@ -35,7 +35,7 @@ from sklearn.svm import SVC
 
 import kernelweave as kw
 from kernelweave import KernelStack, datasets
-from kernelweave.kernels.distances import chi2, squared_euclidean
+from kernelweave.kernels.bases import chi2, squared_euclidean
 
 WIDTHS = np.geomspace(0.03, 30.0, 10)
 COSTS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)

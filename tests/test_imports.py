@@ -24,6 +24,7 @@ ORDER = [
     {"estimators", "theory"},
     {"api"},  # the package itself, whose lazy names reach everything so far
     {"inspection", "persistence", "dask"},
+    {"testing"},  # checks of all of these, for whoever adds a part
     {"app.datasets", "app.report", "app.demo"},  # the app stands on the core, which never imports it
     {"app.cli"},
     {"app", "door"},  # kernelweave.report, .datasets and .cli: names of the app under their public addresses
@@ -136,6 +137,7 @@ SUBMODULES = [
     "regularizers",
     "report",
     "solvers",
+    "testing",
     "theory",
 ]
 LOADED = """

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from kernelweave.kernels import Kernel
+from kernelweave.kernels import Kernel, SquaredEuclidean
 from kernelweave.kernels.bandwidth import resolve_gamma
 from kernelweave.kernels.base import positive
-from kernelweave.kernels.distances import squared_euclidean
 
 
 class Cauchy(Kernel):
@@ -21,6 +18,7 @@ class Cauchy(Kernel):
 
     Examples
     --------
+    >>> import numpy as np
     >>> Cauchy(gamma=1.0)(np.array([[0.0], [2.0]]))
     array([[1. , 0.2],
            [0.2, 1. ]])
@@ -28,6 +26,7 @@ class Cauchy(Kernel):
 
     name = "cauchy"
     bandwidth = "gamma"
+    base = SquaredEuclidean()
 
     def __init__(self, gamma="scale", factor=1.0, columns=None) -> None:
         self.gamma = gamma
@@ -35,11 +34,8 @@ class Cauchy(Kernel):
         self.columns = columns
 
     def _fit(self, X, sample_weight):
-        gamma = resolve_gamma(self.gamma, X, sample_weight, squared_euclidean, power=2)
+        gamma = resolve_gamma(self.gamma, X, sample_weight, self.base.between, power=2)
         self.gamma_ = positive(self.factor, "factor") * gamma
 
-    def _compute(self, X, Z):
-        return 1.0 / (1.0 + self.gamma_ * squared_euclidean(X, Z))
-
-    def _diag(self, X):
-        return np.ones(X.shape[0], dtype=X.dtype)
+    def of_base(self, B, xp):
+        return 1.0 / (1.0 + self.gamma_ * B)

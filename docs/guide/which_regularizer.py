@@ -36,7 +36,7 @@ LABELS = {
 
 
 def simulated(n: int = 150, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A regression with one feature a kernel: two strong, their noisy copies, three weak, five of noise."""
+    """A regression with one feature per kernel: two strong, their noisy copies, three weak, five of noise."""
     rng = np.random.default_rng(seed)
     strong, weak, noise = (rng.standard_normal((n, width)) for width in (2, 3, 5))
     copies = strong + 0.5 * rng.standard_normal((n, 2))

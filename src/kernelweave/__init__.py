@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         regularizers,
         report,
         solvers,
+        testing,
         theory,
     )
     from .estimators import (
@@ -113,6 +114,7 @@ __all__ = [
     "save_model",
     "solvers",
     "stability_selection",
+    "testing",
     "theory",
 ]
 
@@ -164,6 +166,7 @@ _SUBMODULES = frozenset(
         "regularizers",
         "report",
         "solvers",
+        "testing",
         "theory",
     }
 )

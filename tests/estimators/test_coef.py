@@ -138,7 +138,7 @@ def test_components_keep_their_own_intercept(binary, normalize):
     model = kw.MKLClassifier(per_feature(Linear()), normalize=normalize).fit(binary.X + 1.0, binary.y)
     parts = contributions(model, binary.X_new)
     np.testing.assert_allclose(
-        parts.sum(axis=1) + model._intercepts[0], model.decision_function(binary.X_new), atol=1e-10
+        parts.sum(axis=1) + model.model_.intercept[0], model.decision_function(binary.X_new), atol=1e-10
     )
     at_zero = model.decision_function(np.zeros((1, 4)))[0]
     assert model.intercept_ == pytest.approx(at_zero, abs=1e-10)
@@ -174,8 +174,8 @@ def test_other_models_have_none_and_say_why(binary, name):
     assert not hasattr(fitted, "coef_")
     with pytest.raises(AttributeError, match=reason):
         _ = fitted.coef_
-    if not hasattr(fitted, "best_estimator_") and hasattr(fitted, "_intercepts"):
-        np.testing.assert_array_equal(np.ravel(fitted.intercept_), np.ravel(fitted._intercepts)[-1:])
+    if not hasattr(fitted, "best_estimator_") and hasattr(fitted, "model_"):
+        np.testing.assert_array_equal(np.ravel(fitted.intercept_), fitted.model_.intercept)
 
 
 def test_matrices_and_text_have_no_columns(binary, grams):

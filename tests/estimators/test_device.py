@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from copy import copy
 
 import numpy as np
 import pytest
@@ -11,7 +12,23 @@ from sklearn.base import clone
 
 import kernelweave as kw
 from kernelweave.gram import DenseGram
-from kernelweave.kernels import RBF, Laplacian, Linear, Polynomial, random_subsets
+from kernelweave.kernels import (
+    RBF,
+    Chi2,
+    ChiSquared,
+    Euclidean,
+    HistogramIntersection,
+    InnerProduct,
+    Intersection,
+    Kernel,
+    Laplacian,
+    Linear,
+    Manhattan,
+    Matern,
+    Polynomial,
+    SquaredEuclidean,
+    random_subsets,
+)
 from kernelweave.solvers import Problem
 from kernelweave.solvers.certificate import certificate
 
@@ -39,6 +56,13 @@ def device(request, torch):
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("torch sees no GPU")
     return request.param
+
+
+def on_host(model, X):
+    """Values of the same functions with NumPy."""
+    functions = copy(model.model_)
+    functions.device = None
+    return functions(X)
 
 
 def kernels_of(n_features):
@@ -129,7 +153,7 @@ def test_normalizations_as_with_numpy(normalize, device):
     np.testing.assert_allclose(model.decision_function(new), host.decision_function(new), atol=0.1)
     np.testing.assert_allclose(  # the same model, evaluated on the host
         model.decision_function(new)[:, None],
-        model._expansion.on_host(new) + model.intercept_,
+        on_host(model, new),
         atol=1e-4,
     )
 
@@ -144,9 +168,7 @@ def test_many_kernels_on_subsets_of_columns(p, device):
     assert model.dual_gap_ <= 1e-3
     assert model.objective_ == pytest.approx(host.objective_, rel=2e-3)
     assert model.kernel_names_ == host.kernel_names_
-    np.testing.assert_allclose(
-        model.decision_function(X)[:, None], model._expansion.on_host(X) + model.intercept_, atol=1e-4
-    )
+    np.testing.assert_allclose(model.decision_function(X)[:, None], on_host(model, X), atol=1e-4)
 
 
 @pytest.mark.slow
@@ -270,3 +292,56 @@ def test_devices_that_are_not_there(torch):
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="sees no CUDA device"):
             kw.MKLClassifier([RBF()], device="cuda").fit(X, y)
+
+
+class Cauchy(Kernel):
+    """A kernel of a user's own, a function of distances."""
+
+    base = SquaredEuclidean()
+
+    def __init__(self, gamma=0.1, columns=None):
+        self.gamma = gamma
+        self.columns = columns
+
+    def of_base(self, B, xp):
+        return 1.0 / (1.0 + self.gamma * B)
+
+
+@pytest.mark.parametrize("normalize", ["variance", "center"])
+def test_no_matrix_of_all_pairs_is_on_the_host(device, torch, normalize, monkeypatch):
+    """Neither one that comes from the device, nor one that goes there, nor one computed with NumPy."""
+    n = 1200
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(n, 4)), rng.gamma(1.0, size=(n, 2))])
+    y = (X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=n) > 1).astype(int)
+    kernels = [Laplacian(), Matern(), 2 * RBF(), Cauchy(), 1.0 + 0.1 * Polynomial(2) * Linear()]
+    kernels += [
+        Matern(nu=np.inf) + RBF(0.1),
+        Chi2(1.0, columns=[4, 5]),
+        HistogramIntersection(columns=[4, 5]),
+    ]
+
+    def small(values):
+        size = values.numel() if isinstance(values, torch.Tensor) else np.size(values)
+        assert size < n * n / 2, "a matrix of all pairs is on the host"
+        return values
+
+    for owner, name in ((torch.Tensor, "numpy"), (torch, "as_tensor")):
+        made = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda A, *args, made=made, **more: made(small(A), *args, **more))
+    for base in (SquaredEuclidean, Euclidean, Manhattan, InnerProduct, ChiSquared, Intersection):
+        between = base.between
+
+        def watched(self, X, *args, between=between):
+            found = between(self, X, *args)
+            return found if isinstance(X, torch.Tensor) else small(found)
+
+        monkeypatch.setattr(base, "between", watched)
+    model = kw.MKLClassifier(kernels, normalize=normalize, tol=1e-2, device=device).fit(X, y)
+    assert model.gram_ == "torch"
+    assert model.dual_gap_ <= 1e-2
+    found = model.decision_function(X[:100])
+    monkeypatch.undo()
+    expected = kw.MKLClassifier(kernels, normalize=normalize, tol=1e-2).fit(X, y)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=2e-2)
+    np.testing.assert_allclose(found, expected.decision_function(X[:100]), atol=0.2)

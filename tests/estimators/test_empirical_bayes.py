@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import cross_val_score
 
 import kernelweave as kw
-from kernelweave.estimators._process import Process
+from kernelweave.gram import Predictor
 from kernelweave.kernels import RBF, FunctionKernel, Linear, Precomputed, per_feature
 
 PAIR = [Linear(), RBF("weighted")]
@@ -179,7 +179,7 @@ def test_only_live_kernels_are_evaluated(regression):
 def test_blocks_of_rows_do_not_matter(regression, monkeypatch):
     reg = kw.EmpiricalBayesRegressor(PAIR, normalize="center").fit(regression.X, regression.y)
     whole = reg.predict(regression.X_new, return_std=True)
-    monkeypatch.setattr(Process, "block_bytes", 8 * 60 * 3 * 7)
+    monkeypatch.setattr(Predictor, "block_bytes", 8 * 60 * 3 * 7)
     np.testing.assert_allclose(reg.predict(regression.X_new, return_std=True), whole)
 
 
@@ -212,8 +212,8 @@ def test_fitted_attributes(regression):
     assert (np.diff(reg.history_["log_evidence"]) >= 0).all()
     np.testing.assert_allclose(
         reg.norms_[0] ** 2,
-        (reg.weights_[0] * reg._process.rules[0].scale_) ** 2
-        / reg._process.rules[0].scale_
+        (reg.weights_[0] * reg.model_.terms[0].rule.scale_) ** 2
+        / reg.model_.terms[0].rule.scale_
         * (reg.dual_coef_ @ linear_kernel(regression.X) @ reg.dual_coef_),
     )
     frame = reg.weights_frame()

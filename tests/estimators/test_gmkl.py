@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import kernelweave as kw
+from kernelweave.gram import Predictor
 from kernelweave.kernels import (
     RBF,
     AutogradKernel,
@@ -200,7 +201,7 @@ def test_single_precision_stays_single(wave, labels):
     X, _ = wave
     clf = kw.GMKLClassifier(C=10.0).fit(X, labels)
     single = kw.GMKLClassifier(C=10.0, tol=1e-3).fit(X.astype(np.float32), labels)
-    assert single._support_rows.dtype == np.float32
+    assert single.model_.source.X.dtype == np.float32
     assert single.objective_ == pytest.approx(clf.objective_, rel=0.02)
 
 
@@ -208,7 +209,7 @@ def test_predictions_in_batches(wave, labels, monkeypatch):
     X, _ = wave
     clf = kw.GMKLClassifier().fit(X, labels)
     whole = clf.decision_function(X)
-    monkeypatch.setattr("kernelweave.estimators.gmkl.BATCH_ENTRIES", 500)
+    monkeypatch.setattr(Predictor, "block_bytes", 8 * 500)
     np.testing.assert_allclose(clf.decision_function(X), whole, rtol=1e-10)
 
 

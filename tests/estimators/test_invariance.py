@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kernelweave as kw
-from kernelweave.gram import Expansion
+from kernelweave.gram import Predictor
 from kernelweave.kernels import RBF, FunctionKernel, Kernel, Linear, Polynomial
 
 KERNELS = [Linear(), RBF(gamma=0.05), RBF(gamma=0.3), Polynomial(degree=2)]
@@ -161,7 +161,7 @@ def test_predictions_go_block_by_block(binary, spies, monkeypatch):
     model = kw.MKLClassifier(spies).fit(binary.X, binary.y)
     whole = model.decision_function(binary.X_new)
     Spy.calls.clear()
-    monkeypatch.setattr(Expansion, "block_bytes", 7 * 8 * len(model.support_))
+    monkeypatch.setattr(Predictor, "block_bytes", 7 * 8 * len(model.support_))
     np.testing.assert_allclose(model.decision_function(binary.X_new), whole, atol=1e-12)
     assert max(rows for _, rows, _ in Spy.calls) <= 7
     assert sum(rows for _, rows, _ in Spy.calls) == 30 * (model.weights_ > 0).sum()

@@ -204,7 +204,7 @@ def test_scale_counts_every_row_once_inside_other_kernels(binary, kernel):
     weight = (np.arange(60) % 4).astype(float)
     ours = kw.MKLClassifier([kernel]).fit(binary.X, binary.y, sample_weight=weight)
     fitted = clone(kernel).fit(binary.X)
-    np.testing.assert_allclose(ours._expansion.source.kernels[0](binary.X_new), fitted(binary.X_new))
+    np.testing.assert_allclose(ours.model_.source.kernels[0](binary.X_new), fitted(binary.X_new))
 
 
 def test_rows_without_weight_are_not_read_without_need(binary):
@@ -225,7 +225,7 @@ def test_samples_held_out_do_not_set_widths(binary):
     wild = held.fit(binary.X, binary.y)
     train = np.setdiff1d(np.arange(60), np.flatnonzero(wild.dual_coef_ == 0))
     gamma = SVC(gamma="scale").fit(binary.X[train], binary.y[train])._gamma
-    assert wild._expansion.source.kernels[0].gamma_ == pytest.approx(gamma, rel=1e-12)
+    assert wild.model_.source.kernels[0].gamma_ == pytest.approx(gamma, rel=1e-12)
 
 
 def test_a_class_without_weight_disappears(four):

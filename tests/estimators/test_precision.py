@@ -225,7 +225,7 @@ def test_values_that_cannot_be_squared(kernel, gram):
 )
 @pytest.mark.parametrize("size", [1e-160, 1e-200])
 def test_values_whose_squares_vanish(kernel, size):
-    with pytest.raises(ValueError, match=r"none of them varies .*rescale X if its values are so small"):
+    with pytest.raises(ValueError, match=r"none of them varies .*centre and scale X"):
         kw.MKLClassifier([kernel]).fit(size * X, LABELS)
 
 

@@ -10,9 +10,8 @@ import pytest
 from scipy import sparse
 
 from kernelweave.gram import BlockedGram, CachedGram, Dictionary, FeatureSource
-from kernelweave.gram.batch import LEAST_SUBSETS, MOST_ALIKE, batch_of
 from kernelweave.gram.choice import Task, choose_engine
-from kernelweave.gram.sharing import share
+from kernelweave.gram.sharing import LEAST_SUBSETS, MOST_ALIKE, batch_of, share
 from kernelweave.gram.squares import SharedSquares
 from kernelweave.kernels import NORMALIZATIONS, RBF, Laplacian, Linear, random_subsets
 
@@ -101,7 +100,7 @@ def test_predictions_equal_those_kernel_by_kernel(X, Z, rng, normalize, monkeypa
     weights[0, ::2], weights[1], alpha[20:] = 0.0, weights[2], 0.0
     together = Dictionary(FeatureSource(named(kernel_list()), X), normalize).expansion(weights, alpha)
     assert len(together.terms) == len(kernel_list()) - len(TOGETHER) + 1
-    monkeypatch.setattr("kernelweave.gram.batch.LEAST_SUBSETS", 10**6)
+    monkeypatch.setattr("kernelweave.gram.sharing.LEAST_SUBSETS", 10**6)
     alone = Dictionary(FeatureSource(named(kernel_list()), X), normalize).expansion(weights, alpha)
     assert len(alone.terms) == len(kernel_list())
     np.testing.assert_allclose(together(Z), alone(Z), rtol=1e-9, atol=1e-9)
@@ -128,7 +127,7 @@ def test_a_cache_keeps_distances_but_not_columns(X, rng):
     source = FeatureSource(named(kernel_list()), X)
     gram = Dictionary(source, None, gram="cached").gram
     assert isinstance(gram, CachedGram)
-    kinds = {type(part).__name__ for part in gram.blocks.parts}
+    kinds = {type(part.pairs or part).__name__ for part in gram.blocks.parts}
     assert kinds == {"Cached", "SharedSquares"}
     # a base for the linear kernel, one for that of all columns, and one each of those not together
     assert source.n_bases == 5

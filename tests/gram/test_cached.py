@@ -10,17 +10,18 @@ import pytest
 from kernelweave.gram import BlockedGram, CachedGram, _workers
 from kernelweave.gram.blocks import Blocks
 from kernelweave.gram.cached import RowCache
-from kernelweave.gram.shared import SharedDistances
+from kernelweave.gram.pairs import Distances, pairs_of
+from kernelweave.gram.shared import Shared
 from kernelweave.kernels import RBF, Linear
 
 
-class Counted(SharedDistances):
+class Counted(Distances):
     """Distances that count the pairs computed."""
 
     pairs = 0
 
-    def base(self, rows, columns):
-        D = super().base(rows, columns)
+    def between(self, rows, columns):
+        D = super().between(rows, columns)
         Counted.pairs += D.size
         return D
 
@@ -38,12 +39,12 @@ def samples(rng):
 def gram_of(X, rows):
     """A cached engine for two widths that has room for so many rows."""
     Counted.pairs = 0
-    blocks = Blocks([Counted(X, np.array([0.1, 0.3]))], [np.arange(2)])
+    blocks = Blocks([Shared(Counted(RBF.base, X), [RBF(g).fit(X) for g in (0.1, 0.3)])], [np.arange(2)])
     return CachedGram(blocks, cache_bytes=rows * 80 * 8)
 
 
 def test_the_oldest_rows_give_way(X):
-    cache = RowCache(SharedDistances(X, np.ones(1)), size=3 * 80 * 8)
+    cache = RowCache(pairs_of(RBF.base, X), size=3 * 80 * 8)
     assert (cache.capacity, cache.store.nbytes) == (3, 3 * 80 * 8)
     for sample in (5, 6, 7, 5, 8):
         cache.fetch(np.array([sample]), evict=True)
@@ -54,16 +55,16 @@ def test_the_oldest_rows_give_way(X):
     assert list(cache.slots) == [5, 8, 1]
     out = np.empty((3, 80))
     np.testing.assert_array_equal(cache.read(np.array([8, 0, 1]), slice(0, 80), out), [1])
-    D = SharedDistances(X, np.ones(1)).base(np.array([8, 1]), slice(0, 80))
+    D = pairs_of(RBF.base, X).between(np.array([8, 1]), slice(0, 80))
     np.testing.assert_allclose(out[[0, 2]], D, atol=1e-12)
 
 
 def test_more_rows_than_fit_are_cut_off(X):
-    cache = RowCache(SharedDistances(X, np.ones(1)), size=3 * 80 * 8)
+    cache = RowCache(pairs_of(RBF.base, X), size=3 * 80 * 8)
     cache.fetch(np.arange(10), evict=True)
     assert list(cache.slots) == [0, 1, 2]
-    assert RowCache(SharedDistances(X, np.ones(1)), size=1).capacity == 1
-    assert RowCache(SharedDistances(X, np.ones(1)), size=10**9).capacity == 80
+    assert RowCache(pairs_of(RBF.base, X), size=1).capacity == 1
+    assert RowCache(pairs_of(RBF.base, X), size=10**9).capacity == 80
 
 
 def test_rows_asked_for_again_are_not_computed_again(X):
@@ -105,7 +106,7 @@ def test_a_subset_shares_the_cache(X):
     np.testing.assert_array_equal(gram.subset(some).combine(weights), first[np.ix_(some, some)])
     np.testing.assert_array_equal(part.rows(np.arange(3), np.ones(1)).shape, (3, 20))
     assert Counted.pairs == 0
-    assert part.blocks.parts[0].cache is gram.blocks.parts[0].cache
+    assert part.blocks.parts[0].pairs.cache is gram.blocks.parts[0].pairs.cache
 
 
 @pytest.mark.parametrize("rows", [1, 7, 79, 80])
@@ -121,7 +122,7 @@ def test_any_size_gives_the_same_numbers(X, rng, rows):
         np.testing.assert_allclose(cached.quad(alpha), plain.quad(alpha), **near)
         np.testing.assert_allclose(cached.dot(weights, alpha), plain.dot(weights, alpha), **near)
         np.testing.assert_allclose(cached.dot(weights, alpha, some), plain.dot(weights, alpha, some), **near)
-    assert all(part.cache.store.nbytes <= rows * 80 * 8 for part in cached.blocks.parts)
+    assert all(part.pairs.cache.store.nbytes <= rows * 80 * 8 for part in cached.blocks.parts)
 
 
 def test_threads_may_share_a_cache(X, rng):

@@ -9,7 +9,7 @@ import pytest
 
 from kernelweave.gram import Dictionary, FeatureSource, KernelStack, StackSource, parse_memory
 from kernelweave.gram.dictionary import check_kernel_matrix
-from kernelweave.gram.shared import SharedDistances
+from kernelweave.gram.pairs import Distances
 from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear, Polynomial
 
 
@@ -182,8 +182,8 @@ def test_kernels_that_share_distances_or_products_are_what_they_are_alone(X, dty
 
 def test_shared_distances_are_computed_once(X, monkeypatch):
     calls = []
-    whole = SharedDistances.base
-    monkeypatch.setattr(SharedDistances, "base", lambda *args: calls.append(1) or whole(*args))
+    whole = Distances.between
+    monkeypatch.setattr(Distances, "between", lambda *args: calls.append(1) or whole(*args))
     kernels = [(f"k{m}", RBF(0.1 * (m + 1))) for m in range(5)]
     Dictionary(FeatureSource(kernels, X), "variance")
     assert len(calls) == 1

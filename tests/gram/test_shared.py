@@ -8,12 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from kernelweave.gram import _workers
+from kernelweave.gram import Dictionary, FeatureSource, _workers
 from kernelweave.gram.blocks import Blocks
-from kernelweave.gram.chains import power_chains
-from kernelweave.gram.shared import MAX_POWER, SharedDistances
+from kernelweave.gram.pairs import Distances, pairs_of
+from kernelweave.gram.shared import MAX_POWER, Shared, power_chains
 from kernelweave.gram.sharing import share
-from kernelweave.kernels import RBF, Laplacian, Linear, Polynomial
+from kernelweave.kernels import (
+    RBF,
+    Euclidean,
+    Kernel,
+    Laplacian,
+    Linear,
+    Manhattan,
+    Matern,
+    Polynomial,
+    SquaredEuclidean,
+)
 
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 GRIDS = {
@@ -28,35 +38,40 @@ GRIDS = {
 
 @pytest.mark.parametrize(("dtype", "accuracy"), [(np.float64, 1e-14), (np.float32, 1e-6)])
 def test_exponential_of_every_size(dtype, accuracy):
-    from kernelweave.gram._shared_loops import gaussian_values
+    from kernelweave.gram._shared_loops import exponential_values
 
     D = np.concatenate([[0.0], np.logspace(-12, np.log10(85.0), 5000)]).astype(dtype)[None]
     out = np.empty_like(D)
-    gaussian_values(D, dtype(1.0), out)
+    exponential_values(D, np.array([-1.0, 0.0, 0.0], dtype), out)
     np.testing.assert_allclose(out, np.exp(-D.astype(np.float64)), rtol=accuracy)
     assert out[0, 0] == 1.0
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_exponential_of_what_underflows_is_next_to_zero(dtype):
-    from kernelweave.gram._shared_loops import gaussian_values
+    from kernelweave.gram._shared_loops import exponential_values
 
     D = np.array([[700.0, 1e3, 1e10, 1e30]], dtype=dtype)
     out = np.empty_like(D)
-    gaussian_values(D, dtype(1.0), out)
+    exponential_values(D, np.array([-1.0, 0.0, 0.0], dtype), out)
     assert np.all((out >= 0) & (out < 2e-38))
 
 
 def kernel_list():
     kernels = [RBF(0.3), Linear(), Polynomial(3, 0.5, 0.7), RBF(0.6), RBF(0.2, columns=[0, 2])]
-    return [*kernels, Polynomial(2, columns=[1]), Laplacian(0.4), RBF("scale"), Linear(columns=[0, 2])]
+    kernels += [Polynomial(2, columns=[1]), Laplacian(0.4), RBF("scale"), Linear(columns=[0, 2])]
+    # functions of a base are made of functions of it, and of constants
+    kernels += [2.0 * RBF(0.1) + Matern(1.5, nu=np.inf), 3.0 * Laplacian(0.1) * (Laplacian(1.0) + 1.0)]
+    kernels += [Matern(0.5, nu=nu) for nu in (0.5, 1.5, 2.5)]
+    return [*kernels, RBF(0.1) + Linear()]
 
 
 def test_kernels_of_the_same_base_are_together(rng):
     X = rng.normal(size=(20, 3))
     parts, members = share([kernel.fit(X) for kernel in kernel_list()], X)
-    assert sorted(map(tuple, members)) == [(0, 3, 7), (1, 2), (4,), (5,), (6,), (8,)]
-    assert [type(part).__name__ for part in parts].count("SharedDistances") == 2
+    groups = [(0, 3, 7, 9), (1, 2), (4,), (5,), (6, 10), (8,), (11, 12, 13), (14,)]
+    assert sorted(map(tuple, members)) == groups
+    assert [type(part.pairs) for part in parts].count(Distances) == 2
 
 
 @pytest.mark.parametrize("count", [3, 6])  # few rows are compared feature by feature
@@ -91,7 +106,7 @@ def test_tiles_equal_the_kernels(rng, container, count):
 @pytest.mark.parametrize(("dtype", "accuracy"), [(np.float64, 1e-12), (np.float32, 2e-6)])
 def test_any_grid_of_widths(rng, grid, dtype, accuracy):
     gammas, X = np.array(GRIDS[grid]), rng.normal(size=(70, 4)).astype(dtype)
-    shared = SharedDistances(X, gammas)
+    shared = Shared(pairs_of(RBF.base, X), [RBF(gamma).fit(X) for gamma in gammas])
     D = shared.base(slice(0, 70), slice(0, 70))
     np.testing.assert_array_equal(D.diagonal(), 0.0)
     # the values that the rounded distances and widths stand for
@@ -144,3 +159,61 @@ def test_loops_follow_the_threads_of_blas():
 
     with threadpool_limits(1, user_api="blas"):
         assert _workers.loop_threads() == 1
+
+
+class Cauchy(Kernel):
+    """A kernel of a user's own, which says what it is a function of."""
+
+    base = SquaredEuclidean()
+
+    def __init__(self, gamma=1.0, columns=None):
+        self.gamma = gamma
+        self.columns = columns
+
+    def of_base(self, B, xp):
+        return 1.0 / (1.0 + self.gamma * B)
+
+
+class OwnRBF(RBF):
+    """Computes its values itself, whatever the kernel that it comes from shares."""
+
+    def _compute(self, X, Z):
+        return 0.5 * super()._compute(X, Z)
+
+
+class SteepRBF(RBF):
+    """Another function of the distances: the form of the kernel that it comes from says nothing of it."""
+
+    def of_base(self, B, xp):
+        return xp.exp(-3.0 * self.gamma_ * B)
+
+
+def test_kernels_of_a_user_share_what_they_say(rng):
+    X = rng.normal(size=(30, 3))
+    kernels = [
+        kernel.fit(X) for kernel in (RBF(0.2), Cauchy(), OwnRBF(0.2), SteepRBF(0.2), 2.0 * Cauchy(3.0))
+    ]
+    _, members = share(kernels, X)
+    assert sorted(map(tuple, members)) == [(0, 1, 3, 4), (2,)]
+    blocks, every = Blocks.of_kernels(kernels, X), slice(0, 30)
+    for m, K in blocks.each(every, every):
+        np.testing.assert_allclose(K, kernels[m](X), **EXACT)
+    np.testing.assert_allclose(kernels[2](X), 0.5 * kernels[0](X), **EXACT)
+    np.testing.assert_allclose(kernels[3](X), kernels[0](X) ** 3, **EXACT)
+    np.testing.assert_allclose(blocks.diags, [kernel.diag(X) for kernel in kernels], **EXACT)
+
+
+def test_one_distance_for_twenty_widths(rng, monkeypatch):
+    """Of every kind of kernel, and of kernels that differ in kind."""
+    asked = []
+    for base in (Manhattan, Euclidean):
+        between = base.between
+        count = lambda self, *args, between=between: asked.append(1) or between(self, *args)  # noqa: E731
+        monkeypatch.setattr(base, "between", count)
+    X = rng.normal(size=(40, 3))
+    kernels = [kind(factor=f) for f in np.geomspace(0.1, 10.0, 10) for kind in (Laplacian, Matern)]
+    kernels += [1.0 + Laplacian() * Laplacian(2.0)]
+    source = FeatureSource([(str(m), kernel) for m, kernel in enumerate(kernels)], X)
+    assert source.n_bases == 2
+    Dictionary(source, "variance", gram="dense")
+    assert len(asked) == 2

@@ -8,7 +8,8 @@ import pytest
 from kernelweave.gram import PackedGram
 from kernelweave.gram.blocks import Blocks
 from kernelweave.gram.normalised import normalised
-from kernelweave.gram.shared import SharedDistances
+from kernelweave.gram.pairs import pairs_of
+from kernelweave.gram.shared import Shared
 from kernelweave.gram.squares import BATCH, GROUP_SIZES, SharedSquares, code_lines, pack_subsets
 from kernelweave.kernels import RBF
 
@@ -135,7 +136,7 @@ def blocks_of(rng):
     """Kernels computed together, among them two that are not."""
     shared, Ks = draw(rng, 150, 20, 40)
     X = rng.normal(size=(150, 2))
-    others = SharedDistances(X, np.array([0.3, 2.0]))
+    others = Shared(pairs_of(RBF.base, X), [RBF(gamma).fit(X) for gamma in (0.3, 2.0)])
     every = others.base(slice(0, 150), slice(0, 150))
     blocks = Blocks([shared, others], [np.r_[0:7, 9:42], np.array([8, 7])])
     Ks = np.array([*Ks[:7], others.values(every, 1), others.values(every, 0), *Ks[7:]])

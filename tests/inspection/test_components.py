@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave as kw
-from kernelweave.gram import KernelStack
+from kernelweave.gram import KernelStack, Predictor
 from kernelweave.inspection import contributions
 from kernelweave.kernels import RBF, Linear, per_feature
 
@@ -82,14 +82,6 @@ def test_kernels_computed_together_are_told_apart() -> None:
         assert_allclose(parts[:, 3], model.weights_[3] * K @ model.dual_coef_ / scale, atol=1e-9)
 
 
-def test_constants_that_were_summed_up_are_not_invented() -> None:
-    data = np.random.default_rng(1).normal(size=(40, 17))
-    model = kw.MKLClassifier(per_feature(RBF()), normalize="center").fit(data, data[:, 0] > 0)
-    model._expansion.terms[0].offsets = None
-    with pytest.raises(ValueError, match="fit it again"):
-        contributions(model, data)
-
-
 def test_precomputed_matrices() -> None:
     stack = KernelStack([kernel.fit(X)(X) for kernel in (RBF(gamma=0.3), Linear())])
     model = kw.MKLClassifier("precomputed").fit(stack, LABELS)
@@ -100,7 +92,7 @@ def test_precomputed_matrices() -> None:
 def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch, models: Fitted) -> None:
     model, data, _ = models("binary")
     whole = contributions(model, data)
-    monkeypatch.setattr("kernelweave.inspection.components.BLOCK_BYTES", 8 * 60 * 7)
+    monkeypatch.setattr(Predictor, "block_bytes", 8 * 60 * 7)
     assert_allclose(contributions(model, data), whole, atol=1e-12)
 
 

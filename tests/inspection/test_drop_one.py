@@ -44,7 +44,7 @@ def test_scorers_may_ask_for_labels_values_and_probabilities(models: Fitted) -> 
     labels = np.where(without > 0, "yes", "no")
     assert drop_one(model, data, y, "accuracy").scores[0] == pytest.approx(accuracy_score(y, labels))
     assert drop_one(model, data, y, "roc_auc").scores[0] == pytest.approx(roc_auc_score(y == "yes", without))
-    probability = model._link(without[:, None])[:, 0]
+    probability = model.model_.link(without[:, None])[:, 0]
     loss = drop_one(model, data, y, "neg_log_loss").scores[0]
     assert loss == pytest.approx(-log_loss(y == "yes", probability))
 

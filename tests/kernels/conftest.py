@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,16 +9,7 @@ from sklearn.gaussian_process.kernels import RationalQuadratic
 from sklearn.metrics.pairwise import cosine_similarity
 
 from kernelweave.kernels import KERNELS, FunctionKernel, GPKernel, Kernel, Precomputed
-
-N_TRAIN, N_NEW = 12, 5
-
-
-class Case(NamedTuple):
-    """A kernel, the data it is fitted on, and new data."""
-
-    kernel: Kernel
-    X: Any
-    Z: Any
+from kernelweave.testing.kernels import N_NEW, N_TRAIN, KernelCase, kernel_case
 
 
 def gram_matrix(n: int, seed: int = 0, rank: int | None = None) -> np.ndarray:
@@ -48,19 +37,9 @@ def example(name: str) -> Kernel:
     return needed[name]() if name in needed else KERNELS[name]()
 
 
-def make_case(name: str) -> Case:
-    kernel = example(name)
-    if kernel.accepts == "string":
-        return Case(kernel, random_strings(N_TRAIN, 0), random_strings(N_NEW, 1))
-    if kernel.accepts == "index":
-        indices = np.arange(N_TRAIN + N_NEW)[:, None]
-        return Case(kernel, indices[:N_TRAIN], indices[N_TRAIN:])
-    return Case(kernel, numbers(N_TRAIN, 0), numbers(N_NEW, 1))
-
-
 @pytest.fixture(params=sorted(KERNELS))
-def case(request: pytest.FixtureRequest) -> Case:
-    return make_case(request.param)
+def case(request: pytest.FixtureRequest) -> KernelCase:
+    return kernel_case(example(request.param))
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def test_sparse_columns_with_and_without_zeros(gap):
 
 def test_distances_a_few_columns_at_a_time(monkeypatch):
     whole = [kernel(SHORT, SHORT[:3]) for kernel in (RBF(0.3), Matern(1.3, nu=np.inf))]
-    monkeypatch.setattr("kernelweave.kernels.distances.POINT_BYTES", 1)
+    monkeypatch.setattr("kernelweave.kernels.bases.POINT_BYTES", 1)
     parts = [kernel(SHORT, SHORT[:3]) for kernel in (RBF(0.3), Matern(1.3, nu=np.inf))]
     np.testing.assert_allclose(parts, whole, rtol=1e-13)
 

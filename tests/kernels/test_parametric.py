@@ -161,7 +161,7 @@ def test_expensive_exponents_become_infinite_quietly():
         (lambda: pk.GroupProductRBF({}).fit(np.eye(3)), "non-empty dict"),
         (lambda: pk.PowerSum(degree=0).fit(np.eye(3)), "degree=0"),
         (lambda: pk.PowerSum(offset=-1.0).fit(np.eye(3)), "offset=-1.0"),
-        (lambda: pk.PowerSum(matrices=np.eye(3)).fit(np.eye(3)), "one matrix A_m a term"),
+        (lambda: pk.PowerSum(matrices=np.eye(3)).fit(np.eye(3)), "one A_m per term"),
         (lambda: pk.ExpSum(matrices=-np.eye(3)[None]).fit(np.eye(3)), r"matrices\[0\] is not symmetric"),
         (lambda: pk.ExpSum(matrices=np.eye(2)[None]).fit(np.eye(3)), "sees 3 columns"),
         (lambda: pk.ProductOf([]).fit(np.eye(3)), "kernels is empty"),

@@ -249,7 +249,7 @@ def test_a_sparse_matrix_that_points_outside(tmp_path: Path) -> None:
     path = tmp_path / "model.kw"
     kw.save_model(fitted(kw.MKLClassifier([Linear()]), X, labels()), path)
     _, head, data = parts(path)
-    table = head["content"]["object"]["state"]["_expansion"]["expansion"]["source"]["features"]["rows"]["csr"]
+    table = head["content"]["object"]["state"]["model_"]["predictor"]["rows"]["csr"]
     sizes = [np.prod(shape, dtype=int) * np.dtype(dtype).itemsize for dtype, _, shape, _ in head["arrays"]]
     start = sum(sizes[: table["indices"]])
     bad = np.full(sizes[table["indices"]] // 4, 10**9, dtype="<i4").tobytes()
@@ -265,9 +265,9 @@ def test_bits_of_columns_that_are_not_there(tmp_path: Path) -> None:
     path = tmp_path / "model.kw"
     kw.save_model(fitted(kw.MKLRegressor(per_feature(RBF())), X, X[:, 0]), path)
     _, head, data = parts(path)
-    batch = head["content"]["object"]["state"]["_expansion"]["expansion"]["batch"]
+    subsets = head["content"]["object"]["state"]["model_"]["predictor"]["batch"]["tuple"][2]["array"]
     sizes = [np.prod(shape, dtype=int) * np.dtype(dtype).itemsize for dtype, _, shape, _ in head["arrays"]]
-    start, size = sum(sizes[: batch["subsets"]]), sizes[batch["subsets"]]
+    start, size = sum(sizes[:subsets]), sizes[subsets]
     rewrite(path, lambda head: None, data[:start] + b"\xff" * size + data[start + size :])
     assert "columns that are not there" in message(path)
 

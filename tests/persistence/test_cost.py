@@ -154,13 +154,13 @@ def test_columns_of_text_in_a_frame(path: Path) -> None:
 
 
 def test_kernels_computed_together_copy_their_rows_once(tmp_path: Path) -> None:
-    """The rows of an expansion are copied for compiled loops: many on the same rows are refused."""
+    """The rows of a predictor are copied for compiled loops: many on the same rows are refused."""
     path = tmp_path / "model.kw"
     X = np.random.default_rng(0).normal(size=(60, 100))
     kw.save_model(fitted(kw.MKLRegressor(per_feature(RBF()), max_iter=2), X, X[:, 0]), path)
     assert cost(path)[0] < MULTIPLE * path.stat().st_size
-    expansion = parts(path)[1]["content"]["object"]["state"]["_expansion"]
-    spoil(path, lambda k: [expansion] * 300)
+    predictor = parts(path)[1]["content"]["object"]["state"]["model_"]
+    spoil(path, lambda k: [predictor] * 300)
     check_refused(path)
 
 
@@ -169,25 +169,28 @@ def test_columns_named_again_and_again_do_not_make_a_wide_table(tmp_path: Path) 
     X = np.random.default_rng(0).normal(size=(100, 20))
     kw.save_model(fitted(kw.MKLRegressor(per_feature(RBF()), max_iter=2), X, X[:, 0]), path)
     wide = 20_000
-    batch = parts(path)[1]["content"]["object"]["state"]["_expansion"]["expansion"]["batch"]
 
     def junk(first: int) -> Any:
-        expansion = parts(path)[1]["content"]["object"]["state"]["_expansion"]
-        expansion["expansion"]["batch"] = {**batch, "columns": first, "subsets": first + 1}
-        return expansion
+        predictor = parts(path)[1]["content"]["object"]["state"]["model_"]
+        batch = predictor["predictor"]["batch"]["tuple"]
+        batch[1], batch[2] = {"array": first}, {"array": first + 1}
+        return predictor
 
-    members = parts(path)[1]["arrays"][batch["members"]][2][0]
-    bits = np.zeros((members, wide // 8), dtype=np.uint8)
+    head = parts(path)[1]
+    members = head["content"]["object"]["state"]["model_"]["predictor"]["batch"]["tuple"][0]["array"]
+    bits = np.zeros((head["arrays"][members][2][0], wide // 8), dtype=np.uint8)
     spoil(path, junk, np.zeros(wide, dtype=np.int64), bits)
-    check_refused(path)
+    peak, found = cost(path)
+    assert "sees columns that are not there" in str(found)
+    assert peak < MULTIPLE * path.stat().st_size + SLACK
 
 
 def test_factors_of_a_process_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "model.kw"
     model = kw.EmpiricalBayesRegressor([RBF(), Linear()], max_iter=2)
     kw.save_model(fitted(model, numbers(200, 0), targets(200)), path)
-    process = parts(path)[1]["content"]["object"]["state"]["_process"]
-    spoil(path, lambda k: [process] * 300)
+    predictor = parts(path)[1]["content"]["object"]["state"]["model_"]
+    spoil(path, lambda k: [predictor] * 300)
     check_refused(path)
 
 

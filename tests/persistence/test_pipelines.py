@@ -127,6 +127,7 @@ def test_columns_of_several_kinds(encoder: Any, round_trip: Callable[..., Any]) 
     columns = ColumnTransformer(
         [("numbers", numbers, ["a", "gaps"]), ("words", clone(encoder), ["colour", "shape"])],
         remainder="passthrough",
+        n_jobs=1,
     )
     X, new = frame(), frame(1)
     loaded = round_trip(fitted(make_pipeline(columns, clone(MKL)), X, classes(X)), new)
@@ -287,6 +288,7 @@ def test_names_that_are_not_in_the_list(name: Any, path: Path) -> None:
 CHANGES: dict[str, tuple[str, str, str, Any]] = {
     "an unknown parameter": ("StandardScaler", "parameters", "system", 1),
     "a path": ("Pipeline", "parameters", "memory", "/tmp/x"),
+    "a million processes": ("ColumnTransformer", "parameters", "n_jobs", 10**6),
     "no steps": ("Pipeline", "parameters", "steps", []),
     "steps that are none": ("Pipeline", "parameters", "steps", [["a", 1]]),
     "a step without a model": (

@@ -283,7 +283,7 @@ def test_only_support_vectors_and_live_kernels_are_kept(tmp_path: Any) -> None:
     model = kw.MKLClassifier(kernels, regularizer=kw.LpNorm(1), C=0.1, tol=0.05)
     fitted(model, X, X[:, 0] > 0)
     kw.save_model(model, tmp_path / "sparse.kw")
-    source = kw.load_model(tmp_path / "sparse.kw")._expansion.source
+    source = kw.load_model(tmp_path / "sparse.kw").model_.source
     assert source.X.shape == (len(model.support_), 60)
     assert len(model.support_) < 120
     kept = [m for m, kernel in enumerate(source.kernels) if kernel is not None]
@@ -338,3 +338,9 @@ def test_contributions_of_kernels_come_from_the_file_too(name: str, round_trip: 
     loaded = round_trip(model, X_new)
     expected, found = contributions(model, X_new), contributions(loaded, X_new)
     assert np.array_equal(np.asarray(expected), np.asarray(found))
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Any) -> None:
+    model = fit(make("MKLRegressor", [Linear()]), numbers(N_TRAIN, 0))
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere' for m.kw: make it first"):
+        kw.save_model(model, tmp_path / "nowhere" / "m.kw")

@@ -100,7 +100,9 @@ def test_the_intercept_is_a_constant_kernel_of_infinite_weight():
     assert flat.objective == pytest.approx(wide.objective - 0.5 * np.log(v), abs=1e-4)
     np.testing.assert_allclose(flat.alpha, wide.alpha, atol=1e-4)
     cross, prior = np.full((1, 30), 0.2), np.array([1.5])
-    np.testing.assert_allclose(flat.variance(cross, prior), wide.variance(cross + v, prior + v), rtol=1e-4)
+    np.testing.assert_allclose(
+        flat.spread.variance(cross, prior), wide.spread.variance(cross + v, prior + v), rtol=1e-4
+    )
 
 
 def test_laplace_evidence_is_that_of_scikit_learn(rng):

@@ -7,7 +7,7 @@ import pytest
 
 from kernelweave.kernels import RBF, Linear
 from kernelweave.theory import recovery_coefficient
-from kernelweave.theory._sum_of_norms import sum_of_norms
+from kernelweave.theory.recovery import sum_of_norms
 
 GROUP = 3
 

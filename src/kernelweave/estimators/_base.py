@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import delayed
@@ -17,16 +17,17 @@ from sklearn.utils import _safe_indexing, check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._backend import device_of, follow, resolve_device, to_host
+from .._registry import Registry
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel
+from .._warnings import parallel, warn
 from ..gram import (
     Dictionary,
-    Expansion,
     FeatureSource,
     Gram,
     KernelSource,
     KernelStack,
+    Predictor,
     StackSource,
     parse_memory,
 )
@@ -50,9 +51,17 @@ from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._checkpoint import keeping, mkl_checkpoint
-from ._input import check_settings, check_stack_shape, check_table, check_targets, dates_as_objects, explained
+from ._input import (
+    WITHIN,
+    check_settings,
+    check_stack_shape,
+    check_table,
+    check_targets,
+    dates_as_objects,
+    explained,
+)
 from ._linear import LinearCoefficients
-from ._low_rank import check_approximation, dictionary_of, functions_of, gap_of, too_many_to_leave_out
+from ._low_rank import check_approximation, dictionary_of, gap_of, too_many_to_leave_out
 from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress
 
@@ -68,6 +77,9 @@ MOST_ROWS = 50
 
 #: fitted attributes of earlier versions, and their names now
 RENAMED = {"residual_": "stationarity_"}
+
+#: parameters that may be given by name: the registry of that name, and what it holds
+PARTS: dict[str, tuple[Registry, type]] = {"regularizer": (REGULARIZERS, Regularizer), "loss": (LOSSES, Loss)}
 
 #: scikit-learn's word for data without targets
 NO_TARGET = "no_validation"
@@ -107,6 +119,18 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 
     #: what `gram` may be
     _engines: tuple[str, ...] = ("auto", "dense")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, such as ``C=1``, ``regularizer__p=1`` or ``kernels__0__gamma=0.1``.
+
+        A part given by its name, such as ``regularizer="lp"``, becomes an object when one of its parameters
+        is set.
+        """
+        for name, (parts, kind) in PARTS.items():
+            given = params.get(name, getattr(self, name, None))
+            if isinstance(given, str) and any(key.startswith(f"{name}__") for key in params):
+                params[name] = parts.resolve(given, kind)
+        return super().set_params(**params)
 
     # -- validation ---------------------------------------------------------------------------
 
@@ -181,7 +205,7 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 
     def _values(self, table: Any) -> Any:
         """What kernels compute on: numbers when all of them take numbers, else the user's container."""
-        if self._precomputed or isinstance(table, Table) or not self._numeric:
+        if isinstance(table, Table) or not self._numeric:
             return table
         refuse_dates(table)
         with explained(table):
@@ -191,6 +215,7 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
         """The kernels on the samples of positive weight; all but those `held` out may set their widths."""
         used = np.flatnonzero(sample_weight)
         rows = _take(table, used)
+        self._numeric = False
         if self._precomputed:
             return StackSource(rows, used)
         kernels = resolve_kernels(self.kernels, rows)
@@ -222,8 +247,36 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
         source.X, source.n_samples, source._batch = rows, len(rows), None
         return source
 
+    # -- prediction ---------------------------------------------------------------------------
+
+    #: the functions learned
+    model_: Predictor
+
+    #: fitted attributes that predictions read, and their types; those of base classes too
+    _fitted: ClassVar[dict[str, type]] = {
+        "model_": Predictor,
+        "kernel_names_": list,
+        "weights_": np.ndarray,
+        "n_features_in_": int,
+        "_numeric": bool,
+    }
+
+    def _fits_together(self) -> bool:
+        """Whether what a file says of a fit is consistent."""
+        return len(self.model_.source.names) == len(self.kernel_names_)
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_expansion")
+        return hasattr(self, "model_")
+
+    def _inputs(self, X: Any) -> Any:
+        """New samples, checked, as `model_` takes them."""
+        check_is_fitted(self)
+        return self._values(self._validate(X, reset=False)[0])
+
+    def _decision(self, X: Any) -> FloatArray:
+        """Values of every function learned, shape (n, n_functions)."""
+        values = self._inputs(X)
+        return self.model_(values)
 
     # -- representation -----------------------------------------------------------------------
 
@@ -330,6 +383,8 @@ class BaseMKL(BaseKernels):
                 keepers.finish(all(model.solution.converged for model in models))
         self._store(dictionary, models, used, len(setup.weight))
         progress.done()
+        if not np.atleast_2d(self.weights_).any(axis=1).all():
+            warn("every kernel has weight 0, so the model is constant: raise C, or bring y to unit scale.")
         return models
 
     def _live_regularizer(self, dictionary: Dictionary | LowRankDictionary) -> Regularizer:
@@ -371,12 +426,13 @@ class BaseMKL(BaseKernels):
         alpha = np.hstack([model.alpha for model in models])
         dual_coef = np.zeros((n_samples, alpha.shape[1]))
         dual_coef[used] = alpha
+        intercept = np.concatenate([proof.intercept for proof in proofs])
         if isinstance(dictionary, LowRankDictionary):
             self.approximation_errors_ = dictionary.errors()
             self.full_rank_gap_ = _one_or_all(np.array([model.full_rank_gap for model in models]))
-            self._expansion: Expansion = functions_of(dictionary, models)
+            self.model_ = dictionary.predictor([_factors(dictionary, model) for model in models], intercept)
         else:
-            self._expansion = dictionary.expansion(np.repeat(weights, columns, axis=0), alpha)
+            self.model_ = dictionary.predictor(np.repeat(weights, columns, axis=0), alpha, intercept)
         self.kernel_names_ = dictionary.names
         self.gram_ = dictionary.gram.name
         self.gram_reason_ = dictionary.gram_reason
@@ -384,8 +440,7 @@ class BaseMKL(BaseKernels):
         self.norms_ = _one_or_all(dictionary.all_weights(np.array([proof.norms for proof in proofs])))
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
-        self._intercepts = np.concatenate([proof.intercept for proof in proofs])
-        self.intercept_ = _one_or_all(self._intercepts + self._constants())
+        self.intercept_ = _one_or_all(intercept + self._constants())
         self.objective_ = _one_or_all(np.array([proof.primal for proof in proofs]))
         self.dual_gap_ = _one_or_all(np.array([proof.gap for proof in proofs]))
         self.stationarity_ = _one_or_all(np.array([model.solution.state.residual for model in models]))
@@ -402,16 +457,6 @@ class BaseMKL(BaseKernels):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(renamed_state(state))
-
-    # -- prediction ---------------------------------------------------------------------------
-
-    def _decision(self, X: Any) -> FloatArray:
-        """Values of every function learned, shape (n, n_functions)."""
-        check_is_fitted(self)
-        table, _ = self._validate(X, reset=False)
-        values = self._values(table)
-        found = values.map(self._expansion) if isinstance(values, Table) else self._expansion(values)
-        return np.asarray(found + self._intercepts)
 
 
 def renamed_state(state: dict[str, Any]) -> dict[str, Any]:
@@ -476,9 +521,11 @@ def weights_table(names: list[str], weights: FloatArray, models: list[Any]) -> s
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Raise unless the parameter is a positive, finite number."""
+    """Raise unless the parameter is a positive number whose square is one too."""
     if not (isinstance(value, Real) and 0 < float(value) < np.inf):
         raise ValueError(f"{name}={value!r} must be a positive number.")
+    if not WITHIN[0] < float(value) < WITHIN[1]:
+        raise ValueError(f"{name}={value!r} must lie between {WITHIN[0]:g} and {WITHIN[1]:g}.")
 
 
 def check_weights(sample_weight: Any, X: Any) -> FloatArray:
@@ -487,6 +534,8 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray:
     weight = _check_sample_weight(sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere: give at least one sample a positive weight.")
+    if weight.max() > WITHIN[1]:
+        raise ValueError(f"sample_weight has {weight.max():g}: rescale the weights, and C by as much.")
     return weight
 
 
@@ -497,6 +546,12 @@ def _take(X: Any, rows: IntArray) -> Any:
     if isinstance(X, Table):
         return X.take(rows)
     return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
+
+
+def _factors(dictionary: LowRankDictionary, model: Model) -> list[FloatArray]:
+    """Coefficients of a model on the features of the live kernels."""
+    state = model.solution.state
+    return dictionary.coefficients(state.weights, model.alpha, state.coefficients)
 
 
 def _margins(solution: Result, problem: Problem, gram: Gram) -> FloatArray:

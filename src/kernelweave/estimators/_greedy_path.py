@@ -64,7 +64,7 @@ class GreedyPath:
         return f"GreedyPath({count}, stopped by {self.stopped}: {names}{more})"
 
     def frame(self) -> Any:
-        """One row a model, as a pandas DataFrame (needs pandas)."""
+        """One row per model, as a pandas DataFrame (needs pandas)."""
         import pandas as pd
 
         columns: dict[str, Any] = {

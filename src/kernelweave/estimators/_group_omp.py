@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -16,7 +16,8 @@ from .._backend import resolve_device
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
-from ..gram import KernelSource, KernelStack, parse_memory
+from ..gram import KernelSource, KernelStack, Predictor, parse_memory
+from ..gram.terms import KernelTerm
 from ..losses import LOSSES, Loss
 from ..solvers._fingerprint import describe, digest
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyTask, GroupOMP, best_subset
@@ -26,7 +27,6 @@ from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
 from ._input import check_settings
 from ._progress import Progress
-from ._stages import StagedExpansion
 
 
 class Validation(NamedTuple):
@@ -146,9 +146,7 @@ class BaseGroupOMP(BaseKernels):
         """Error of every model of the path on the validation samples."""
         if validation is None:
             return None
-        sizes = range(1, len(self._intercepts))
-        values = self._expansion(validation.X, sizes) + self._intercepts[1:]
-        models = np.moveaxis(values, 1, 0)
+        models = np.moveaxis(self.model_.staged(validation.X, range(1, self.model_.n_stages)), 1, 0)
         return np.array([self._held_out_error(model, validation.y, validation.weight) for model in models])
 
     def _held_out_error(self, values: FloatArray, y: Any, weight: Any) -> float:
@@ -203,7 +201,6 @@ class BaseGroupOMP(BaseKernels):
             fit = found.state.stages[self.path_.n_selected].fit
             self._store_model(dictionary, fit)
             self._calibrate(dictionary, task, fit)
-        self._expansion.forget_unused()
         progress.done()
 
     def _parts(self, source: KernelSource, task: GreedyTask) -> dict[str, str]:
@@ -231,8 +228,7 @@ class BaseGroupOMP(BaseKernels):
         alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
         alphas[0] = 0.0  # the model without kernels is its intercept
         self.gram_ = dictionary.engine
-        self._expansion = StagedExpansion(dictionary, [fit.kernels for fit in fits], alphas)
-        self._intercepts = np.array([fit.intercept for fit in fits])
+        self.model_ = path_predictor(dictionary, fits, alphas)
         errors = self._validation_curve(training.validation)
         dual_coef = np.zeros((len(fits) - 1, len(training.weight), alphas.shape[2]))
         dual_coef[:, np.flatnonzero(training.weight)] = alphas[1:]
@@ -244,10 +240,11 @@ class BaseGroupOMP(BaseKernels):
             train_error=np.array([fit.error for fit in fits[1:]]),
             validation_error=errors,
             dual_coef=dual_coef,
-            intercept=self._intercepts[1:],
+            intercept=np.array([fit.intercept for fit in fits])[1:],
             n_selected=len(fits) - 1 if errors is None or len(fits) == 1 else int(np.argmin(errors)) + 1,
             stopped=found.reason,
         )
+        self.model_.stage = self.path_.n_selected
         self.n_iter_, self.n_resumed_, self.history_ = found.n_iter, found.n_resumed, found.history
 
     def _store_model(self, dictionary: FactorDictionary, fit: Fit) -> None:
@@ -267,16 +264,16 @@ class BaseGroupOMP(BaseKernels):
 
     # -- prediction ---------------------------------------------------------------------------
 
-    def _staged_values(self, X: Any, sizes: Sequence[int]) -> FloatArray:
-        """Function values of models on the path, shape (n, n_sizes, c)."""
-        return self._expansion(self._values(X), sizes) + self._intercepts[list(sizes)]
+    _fitted: ClassVar[dict[str, type]] = {"path_": GreedyPath}
+
+    def _fits_together(self) -> bool:
+        fits = len(self.path_) == self.model_.n_stages - 1 and self.path_.n_selected == self.model_.stage
+        return fits and super()._fits_together()
 
     def _decision(self, X: Any, n_kernels: int | None = None) -> FloatArray:
         """Values of every function of the model chosen, or of that with `n_kernels` kernels; (n, c)."""
-        check_is_fitted(self)
-        size = self._size(n_kernels)
-        table, _ = self._validate(X, reset=False)
-        return self._staged_values(table, [size])[:, 0]
+        inputs = self._inputs(X)
+        return self.model_.staged(inputs, [self._size(n_kernels)])[:, 0]
 
     def _size(self, n_kernels: int | None) -> int:
         """Size of a model on the path; that of the model chosen by default."""
@@ -289,9 +286,8 @@ class BaseGroupOMP(BaseKernels):
         return int(n_kernels)
 
     def _staged_decision(self, X: Any) -> list[FloatArray]:
-        check_is_fitted(self)
-        table, _ = self._validate(X, reset=False)
-        return list(np.moveaxis(self._staged_values(table, range(1, len(self.path_) + 1)), 1, 0))
+        inputs = self._inputs(X)
+        return list(np.moveaxis(self.model_.staged(inputs, range(1, len(self.path_) + 1)), 1, 0))
 
     def best_subset(
         self, X: Any, y: Any, sample_weight: Any = None, n_kernels: int | None = None, max_nodes: int = 10_000
@@ -324,6 +320,19 @@ class BaseGroupOMP(BaseKernels):
             dictionary = worker._dictionary(source, task)
             start = self.path_.sets[size - 1] if size else None
             return best_subset(dictionary, task, size, start, max_nodes)
+
+
+def path_predictor(dictionary: FactorDictionary, fits: Sequence[Fit], alphas: FloatArray) -> Predictor:
+    """The models of a path as stages; `alphas` has shape (n_stages, n, c)."""
+    n_stages, n, c = alphas.shape
+    terms = []
+    for m in sorted({m for fit in fits for m in fit.kernels}):
+        there = np.array([m in fit.kernels for fit in fits], dtype=np.float64)
+        rule = dictionary.normalizations[m]
+        terms.append(KernelTerm(m, rule, rule.scale_ * np.repeat(there, c)))
+    alpha = np.moveaxis(alphas, 1, 0).reshape(n, -1)
+    intercepts = np.concatenate([fit.intercept for fit in fits])
+    return Predictor.of(dictionary.source, terms, alpha, intercepts, n_stages=n_stages)
 
 
 def _is_count(value: Any) -> bool:

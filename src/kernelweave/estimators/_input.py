@@ -14,6 +14,9 @@ from scipy import sparse
 from .._typing import FloatArray
 from ..kernels.faults import as_floats, is_missing, is_pandas, listed, not_finite_error, unusable_error
 
+#: sizes whose squares and products with C are floating-point numbers
+WITHIN = (1e-100, 1e100)
+
 TOO_LARGE = "infinity or a value too large for dtype('float64')"
 
 
@@ -242,6 +245,9 @@ def _check_numbers(values: np.ndarray, estimator: str) -> None:
         )
     if np.isinf(numbers).any():
         _refuse_rows(np.isinf(numbers), TOO_LARGE)
+    size = float(np.abs(numbers).max(initial=0.0))
+    if size and not WITHIN[0] < size < WITHIN[1]:
+        raise ValueError(f"y has values of size {size:.0e}, whose squares overflow or vanish: rescale y.")
 
 
 def _check_one_type(values: np.ndarray) -> None:

@@ -1,14 +1,24 @@
-"""Class labels of the classifiers: which there are, which each sample has, and the factors of their costs."""
+"""Class labels: how they become targets and costs, and how values become labels and probabilities again."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit, ndtr, softmax
+from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 
 from .._typing import FloatArray, IntArray
+from ..gram import Predictor
+from ..losses import Loss
+from ..solvers import Problem
+from ._base import Task, follows_input
+from ._calibration import fit_sigmoid, fit_temperature
 
 
 def encode_labels(y: Any, weight: FloatArray) -> tuple[Any, IntArray]:
@@ -69,3 +79,178 @@ def class_factors(class_weight: Any, classes: Any, labels: IntArray, weight: Flo
             "class out, leave out its samples."
         )
     return np.asarray(factors)
+
+
+def class_targets(labels: IntArray, n_classes: int) -> FloatArray:
+    """+1 for the class of a column and -1 for the others; one column, of the second class, for two classes.
+
+    Examples
+    --------
+    >>> class_targets(np.array([0, 1]), 2)
+    array([[-1.],
+           [ 1.]])
+    """
+    positive = np.arange(n_classes) if n_classes > 2 else np.array([1])
+    return np.where(labels[:, None] == positive, 1.0, -1.0)
+
+
+def class_tasks(
+    scheme: str, classes: Any, labels: IntArray, C: FloatArray, loss: Loss, fit_intercept: bool
+) -> list[Task]:
+    """The problems that make up the classes.
+
+    Parameters
+    ----------
+    scheme : {"ovr", "ovo", "shared"}
+        One against the rest, a problem for every pair, or one for all; two classes have one anyway.
+    classes : ndarray of shape (n_classes,)
+    labels : ndarray of int of shape (n,)
+    C : ndarray of shape (n,)
+        Cost of each sample.
+    loss : Loss
+    fit_intercept : bool
+    """
+    names, K = [str(name) for name in classes], len(classes)
+    if scheme == "ovo" and K > 2:
+        tasks = []
+        for i, j in combinations(range(K), 2):
+            rows = np.flatnonzero((labels == i) | (labels == j))
+            Y = np.where(labels[rows, None] == j, 1.0, -1.0)
+            problem = Problem(Y, loss, C[rows, None], fit_intercept)
+            tasks.append(Task(f"{names[j]} vs {names[i]}", problem, rows))
+        return tasks
+    joint = Problem(class_targets(labels, K), loss, C[:, None], fit_intercept)
+    if K == 2 or scheme == "shared":
+        return [Task("fit" if K == 2 else "all classes", joint)]
+    return [Task(f"{name} vs rest", joint.column(k)) for k, name in enumerate(names)]
+
+
+@dataclass(frozen=True)
+class Link:
+    """From values of functions to probabilities, which are not yet normalised over the classes.
+
+    * "sigmoid": 1 / (1 + exp(-(slope f + shift))), `parameters` the slopes and shifts, shape (2, 1 or J);
+    * "softmax": softmax(t f) over the functions, `parameters` t;
+    * "normal": Phi(f);
+    * "likelihood": that of the loss, which is `parameters`.
+    """
+
+    name: str
+    parameters: Any = None
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        if self.name == "sigmoid":
+            return expit(self.parameters[0] * values + self.parameters[1])
+        if self.name == "softmax":
+            return softmax(self.parameters * values, axis=1)
+        return ndtr(values) if self.name == "normal" else self.parameters.probability(values)
+
+
+def fit_link(loss: Loss, margins: FloatArray | None, labels: IntArray, weight: FloatArray) -> Link:
+    """The link of classes with a function each, or of two with one.
+
+    The likelihood of the loss if it has one; else one temperature, fitted to leave-one-out margins.
+
+    Parameters
+    ----------
+    loss : Loss
+    margins : ndarray of shape (n, J), or None for a loss with a likelihood
+    labels : ndarray of int of shape (n,)
+    weight : ndarray of shape (n,)
+    """
+    if hasattr(loss, "probability"):
+        return Link("likelihood", loss)
+    assert margins is not None
+    if margins.shape[1] > 1:
+        return Link("softmax", fit_temperature(margins, labels, weight))
+    # no shift: the likelier class is the predicted one
+    slope = 2.0 * fit_temperature(np.hstack([-margins, margins]), labels, weight)
+    return Link("sigmoid", np.array([[slope], [0.0]]))
+
+
+def fit_pair_link(loss: Loss, pairs: Sequence[tuple[FloatArray, FloatArray, FloatArray]]) -> Link:
+    """The link of pairs of classes, from margins, targets and weights of the samples of each."""
+    if hasattr(loss, "probability"):
+        return Link("likelihood", loss)
+    found = [fit_sigmoid(margins[:, 0], y[:, 0], weight) for margins, y, weight in pairs]
+    return Link("sigmoid", np.array(found).T)
+
+
+class ClassLabels(ClassifierMixin):
+    """Mixin of classifiers: labels and probabilities from the values of the functions learned.
+
+    Two classes have one function, more have one each, or one for every pair where `_pairwise` says so.
+    """
+
+    classes_: Any
+    model_: Predictor
+
+    #: values of every function learned, shape (n, n_functions)
+    _decision: Callable[..., FloatArray]
+
+    _fitted: ClassVar[dict[str, type]] = {"classes_": np.ndarray}
+
+    def _fits_together(self) -> bool:
+        count, functions = len(self.classes_), len(self.model_.intercept)
+        pairs = count * (count - 1) // 2
+        expected = 1 if count == 2 else pairs if getattr(self, "_pairwise", False) else count
+        fits = count >= 2 and functions == expected and isinstance(self.model_.link, Link)
+        return fits and super()._fits_together()
+
+    def _class_values(self, values: FloatArray) -> FloatArray:
+        """Decision values of the classes from those of the functions: (n,), or (n, n_classes)."""
+        if len(self.classes_) == 2:
+            return values[:, 0]
+        if getattr(self, "_pairwise", False):
+            return _ovr_decision_function(values > 0, values, len(self.classes_))
+        return values
+
+    def _labels(self, values: FloatArray) -> Any:
+        """Labels from the values of the functions."""
+        scores = self._class_values(values)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def _probabilities(self, values: FloatArray) -> FloatArray:
+        """Class probabilities from the values of the functions."""
+        positive = self.model_.link(values)
+        if len(self.classes_) == 2:
+            return np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
+        if getattr(self, "_pairwise", False):
+            positive = pairwise_scores(positive, len(self.classes_))
+        positive = np.maximum(positive, 1e-300)
+        return positive / positive.sum(axis=1, keepdims=True)
+
+    @follows_input
+    def decision_function(self, X: Any) -> FloatArray:
+        """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more."""
+        return self._class_values(self._decision(X))
+
+    @follows_input
+    def predict(self, X: Any) -> Any:
+        """Class labels of new samples."""
+        return self._labels(self._decision(X))
+
+    @follows_input
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
+
+        A loss that is a likelihood gives them itself, normalised over the classes. For the others
+        one temperature (Guo et al. 2017) is fitted to leave-one-out margins of the training
+        samples, so that the likeliest class is the predicted one. One-vs-one fits a sigmoid per
+        pair (Platt 2000) and sums the pairwise probabilities of each class.
+        """
+        return self._probabilities(self._decision(X))
+
+    @follows_input
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of `predict_proba`."""
+        return np.log(np.maximum(self.predict_proba(X), 1e-300))
+
+
+def pairwise_scores(positive: FloatArray, n_classes: int) -> FloatArray:
+    """Sum over pairs of the probability each class has in them; columns are pairs (i, j), i < j."""
+    scores = np.zeros((len(positive), n_classes))
+    for column, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        scores[:, i] += 1.0 - positive[:, column]
+        scores[:, j] += positive[:, column]
+    return scores

@@ -1,4 +1,4 @@
-"""Kernels of low rank in the estimators: which dictionary, what it costs, functions and margins of models."""
+"""Kernels of low rank in the estimators: which dictionary, what it costs, margins of models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import FloatArray
 from ..gram import FeatureSource, Gram
 from ..gram.lowrank import LowRankGram, resolve_approximation
-from ..gram.lowrank.dictionary import FactorExpansion, LowRankDictionary
+from ..gram.lowrank.dictionary import LowRankDictionary
 from ..kernels.base import positive_integer
 from ..regularizers import Regularizer
 from ..solvers import Problem
@@ -51,17 +51,6 @@ def gap_of(
     if not isinstance(dictionary, LowRankDictionary):
         return np.nan
     return full_rank_gap(problem, regularizer, state, dictionary.missing(alpha))
-
-
-def functions_of(dictionary: LowRankDictionary, models: list[Any]) -> FactorExpansion:
-    """The functions of models of low-rank kernels."""
-    states = [model.solution.state for model in models]
-    return dictionary.expansion_of(
-        [
-            dictionary.coefficients(state.weights, model.alpha, state.coefficients)
-            for state, model in zip(states, models, strict=True)
-        ]
-    )
 
 
 def too_many_to_leave_out(gram: Gram) -> bool:

@@ -30,7 +30,7 @@ class Progress:
     estimator : estimator being fitted
     n_models : int
     verbose : int
-        0 is silent, 1 prints a line a model, 2 a line a machine.
+        0 is silent, 1 prints one line per model, 2 one line per single-kernel fit.
     """
 
     def __init__(self, estimator: Any, n_models: int, verbose: int) -> None:

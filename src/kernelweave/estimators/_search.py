@@ -97,8 +97,8 @@ def _held_out(
         alphas.append(alpha)
     weights = dictionary.all_weights(np.array([state.weights for state in states]))
     weights = np.repeat(weights, [alpha.shape[1] for alpha in alphas], axis=0)
-    values = dictionary.expansion(weights, np.hstack(alphas))(test)
-    values = values + np.concatenate([state.certificate.intercept for state in states])
+    intercept = np.concatenate([state.certificate.intercept for state in states])
+    values = dictionary.predictor(weights, np.hstack(alphas), intercept)(test)
     return np.split(values, len(points), axis=1)
 
 

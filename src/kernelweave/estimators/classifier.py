@@ -2,70 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import _ovr_decision_function
 
-from .._typing import FloatArray, IntArray
 from ..losses import Loss
 from ..regularizers import Regularizer
-from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Model, Setup, Task, all_or_nothing, check_weights, follows_input
-from ._calibration import fit_sigmoid, fit_temperature
-from ._labels import class_factors, encode_labels
+from ._base import BaseMKL, Setup, all_or_nothing, check_weights
+from ._labels import ClassLabels, class_factors, class_tasks, encode_labels, fit_link, fit_pair_link
 from ._progress import with_callbacks
-
-
-@dataclass(frozen=True)
-class Link:
-    """A function from decision values to probabilities, with its parameters."""
-
-    function: Callable[..., FloatArray]
-    parameters: Any = None
-
-    def __call__(self, values: FloatArray) -> FloatArray:
-        return self.function(values) if self.parameters is None else self.function(values, self.parameters)
-
-
-def sigmoid_link(values: FloatArray, slope_shift: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-(slope f + shift))), column by column."""
-    return expit(slope_shift[0] * values + slope_shift[1])
-
-
-def softmax_link(values: FloatArray, temperature: float) -> FloatArray:
-    """softmax(t f) over the columns."""
-    return softmax(temperature * values, axis=1)
-
-
-def pairwise_scores(positive: FloatArray, n_classes: int) -> FloatArray:
-    """Sum over pairs of the probability each class has in them; columns are pairs (i, j), i < j."""
-    scores = np.zeros((len(positive), n_classes))
-    for column, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        scores[:, i] += 1.0 - positive[:, column]
-        scores[:, j] += positive[:, column]
-    return scores
-
-
-def _normalised(scores: FloatArray) -> FloatArray:
-    scores = np.maximum(scores, 1e-300)
-    return scores / scores.sum(axis=1, keepdims=True)
-
-
-def _part(weight: FloatArray, task: Task) -> FloatArray:
-    return weight if task.rows is None else weight[task.rows]
-
 
 SCHEMES = {"ovr": "one-vs-rest", "ovo": "one-vs-one", "shared": "shared"}
 
 
-class MKLClassifier(ClassifierMixin, BaseMKL):
+class MKLClassifier(ClassLabels, BaseMKL):
     """Multiple kernel learning for classification.
 
     Learns f(x) = sum_m d_m sum_i alpha_i k_m(x, x_i) + b together with the kernel weights d:
@@ -94,7 +45,7 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
         How kernels are made comparable, with constants of the training samples.
     multiclass : {"ovr", "ovo", "shared"}, default="ovr"
-        More than two classes: one model a class, one a pair of classes, or one a class with
+        More than two classes: one model per class, one per pair of classes, or one per class with
         kernel weights shared by all. The Gram matrices are computed once in every case.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
@@ -113,11 +64,11 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         ``Nystroem(landmarks="kmeans")``. A kernel with no more than `rank` features of its own (linear,
         polynomial) has these, exactly.
     rank : int, default=100
-        Most features a kernel under `approximation`.
+        Most features per kernel under `approximation`.
     tol : float, default=1e-3
         Relative duality gap at which the fit has converged.
     max_iter : int, default=200
-        Most single-kernel machines to train.
+        Most single-kernel fits.
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
         Bytes the Gram matrices and their sum may take, such as "2GB"; by default a share of the
@@ -132,9 +83,9 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     checkpoint : str or path-like, optional
         A file that the state of the fit is written to, again and again; a fit that finds it there goes
         on from it, and one that had converged returns at once. `tol`, `solver`, `max_iter` (which counts
-        all machines) and `gram` may differ from before; a checkpoint of another problem is refused.
+        all fits) and `gram` may differ from before; a checkpoint of another problem is refused.
     verbose : int, default=0
-        1 prints a line a model, 2 a line a machine.
+        1 prints one line per model, 2 one line per single-kernel fit.
 
     Attributes
     ----------
@@ -143,6 +94,9 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     kernel_names_ : list of str
     norms_ : ndarray of the shape of `weights_`
         RKHS norms ||f_m|| of the components: how much each kernel contributes.
+    model_ : Predictor
+        The functions learned: ``model_(X)`` are their values, shape (n, n_functions), and
+        ``model_.components(X)`` what each kernel adds to them. It takes X as the kernels do, unchecked.
     dual_coef_ : ndarray of shape (n,) or (n_functions, n)
         Signed dual variables alpha of the training samples.
     intercept_ : float or ndarray
@@ -159,13 +113,13 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
     stationarity_ : float or ndarray of shape (n_models,)
         What `tol` bounds: the relative duality gap, or for a regulariser that is not convex the largest
         share by which a weight differs from the one that the component norms ask for (at least the
-        duality gap of the machine at these weights); zero at a stationary point.
+        duality gap of the single-kernel fit at these weights); zero at a stationary point.
     n_iter_ : int or ndarray
         Machines trained.
     n_resumed_ : int or ndarray
         Those of `n_iter_` that were trained before and read from the checkpoint.
     history_ : dict or list of dict
-        Objective values and gap after every machine.
+        Objective values and gap after every single-kernel fit.
     gram_, gram_reason_ : str
         The Gram engine used, and why.
     approximation_errors_ : ndarray of shape (M,)
@@ -235,6 +189,8 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    _fitted: ClassVar[dict[str, type]] = {"_pairwise": bool}
+
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -253,7 +209,14 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         setup = self._setup(X, y, sample_weight)
         loss = setup.tasks[0].problem.loss
         models = self._fit_tasks(setup, margins=not hasattr(loss, "probability"))
-        self._link = self._fit_link(loss, models, setup)
+        labels, weight = setup.labels, setup.weight[setup.weight > 0]
+        if self._pairwise:
+            pairs = zip(models, setup.tasks, strict=True)
+            self.model_.link = fit_pair_link(
+                loss, [(model.margins, task.problem.y, weight[task.rows]) for model, task in pairs]
+            )
+        else:
+            self.model_.link = fit_link(loss, np.hstack([model.margins for model in models]), labels, weight)
         return self
 
     def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:
@@ -271,85 +234,5 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         self._pairwise = self.multiclass == "ovo" and len(self.classes_) > 2
         factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
         C = self.C * weight[used] * factors[labels]
-        return Setup(table, weight, self._tasks(labels, C, loss), labels)
-
-    @follows_input
-    def decision_function(self, X: Any) -> FloatArray:
-        """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more."""
-        return self._class_values(self._decision(X))
-
-    def _class_values(self, values: FloatArray) -> FloatArray:
-        """Decision values of the classes from those of the functions learned."""
-        if len(self.classes_) == 2:
-            return values[:, 0]
-        if self._pairwise:
-            return _ovr_decision_function(values > 0, values, len(self.classes_))
-        return values
-
-    @follows_input
-    def predict(self, X: Any) -> Any:
-        """Class labels of new samples."""
-        values = self.decision_function(X)
-        chosen = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[chosen]
-
-    @follows_input
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
-
-        A loss that is a likelihood gives them itself, normalised over the classes. For the others
-        one temperature (Guo et al. 2017) is fitted to leave-one-out margins of the training
-        samples, so that the likeliest class is the predicted one. One-vs-one fits a sigmoid a
-        pair (Platt 2000) and sums the pairwise probabilities of each class.
-        """
-        values = self._decision(X)
-        if self._pairwise:
-            return _normalised(pairwise_scores(self._link(values), len(self.classes_)))
-        if len(self.classes_) > 2:
-            return _normalised(self._link(values))
-        positive = self._link(values)[:, 0]
-        return np.column_stack([1.0 - positive, positive])
-
-    @follows_input
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of `predict_proba`."""
-        return np.log(np.maximum(self.predict_proba(X), 1e-300))
-
-    def _fit_link(self, loss: Loss, models: list[Model], setup: Setup) -> Link:
-        """The map from decision values to (unnormalised) probabilities."""
-        tasks, labels, weight = setup.tasks, setup.labels, setup.weight[setup.weight > 0]
-        if hasattr(loss, "probability"):
-            return Link(loss.probability)
-        if len(self.classes_) > 2 and not self._pairwise:
-            margins = np.hstack([model.margins for model in models])
-            return Link(softmax_link, fit_temperature(margins, labels, weight))
-        if len(self.classes_) == 2:
-            # no shift: the likelier class is the predicted one
-            margins = np.hstack([-models[0].margins, models[0].margins])
-            slope = 2.0 * fit_temperature(margins, labels, weight)
-            return Link(sigmoid_link, np.array([[slope], [0.0]]))
-        pairs = zip(models, tasks, strict=True)
-        links = [
-            fit_sigmoid(model.margins[:, 0], task.problem.y[:, 0], _part(weight, task))
-            for model, task in pairs
-        ]
-        return Link(sigmoid_link, np.array(links).T)
-
-    def _tasks(self, labels: IntArray, C: FloatArray, loss: Loss) -> list[Task]:
-        """The binary problems (or the joint one) that make up the classes."""
-        names, K = [str(name) for name in self.classes_], len(self.classes_)
-
-        def problem(Y: FloatArray, cost: FloatArray) -> Problem:
-            return Problem(np.where(Y, 1.0, -1.0), loss, cost[:, None], self.fit_intercept)
-
-        if K == 2:
-            return [Task("fit", problem(labels[:, None] == 1, C))]
-        if self.multiclass == "shared":
-            return [Task("all classes", problem(labels[:, None] == np.arange(K), C))]
-        if self.multiclass == "ovr":
-            return [Task(f"{names[k]} vs rest", problem(labels[:, None] == k, C)) for k in range(K)]
-        tasks = []
-        for i, j in combinations(range(K), 2):
-            rows = np.flatnonzero((labels == i) | (labels == j))
-            tasks.append(Task(f"{names[j]} vs {names[i]}", problem(labels[rows, None] == j, C[rows]), rows))
-        return tasks
+        tasks = class_tasks(self.multiclass, self.classes_, labels, C, loss, self.fit_intercept)
+        return Setup(table, weight, tasks, labels)

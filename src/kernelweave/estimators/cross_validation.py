@@ -110,7 +110,7 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, n_features_in_
+    model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -194,7 +194,7 @@ class MKLRegressorCV(RegressorMixin, BaseMKLCV):
 
     Attributes
     ----------
-    best_estimator_, best_params_, best_score_, best_index_, cv_results_, weights_, kernel_names_, \
+    best_estimator_, best_params_, best_score_, best_index_, cv_results_, model_, weights_, kernel_names_, \
 dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         As in `MKLClassifierCV`.
 

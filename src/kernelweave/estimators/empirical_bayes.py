@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import delayed
-from scipy.special import expit, ndtr
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel
-from ..gram import Dictionary, Gram, parse_memory
-from ..gram.affine import NotLinearError
+from .._warnings import parallel, warn
+from ..gram import Dictionary, Gram, Predictor, parse_memory
+from ..gram.terms import KernelTerm, NotLinearError
 from ..solvers._fingerprint import describe, digest
 from ..solvers.checkpoint import Keeper
 from ..solvers.multiple.empirical_bayes import (
@@ -24,6 +23,7 @@ from ..solvers.multiple.empirical_bayes import (
     GaussianEvidence,
     HyperPrior,
     LaplaceEvidence,
+    Posterior,
 )
 from ..solvers.run import Result
 from ._base import (
@@ -36,14 +36,16 @@ from ._base import (
     follows_input,
 )
 from ._checkpoint import keeping, open_checkpoint
-from ._labels import encode_labels
-from ._process import Process
+from ._labels import ClassLabels, Link, class_targets, encode_labels
 from ._progress import Progress, with_callbacks
 
 #: one model to train: its name, and its evidence given Gram matrices, targets and sample weights
 Task = tuple[str, Callable[[Gram, FloatArray, FloatArray], Evidence]]
 
 METHODS = ("laplace", "regression")
+
+#: share of its variance that rounding may take from a kernel without a word
+MOST_LOST = 1e-5
 
 
 class Data(NamedTuple):
@@ -108,6 +110,7 @@ class BaseEmpiricalBayes(BaseKernels):
             limit = self._room(len(source.names), len(used), len(tasks))
             options: dict[str, Any] = {"device": fit_device(self), "host_sums": True, "double": True}
             dictionary = Dictionary(source, self.normalize, sample_weight[used], limit, **options)
+            self._warn_of_offsets(dictionary)
             data = merge_equal(dictionary.gram, targets, sample_weight[used])
             with keeping(checkpoint, dictionary.gram) as keepers:
                 solutions = parallel(
@@ -121,6 +124,20 @@ class BaseEmpiricalBayes(BaseKernels):
                 keepers.finish(all(solution.converged for solution in solutions))
         self._store(dictionary, data, solutions, used, len(sample_weight))
         progress.done()
+
+    @staticmethod
+    def _warn_of_offsets(dictionary: Dictionary) -> None:
+        """Kernels whose values hardly vary about a large constant have lost their digits to it."""
+        gram, n = dictionary.gram, dictionary.gram.n_samples
+        size = gram.inner(np.eye(n)) / n
+        spread = size - gram.quad(np.ones((n, 1))) / n**2
+        lost = np.finfo(np.float64).eps * size > MOST_LOST * spread
+        if lost.any():
+            named = ", ".join(dictionary.names[m] for m in dictionary.live[lost][:5])
+            warn(
+                "values of these kernels vary so little about a large constant that rounding hides how: "
+                f"{named}. Centre and scale X, for example with StandardScaler."
+            )
 
     def _parts(self, targets: FloatArray, weight: FloatArray, tasks: list[Task]) -> dict[str, str]:
         """What tells the problem from others."""
@@ -165,15 +182,13 @@ class BaseEmpiricalBayes(BaseKernels):
         posteriors = [solution.state.posterior for solution in solutions]
         dual_coef = np.zeros((n_samples, sum(posterior.alpha.shape[1] for posterior in posteriors)))
         dual_coef[used] = np.hstack([posterior.alpha for posterior in posteriors])[data.group] * data.share
-        self._process = Process(dictionary, data.first, weights, posteriors)
-        self._noises = np.array([posterior.noise for posterior in posteriors])
+        self.model_ = self._predictor(dictionary, data.first, weights, posteriors)
         self.kernel_names_ = dictionary.names
         self.gram_ = dictionary.gram.name
         self.weights_ = _one_or_all(weights)
         self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.state.norms for s in solutions])))
         self.dual_coef_ = _one_or_all(dual_coef.T)
-        intercepts = np.concatenate([posterior.intercept for posterior in posteriors])
-        self.intercept_ = _one_or_all(intercepts + self._constants())
+        self.intercept_ = _one_or_all(self.model_.intercept + self._constants())
         self.log_marginal_likelihood_ = _one_or_all(np.array([s.state.log_evidence for s in solutions]))
         self.stationarity_ = _one_or_all(np.array([solution.state.residual for solution in solutions]))
         self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
@@ -181,19 +196,40 @@ class BaseEmpiricalBayes(BaseKernels):
         self.history_ = _one_or_all([solution.history for solution in solutions])
         self.starts_ = _one_or_all([solution.starts for solution in solutions])
 
+    @staticmethod
+    def _predictor(
+        dictionary: Dictionary, rows: IntArray, weights: FloatArray, posteriors: list[Posterior]
+    ) -> Predictor:
+        """Posterior means, from training samples that the `rows` stand for, and what their variances need."""
+        found = [posterior.alpha for posterior in posteriors]
+        alpha = np.zeros((dictionary.gram.n_samples, sum(one.shape[1] for one in found)))
+        alpha[rows] = np.hstack(found)
+        weights = np.repeat(weights, [one.shape[1] for one in found], axis=0)
+        rules = dictionary.normalizations
+        live = np.flatnonzero(weights.any(axis=0)).tolist()
+        terms = [KernelTerm(m, rules[m], weights[:, m] * rules[m].scale_) for m in live]
+        intercepts = np.concatenate([posterior.intercept for posterior in posteriors])
+        needed = [posterior.spread for posterior in posteriors]
+        return Predictor.of(dictionary.source, terms, alpha, intercepts, posterior=needed, rows=rows)
+
+    def _fits_together(self) -> bool:
+        return len(self.model_.posterior) > 0 and super()._fits_together()
+
+    @property
+    def _noises(self) -> FloatArray:
+        """Variance of the noise of every model."""
+        return np.array([posterior.noise for posterior in self.model_.posterior])
+
     def _predictive(self, X: Any, variance: bool) -> tuple[FloatArray, FloatArray]:
-        """Means of every function and latent variances of every model."""
+        """Means of every function and latent variances of every model, zero when not asked for."""
         check_is_fitted(self)
         if variance and self._precomputed:
             raise ValueError(
                 "predictive variances need k(x, x) of new samples, which precomputed test matrices do not "
                 "hold: use Precomputed kernels by sample index."
             )
-        table, _ = self._validate(X, reset=False)
-        return self._process(self._values(table), variance)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_process")
+        values = self._inputs(X)
+        return self.model_.moments(values) if variance else (self.model_(values), np.zeros(()))
 
 
 class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
@@ -254,6 +290,9 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
     kernel_names_ : list of str
     norms_ : ndarray of the shape of `weights_`
         RKHS norms of the components of the posterior mean.
+    model_ : Predictor
+        The posterior means, as in `MKLClassifier`; ``model_.variance(X)`` are the variances of the latent
+        functions, shape (n, n_models).
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
@@ -320,6 +359,8 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -383,7 +424,7 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         )
 
 
-class EmpiricalBayesClassifier(ClassifierMixin, BaseEmpiricalBayes):
+class EmpiricalBayesClassifier(ClassLabels, BaseEmpiricalBayes):
     """Gaussian process classification with kernel weights learned by empirical Bayes.
 
     f is a sum of Gaussian processes with covariances d_m k_m plus an intercept with a flat prior; the
@@ -423,7 +464,7 @@ class EmpiricalBayesClassifier(ClassifierMixin, BaseEmpiricalBayes):
     log_marginal_likelihood_ : float or ndarray of shape (n_classes,)
         (Approximate) log evidence, without the hyper-prior.
     classes_ : ndarray
-    stationarity_, kernel_names_, norms_, dual_coef_, intercept_, n_iter_, n_resumed_, history_, \
+    model_, stationarity_, kernel_names_, norms_, dual_coef_, intercept_, n_iter_, n_resumed_, history_, \
 starts_, gram_, n_features_in_, feature_names_in_
         As in `EmpiricalBayesRegressor`.
 
@@ -493,29 +534,24 @@ starts_, gram_, n_features_in_, feature_names_in_
         table, y = self._validate(X, y)
         weight = check_weights(sample_weight, table)
         self.classes_, labels = encode_labels(y, weight)
-        positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        self._fit_tasks(table, weight, labels[:, None].astype(float), [self._task(k) for k in positives])
+        targets = class_targets(labels, len(self.classes_))
+        self._fit_tasks(table, weight, targets, [self._task(k) for k in range(targets.shape[1])])
+        self.model_.link = Link("sigmoid", np.array([[1.0], [0.0]]))
         if self.method == "regression":
+            self.model_.link = Link("normal")
             self.noise_ = _one_or_all(self._noises)
         return self
 
-    @follows_input
-    def decision_function(self, X: Any) -> FloatArray:
-        """Moderated values of f, whose sigmoid (or Phi) is the probability.
-
-        (n,) for two classes, (n, n_classes) for more.
-        """
-        scores = self._scores(X, variance=not self._precomputed)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+    def _decision(self, X: Any) -> FloatArray:
+        """Moderated values of f, whose sigmoid (or Phi) is the probability."""
+        return self._scores(X, variance=not self._precomputed)
 
     @follows_input
     def predict(self, X: Any) -> Any:
         """Class labels of new samples."""
         check_is_fitted(self)
-        if len(self.classes_) == 2:
-            # moderation keeps the sign, so the mean is enough
-            return self.classes_[(self._scores(X, variance=False)[:, 0] > 0).astype(int)]
-        return self.classes_[self.decision_function(X).argmax(axis=1)]
+        # moderation keeps the sign, so the mean is enough for two classes
+        return self._labels(self._scores(X, False) if len(self.classes_) == 2 else self._decision(X))
 
     @follows_input
     def predict_proba(self, X: Any) -> FloatArray:
@@ -523,17 +559,7 @@ starts_, gram_, n_features_in_, feature_names_in_
 
         For more than two classes those of each against the rest, divided by their sum.
         """
-        scores = self._scores(X, variance=True)
-        positive = expit(scores) if self.method == "laplace" else ndtr(scores)
-        if len(self.classes_) == 2:
-            return np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
-        positive = np.maximum(positive, 1e-300)
-        return positive / positive.sum(axis=1, keepdims=True)
-
-    @follows_input
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of `predict_proba`."""
-        return np.log(np.maximum(self.predict_proba(X), 1e-300))
+        return self._probabilities(self._scores(X, variance=True))
 
     def _affine(self) -> tuple[FloatArray, FloatArray]:
         raise NotLinearError("its decision values are divided by the spread of f at each sample")
@@ -546,10 +572,12 @@ starts_, gram_, n_features_in_, feature_names_in_
         return means / np.sqrt(variances + self._noises)
 
     def _task(self, k: int) -> Task:
-        def evidence(gram: Gram, labels: FloatArray, weight: FloatArray) -> Evidence:
-            y = np.where(labels == k, 1.0, -1.0)
+        """Column k of the targets against the rest."""
+
+        def evidence(gram: Gram, targets: FloatArray, weight: FloatArray) -> Evidence:
+            y = targets[:, k : k + 1]
             if self.method == "laplace":
                 return LaplaceEvidence(gram, y[:, 0], weight, self.fit_intercept)
             return GaussianEvidence(gram, y, weight, self.fit_intercept, self.noise)
 
-        return f"{self.classes_[k]} vs rest", evidence
+        return f"{self.classes_[k if len(self.classes_) > 2 else 1]} vs rest", evidence

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import delayed
-from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend import resolve_device
 from .._threads import blas_threads_for
-from .._typing import BoolArray, FloatArray, IntArray
+from .._typing import BoolArray, FloatArray
 from .._warnings import parallel, warn
-from ..gram import parse_memory
+from ..gram import ParametricSource, Predictor, parse_memory
+from ..gram.terms import KernelTerm
+from ..kernels import resolve_normalization
 from ..kernels.columns import is_frame
 from ..kernels.faults import refuse_dates
 from ..kernels.parametric import PARAMETRIC_KERNELS, ParametricKernel
@@ -37,18 +37,14 @@ from ._base import (
     follows_input,
     weights_table,
 )
-from ._calibration import fit_temperature
 from ._checkpoint import Keepers, keeping, open_checkpoint
 from ._input import check_settings, check_table, check_targets, explained
-from ._labels import class_factors, encode_labels
+from ._labels import ClassLabels, class_factors, class_tasks, encode_labels, fit_link
 from ._names import model_names, name_outputs
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
 NEGLIGIBLE = 1e-6
-
-#: entries of the kernel block of one batch of predictions
-BATCH_ENTRIES = 2**23
 
 
 class Data(NamedTuple):
@@ -134,7 +130,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _fit_problems(self, data: Data, problems: dict[str, Problem], weight: FloatArray) -> None:
+    def _fit_problems(self, data: Data, problems: dict[str, Problem], weight: FloatArray) -> list[Result]:
         """Learn the parameters of every problem, select features if asked to, and store the models."""
         penalty = PENALTIES.resolve(self.regularizer, Penalty, "regularizer")
         if self.check_gradient:
@@ -154,9 +150,9 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             keepers.finish(all(solution.converged for solution in solutions))
         self.ranking_ = np.empty(len(order), dtype=int)
         self.ranking_[order] = np.arange(1, len(order) + 1)
-        self._selects = bool(features.any())
         self._features = features
         self._store(data, solutions, weight)
+        return solutions
 
     def _parts(self, data: Data, problems: dict[str, Problem], penalty: Penalty) -> dict[str, str]:
         """What tells the problem from others."""
@@ -251,22 +247,17 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         support, used = np.flatnonzero(alpha.any(axis=1)), np.flatnonzero(weight)
         dual_coef = np.zeros((len(weight), alpha.shape[1]))
         dual_coef[used] = alpha
-        self.kernel_ = data.kernel
-        self._support_rows = data.X[support]
-        self._alphas = [solution.state.alpha[support] for solution in solutions]
-        self._weights = weights
-        self._intercepts = np.concatenate([solution.state.intercept for solution in solutions])
+        self.model_ = _predictor(data, solutions)
         self.kernel_names_ = list(data.kernel.names_)
         self.weights_ = _one_or_all(weights)
         self.dual_coef_ = _one_or_all(dual_coef.T)
         self.support_ = used[support]
-        self.intercept_ = _one_or_all(self._intercepts)
+        self.intercept_ = _one_or_all(self.model_.intercept)
         self.objective_ = _one_or_all(np.array([solution.state.objective for solution in solutions]))
         self.stationarity_ = _one_or_all(np.array([solution.state.residual for solution in solutions]))
         self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
         self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
         self.history_ = _one_or_all([solution.history for solution in solutions])
-        self._solutions = solutions
 
     # -- selection ----------------------------------------------------------------------------
 
@@ -274,34 +265,53 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def feature_importances_(self) -> FloatArray:
         """Weight of every feature, the mean over the models; for `SelectFromModel`."""
         check_is_fitted(self)
-        if not self._selects:
+        if not self._features.any():
             raise AttributeError(_NO_FEATURES)
-        return self._weights.mean(axis=0) @ self._features
+        return np.atleast_2d(self.weights_).mean(axis=0) @ self._features
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
-        if not self._selects:
+        if not self._features.any():
             raise ValueError(_NO_FEATURES)
         return self._mask
 
     # -- prediction ---------------------------------------------------------------------------
 
-    def _decision(self, X: Any) -> FloatArray:
-        """Values of every function learned, shape (n, n_functions)."""
-        check_is_fitted(self)
-        values = self._numbers(X, reset=False)
-        size = max(1, BATCH_ENTRIES // max(len(self._support_rows), 1))
-        parts = [self._batch(values[rows]) for rows in gen_batches(len(values), size)]
-        return np.vstack(parts) + self._intercepts
+    #: the functions learned
+    model_: Predictor
 
-    def _batch(self, X: FloatArray) -> FloatArray:
-        if len(self._support_rows) == 0:
-            return np.zeros((len(X), len(self._intercepts)))
-        models = zip(self._weights, self._alphas, strict=True)
-        return np.hstack([self.kernel_(X, self._support_rows, d) @ alpha for d, alpha in models])
+    #: fitted attributes that predictions read, and their types
+    _fitted: ClassVar[dict[str, type]] = {
+        "model_": Predictor,
+        "kernel_names_": list,
+        "weights_": np.ndarray,
+        "n_features_in_": int,
+        "_mask": np.ndarray,
+        "_features": np.ndarray,
+    }
+
+    def _fits_together(self) -> bool:
+        """Whether what a file says of a fit is consistent."""
+        source, shape = self.model_.source, np.atleast_2d(self.weights_).shape
+        return isinstance(source, ParametricSource) and source.parameters.shape == shape
+
+    @property
+    def kernel_(self) -> ParametricKernel:
+        """The fitted kernel."""
+        return self.model_.source.kernel  # type: ignore[attr-defined]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_intercepts")
+        return hasattr(self, "model_")
+
+    def _inputs(self, X: Any) -> FloatArray:
+        """New samples, checked, as `model_` takes them."""
+        check_is_fitted(self)
+        return self._numbers(X, reset=False)
+
+    def _decision(self, X: Any) -> FloatArray:
+        """Values of every function learned, shape (n, n_functions)."""
+        values = self._inputs(X)
+        return self.model_(values)
 
     def weights_frame(self) -> Any:
         """Models, names and values of the parameters d as a pandas DataFrame (needs pandas)."""
@@ -309,14 +319,15 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
         check_is_fitted(self)
         models = [name for name in model_names(self) for _ in self.kernel_names_]
-        names = self.kernel_names_ * len(self._weights)
-        return pd.DataFrame({"model": models, "kernel": names, "weight": self._weights.ravel()})
+        weights = np.atleast_2d(self.weights_)
+        names = self.kernel_names_ * len(weights)
+        return pd.DataFrame({"model": models, "kernel": names, "weight": weights.ravel()})
 
     def _html_repr(self) -> str:
         page = super()._html_repr()
         if not hasattr(self, "weights_"):
             return page
-        return page + weights_table(self.kernel_names_, self._weights, model_names(self))
+        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_), model_names(self))
 
 
 _NO_FEATURES = (
@@ -325,7 +336,7 @@ _NO_FEATURES = (
 )
 
 
-class GMKLClassifier(ClassifierMixin, BaseGMKL):
+class GMKLClassifier(ClassLabels, BaseGMKL):
     """Generalized multiple kernel learning for classification, and a feature selector.
 
     Learns f(x) = sum_i alpha_i k_d(x, x_i) + b together with the parameters d of one kernel:
@@ -400,7 +411,7 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         T(d), the residual that `tol` bounds, accepted steps, and those of them read from the checkpoint.
     history_ : dict or list of dict
         "objective", "stationarity", "n_active" and "n_machines" of every iterate.
-    dual_coef_, intercept_, support_, classes_, n_features_in_, feature_names_in_
+    model_, dual_coef_, intercept_, support_, classes_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
     Examples
@@ -483,67 +494,15 @@ class GMKLClassifier(ClassifierMixin, BaseGMKL):
         self.classes_, labels = encode_labels(y, weight)
         factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
         data = self._data(X, values, weight)
-        problems = self._problems(labels, self.C * weight[used] * factors[labels], loss)
-        self._fit_problems(data, problems, weight)
-        self._fit_probability(data, list(problems.values()), labels, weight[used])
+        C = self.C * weight[used] * factors[labels]
+        tasks = class_tasks(self.multiclass, self.classes_, labels, C, loss, self.fit_intercept)
+        solutions = self._fit_problems(data, {task.title: task.problem for task in tasks}, weight)
+        margins = None
+        if not hasattr(loss, "probability"):
+            pairs = zip(solutions, tasks, strict=True)
+            margins = np.hstack([_margins(data, solution, task.problem) for solution, task in pairs])
+        self.model_.link = fit_link(loss, margins, labels, weight[used])
         return self
-
-    def _problems(self, labels: IntArray, C: FloatArray, loss: Loss) -> dict[str, Problem]:
-        """The binary problems (or the joint one) that make up the classes."""
-        K = len(self.classes_)
-        Y = np.where(labels[:, None] == (np.arange(K) if K > 2 else [1]), 1.0, -1.0)
-        joint = Problem(Y, loss, C[:, None], self.fit_intercept)
-        if K == 2 or self.multiclass == "shared":
-            return {"fit": joint}
-        return {f"{name} vs rest": joint.column(k) for k, name in enumerate(self.classes_)}
-
-    def _fit_probability(
-        self, data: Data, problems: list[Problem], labels: IntArray, weight: FloatArray
-    ) -> None:
-        """One temperature of the decision values, from leave-one-out margins, unless the loss has its own."""
-        self._likelihood = getattr(problems[0].loss, "probability", None)
-        if self._likelihood is None:
-            pairs = zip(self._solutions, problems, strict=True)
-            margins = np.hstack([_margins(data, solution, problem) for solution, problem in pairs])
-            self._temperature = fit_temperature(self._scores(margins), labels, weight)
-        del self._solutions
-
-    def _scores(self, values: FloatArray) -> FloatArray:
-        """One column a class."""
-        return np.hstack([-values, values]) if len(self.classes_) == 2 else values
-
-    @follows_input
-    def decision_function(self, X: Any) -> FloatArray:
-        """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more."""
-        values = self._decision(X)
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    @follows_input
-    def predict(self, X: Any) -> Any:
-        """Class labels of new samples."""
-        values = self._decision(X)
-        return self.classes_[self._scores(values).argmax(axis=1)]
-
-    @follows_input
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
-
-        A loss that is a likelihood gives them itself, normalised over the classes; for the others
-        one temperature is fitted to leave-one-out margins of the training samples.
-        """
-        values = self._decision(X)
-        if self._likelihood is None:
-            return softmax(self._temperature * self._scores(values), axis=1)
-        positive = self._likelihood(values)
-        if len(self.classes_) == 2:
-            return np.hstack([1.0 - positive, positive])
-        positive = np.maximum(positive, 1e-300)
-        return positive / positive.sum(axis=1, keepdims=True)
-
-    @follows_input
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of `predict_proba`."""
-        return np.log(np.maximum(self.predict_proba(X), 1e-300))
 
 
 class GMKLRegressor(RegressorMixin, BaseGMKL):
@@ -576,7 +535,7 @@ memory_limit, device, n_jobs, random_state, checkpoint, verbose
 
     Attributes
     ----------
-    weights_, kernel_names_, kernel_, feature_importances_, ranking_, objective_, stationarity_, \
+    model_, weights_, kernel_names_, kernel_, feature_importances_, ranking_, objective_, stationarity_, \
 n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_names_in_
         As in `GMKLClassifier`.
 
@@ -631,6 +590,8 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -657,7 +618,6 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         problem = Problem(Y, loss, self.C * weight[used][:, None], self.fit_intercept)
         data = self._data(X, values, weight)._replace(unit=self._variance(Y, weight[used]))
         self._fit_problems(data, {"fit": problem}, weight)
-        del self._solutions
         self._flat = y.ndim == 1
         return self
 
@@ -672,6 +632,18 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""
         values = self._decision(X)
         return values[:, 0] if self._flat else values
+
+
+def _predictor(data: Data, solutions: list[Result]) -> Predictor:
+    """The functions of the models, each with its own parameters of the kernel."""
+    states = [solution.state for solution in solutions]
+    source = ParametricSource(data.kernel, np.array([state.d for state in states]), data.X)
+    models = np.repeat(np.arange(len(states)), [state.alpha.shape[1] for state in states])
+    weights = [source.weight(m) * (models == m // len(source.names)) for m in range(source.n_kernels)]
+    rule = resolve_normalization(None)
+    terms = [KernelTerm(m, rule, own) for m, own in enumerate(weights) if own.any()]
+    alpha = np.hstack([state.alpha for state in states])
+    return Predictor.of(source, terms, alpha, np.concatenate([state.intercept for state in states]))
 
 
 def _margins(data: Data, solution: Result, problem: Problem) -> FloatArray:

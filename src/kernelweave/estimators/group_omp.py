@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 
 from .._typing import FloatArray
 from ..losses import Loss
 from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins, refit_for
 from ._base import all_or_nothing, check_weights, follows_input
-from ._calibration import fit_temperature
 from ._group_omp import BaseGroupOMP, Training
-from ._labels import class_factors, encode_labels
+from ._labels import ClassLabels, class_factors, class_targets, encode_labels, fit_link
 from ._progress import with_callbacks
-from .classifier import Link, _normalised, sigmoid_link, softmax_link
 
 
 class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
@@ -56,7 +54,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         the squared loss. When none does at the start, the model is its intercept.
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber". V replaces (y - f)^2 / 2, R is minus its gradient,
-        and the refits are single-kernel machines.
+        and the refits are single-kernel fits.
     validation_fraction : float, optional
         Share of the samples held out to choose the number of kernels; `fit` also takes such samples.
     backward : bool, default=False
@@ -80,7 +78,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         path again but looks at no kernel that did not come in, and `n_kernels` and `tol` may make the
         path longer or shorter than before.
     verbose : int, default=0
-        1 prints a line at the end of the path, 2 a line a kernel.
+        1 prints a line at the end of the path, 2 one line per kernel.
 
     Attributes
     ----------
@@ -93,6 +91,9 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         1 for selected kernels, 0 for the others.
     norms_ : ndarray of shape (M,)
         RKHS norms of the components: how much each kernel contributes.
+    model_ : Predictor
+        The functions learned, as in `MKLClassifier`; ``model_.staged(X)`` are the values of the models of
+        0, 1, 2, ... kernels, shape (n, 1 + len(path_), n_outputs).
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
@@ -165,6 +166,8 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -220,7 +223,7 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         return values[:, 0] if self._flat else values
 
 
-class GroupOMPClassifier(ClassifierMixin, BaseGroupOMP):
+class GroupOMPClassifier(ClassLabels, BaseGroupOMP):
     """Classification with few kernels, chosen one after another (MKL-GOMP).
 
     `GroupOMPRegressor` on labels -1 and +1; more than two classes are one joint problem with a column
@@ -242,8 +245,8 @@ memory_limit, device, n_jobs, random_state, checkpoint, verbose
     Attributes
     ----------
     classes_ : ndarray
-    path_, selected_, weights_, norms_, dual_coef_, intercept_, coef_, support_, objective_, stationarity_, \
-n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_names_in_
+    model_, path_, selected_, weights_, norms_, dual_coef_, intercept_, coef_, support_, objective_, \
+stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_names_in_
         As in `GroupOMPRegressor`.
 
     Examples
@@ -327,8 +330,9 @@ n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_nam
         self.classes_, labels = encode_labels(y, weight)
         weight = weight.copy()
         weight[used] *= class_factors(self.class_weight, self.classes_, labels, weight[used])[labels]
-        kinds = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        targets = np.where(y[:, None] == kinds, 1.0, -1.0)
+        found = class_targets(labels, len(self.classes_))
+        targets = np.zeros((len(weight), found.shape[1]))
+        targets[used] = found
         return self._split(Training(table, weight, targets, loss), y, validation_set, strata=y)
 
     def _held_out_error(self, values: FloatArray, y: Any, weight: Any) -> float:
@@ -336,18 +340,13 @@ n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_nam
 
     def _calibrate(self, dictionary: FactorDictionary, task: GreedyTask, fit: Fit) -> None:
         """The map from decision values to probabilities, from leave-one-out margins."""
-        if hasattr(task.loss, "probability"):
-            self._link = Link(task.loss.probability)
-            return
-        refit = refit_for(dictionary, task).with_kernels(fit.kernels)
-        margins = left_out_margins(refit, refit.fit())
-        if task.y.shape[1] > 1:
-            self._link = Link(softmax_link, fit_temperature(margins, task.y.argmax(axis=1), task.weight))
-            return
-        # no shift: the likelier class is the predicted one
-        labels = (task.y[:, 0] > 0).astype(int)
-        slope = 2.0 * fit_temperature(np.hstack([-margins, margins]), labels, task.weight)
-        self._link = Link(sigmoid_link, np.array([[slope], [0.0]]))
+        margins = None
+        if not hasattr(task.loss, "probability"):
+            refit = refit_for(dictionary, task).with_kernels(fit.kernels)
+            margins = left_out_margins(refit, refit.fit())
+        one = task.y.shape[1] == 1
+        labels = (task.y[:, 0] > 0).astype(int) if one else task.y.argmax(axis=1)
+        self.model_.link = fit_link(task.loss, margins, labels, task.weight)
 
     @follows_input
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:
@@ -361,9 +360,6 @@ n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_nam
         """
         return self._class_values(self._decision(X, n_kernels))
 
-    def _class_values(self, values: FloatArray) -> FloatArray:
-        return values[:, 0] if len(self.classes_) == 2 else values
-
     @follows_input
     def predict(self, X: Any, n_kernels: int | None = None) -> Any:
         """Class labels of new samples, by the model chosen or that of `n_kernels` kernels."""
@@ -372,26 +368,3 @@ n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_in_, feature_nam
     def staged_predict(self, X: Any) -> Iterator[Any]:
         """Class labels by the models of 1, 2, ... kernels."""
         yield from map(self._labels, self._staged_decision(X))
-
-    def _labels(self, values: FloatArray) -> Any:
-        chosen = (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)
-        return self.classes_[chosen]
-
-    @follows_input
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
-
-        A loss that is a likelihood gives them itself, normalised over the classes. For the others
-        one temperature (Guo et al. 2017) is fitted to leave-one-out margins of the training
-        samples, so that the likeliest class is the predicted one.
-        """
-        values = self._decision(X)
-        values = self._link(values)
-        if len(self.classes_) > 2:
-            return _normalised(values)
-        return np.column_stack([1.0 - values[:, 0], values[:, 0]])
-
-    @follows_input
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of `predict_proba`."""
-        return np.log(np.maximum(self.predict_proba(X), 1e-300))

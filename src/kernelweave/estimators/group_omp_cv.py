@@ -23,10 +23,9 @@ from ..solvers.greedy.dictionary import OWN_RANK
 from ._base_search import BaseSearch, Folds
 from ._checkpoint import keeping, open_checkpoint
 from ._greedy_path import GreedyPath
-from ._group_omp import BaseGroupOMP, Training
+from ._group_omp import BaseGroupOMP, Training, path_predictor
 from ._input import positive_grid
 from ._search import FrozenClassifier, FrozenRegressor
-from ._stages import StagedExpansion
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
 
 
@@ -122,11 +121,10 @@ class GreedySearch:
         """Values of one path; where it ends early its last model stands in for the larger ones."""
         fits = [stage.fit for stage in self.rule.solve(dictionary, task).state.stages]
         alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
-        expansion = StagedExpansion(dictionary, [fit.kernels for fit in fits], alphas)
+        path = path_predictor(dictionary, fits, alphas)
         chosen = [min(size, len(fits) - 1) for size in range(1, sizes + 1)]
         there = sorted(set(chosen))
-        values = expansion(test, there) + np.array([fits[k].intercept for k in there])
-        return np.moveaxis(values, 1, 0)[np.searchsorted(there, chosen)]
+        return np.moveaxis(path.staged(test, there), 1, 0)[np.searchsorted(there, chosen)]
 
 
 class BaseGroupOMPCV(BaseSearch):
@@ -208,7 +206,7 @@ def _simplest(scores: FloatArray, mean: FloatArray, n_alphas: int) -> int:
 class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     """`GroupOMPRegressor` with ridge and number of kernels chosen by cross-validation.
 
-    One path a fold and ridge gives the scores of every number of kernels, and each kernel is
+    One path per fold and ridge gives the scores of every number of kernels, and each kernel is
     evaluated once for all of them.
 
     Parameters
@@ -240,7 +238,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
-    path_, selected_, weights_, stationarity_, kernel_names_, intercept_, coef_, n_features_in_
+    model_, path_, selected_, weights_, stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -303,7 +301,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
 class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
     """`GroupOMPClassifier` with ridge and number of kernels chosen by cross-validation.
 
-    One path a fold and ridge gives the scores of every number of kernels, and each kernel is
+    One path per fold and ridge gives the scores of every number of kernels, and each kernel is
     evaluated once for all of them.
 
     Parameters
@@ -322,8 +320,8 @@ class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
     best_estimator_ : GroupOMPClassifier
         The best pair, fitted on all samples.
     classes_ : ndarray
-    best_params_, best_score_, best_index_, cv_results_, path_, selected_, weights_, stationarity_, \
-kernel_names_, intercept_, coef_, n_features_in_
+    best_params_, best_score_, best_index_, cv_results_, model_, path_, selected_, weights_, \
+stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         As in `GroupOMPRegressorCV`.
 
     Examples

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -50,7 +50,7 @@ checkpoint, verbose
     ----------
     offset_ : float
         rho: decision_function = score_samples - offset_.
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, coef_, support_, objective_, dual_gap_, \
+    model_, weights_, kernel_names_, norms_, dual_coef_, intercept_, coef_, support_, objective_, dual_gap_, \
 stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
@@ -107,6 +107,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
 
     _optional_cost = True
 
+    _fitted: ClassVar[dict[str, type]] = {"offset_": float}
+
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -134,7 +136,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         costs = self._cost(float(used.sum())) * used[:, None]
         problem = Problem(np.zeros((len(used), 1)), loss, costs)
         self._fit_tasks(Setup(table, weight, [Task("fit", problem)], problem.y))
-        self.offset_ = -float(self._intercepts[0])
+        self.offset_ = -float(self.model_.intercept[0])
         return self
 
     @follows_input

@@ -20,7 +20,7 @@ from ._base import BaseMKL, Task
 
 @dataclass(frozen=True)
 class Path:
-    """The fits along a path, one entry a value of the parameter.
+    """The fits along a path, one entry per value of the parameter.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -51,7 +51,7 @@ checkpoint, verbose
     ----------
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Where every kernel with weight is linear, as in `MKLClassifier`.
-    weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
+    model_, weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
 stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
     output_names_ : list of str
@@ -121,6 +121,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.verbose = verbose
+
+    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

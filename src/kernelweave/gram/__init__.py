@@ -5,10 +5,11 @@ from .base import Gram
 from .blocked import BlockedGram
 from .cached import CachedGram
 from .dense import DenseGram
-from .dictionary import Dictionary, Expansion, parse_memory
+from .dictionary import Dictionary, parse_memory
 from .packed import PackedGram, StoreGram
 from .parquet import ParquetTable
-from .sources import FeatureSource, FoldSource, KernelSource, StackFoldSource, StackSource
+from .predictor import Predictor, Spread
+from .sources import FeatureSource, FoldSource, KernelSource, ParametricSource, StackFoldSource, StackSource
 from .stack import KernelStack
 from .store import GramStore
 
@@ -20,7 +21,6 @@ __all__ = [
     "CachedGram",
     "DenseGram",
     "Dictionary",
-    "Expansion",
     "FeatureSource",
     "FoldSource",
     "Gram",
@@ -28,7 +28,10 @@ __all__ = [
     "KernelSource",
     "KernelStack",
     "PackedGram",
+    "ParametricSource",
     "ParquetTable",
+    "Predictor",
+    "Spread",
     "StackFoldSource",
     "StackSource",
     "StoreGram",

@@ -54,60 +54,74 @@ def raise_to(x, scratch, power, size):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _gaussian(d, e, scratch, gamma, power, size):  # type: ignore[no-untyped-def]
-    """e = exp(-gamma d), or e^power of what e holds when `power` is not 0."""
+def _exponential(d, e, scratch, rate, power, size):  # type: ignore[no-untyped-def]
+    """e = exp(rate d), or e^power of what e holds when `power` is not 0."""
     if power:
         raise_to(e, scratch, power, size)
         return
     for j in range(size):
-        e[j] = exp(-gamma * d[j])
+        e[j] = exp(rate * d[j])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_gaussians(D, gammas, powers, weights, out, lower):  # type: ignore[no-untyped-def]
-    """out += sum_m w_m exp(-gamma_m D): a row at a time, so that no kernel is stored."""
+def add_exponentials(D, rates, powers, weights, out, lower):  # type: ignore[no-untyped-def]
+    """out += sum_m w_m exp(r_m D) (1 + c_m1 D + c_m2 D^2): a row at a time, so that no kernel is stored."""
     width = D.shape[1]
     e, scratch = np.empty(width, D.dtype), np.empty(width, D.dtype)
     for i in range(D.shape[0]):
         d, o, size = D[i], out[i], (i + 1 if lower else width)
-        for m in range(gammas.shape[0]):
-            _gaussian(d, e, scratch, gammas[m], powers[m], size)
+        for m in range(rates.shape[0]):
+            rate, first, second = rates[m]
+            _exponential(d, e, scratch, rate, powers[m], size)
             weight = weights[m]
-            for j in range(size):
-                o[j] += weight * e[j]
+            if first == 0.0 and second == 0.0:
+                for j in range(size):
+                    o[j] += weight * e[j]
+            else:
+                for j in range(size):
+                    o[j] += weight * (1.0 + d[j] * (first + d[j] * second)) * e[j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def inner_gaussians(D, gammas, powers, W, out, lower):  # type: ignore[no-untyped-def]
-    """out_m += sum_ij W_ij exp(-gamma_m D_ij)."""
+def inner_exponentials(D, rates, powers, W, out, lower):  # type: ignore[no-untyped-def]
+    """out_m += sum_ij W_ij K_m,ij of the same kernels."""
     width = D.shape[1]
     e, scratch = np.empty(width, D.dtype), np.empty(width, D.dtype)
     for i in range(D.shape[0]):
         d, w, size = D[i], W[i], (i + 1 if lower else width)
-        for m in range(gammas.shape[0]):
-            _gaussian(d, e, scratch, gammas[m], powers[m], size)
+        for m in range(rates.shape[0]):
+            rate, first, second = rates[m]
+            _exponential(d, e, scratch, rate, powers[m], size)
             total = 0.0
-            for j in range(size):
-                total += w[j] * e[j]
+            if first == 0.0 and second == 0.0:
+                for j in range(size):
+                    total += w[j] * e[j]
+            else:
+                for j in range(size):
+                    total += w[j] * (1.0 + d[j] * (first + d[j] * second)) * e[j]
             out[m] += total
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def gaussian_values(D, gamma, out):  # type: ignore[no-untyped-def]
-    """out = exp(-gamma D)."""
+def exponential_values(D, rates, out):  # type: ignore[no-untyped-def]
+    """out = exp(r D) (1 + c_1 D + c_2 D^2)."""
+    rate, first, second = rates
     for i in range(D.shape[0]):
         d, o = D[i], out[i]
         for j in range(d.shape[0]):
-            o[j] = exp(-gamma * d[j])
+            o[j] = exp(rate * d[j])
+        if first != 0.0 or second != 0.0:
+            for j in range(d.shape[0]):
+                o[j] *= 1.0 + d[j] * (first + d[j] * second)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def polynomial_values(products, gamma, coef0, degree, out):  # type: ignore[no-untyped-def]
-    """out = (gamma x'z + coef0)^degree."""
-    width = products.shape[1]
+def power_values(B, gamma, coef0, degree, out):  # type: ignore[no-untyped-def]
+    """out = (gamma b + coef0)^degree."""
+    width = B.shape[1]
     scratch = np.empty(width)
-    for i in range(products.shape[0]):
-        p, o = products[i], out[i]
+    for i in range(B.shape[0]):
+        b, o = B[i], out[i]
         for j in range(width):
-            o[j] = gamma * p[j] + coef0
+            o[j] = gamma * b[j] + coef0
         raise_to(o, scratch, degree, width)

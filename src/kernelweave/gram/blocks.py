@@ -11,9 +11,9 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
 from ._workers import map_tiles
-from .shared import Part, Shared, count, total
+from .pairs import Given, Part, count
+from .shared import Shared, total
 from .sharing import share
-from .single import SingleMatrix
 from .stack import KernelStack
 
 #: samples in the rows and columns of a tile: large enough for matrix products, small enough for caches
@@ -74,7 +74,7 @@ class Blocks:
         """Matrices in memory, not normalised."""
         stack = matrices if isinstance(matrices, KernelStack) else KernelStack(list(matrices))
         M = len(stack.matrices)
-        return cls([SingleMatrix(stack, m) for m in range(M)], [np.array([m]) for m in range(M)])
+        return cls([Shared(Given(stack, m), [None]) for m in range(M)], [np.array([m]) for m in range(M)])
 
     @property
     def dtypes(self) -> list[Any]:
@@ -153,8 +153,7 @@ class Blocks:
             part.prepare(rows, evict)
 
     def _base(self, index: int, rows: Part, columns: Part, bases: Bases | None) -> FloatArray:
-        if bases is None:
-            return self.parts[index].base(rows, columns)
+        bases = {} if bases is None else bases
         if index not in bases:
             bases[index] = self.parts[index].base(rows, columns)
         return bases[index]

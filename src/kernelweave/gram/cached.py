@@ -11,7 +11,8 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ._workers import map_tiles
 from .blocks import Blocks, rectangle
-from .shared import Part, Shared, count, positions
+from .pairs import Pairs, Part, count, positions
+from .shared import Shared
 from .stack import KernelStack
 from .streamed import StreamedGram
 
@@ -24,25 +25,25 @@ class RowCache:
 
     Parameters
     ----------
-    part : Shared
+    pairs : Pairs
     size : int
         Bytes to keep; at least one row is.
 
     Examples
     --------
-    >>> from kernelweave.gram.shared import SharedDistances
-    >>> cache = RowCache(SharedDistances(np.array([[0.0], [1.0], [3.0]]), np.ones(1)), size=48)
+    >>> from kernelweave.kernels.bases import Manhattan
+    >>> cache = RowCache(Pairs(Manhattan(), np.array([[0.0], [1.0], [3.0]])), size=48)
     >>> cache.fetch(np.array([0, 2]), evict=True)
     >>> cache.fetch(np.array([1]), evict=True)
     >>> sorted(cache.slots)
     [1, 2]
     """
 
-    def __init__(self, part: Shared, size: int) -> None:
-        row = part.n_samples * part.dtype.itemsize
-        self.part, self.capacity = part, max(1, min(part.n_samples, size // row))
+    def __init__(self, pairs: Pairs, size: int) -> None:
+        row = pairs.n_samples * pairs.dtype.itemsize
+        self.pairs, self.capacity = pairs, max(1, min(pairs.n_samples, size // row))
         self.slots: OrderedDict[int, int] = OrderedDict()  # sample -> row of the store, oldest first
-        self.store = np.empty((self.capacity, part.n_samples), part.dtype)  # not touched before it is used
+        self.store = np.empty((self.capacity, pairs.n_samples), pairs.dtype)  # not touched before it is used
         self.lock = threading.RLock()
 
     def fetch(self, samples: IntArray, evict: bool) -> None:
@@ -81,59 +82,51 @@ class RowCache:
     def _compute(self, samples: IntArray, places: IntArray) -> None:
         def fill(pair: tuple[slice, slice]) -> None:
             some, columns = pair
-            self.store[places[some], columns] = self.part.base(samples[some], columns)
+            self.store[places[some], columns] = self.pairs.between(samples[some], columns)
 
-        for _ in map_tiles(fill, rectangle(len(samples), self.part.n_samples)):
+        for _ in map_tiles(fill, rectangle(len(samples), self.pairs.n_samples)):
             pass
 
 
-class Cached(Shared):
-    """Kernels whose base is read from a cache where it is there.
+class Cached(Pairs):
+    """A base that is read from a cache where it is there.
 
     Parameters
     ----------
-    part : Shared
-        The kernels, on all samples or some.
+    pairs : Pairs
+        The base, of all samples or some.
     cache : RowCache
-        Of the same base on all samples.
+        Of the same base of all samples.
     samples : ndarray of int, optional
-        Which of all samples those of `part` are.
+        Which of all samples those of `pairs` are.
     """
 
-    def __init__(self, part: Shared, cache: RowCache, samples: IntArray | None = None) -> None:
-        self.part, self.cache, self.whole = part, cache, samples is None
-        self.samples = np.arange(part.n_samples) if samples is None else samples
-        self.n_samples, self.n_kernels, self.dtype = part.n_samples, part.n_kernels, part.dtype
+    def __init__(self, pairs: Pairs, cache: RowCache, samples: IntArray | None = None) -> None:
+        self.pairs, self.cache, self.whole = pairs, cache, samples is None
+        self.samples = np.arange(pairs.n_samples) if samples is None else samples
+        self.n_samples, self.dtype = pairs.n_samples, pairs.dtype
+        self.base = pairs.base
 
     def prepare(self, rows: Part, evict: bool) -> None:
         self.cache.fetch(self.samples[rows], evict)
 
-    def base(self, rows: Part, columns: Part) -> FloatArray:
+    def between(self, rows: Part, columns: Part) -> FloatArray:
         samples = self.samples[rows]
         # rows of all samples are read as they lie, those of some are picked
         picked = columns if self.whole else self.samples[columns]
         found = np.empty((len(samples), count(columns)), self.dtype)
         missing = self.cache.read(samples, picked, found)
         if len(missing):
-            found[missing] = self.part.base(positions(rows)[missing], columns)
+            found[missing] = self.pairs.between(positions(rows)[missing], columns)
         return found
 
-    def take(self, samples: IntArray | None, kernels: IntArray | None) -> Cached:
-        whole = self.whole and samples is None
-        of_all = None if whole else self.samples if samples is None else self.samples[samples]
-        return Cached(self.part.take(samples, kernels), self.cache, of_all)
+    def diag(self) -> FloatArray:
+        return self.pairs.diag()
 
-    def values(self, base: FloatArray, k: int) -> FloatArray:
-        return self.part.values(base, k)
-
-    def diag(self, k: int) -> FloatArray:
-        return self.part.diag(k)
-
-    def add(self, base: FloatArray, factors: FloatArray, out: FloatArray, lower: bool) -> None:
-        self.part.add(base, factors, out, lower)
-
-    def inner(self, base: FloatArray, W: FloatArray, lower: bool) -> FloatArray:
-        return self.part.inner(base, W, lower)
+    def take(self, samples: IntArray | None) -> Pairs:
+        if samples is None:
+            return self
+        return Cached(self.pairs.take(samples), self.cache, self.samples[samples])
 
 
 class CachedGram(StreamedGram):
@@ -176,9 +169,12 @@ class CachedGram(StreamedGram):
 
     @property
     def nbytes(self) -> int:
-        return sum(part.cache.store.nbytes for part in self.blocks.parts if isinstance(part, Cached))
+        every = (part.pairs for part in self.blocks.parts)
+        return sum(pairs.cache.store.nbytes for pairs in every if isinstance(pairs, Cached))
 
 
 def _with_cache(part: Shared, size: int) -> Shared:
     """A part that remembers; one that does already, as those of a subset do, keeps the cache it shares."""
-    return part if isinstance(part, Cached) or not part.cacheable else Cached(part, RowCache(part, size))
+    if isinstance(part.pairs, Cached) or not part.cacheable:
+        return part
+    return Shared(Cached(part.pairs, RowCache(part.pairs, size)), part.kernels)

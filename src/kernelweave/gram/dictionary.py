@@ -1,4 +1,4 @@
-"""The kernels of one fit: their training matrices, normalised, and predictions from them."""
+"""The kernels of one fit: their training matrices, normalised."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from .choice import Choice, Task, choose_engine
 from .dense import DenseGram
 from .memory import parse_memory
 from .normalised import normalised, with_rules
-from .shared import SharedDistances
+from .predictor import Predictor
 from .sources import KernelSource, without
-from .squares import SharedSquares
-from .sum_terms import SumTerm, sum_terms
+from .terms import kernel_terms
 
-__all__ = ["Dictionary", "Expansion", "check_kernel_matrix", "parse_memory"]
+__all__ = ["Dictionary", "check_kernel_matrix", "parse_memory"]
 
 #: kernels computed together from which on no engine that keeps them is faster
 LIGHT = 2000
@@ -161,8 +160,8 @@ class Dictionary:
         from .torch.fit import fit_on_device, open_engine
 
         raw = self.source.blocks()
-        if check and not all(isinstance(part, SharedDistances | SharedSquares) for part in raw.parts):
-            check_parts(self.source, raw)  # Gaussian kernels are positive semidefinite whatever the data
+        if check and not all(part.positive for part in raw.parts):
+            check_parts(self.source, raw)
         engine = open_engine(raw, self.device, double, memory_limit, host_sums)
         self.normalizations, scales = fit_on_device(raw, normalize, sample_weight, engine)
         self.live = with_variance(scales, self.names)
@@ -199,26 +198,18 @@ class Dictionary:
         """Weights of all kernels, from those of the live ones (..., n_live) -> (..., M)."""
         return all_kernels(weights, self.live, len(self.names))
 
-    def expansion(self, weights: FloatArray, alpha: FloatArray) -> Expansion:
-        """The functions f_j = sum_m weights[j, m] K_m alpha[:, j], ready to evaluate on new data.
+    def predictor(self, weights: FloatArray, alpha: FloatArray, intercept: FloatArray) -> Predictor:
+        """The functions f_j = sum_m weights[j, m] K_m alpha[:, j] + intercept[j], to evaluate on new data.
 
         Parameters
         ----------
         weights : ndarray of shape (J, M)
         alpha : ndarray of shape (n, J)
+        intercept : ndarray of shape (J,)
         """
-        together, live = self.source.together, weights.any(axis=0)
-        terms: list[_Term | SumTerm] = []
-        for m in without(np.asarray(live), together):
-            coef, offset = self.normalizations[m].expand(alpha)
-            factor = weights[:, m] * self.normalizations[m].scale_
-            terms.append(_Term(int(m), self.normalizations[m], coef * factor, offset * factor))
-        whole = len(together) == len(self.names)
-        rules = self.normalizations if whole else [self.normalizations[m] for m in together]
-        terms += sum_terms(rules, weights[:, together], alpha) if len(together) else []
-        found = Expansion(self.source, terms, alpha.shape[1])
-        found.device = None if self.device is None else str(self.device)
-        return found
+        terms = kernel_terms(self.source, self.normalizations, weights, alpha)
+        device = None if self.device is None else str(self.device)
+        return Predictor.of(self.source, terms, alpha, intercept, device=device)
 
 
 def _centre(rules: Sequence[Normalization]) -> bool:
@@ -254,12 +245,15 @@ def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
     live = np.flatnonzero(scales > 0)
     if len(live) == 0:
         raise ValueError(
-            "kernels: none of them varies over the training samples; choose others, or rescale X if its "
-            "values are so small that their squares vanish."
+            "kernels: none of them varies over the training samples, to rounding; choose others, or centre "
+            "and scale X (for example with StandardScaler): values far from 0 hide how they vary."
         )
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
-        warn(f"kernels without variance on the training samples get weight 0: {dead}.")
+        warn(
+            f"kernels without variance on the training samples get weight 0: {dead}. If the columns do vary, "
+            "centre and scale X, for example with StandardScaler: values far from 0 hide it."
+        )
     return live
 
 
@@ -268,62 +262,6 @@ def all_kernels(weights: FloatArray, live: IntArray, size: int) -> FloatArray:
     full = np.zeros((*weights.shape[:-1], size))
     full[..., live] = weights
     return full
-
-
-class _Term:
-    """One kernel's share of an expansion: row_scale(x) * (K(x, .) coef + offset)."""
-
-    def __init__(self, m: int, rule: Normalization, coef: FloatArray, offset: FloatArray) -> None:
-        self.m, self.rule, self.coef, self.offset = m, rule, coef, offset
-
-    def __call__(self, source: KernelSource, X: Any) -> FloatArray:
-        values = source.cross(self.m, X) @ self.coef + self.offset
-        if self.rule.needs_diag:
-            values *= np.reshape(self.rule.row_scale(source.diag(self.m, X)), (-1, 1))
-        return values
-
-
-class Expansion:
-    """Functions sum_m d_m k_m(x, .) alpha on new data, by live kernels and support vectors only.
-
-    Keeps the training samples with a non-zero coefficient, drops the others, and evaluates new
-    data in blocks of rows whose kernel values take at most `block_bytes`.
-    """
-
-    block_bytes = 1 << 26
-
-    #: where new data are evaluated; NumPy by default, and where that device is missing
-    device: str | None = None
-
-    def __init__(self, source: KernelSource, terms: list[_Term | SumTerm], n_functions: int) -> None:
-        used = np.zeros(source.n_samples, dtype=bool)
-        for term in terms:
-            used |= term.coef.any(axis=1)
-        self.support = np.flatnonzero(used) if used.any() else np.arange(1)
-        for term in terms:
-            term.coef = term.coef[self.support]
-        source.restrict(self.support)
-        self.source, self.terms, self.n_functions = source, terms, n_functions
-
-    def __call__(self, X: Any) -> FloatArray:
-        """Values of the functions on new data, shape (n_new, J)."""
-        if self.device is not None:
-            from .torch.predict import evaluate
-
-            return evaluate(self, X)
-        return self.on_host(X)
-
-    def on_host(self, X: Any) -> FloatArray:
-        """The same with NumPy, wherever the fit ran."""
-        n = X.shape[0]
-        step = max(1, self.block_bytes // (8 * len(self.support)))
-        out = np.zeros((n, self.n_functions))
-        for start in range(0, n, step):
-            part = slice(start, min(start + step, n))
-            block = self.source.rows(X, part)
-            for term in self.terms:
-                out[part] += term(self.source, block)
-        return out
 
 
 def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:

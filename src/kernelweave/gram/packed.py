@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ._files import map_triangles
 from ._workers import map_tiles, mirror_lower, over_rows
 from .base import Gram
 from .blocked import Unrounded
 from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
 from .dense import SMALL_SUPPORT
-from .single import SingleMatrix
+from .pairs import Given
 from .stack import KernelStack
 
 #: above this share of rows a pass over everything is cheaper than columns picked entry by entry
 MANY_ROWS = 0.05
+
+#: an array that lies in a file
+Mapped = np.memmap[Any, Any]
 
 #: bytes of a file which the system is likely to keep in memory
 KEPT = 1 << 28
@@ -240,16 +244,16 @@ class StoreGram(PackedGram):
 
 def stored(blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
     """Triangles of a store, and which of them these kernels are; None unless they are all as stored."""
-    first = blocks.parts[0]
-    store = first.stack if isinstance(first, SingleMatrix) else None
+    given = [part.pairs for part in blocks.parts]
+    store = given[0].stack if isinstance(given[0], Given) else None
     triangles = getattr(store, "triangles", None)
     if triangles is None or blocks.roots is not None or blocks.means is not None:
         return None
     places = np.empty(blocks.n_kernels, dtype=int)
-    for part, members in zip(blocks.parts, blocks.members, strict=True):
-        if not (isinstance(part, SingleMatrix) and part.stack is store):
+    for pairs, members in zip(given, blocks.members, strict=True):
+        if not (isinstance(pairs, Given) and pairs.stack is store):
             return None
-        places[members] = part.m
+        places[members] = pairs.m
     return triangles, places
 
 
@@ -308,3 +312,13 @@ def _pack_tiles(blocks: Blocks, triangles: FloatArray, kernels: IntArray) -> Non
 
     for _ in map_tiles(fill, list(lower_tiles(blocks.n_samples))):
         pass
+
+
+def map_triangles(
+    path: str | os.PathLike[str], shape: tuple[int, int], dtype: Any, offset: int = 0, mode: Any = "r"
+) -> Mapped:
+    """Triangles in a file as an array; the system is told that they are read in order."""
+    found: Mapped = np.memmap(Path(path), dtype=dtype, mode=mode, offset=offset, shape=shape)
+    if hasattr(mmap, "MADV_SEQUENTIAL"):
+        found._mmap.madvise(mmap.MADV_SEQUENTIAL)  # type: ignore[attr-defined]
+    return found

@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..kernels import Kernel
+from ..kernels import Kernel, ParametricKernel, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.subsets import Subsets
-from .batch import Batch, batch_of, share_keys
 from .blocks import Blocks
-from .sharing import share
+from .sharing import Batch, batch_of, share, share_keys
 from .stack import KernelStack
 
 
@@ -33,6 +32,15 @@ class KernelSource(ABC):
 
     #: whether the matrices are triangles in a file that an engine can read where they lie
     mapped = False
+
+    @property
+    def n_kernels(self) -> int:
+        """How many kernels it evaluates."""
+        return len(self.names)
+
+    def component(self, m: int) -> int:
+        """Which of the `names` kernel m is a summand of."""
+        return m
 
     @abstractmethod
     def train(self, m: int) -> FloatArray:
@@ -319,6 +327,70 @@ class StackFoldSource(FoldSource):
 
     def diag(self, m: int, X: IntArray) -> FloatArray:
         return self.stack[X, X].diagonal(m)
+
+
+class ParametricSource(KernelSource):
+    """One kernel k_d at the learned parameters d of every model; of a `WeightedSum` its summands.
+
+    Kernel ``j * len(names) + m`` is summand m at the parameters of model j.
+
+    Parameters
+    ----------
+    kernel : ParametricKernel
+        Fitted.
+    parameters : ndarray of shape (J, n_parameters)
+    X : ndarray of shape (n, n_features)
+    """
+
+    def __init__(self, kernel: ParametricKernel, parameters: FloatArray, X: FloatArray) -> None:
+        self.kernel, self.parameters, self.X, self.n_samples = kernel, parameters, X, len(X)
+        summed = isinstance(kernel, WeightedSum)
+        self.names = kernel.names_[: len(kernel.kernels_)] if summed else [type(kernel).__name__]
+
+    @property
+    def n_kernels(self) -> int:
+        return len(self.names) * len(self.parameters)
+
+    def component(self, m: int) -> int:
+        if not isinstance(self.kernel, WeightedSum):
+            raise ValueError(
+                f"{type(self.kernel).__name__} is not a sum of kernels, so its prediction has no components: "
+                "use kernel=WeightedSum([...])."
+            )
+        return m % len(self.names)
+
+    def weight(self, m: int) -> float:
+        """The weight of kernel m in the sum; 1.0 for a kernel that is none."""
+        j, own = divmod(m, len(self.names))
+        return float(self.parameters[j, own]) if isinstance(self.kernel, WeightedSum) else 1.0
+
+    def restrict(self, support: IntArray) -> None:
+        self.X = self.X[support]
+
+    def rows(self, X: FloatArray, part: slice) -> FloatArray:
+        return X[part]
+
+    def _kernel(self, m: int) -> tuple[ParametricKernel, FloatArray]:
+        j, own = divmod(m, len(self.names))
+        d = self.parameters[j]
+        if not isinstance(self.kernel, WeightedSum):
+            return self.kernel, d
+        return self.kernel.kernels_[own], self.kernel._parts(d)[own]
+
+    def square(self, m: int, X: FloatArray) -> FloatArray:
+        """Gram matrix of kernel m on any samples."""
+        kernel, d = self._kernel(m)
+        return kernel(X, None, d)
+
+    def train(self, m: int) -> FloatArray:
+        return self.square(m, self.X)
+
+    def cross(self, m: int, X: FloatArray) -> FloatArray:
+        kernel, d = self._kernel(m)
+        return kernel(X, self.X, d)
+
+    def diag(self, m: int, X: FloatArray) -> FloatArray:
+        return np.array([float(self.square(m, x[None])[0, 0]) for x in X])
 
 
 def take_square(K: FloatArray, rows: IntArray) -> FloatArray:

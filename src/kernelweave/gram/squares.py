@@ -10,7 +10,8 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ._workers import loop_threads, map_tiles
-from .shared import Part, Shared
+from .pairs import Part
+from .shared import Shared
 
 #: sizes of a group of columns, each from so many kernels on: its subsets are tabulated for all kernels
 GROUP_SIZES = ((8, 500), (4, 16), (1, 0))
@@ -53,8 +54,9 @@ class SharedSquares(Shared):
     array([0.3679, 0.6065])
     """
 
-    batched = True
+    batched = positive = True
     cacheable = False
+    pairs = None  # type: ignore[assignment]
 
     def __init__(self, X: FloatArray, subsets: IntArray, gammas: FloatArray) -> None:
         self._set(np.ascontiguousarray(X.T), subsets, gammas, None)
@@ -95,6 +97,9 @@ class SharedSquares(Shared):
 
     def diag(self, k: int) -> FloatArray:
         return np.ones(self.n_samples)
+
+    def prepare(self, rows: Part, evict: bool) -> None:
+        """Nothing is kept."""
 
     def diagonal(self, factors: FloatArray) -> FloatArray:
         return np.full(self.n_samples, factors.sum())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,17 +19,19 @@ from .._part_files import replacing, sweep
 from .._typing import FloatArray, IntArray
 from ..kernels import resolve_kernels
 from ..kernels.columns import as_table
-from ._files import Mapped, check_disk, map_triangles, reserve
 from .dictionary import check_parts, with_variance
+from .memory import show_bytes
 from .normalised import normalised
-from .packed import pack, triangle_size
+from .packed import Mapped, map_triangles, pack, triangle_size
 from .sources import FeatureSource, KernelSource, StackSource
 from .stack import KernelStack, as_stack
 
 ENTRY = np.dtype("<f4")
 
 ANEW = "build it anew with GramStore.build"
-REMEDY = "choose a path on a larger disk, or store fewer kernels or samples"
+
+#: a file system that cannot reserve room says one of these
+NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class Triangle:
@@ -245,10 +249,10 @@ def _writing(path: Path, names: list[str], n_samples: int) -> Iterator[Mapped]:
     layouts = [Layout(ENTRY.str, "C", [triangle_size(n_samples)]) for _ in names]
     start = len(head_bytes(STORE, content, layouts))
     size = start + sum(layout.n_bytes for layout in layouts)
-    check_disk(path.parent, size, REMEDY)
+    _check_disk(path.parent, size)
     sweep(path)
     with replacing(path) as file:
-        reserve(file.fileno(), size)
+        _reserve(file.fileno(), size)
         triangles = map_triangles(file.name, (len(names), triangle_size(n_samples)), ENTRY, start, mode="r+")
         yield triangles
         for name, triangle in zip(names, triangles, strict=True):
@@ -263,6 +267,29 @@ def _writing(path: Path, names: list[str], n_samples: int) -> Iterator[Mapped]:
         ]
         # without its head a file is no store: it comes after everything else
         file.write(head_bytes(STORE, content, sealed))
+
+
+def _check_disk(folder: Path, needed: int) -> None:
+    """Raise unless a folder has room for so many bytes."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise OSError(
+            errno.ENOSPC,
+            f"kernel matrices need {needed} bytes ({show_bytes(needed)}) of disk, and {os.fspath(folder)!r} "
+            f"has {show_bytes(free)} left: choose a path on a larger disk, or store fewer kernels or "
+            "samples.",
+        )
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    """Give a file its size and room: a map of a file with holes ends the process when the disk is full."""
+    os.truncate(descriptor, size)
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        except OSError as error:
+            if error.errno not in NOT_KNOWN:
+                raise
 
 
 def _open(path: Path) -> tuple[Head, Mapped]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from .._typing import FloatArray
 
 
 def fitted_model(estimator: Any) -> Any:
@@ -29,6 +32,18 @@ def fitted_model(estimator: Any) -> Any:
     return estimator
 
 
+def mean_shares(weights: FloatArray) -> FloatArray:
+    """Mean over the models of each kernel's share, (n_models, M) -> (M,); zeros for a constant model.
+
+    Examples
+    --------
+    >>> mean_shares(np.array([[1.0, 3.0], [0.0, 0.0]]))
+    array([0.125, 0.375])
+    """
+    totals = weights.sum(axis=1, keepdims=True)
+    return np.asarray((weights / np.where(totals > 0, totals, 1.0)).mean(axis=0))
+
+
 def data_for(estimator: Any, X: Any) -> Any:
     """X as the model inside sees it: after the transformers of pipelines."""
     if hasattr(estimator, "best_estimator_"):
@@ -39,8 +54,6 @@ def data_for(estimator: Any, X: Any) -> Any:
     return data_for(estimator.steps[-1][1], transformed)
 
 
-def component_names(model: Any) -> list[str]:
-    """Names of the kernels whose sum the model is; GMKL also names parameters inside them."""
-    names = list(model.kernel_names_)
-    children = getattr(getattr(model, "kernel_", None), "kernels_", None)
-    return names if children is None else names[: len(children)]
+def inputs_for(estimator: Any, X: Any) -> Any:
+    """X as `model_` of the model inside takes it: transformed and checked."""
+    return fitted_model(estimator)._inputs(data_for(estimator, X))

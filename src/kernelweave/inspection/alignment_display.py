@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, IntArray
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
-from ._models import component_names, fitted_model
+from ._models import fitted_model
 from .alignments import kernel_alignments
 
 #: most kernels whose alignments are written into the map
@@ -73,7 +73,7 @@ class AlignmentDisplay:
             raise ValueError(f"order={order!r}: expected 'cluster' or 'given'.")
         A, names = np.asarray(self.alignments, dtype=float), list(self.kernel_names)
         check_names(names, len(A))
-        self.order_ = _clustered(A) if order == "cluster" else np.arange(len(A))
+        self.order_ = clustered(A) if order == "cluster" else np.arange(len(A))
         size = min(2.5 + 0.3 * len(A), 14.0)
         ax = axes_for(self, ax, (size + 1.0, size))
         shown = A[np.ix_(self.order_, self.order_)]
@@ -118,7 +118,7 @@ class AlignmentDisplay:
         display : AlignmentDisplay
         """
         model = fitted_model(estimator)
-        names = component_names(model)
+        names = model.model_.source.names
         weights = np.atleast_2d(model.weights_).max(axis=0)[: len(names)]
         chosen = shown_kernels(weights, max_kernels)
         A = kernel_alignments(estimator, X, max_samples, chosen)
@@ -157,8 +157,8 @@ def _names(kernels: Any, X: Any, n_kernels: int) -> list[str]:
     return [name for name, _ in resolve_kernels(kernels, as_table(X))]
 
 
-def _clustered(A: FloatArray) -> IntArray:
-    """An order in which like kernels are neighbours."""
+def clustered(A: FloatArray, optimal_ordering: bool = False) -> IntArray:
+    """An order in which like kernels are neighbours; `optimal_ordering` is slow for very many."""
     if len(A) < 3:
         return np.arange(len(A))
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -166,7 +166,8 @@ def _clustered(A: FloatArray) -> IntArray:
 
     distance = np.clip(1.0 - (A + A.T) / 2.0, 0.0, None)
     np.fill_diagonal(distance, 0.0)
-    return np.asarray(leaves_list(linkage(squareform(distance, checks=False), "average")))
+    links = linkage(squareform(distance, checks=False), "average", optimal_ordering=optimal_ordering)
+    return np.asarray(leaves_list(links))
 
 
 def _write(ax: Any, A: FloatArray) -> list[Any]:

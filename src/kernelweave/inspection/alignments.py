@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from .._typing import FloatArray, IntArray
-from ..gram import KernelStack
+from ..gram import KernelStack, ParametricSource
 from ..gram.stack import as_stack
 from ..kernels import WeightedSum, resolve_kernels
 from ..kernels.columns import as_table
 from ..theory import pairwise_alignment
-from ._models import data_for, fitted_model
+from ._models import data_for, fitted_model, inputs_for
 
 #: bytes that the matrices of all kernels may take
 MATRIX_BYTES = 1 << 29
@@ -79,14 +80,12 @@ def _kernels(model_or_kernels: Any, X: Any) -> tuple[Any, Any]:
     """Kernels to call (or numbers of matrices), and the data they take."""
     if not _is_estimator(model_or_kernels):
         return _unfitted(model_or_kernels, X)
-    model, X = fitted_model(model_or_kernels), data_for(model_or_kernels, X)
-    if hasattr(model, "kernel_"):
-        return _children(model), np.asarray(X)
-    if model._precomputed:
-        return _unfitted("precomputed", X)
-    table, _ = model._validate(X, reset=False)
-    source = (model._process if hasattr(model, "_process") else model._expansion).source
-    return source.kernels, model._values(table)
+    source = fitted_model(model_or_kernels).model_.source
+    if isinstance(source, ParametricSource):
+        return _children(source), np.asarray(data_for(model_or_kernels, X))
+    if source.given:
+        return _unfitted("precomputed", data_for(model_or_kernels, X))
+    return source.kernels, inputs_for(model_or_kernels, X)
 
 
 def _is_estimator(spec: Any) -> bool:
@@ -105,20 +104,14 @@ def _unfitted(kernels: Any, X: Any) -> tuple[Any, Any]:
     return [kernel.fit(table) for _, kernel in resolve_kernels(kernels, table)], table
 
 
-def _children(model: Any) -> list[Any]:
-    """The summands of a generalized MKL kernel, at their learned parameters."""
-    kernel = model.kernel_
-    if not isinstance(kernel, WeightedSum):
+def _children(source: ParametricSource) -> list[Any]:
+    """The summands of a kernel at their learned parameters, the mean over the models."""
+    if not isinstance(source.kernel, WeightedSum):
         raise ValueError(
-            f"{type(model).__name__} with {type(kernel).__name__} has one kernel, not a sum of several: "
-            "there is nothing to align."
+            f"{type(source.kernel).__name__} is one kernel, not a sum of several: there is nothing to align."
         )
-    own = kernel._parts(model._weights.mean(axis=0))
-    return [_bound(child, d) for child, d in zip(kernel.kernels_, own, strict=True)]
-
-
-def _bound(child: Any, d: FloatArray) -> Any:
-    return lambda X: child(X, None, d)
+    mean = ParametricSource(source.kernel, source.parameters.mean(axis=0, keepdims=True), source.X)
+    return [partial(mean.square, m) for m in range(mean.n_kernels)]
 
 
 def _spread(n: int, n_kernels: int, max_samples: int) -> IntArray:

@@ -149,8 +149,7 @@ class BandsDisplay:
 
 def _bands(model: Any) -> FloatArray:
     """First and last column of every kernel."""
-    holder = getattr(model, "_process", None) or getattr(model, "_expansion", None)
-    kernels: Sequence[Any] = getattr(getattr(holder, "source", None), "kernels", ())
+    kernels: Sequence[Any] = getattr(model.model_.source, "kernels", ())
     bands = []
     for name, kernel in zip(model.kernel_names_, kernels, strict=bool(len(kernels))):
         columns = getattr(kernel, "columns_", None)

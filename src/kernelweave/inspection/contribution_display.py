@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from ..estimators._names import function_names
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
-from ._models import component_names, fitted_model
-from .components import contributions, intercept_of
+from ._models import fitted_model
+from .components import contributions
 
 #: a deviation below this share of the values is that of equal values
 ROUNDING = 1e-14
@@ -178,8 +178,8 @@ class ContributionDisplay:
         display : ContributionDisplay
         """
         model = fitted_model(estimator)
-        parts, b = contributions(estimator, X), intercept_of(model)
-        display = cls(parts, b[0] if len(b) == 1 else b, component_names(model), function_names(model))
+        parts, b, names = contributions(estimator, X), model.model_.intercept, model.model_.source.names
+        display = cls(parts, b[0] if len(b) == 1 else b, names, function_names(model))
         return display.plot(ax=ax, sample=sample, function=function, **plot_kw)
 
 

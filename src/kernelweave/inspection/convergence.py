@@ -21,7 +21,7 @@ RESIDUALS = {
 }
 OBJECTIVES = {"primal": "objective", "objective": "objective", "log_evidence": "log evidence"}
 
-WORK = {"machines": "machines trained", "passes": "passes over all kernel matrices"}
+WORK = {"machines": "single-kernel fits", "passes": "passes over all kernel matrices"}
 
 
 class ConvergenceDisplay:
@@ -37,7 +37,7 @@ class ConvergenceDisplay:
     Attributes
     ----------
     lines_ : dict of name -> list of matplotlib Line2D
-        One line a fit, or two where the objective has a lower bound (primal, dual).
+        One line per fit, or two where the objective has a lower bound (primal, dual).
     ax_, figure_
 
     Examples
@@ -72,7 +72,7 @@ class ConvergenceDisplay:
             kernel) on a log scale, or the objective, with its dual bound as a dashed line. Fits that
             keep no residual (SMKL) show their objective.
         x : {"machines", "passes"}, default="machines"
-            Single-kernel machines trained (steps, where there are none), or passes over the kernel
+            Single-kernel fits (steps, where there are none), or passes over the kernel
             matrices where the fit counts them.
         **line_kw
             Passed on to `matplotlib.axes.Axes.plot`.
@@ -143,7 +143,7 @@ class ConvergenceDisplay:
 
 
 def _histories(title: str, model: Any) -> dict[str, Any]:
-    """The histories of a model, one a function with weights of its own."""
+    """The histories of a model, one per function with weights of its own."""
     if not hasattr(model, "history_"):
         raise ValueError(f"{type(model).__name__} has no `history_`: fit it again.")
     if isinstance(model.history_, dict):

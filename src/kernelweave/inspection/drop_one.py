@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import check_scoring
 
 from .._typing import FloatArray
-from ._models import component_names, data_for, fitted_model
-from .components import components, intercept_of
+from ._models import data_for, fitted_model, inputs_for
 
 
 @dataclass(frozen=True)
@@ -78,27 +77,50 @@ def drop_one(model: Any, X: Any, y: Any, scoring: Any = None) -> DropOneResult:
     'x2'
     """
     inner, data = fitted_model(model), data_for(model, X)
-    parts = components(inner, data)
-    total = parts.sum(axis=2) + intercept_of(inner)[:, None]
-    scorer, answer = check_scoring(inner, scoring), _answering(inner, data)
-    full = float(scorer(answer(total.T), data, y))
+    parts, values = _taken_apart(inner.model_, inputs_for(model, X))
+    scorer = check_scoring(inner, scoring)
+    full = float(scorer(_answering(inner, values), data, y))
     scores = np.full(parts.shape[2], full)
     for m in np.flatnonzero(parts.any(axis=(0, 1))):
-        scores[m] = scorer(answer((total - parts[:, :, m]).T), data, y)
-    return DropOneResult(component_names(inner), full, scores)
+        scores[m] = scorer(_answering(inner, values.without(parts[:, :, m])), data, y)
+    return DropOneResult(list(inner.model_.source.names), full, scores)
 
 
-def _answering(model: Any, X: Any) -> Any:
-    """A function from values (n, n_functions) to the model that answers with them as its own would."""
-    if not hasattr(model, "_predictive"):
-        return lambda values: _with(model, "_decision", values)
-    # the moderation of probabilities stays that of all kernels
-    variances = np.zeros(()) if model._precomputed else model._predictive(X, True)[1]
-    return lambda values: _with(model, "_predictive", (values, variances))
+@dataclass(frozen=True)
+class _Values:
+    """Stands for a predictor: answers with given values (n, n_functions), whatever it is asked."""
+
+    values: FloatArray
+    variances: FloatArray | None
+    link: Any
+    posterior: Any
+
+    def __call__(self, X: Any) -> FloatArray:
+        return self.values
+
+    def staged(self, X: Any, stages: Any) -> FloatArray:
+        return self.values[:, None]
+
+    def moments(self, X: Any) -> Any:
+        return self.values, self.variances
+
+    def without(self, part: FloatArray) -> _Values:
+        """Without the share (n_functions, n) of a kernel; probabilities are moderated as with all of them."""
+        return replace(self, values=self.values - part.T)
 
 
-def _with(model: Any, method: str, answer: Any) -> Any:
-    """A copy of the model whose method returns `answer` whatever it is asked."""
+def _taken_apart(predictor: Any, X: Any) -> tuple[FloatArray, _Values]:
+    """The components, and their sum."""
+    parts = predictor.components(X)
+    values = parts.sum(axis=2).T + predictor.intercept
+    # precomputed test matrices have no k(x, x), hence no variances
+    known = predictor.posterior and not predictor.source.given
+    variances = predictor.variance(X) if known else None
+    return parts, _Values(values, variances, predictor.link, predictor.posterior)
+
+
+def _answering(model: Any, values: _Values) -> Any:
+    """A copy of the model whose functions have these values."""
     frozen = copy(model)
-    setattr(frozen, method, lambda *args, **kwargs: answer)
+    frozen.model_ = values
     return frozen

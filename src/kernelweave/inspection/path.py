@@ -134,7 +134,7 @@ class PathDisplay:
         Parameters
         ----------
         path : Path or GreedyPath
-            A `Path` shows a line a kernel, the mean over its models; a `GreedyPath` its training and,
+            A `Path` shows one line per kernel, the mean over its models; a `GreedyPath` its training and,
             where it has them, validation errors over the number of kernels, each named by the kernel
             that came in.
         quantity : {"weights", "norms"}, default="weights"

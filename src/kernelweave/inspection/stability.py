@@ -16,6 +16,7 @@ from .._typing import BoolArray, FloatArray
 from .._warnings import in_turn
 from ..estimators._base import _take, check_weights
 from ..gram.stack import as_stack
+from ._models import mean_shares
 from ._refits import Refits, refits_for, weights_of
 from ._subsamples import draw_subsamples
 
@@ -99,7 +100,7 @@ class StabilityResult:
         return q**2 / ((2.0 * frequency - 1.0) * len(self.kernel_names))
 
     def frame(self) -> Any:
-        """One row a kernel, the most frequently used first, as a pandas DataFrame (needs pandas)."""
+        """One row per kernel, the most frequently used first, as a pandas DataFrame (needs pandas)."""
         import pandas as pd
 
         columns = {
@@ -195,7 +196,7 @@ def stability_selection(
     seed = check_random_state(random_state)
     parts = draw_subsamples(len(weight), n_subsamples, fraction, method == "pairs", strata, groups, seed)
     refits = refits_for(estimator, X, y, weight)
-    full = _shares(refits.weights(None))
+    full = mean_shares(refits.weights(None))
     rows = _fit_all(refits, parts, n_jobs, progress)
     limit = 1.0 / len(full) if threshold is None else float(threshold)
     return StabilityResult(list(refits.names), np.array(rows), full, float(level), limit)
@@ -206,16 +207,10 @@ def _fit_all(refits: Refits, parts: list[Any], n_jobs: int | None, progress: Any
     fits = in_turn(n_jobs, (delayed(weights_of)(refits, rows) for rows in parts), refits.require)
     shares = []
     for weights in fits:
-        shares.append(_shares(weights))
+        shares.append(mean_shares(weights))
         if progress is not None:
             progress(len(shares), len(parts))
     return shares
-
-
-def _shares(weights: FloatArray) -> FloatArray:
-    """Mean over the models of each kernel's share, (n_models, M) -> (M,); zeros for a constant model."""
-    totals = weights.sum(axis=1, keepdims=True)
-    return np.asarray((weights / np.where(totals > 0, totals, 1.0)).mean(axis=0))
 
 
 def _bare(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:

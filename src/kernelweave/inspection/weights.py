@@ -15,7 +15,7 @@ from .stability import StabilityResult
 
 
 class KernelWeightsDisplay:
-    """Bar plot of kernel weights, one bar a kernel (and a model, where there are several).
+    """Bar plot of kernel weights, one bar per kernel (and model, where there are several).
 
     It is best made with `from_estimator`, `from_cv_results` or `from_stability`. The data are stored,
     so a plot can be drawn again.
@@ -34,7 +34,7 @@ class KernelWeightsDisplay:
     Attributes
     ----------
     bars_ : list of matplotlib BarContainer
-        The bars, one container a model; set by `plot`.
+        The bars, one container per model; set by `plot`.
     intervals_ : list of matplotlib LineCollection
         The intervals, one collection a model; empty without.
     ax_ : matplotlib Axes

@@ -1,6 +1,14 @@
-"""Kernels: positive semidefinite functions of two samples; their combinations, families, normalisations."""
+"""Kernels: positive semidefinite functions of two samples; their combinations, families, normalisations.
+
+To be read in this order: `base` (what a kernel is), `bases` (what two samples have in common: kernels of
+one base share it on every engine and device), `bandwidth` and one kernel, such as `rbf`; `compose` (sums,
+products, multiples); `columns` (which columns a kernel sees); `family` and `families` (many kernels written
+down once); `convert` and `spec` (what users may pass); `normalize`. The other kernels stand alone, and
+`parametric` are those with learned parameters.
+"""
 
 from .base import Kernel
+from .bases import Base, ChiSquared, Euclidean, InnerProduct, Intersection, Manhattan, SquaredEuclidean
 from .chi2 import Chi2
 from .compose import Product, Scaled, Sum
 from .constant import Constant
@@ -40,17 +48,23 @@ __all__ = [
     "NORMALIZATIONS",
     "RBF",
     "AutogradKernel",
+    "Base",
     "Chi2",
+    "ChiSquared",
     "Constant",
+    "Euclidean",
     "ExpSum",
     "Family",
     "FunctionKernel",
     "GPKernel",
     "GroupProductRBF",
     "HistogramIntersection",
+    "InnerProduct",
+    "Intersection",
     "Kernel",
     "Laplacian",
     "Linear",
+    "Manhattan",
     "Matern",
     "Normalization",
     "ParametricKernel",
@@ -62,6 +76,7 @@ __all__ = [
     "ProductRBF",
     "Scaled",
     "Spectrum",
+    "SquaredEuclidean",
     "Sum",
     "Tanimoto",
     "TaskKernel",

@@ -1,19 +1,46 @@
-"""Bandwidths taken from the training rows: the typical distance between two of them."""
+"""Kernels exp(-gamma b(x, z)), and bandwidths taken from the training rows: the typical distance of two."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from .base import LARGEST, positive
-from .distances import canonical
+from .base import LARGEST, Kernel, positive
+from .bases import Base, canonical
+from .columns import Columns
 
 MEDIAN_ROWS = 1000  # distinct rows a median is taken from: 500,000 pairs are enough
 
 Distance = Callable[[Any, Any], np.ndarray]
+
+
+class Exponential(Kernel):
+    """Base class of the kernels k(x, z) = exp(-factor * gamma b(x, z)) of a distance b, the `base`."""
+
+    bandwidth = "gamma"
+    base: Base
+
+    #: the degree of the distance in its arguments, where it has one
+    degree: ClassVar[int | None] = None
+
+    def __init__(self, gamma: float | str = "scale", factor: float = 1.0, columns: Columns = None) -> None:
+        self.gamma = gamma
+        self.factor = factor
+        self.columns = columns
+
+    def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        gamma = resolve_gamma(self.gamma, X, sample_weight, self.base.between, self.degree)
+        self.gamma_ = positive(self.factor, "factor") * gamma
+
+    def of_base(self, B: Any, xp: Any) -> Any:
+        E = B * -float(self.gamma_)
+        return xp.exp(E, out=E)
+
+    def form(self) -> tuple[Any, ...]:
+        return ("exp", -float(self.gamma_))
 
 
 def resolve_gamma(

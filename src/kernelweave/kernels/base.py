@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
+from .bases import Base
 from .columns import Columns, as_table, resolve_columns, take_columns, take_rows
 from .faults import not_finite_error, refuse_dates, unusable_error
 
@@ -23,8 +23,10 @@ LARGEST = 1e150
 class Kernel(BaseEstimator):
     """Base class of kernels: a positive semidefinite function k(x, z) of two samples.
 
-    A subclass stores its parameters in ``__init__`` (`columns` among them) and writes
-    ``_compute(X, Z)``; it may write ``_diag(X)`` when the diagonal is cheaper than a Gram
+    A subclass stores its parameters in ``__init__`` (`columns` among them) and either declares its
+    `base` and writes ``of_base(B, xp)``, or, where it is a function of no such quantity, writes
+    ``_compute(X, Z)``. With a base it shares distances or inner products with all kernels on the same
+    columns, and runs on every device. It may write ``_diag(X)`` when the diagonal is cheaper than a Gram
     matrix, ``_low_rank(X, max_rank)`` when K = Phi Phi' with few columns, and
     ``_fit(X, sample_weight)`` when parameters are taken from the training rows.
     All of them receive only the selected columns.
@@ -33,7 +35,24 @@ class Kernel(BaseEstimator):
     ----------
     columns_ : ndarray of int or None
         Positions of the columns the kernel sees.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels.bases import SquaredEuclidean
+    >>> class Cauchy(Kernel):
+    ...     '''k(x, z) = 1 / (1 + ||x - z||^2).'''
+    ...
+    ...     base = SquaredEuclidean()
+    ...
+    ...     def of_base(self, B, xp):
+    ...         return 1.0 / (1.0 + B)
+    >>> Cauchy()(np.array([[0.0], [1.0]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
     """
+
+    #: the quantity of two samples of which the kernel is a function (see `kernels.bases`), if there is one
+    base: Base | None = None
 
     #: what the selected columns must hold: "numeric", "string", "index", "any", or, for a
     #: combination of kernels that differ in it, "mixed"
@@ -178,17 +197,60 @@ class Kernel(BaseEstimator):
     def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Take parameters from the training rows; nothing by default."""
 
-    @abstractmethod
+    def of_base(self, B: Any, xp: Any) -> Any:
+        """k from the values B of its `base`, by operations of `xp`, the module of B: numpy or torch.
+
+        B is not changed; it may be returned as it is.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has neither `of_base` nor `_compute`: write one.")
+
+    def form(self) -> tuple[Any, ...] | None:
+        """What compiled loops need to know of `of_base`, or None.
+
+        ("exp", r, c_1, c_2) for k = exp(r b) (1 + c_1 b + c_2 b^2) with r <= 0, of which c_1 and c_2 may be
+        left out; ("power", g, c, p) for k = (g b + c)^p with a positive integer p.
+        """
+        return None
+
+    @property
+    def base_columns(self) -> np.ndarray | None:
+        """Positions of the columns that the `base` of a fitted kernel sees; None: all."""
+        return self.columns_
+
+    def base_view(self, X: Any) -> Any:
+        """The values of a table that the `base` of a fitted kernel sees."""
+        return self._view(X)
+
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
         """Gram block on the selected columns."""
+        return self.of_base(None if self.base is None else self.base.between(X, Z), np)
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         """Phi on the selected columns, or None; None by default."""
         return None
 
     def _diag(self, X: Any) -> np.ndarray:
+        base = base_of(self)
+        if base is not None:
+            return self.of_base(base.diag(X), np)
         singles = (X[i : i + 1] for i in range(X.shape[0]))
         return np.array([self._compute(single, single)[0, 0] for single in singles])
+
+
+def base_of(kernel: Kernel) -> Base | None:
+    """The base of a fitted kernel; None where a subclass computes its values in a way of its own."""
+    return kernel.base if _at_least_as_new(type(kernel), "of_base", "_compute") else None
+
+
+def form_of(kernel: Kernel) -> tuple[Any, ...] | None:
+    """The form of a fitted kernel with a base; None where a subclass has changed `of_base` since."""
+    return kernel.form() if _at_least_as_new(type(kernel), "form", "of_base") else None
+
+
+def _at_least_as_new(kind: type, name: str, other: str) -> bool:
+    """Whether a method is written in the class that writes another one, or in a subclass of that."""
+    ages = [next(k for k, cls in enumerate(kind.__mro__) if method in vars(cls)) for method in (name, other)]
+    return ages[0] <= ages[1]
 
 
 def counted_rows(X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .bandwidth import resolve_gamma
-from .base import Kernel, positive, require_dense, require_non_negative
+from .bandwidth import Exponential
+from .base import require_dense, require_non_negative
+from .bases import ChiSquared
 from .columns import Columns
-from .distances import chi2
 
 
-class Chi2(Kernel):
+class Chi2(Exponential):
     """Exponential chi-square kernel of histograms.
 
     k(x, z) = exp(-factor * gamma * sum_j (x_j - z_j)^2 / (x_j + z_j)), for x, z >= 0 and 0 / 0 = 0.
@@ -46,26 +44,13 @@ class Chi2(Kernel):
     """
 
     name = "chi2"
-    bandwidth = "gamma"
+    base = ChiSquared()
 
     def __init__(self, gamma: float | str = "median", factor: float = 1.0, columns: Columns = None) -> None:
-        self.gamma = gamma
-        self.factor = factor
-        self.columns = columns
+        super().__init__(gamma, factor, columns)
 
     def _view(self, X: Any) -> Any:
         view = super()._view(X)
         require_dense(view, self)
         require_non_negative(view, self)
         return view
-
-    def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
-        self.gamma_ = positive(self.factor, "factor") * resolve_gamma(self.gamma, X, sample_weight, chi2)
-
-    def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        K = chi2(X, Z)
-        K *= -self.gamma_
-        return np.exp(K, out=K)
-
-    def _diag(self, X: Any) -> np.ndarray:
-        return np.ones(X.shape[0], dtype=X.dtype)

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from .base import Kernel, _short, positive
+from .base import Kernel, _short, base_of, positive
+from .bases import Base, Zero
 from .columns import Columns
 from .constant import Constant
 from .convert import as_kernel
@@ -81,7 +82,37 @@ class Composite(Kernel):
     def _view(self, X: Any) -> Any:
         return X
 
+    @property
+    def base(self) -> Base | None:  # type: ignore[override]
+        """The one base of all fitted children on the same columns, if they have one."""
+        seen = [kernel for kernel in self.kernels_ if base_of(kernel) != Zero()]
+        if not seen:
+            return Zero()
+        first, columns = base_of(seen[0]), seen[0].base_columns
+        same = all(
+            base_of(kernel) == first and np.array_equal(kernel.base_columns, columns) for kernel in seen[1:]
+        )
+        return first if same else None
+
+    @property
+    def base_columns(self) -> np.ndarray | None:
+        return self._seeing.base_columns
+
+    def base_view(self, X: Any) -> Any:
+        return self._seeing.base_view(X)
+
+    @property
+    def _seeing(self) -> Kernel:
+        """A child that looks at the samples, if there is one."""
+        return next((k for k in self.kernels_ if base_of(k) != Zero()), self.kernels_[0])
+
+    def of_base(self, B: Any, xp: Any) -> Any:
+        return reduce(self._combine, (kernel.of_base(B, xp) for kernel in self.kernels_))
+
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
+        if self.base is not None:
+            A = self.base_view(X)
+            return self.of_base(self.base.between(A, A if Z is X else self.base_view(Z)), np)
         other = None if Z is X else Z
         return reduce(self._combine, (kernel(X, other) for kernel in self.kernels_))
 
@@ -214,6 +245,21 @@ class Scaled(Kernel):
 
     def _view(self, X: Any) -> Any:
         return X
+
+    @property
+    def base(self) -> Base | None:  # type: ignore[override]
+        """That of the fitted kernel."""
+        return base_of(self.kernel_)
+
+    @property
+    def base_columns(self) -> np.ndarray | None:
+        return self.kernel_.base_columns
+
+    def base_view(self, X: Any) -> Any:
+        return self.kernel_.base_view(X)
+
+    def of_base(self, B: Any, xp: Any) -> Any:
+        return self.kernel_.of_base(B, xp) * float(self.factor)
 
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
         return self.kernel_(X, None if Z is X else Z) * float(self.factor)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .base import Kernel, positive
+from .bases import Zero
 from .columns import Columns, as_table
 
 
@@ -31,22 +32,20 @@ class Constant(Kernel):
 
     name = "constant"
     accepts = "any"
+    base = Zero()
 
     def __init__(self, value: float = 1.0, columns: Columns = None) -> None:
         self.value = value
         self.columns = columns
 
     def _view(self, X: Any) -> Any:
-        return X
+        return np.empty((X.shape[0], 0))
 
     def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
         positive(self.value, "value", zero=True)
 
-    def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        return np.full((X.shape[0], Z.shape[0]), float(self.value))
-
-    def _diag(self, X: Any) -> np.ndarray:
-        return np.full(X.shape[0], float(self.value))
+    def of_base(self, B: Any, xp: Any) -> Any:
+        return xp.full_like(B, float(self.value))
 
     def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return np.zeros((as_table(Z).shape[1], coef.shape[1])), float(self.value) * coef.sum(axis=0)

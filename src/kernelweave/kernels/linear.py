@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.extmath import safe_sparse_dot
 
 from .base import Kernel
+from .bases import InnerProduct
 from .columns import Columns, as_table
 
 
@@ -29,15 +30,16 @@ class Linear(Kernel):
     """
 
     name = "linear"
+    base = InnerProduct()
 
     def __init__(self, columns: Columns = None) -> None:
         self.columns = columns
 
-    def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        return safe_sparse_dot(X, Z.T, dense_output=True)
+    def of_base(self, B: Any, xp: Any) -> Any:
+        return B
 
-    def _diag(self, X: Any) -> np.ndarray:
-        return row_norms(X, squared=True)
+    def form(self) -> tuple[Any, ...]:
+        return ("power", 1.0, 0.0, 1)
 
     def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         table = as_table(Z)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, kve
 
+from .._backend import follow, to_host
 from .bandwidth import resolve_gamma
 from .base import Kernel, positive
+from .bases import Base, Euclidean, SquaredEuclidean, squared_euclidean
 from .columns import Columns
-from .distances import euclidean, squared_euclidean
 
 MAX_NU = 100.0  # beyond it, Gamma(nu) leaves the range of floating-point numbers
 
@@ -83,18 +84,36 @@ class Matern(Kernel):
         )
         return float(1.0 / np.sqrt(2.0 * gamma))
 
-    def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        if self.nu == np.inf:
-            return np.exp(squared_euclidean(X, Z) * (-0.5 / self.length_scale_**2))
-        t = euclidean(X, Z)
-        t *= float(np.sqrt(2.0 * self.nu)) / self.length_scale_
-        polynomials = {0.5: lambda t: 1.0, 1.5: lambda t: 1.0 + t, 2.5: lambda t: 1.0 + t + t * t / 3.0}
-        if self.nu in polynomials:
-            return polynomials[self.nu](t) * np.exp(-t)
-        return _general(t.astype(np.float64), float(self.nu)).astype(t.dtype, copy=False)
+    @property
+    def base(self) -> Base:  # type: ignore[override]
+        """||x - z||, or its square for the Gaussian kernel."""
+        return SquaredEuclidean() if self.nu == np.inf else Euclidean()
 
-    def _diag(self, X: Any) -> np.ndarray:
-        return np.ones(X.shape[0], dtype=X.dtype)
+    def form(self) -> tuple[Any, ...] | None:
+        """("exp", r, c_1, ...) for k = exp(r b) (1 + c_1 b + c_2 b^2); None for other nu than those above."""
+        if self.nu == np.inf:
+            return ("exp", -0.5 / self.length_scale_**2)
+        s = float(np.sqrt(2.0 * self.nu)) / self.length_scale_
+        terms = {0.5: (), 1.5: (s,), 2.5: (s, s * s / 3.0)}.get(self.nu)
+        return None if terms is None else ("exp", -s, *terms)
+
+    def of_base(self, B: Any, xp: Any) -> Any:
+        form = self.form()
+        if form is None:  # Bessel functions are computed with the host
+            t = to_host(B)
+            scale = float(np.sqrt(2.0 * self.nu)) / self.length_scale_
+            return follow(_general(t.astype(np.float64) * scale, float(self.nu)).astype(t.dtype), B)
+        _, rate, *terms = form
+        E = B * rate
+        xp.exp(E, out=E)
+        if terms:
+            P = B * terms[-1]
+            for coefficient in terms[-2::-1]:
+                P += coefficient
+                P *= B
+            P += 1.0
+            E *= P
+        return E
 
 
 def _general(t: np.ndarray, nu: float) -> np.ndarray:

@@ -7,6 +7,7 @@ scale is kept apart, since it can join the kernel's weight, so that K is copied 
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,9 @@ class Normalization(BaseEstimator):
     """
 
     name = ""
+
+    #: fitted arrays with an entry for every training sample
+    per_sample: tuple[str, ...] = ()
 
     #: whether `row_scale`, `cross` and `diag` need the values k(x, x) of new samples
     needs_diag = False
@@ -79,6 +83,13 @@ class Normalization(BaseEstimator):
         offset : float, or ndarray of shape (c,)
         """
         return alpha, 0.0
+
+    def take(self, samples: np.ndarray) -> Self:
+        """The rule for `expand` where only these training samples have coefficients."""
+        rule = copy(self)
+        for name in self.per_sample:
+            setattr(rule, name, getattr(self, name)[samples])
+        return rule
 
     def row_scale(self, diag_x: np.ndarray | None = None) -> np.ndarray | float:
         """The factor of each new sample in `expand`; 1.0 where `needs_diag` is False."""
@@ -150,6 +161,7 @@ class Spherical(Normalization):
 
     name = "spherical"
     needs_diag = True
+    per_sample = ("inverse_root_",)
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
         self.inverse_root_ = _inverse_root(K.diagonal())
@@ -197,6 +209,7 @@ class Center(Normalization):
     """
 
     name = "center"
+    per_sample = ("share_", "mean_")
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
         self.share_ = share.astype(K.dtype)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .base import Kernel, positive, positive_integer
+from .bases import InnerProduct
 from .columns import Columns
 
 
@@ -38,6 +38,7 @@ class Polynomial(Kernel):
     """
 
     name = "polynomial"
+    base = InnerProduct()
 
     def __init__(
         self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0, columns: Columns = None
@@ -52,17 +53,16 @@ class Polynomial(Kernel):
         positive(self.gamma, "gamma")
         positive(self.coef0, "coef0", zero=True)
 
-    def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        return self._power(safe_sparse_dot(X, Z.T, dense_output=True))
-
-    def _diag(self, X: Any) -> np.ndarray:
-        return self._power(row_norms(X, squared=True))
-
-    def _power(self, products: np.ndarray) -> np.ndarray:
-        products *= float(self.gamma)
-        products += float(self.coef0)
+    def of_base(self, B: Any, xp: Any) -> Any:
+        P = B * float(self.gamma)
+        P += float(self.coef0)
         with np.errstate(over="ignore"):  # whoever fits on it says so
-            return np.power(products, int(self.degree), out=products)
+            P **= int(self.degree)
+        return P
+
+    def form(self) -> tuple[Any, ...]:
+        """k = (gamma b + coef0)^degree."""
+        return ("power", float(self.gamma), float(self.coef0), int(self.degree))
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         """The monomials of degree `degree` in z = (sqrt(gamma) x, sqrt(coef0)), k = (z'z)^degree."""

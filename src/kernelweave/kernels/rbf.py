@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from .bandwidth import resolve_gamma
-from .base import Kernel, positive
-from .columns import Columns
-from .distances import squared_euclidean
+from .bandwidth import Exponential
+from .bases import SquaredEuclidean
 
 
-class RBF(Kernel):
+class RBF(Exponential):
     """Gaussian kernel, k(x, z) = exp(-factor * gamma ||x - z||^2).
 
     Parameters
@@ -43,21 +37,5 @@ class RBF(Kernel):
     """
 
     name = "rbf"
-    bandwidth = "gamma"
-
-    def __init__(self, gamma: float | str = "scale", factor: float = 1.0, columns: Columns = None) -> None:
-        self.gamma = gamma
-        self.factor = factor
-        self.columns = columns
-
-    def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
-        gamma = resolve_gamma(self.gamma, X, sample_weight, squared_euclidean, power=2)
-        self.gamma_ = positive(self.factor, "factor") * gamma
-
-    def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        K = squared_euclidean(X, Z)
-        K *= -self.gamma_
-        return np.exp(K, out=K)
-
-    def _diag(self, X: Any) -> np.ndarray:
-        return np.ones(X.shape[0], dtype=X.dtype)
+    base = SquaredEuclidean()
+    degree = 2

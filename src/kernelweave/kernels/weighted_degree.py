@@ -81,7 +81,7 @@ class WeightedDegree(StringKernel):
 
 
 def _symbols(strings: np.ndarray) -> np.ndarray:
-    """Character codes, one string a row, padded with 0."""
+    """Character codes, one string per row, padded with 0."""
     if len(strings) == 0:
         return np.zeros((0, 1), dtype=np.uint32)
     return np.ascontiguousarray(strings.astype(np.str_))[:, None].view(np.uint32)

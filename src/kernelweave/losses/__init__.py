@@ -1,4 +1,4 @@
-"""Losses V(y, f) with their conjugates, one a file (Kloft et al. 2011, section 3)."""
+"""Losses V(y, f) with their conjugates, one per file (Kloft et al. 2011, section 3)."""
 
 from .._registry import Registry
 from .base import Loss

@@ -26,7 +26,7 @@ class Loss(BaseEstimator):
     for by name:
 
     * ``hessian(y, f)``: second derivative in f, for Newton's method;
-    * ``quadratic = True``: V is (y - f)^2 / 2, one linear system solves the machine;
+    * ``quadratic = True``: V is (y - f)^2 / 2, one linear system solves a single-kernel fit;
     * ``linear_dual(y)``: (linear, kink) such that -V*(y, -a) = linear * a - kink * |a| on the
       box, for decomposition solvers (SMO); such a loss is piecewise linear, and ``kinks(y)``
       lists the f at which its slope rises by 1;

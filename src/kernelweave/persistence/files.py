@@ -11,15 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _container
 from .codec import Reader, Writer
 from .errors import ModelFileError
-from .expansions import EXPANSIONS
-from .factors import FACTORS
 from .objects import OBJECTS
 from .pipelines import PIPELINES, is_model
 from .plain import ARRAYS, PLAIN
-from .processes import PROCESSES
 from .tables import TABLES
 
-FORMS = PLAIN + TABLES + ARRAYS + EXPANSIONS + FACTORS + PROCESSES + PIPELINES + OBJECTS
+FORMS = PLAIN + TABLES + ARRAYS + PIPELINES + OBJECTS
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -64,6 +61,9 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
             f"{type(model).__name__}: others go through skops (see kernelweave.persistence.skops_types)."
         )
     check_is_fitted(model)
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(folder)!r} for {Path(path).name}: make it first.")
     writer = Writer(FORMS)
     content = writer.value(model)
     try:

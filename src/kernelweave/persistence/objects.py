@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import MethodType
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,56 +10,20 @@ from sklearn.base import BaseEstimator
 
 from ..estimators._base import renamed_state
 from ..estimators._greedy_path import GreedyPath
-from ..estimators._process import Process
-from ..estimators._stages import StagedExpansion
-from ..estimators.classifier import Link, sigmoid_link, softmax_link
-from ..gram.dictionary import Expansion
+from ..estimators._labels import Link
+from ..gram import Predictor
 from ..kernels import Precomputed
 from ..kernels.gp import is_gp_kernel
 from ..losses import Loss
-from .checks import check_fitted
 from .classes import FUNCTIONS, find_class, key_of, parameters_of
-from .codec import Form, Reader, Writer, entries, exactly, text
+from .codec import Form, Reader, Writer, entries, exactly, listed, pair_of, text
 from .errors import ModelFileError, NotStored
-
-#: what predictions of an estimator read beside its parameters and public attributes, and of which type it is
-STATE: dict[str, tuple[type, ...]] = {
-    "_expansion": (Expansion, StagedExpansion),
-    "_process": (Process,),
-    "_link": (Link,),
-    "_likelihood": (MethodType, type(None)),
-    "_temperature": (float,),
-    "_intercepts": (np.ndarray,),
-    "_noises": (np.ndarray,),
-    "_numeric": (bool,),
-    "_pairwise": (bool,),
-    "_flat": (bool,),
-    "_selects": (bool,),
-    "_support_rows": (np.ndarray,),
-    "_alphas": (list,),
-    "_weights": (np.ndarray,),
-    "_mask": (np.ndarray,),
-    "_features": (np.ndarray,),
-}
-
-#: types of public attributes that predictions rely on
-PUBLIC: dict[str, tuple[type, ...]] = {
-    "classes_": (np.ndarray,),
-    "weights_": (np.ndarray,),
-    "kernel_names_": (list,),
-    "n_features_in_": (int,),
-    "feature_names_in_": (np.ndarray,),
-    "path_": (GreedyPath,),
-    "best_estimator_": (BaseEstimator,),
-}
 
 #: parameters that only a new fit reads: plain values are stored, others are left out
 FIT_ONLY = ("cv", "scoring", "random_state")
 
 #: where a later fit would write: nothing that a file may say
 PATHS = ("checkpoint",)
-
-LINKS: dict[str, Any] = {"sigmoid": sigmoid_link, "softmax": softmax_link}
 
 
 # -- writing ----------------------------------------------------------------------------------
@@ -76,15 +40,21 @@ def _write_object(obj: Any, writer: Writer) -> dict[str, Any]:
             "use a class of kernelweave, or Precomputed with the values of a kernel",
         )
     parameters = obj.get_params(deep=False)
-    state = {name: value for name, value in vars(obj).items() if _is_state(name) and name not in parameters}
-    written = {name: writer.value(value, f".{name}") for name, value in sorted(state.items())}
+    state = [name for name in vars(obj) if _is_state(type(obj), name) and name not in parameters]
+    written = {name: writer.value(getattr(obj, name), f".{name}") for name in sorted(state)}
     stored = {name: _write_parameter(obj, name, value, writer) for name, value in parameters.items()}
     return {"class": key, "parameters": stored, "state": written}
 
 
-def _is_state(name: str) -> bool:
+def fitted_types(cls: type) -> dict[str, type]:
+    """Attributes that predictions of an estimator read, and their types: what its classes declare."""
+    declared = [vars(base).get("_fitted", {}) for base in reversed(cls.__mro__)]
+    return {name: kind for own in declared for name, kind in own.items()}
+
+
+def _is_state(cls: type, name: str) -> bool:
     """Private attributes that predictions read, and public ones of scikit-learn's convention."""
-    return name in STATE or (name.endswith("_") and not name.startswith("_"))
+    return name in fitted_types(cls) or (name.endswith("_") and not name.startswith("_"))
 
 
 def _write_parameter(obj: Any, name: str, value: Any, writer: Writer) -> Any:
@@ -132,52 +102,85 @@ def _read_object(json: Any, reader: Reader) -> Any:
     for name, value in renamed_state(state).items():
         vars(obj)[name] = reader.value(value, *_types(cls, name))
     if key.startswith("model:") and state:  # a meta-estimator holds one that was not fitted, too
-        check_fitted(obj)
+        _check_fitted(obj)
     return obj
 
 
 def _types(cls: type, name: str) -> tuple[type, ...]:
     """The types that an attribute may have; attributes that are not a fit's are refused."""
-    fitted = name.isidentifier() and _is_state(name) and name not in parameters_of(cls)
+    fitted = name.isidentifier() and _is_state(cls, name) and name not in parameters_of(cls)
     if not fitted or hasattr(cls, name):
         raise ModelFileError(f"it sets {name!r:.40} on {cls.__name__}, which is not part of a fit.")
-    return STATE.get(name) or PUBLIC.get(name, ())
+    kind = {"feature_names_in_": np.ndarray, **fitted_types(cls)}.get(name)
+    return () if kind is None else (kind,)
 
 
-# -- functions, by name -----------------------------------------------------------------------
+def _check_fitted(model: Any) -> None:
+    """Refuse an estimator that lacks what predictions read, or whose parts do not fit together."""
+    name = type(model).__name__
+    missing = [entry for entry in fitted_types(type(model)) if entry not in vars(model)]
+    if missing:
+        raise ModelFileError(f"it holds a {name} without {missing[0]}.")
+    if not model._fits_together():
+        raise ModelFileError(f"it is damaged: the parts of its {name} do not fit together.")
+
+
+# -- predictors -------------------------------------------------------------------------------
+
+#: what a file says of a predictor; see `Predictor.state`
+FIELDS = (
+    *("names", "n_samples", "rows", "columns", "parameters", "kernels", "batch", "terms", "alpha"),
+    *("intercepts", "stages", "posterior", "posterior_rows", "link", "device"),
+)
+
+
+def _write_predictor(predictor: Predictor, writer: Writer) -> dict[str, Any]:
+    try:
+        state = predictor.state()
+    except ValueError as error:
+        writer.refuse(str(error).rstrip("."), "fit with another engine")
+    names, kernels = state["names"], state.pop("kernels")
+    named = [[m, writer.value(kernel, f"kernel {names[m]!r}")] for m, kernel in kernels.items()]
+    return {"kernels": named, **{name: writer.value(value, f".{name}") for name, value in state.items()}}
+
+
+def _read_predictor(json: Any, reader: Reader) -> Predictor:
+    """The predictor, at a cost of some times the arrays it is made of, whoever else refers to them."""
+    state = dict(zip(FIELDS, entries(json, *FIELDS), strict=True))
+    kernels = dict(map(pair_of, listed(state.pop("kernels"))))
+    state = {name: reader.value(value) for name, value in state.items()}
+    arrays = {id(array): array for array in _arrays(state)}
+    reader.spend(8 * sum(array.nbytes for array in arrays.values()))
+    if state["batch"] is not None:
+        reader.spend(8 * int(np.prod(state["rows"].shape)))
+    state["kernels"] = {m: reader.value(kernel) for m, kernel in kernels.items()}
+    return Predictor.from_state(state)
+
+
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    """All arrays in lists, tuples and dicts."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _arrays(item)
 
 
 def _write_link(link: Link, writer: Writer) -> dict[str, Any]:
-    names = [name for name, function in LINKS.items() if function is link.function]
-    function = {"name": names[0]} if names else writer.value(link.function)
-    return {"function": function, "parameters": writer.value(link.parameters)}
+    return {"name": link.name, "parameters": writer.value(link.parameters)}
 
 
 def _read_link(json: Any, reader: Reader) -> Link:
-    function, parameters = entries(json, "function", "parameters")
-    values = reader.value(parameters, np.ndarray, float, type(None))
-    if isinstance(function, dict) and set(function) == {"name"}:
-        if function["name"] not in LINKS:
-            raise ModelFileError(f"it names the link {function['name']!r:.40}, which there is not.")
-        return Link(LINKS[function["name"]], values)
-    return Link(reader.value(function, MethodType), values)
-
-
-def _is_probability(value: Any) -> bool:
-    return (
-        isinstance(value, MethodType) and isinstance(value.__self__, Loss) and value.__name__ == "probability"
-    )
-
-
-def _write_probability(method: Any, writer: Writer) -> Any:
-    return writer.value(method.__self__)
-
-
-def _read_probability(json: Any, reader: Reader) -> Any:
-    loss = reader.value(json, Loss)
-    if not hasattr(loss, "probability"):
-        raise ModelFileError(f"it asks {type(loss).__name__} for probabilities, which it does not have.")
-    return loss.probability
+    name, given = entries(json, "name", "parameters")
+    kinds = {"sigmoid": np.ndarray, "softmax": float, "normal": type(None), "likelihood": Loss}
+    if not isinstance(name, str) or name not in kinds:
+        raise ModelFileError(f"it names the link {name!r:.40}, which does not exist.")
+    parameters = reader.value(given, kinds[name])
+    if name == "sigmoid" and (parameters.dtype.kind != "f" or parameters.shape[:1] != (2,)):
+        raise ModelFileError("it is damaged: its link has no slope and shift.")
+    if name == "likelihood" and not hasattr(parameters, "probability"):
+        raise ModelFileError(f"it asks {type(parameters).__name__} for probabilities, which it has not.")
+    return Link(name, parameters)
 
 
 PATH_FIELDS = tuple(GreedyPath.__dataclass_fields__)
@@ -217,8 +220,8 @@ def _is_object(value: Any) -> bool:
 
 OBJECTS = (
     Form("object", _is_object, _write_object, _read_object),
+    Form("predictor", exactly(Predictor), _write_predictor, _read_predictor),
     Form("link", exactly(Link), _write_link, _read_link),
-    Form("probability", _is_probability, _write_probability, _read_probability),
     Form("not_stored", _is_selector, _write_selector, _read_absent),
     Form("path", exactly(GreedyPath), _write_path, _read_path),
 )

@@ -50,8 +50,8 @@ CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
 PRIVATE = {
     "_columns", "_default_to_infrequent_mappings", "_drop_idx_after_grouping", "_fill_dtype", "_fit_dtype",
     "_fit_svd_solver", "_infrequent_enabled", "_infrequent_indices", "_missing_indices", "_n_features",
-    "_n_features_outs", "_precomputed", "_remainder", "_scaler", "_sklearn_output_config", "_training_dim",
-    "_transformer_to_input_indices",
+    "_n_features_outs", "_name_to_fitted_passthrough", "_precomputed", "_remainder", "_scaler",
+    "_sklearn_output_config", "_training_dim", "_transformer_to_input_indices",
 }  # fmt: skip
 
 #: numbers of one column each, and tables whose columns are those of the data
@@ -64,8 +64,8 @@ TABLES = {"components_", "quantiles_"}
 #: functions of scikit-learn that parameters may name
 FUNCTIONS = ("chi2", "f_classif", "f_regression", "mutual_info_classif", "mutual_info_regression")
 
-#: parameters that are functions of the user's, or say where a later fit would write
-REFUSED = ("func", "inverse_func", "kw_args", "inv_kw_args", "memory")
+#: parameters that are functions of the user's, say where a later fit would write, or start processes
+REFUSED = ("func", "inverse_func", "kw_args", "inv_kw_args", "memory", "n_jobs")
 
 
 def class_of(name: Any) -> type:
@@ -127,7 +127,7 @@ def _read(json: Any, reader: Reader) -> Any:
     if not set(values) <= parameters_of(cls):
         raise ModelFileError(f"it gives {name} parameters that this version does not know.")
     if any(values.get(key) is not None for key in REFUSED):
-        raise ModelFileError(f"it gives {name} a function or a path, which no model file does.")
+        raise ModelFileError(f"it gives {name} a function, a path or processes, which no model file does.")
     obj = cls(**values)
     for key, value in state.items():
         if not _is_state(key) or key in values or hasattr(cls, key):
@@ -138,7 +138,9 @@ def _read(json: Any, reader: Reader) -> Any:
     except (TypeError, ValueError, AttributeError):  # of other types than a fit leaves
         fits = False
     if not fits:
-        raise ModelFileError(f"it is damaged: the parts of its {name} do not fit together.")
+        raise ModelFileError(
+            f"it is damaged, or of another scikit-learn: the parts of its {name} do not fit together."
+        )
     return obj
 
 

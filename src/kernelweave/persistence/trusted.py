@@ -5,40 +5,34 @@ from __future__ import annotations
 from scipy import sparse
 
 from ..estimators._greedy_path import GreedyPath
-from ..estimators._process import Process
-from ..estimators._stages import StagedExpansion
-from ..estimators.classifier import Link, sigmoid_link, softmax_link
-from ..gram.batch import Batch
-from ..gram.dictionary import Expansion, _Term
-from ..gram.sources import FeatureSource, StackSource
+from ..estimators._labels import Link
+from ..gram.predictor import LiveKernels, Predictor, Spread
+from ..gram.sharing import Batch
+from ..gram.sources import FeatureSource, ParametricSource, StackSource
 from ..gram.squares import Lines, SharedSquares
-from ..gram.sum_terms import SumTerm
+from ..gram.terms import KernelTerm, SumTerm
 from ..kernels.subsets import FittedSubsets, Subsets
-from ..losses import LOSSES
-from ..solvers.multiple.empirical_bayes import Posterior
 from .classes import gp_classes, own_classes
 from .errors import NotStored
 
 #: what fitted estimators are made of, beside the parts that users pass
 INSIDE = (
     Batch,
-    Expansion,
     FeatureSource,
     FittedSubsets,
     GreedyPath,
+    KernelTerm,
     Lines,
     Link,
+    LiveKernels,
     NotStored,
-    Posterior,
-    Process,
+    ParametricSource,
+    Predictor,
     SharedSquares,
+    Spread,
     StackSource,
-    StagedExpansion,
     Subsets,
     SumTerm,
-    _Term,
-    sigmoid_link,
-    softmax_link,
     sparse.csr_array,
 )
 
@@ -61,8 +55,7 @@ def skops_types() -> list[str]:
     False
     """
     classes = {_name(obj) for obj in (*own_classes().values(), *gp_classes().values(), *INSIDE)}
-    likely = {f"{_name(loss)}.probability" for loss in LOSSES.values() if hasattr(loss, "probability")}
-    return sorted(classes | likely | {"numpy.dtype"})
+    return sorted(classes | {"numpy.dtype"})
 
 
 def _name(obj: object) -> str:

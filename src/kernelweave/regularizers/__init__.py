@@ -1,4 +1,4 @@
-"""Regularisers of the kernel weights, one a file (Tomioka & Suzuki 2010; Kloft et al. 2011)."""
+"""Regularisers of the kernel weights, one per file (Tomioka & Suzuki 2010; Kloft et al. 2011)."""
 
 from .._registry import Registry
 from .base import Regularizer

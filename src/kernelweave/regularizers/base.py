@@ -39,7 +39,7 @@ class Regularizer(BaseEstimator):
     homogeneous = False
     #: weights stay below this
     max_weight = np.inf
-    #: parameters that hold one number a kernel
+    #: parameters that hold one number per kernel
     per_kernel: tuple[str, ...] = ()
 
     @abstractmethod

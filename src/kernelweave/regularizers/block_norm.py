@@ -18,7 +18,7 @@ class BlockNorm(Regularizer):
 
         ||r||_{q*}^2 = min_theta sum_m r_m^2 / theta_m,   theta_m ~ r_m^(2/(rho+1))
 
-    is maximised jointly over machine and theta. Kloft et al. (2011), section 3; their update
+    is maximised jointly over alpha and theta. Kloft et al. (2011), section 3; their update
     (33) can diverge and is not used.
 
     Parameters

@@ -17,7 +17,7 @@ class ConcaveTerm(Regularizer):
     """A penalty g(x) of the squared norms x_m = n_m^2 that is concave in x.
 
     Its tangent bounds it from above, g(x) <= g(x0) + 1/2 sum_m B_m(x0) (x_m - x0_m) with
-    B_m = 2 dg/dx_m, so the machine with weights d_m = 1 / B_m never raises the objective
+    B_m = 2 dg/dx_m, so the fit with weights d_m = 1 / B_m never raises the objective
     C sum_i V(y_i, f_i) + g (majorise-minimise). Not convex: no duality gap, and d_m = 0 stays
     0. Terms add with ``+`` and scale with ``*``. Subrahmanya & Shin (2010).
 

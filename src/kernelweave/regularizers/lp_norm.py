@@ -81,7 +81,7 @@ class LpNorm(Regularizer):
 
     def price(self, weights: FloatArray) -> float:
         p, costly = self._order(), weights * self._costs()
-        if np.isinf(p) or not self._penalised():
+        if not self._penalised():
             return indicator(power_norm(costly, p) - 1.0)
         return float((costly**p).sum() / p)
 
@@ -101,7 +101,7 @@ class LpNorm(Regularizer):
         # costs c: n^2 / d = (n sqrt(c))^2 / (c d)
         p, costly = self._order(), norms * np.sqrt(self._costs())
         q = 2.0 if np.isinf(p) else 2.0 * p / (p + 1.0)
-        if np.isinf(p) or not self._penalised():
+        if not self._penalised():
             return 0.5 * power_norm(costly, q) ** 2
         return 0.5 * (1.0 + 1.0 / p) * float((costly**q).sum())
 
@@ -121,7 +121,7 @@ class LpNorm(Regularizer):
         dual = 1.0 if np.isinf(p) else np.inf if p == 1.0 else p / (p - 1.0)
         if self.homogeneous:
             return indicator(float(s.max(initial=0.0)) - 1.0)
-        if np.isinf(p) or not self._penalised():
+        if not self._penalised():
             return 0.5 * power_norm(s, dual)
         return 0.5 * float((s**dual).sum()) / dual
 
@@ -138,7 +138,7 @@ class LpNorm(Regularizer):
     def _penalised(self) -> bool:
         if self.form not in ("constraint", "penalty"):
             raise ValueError(f"LpNorm: form={self.form!r} must be 'constraint' or 'penalty'.")
-        return self.form == "penalty"
+        return self.form == "penalty" and self._order() < np.inf  # p = inf is a constraint in either form
 
     def _costs(self) -> FloatArray:
         costs = np.asarray(1.0 if self.costs is None else self.costs, dtype=np.float64)

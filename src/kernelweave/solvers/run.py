@@ -132,7 +132,7 @@ class Method:
 
     def describe(self, run: Run) -> str:
         """How far a run came, in words."""
-        left = f"the {self.residual_name(run)} is {run.best.residual:.2g}"
+        left = f"the {self.residual_name(run)} is {run.best.residual:.3g}"
         return f"{left} after {run.n_iter} {self.counted} (tol={run.tol:g})."
 
     def residual_name(self, run: Run) -> str:

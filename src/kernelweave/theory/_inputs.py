@@ -37,7 +37,7 @@ def dictionary(kernels: Any, X: Any, normalize: str | None, matrices: bool = Tru
 
 
 def target_matrix(y: Any, n_samples: int, task: str = "auto", centered: bool = True) -> FloatArray:
-    """Targets as columns: +-1 for two classes, one indicator a class for more, numbers for regression.
+    """Targets as columns: +-1 for two classes, one indicator per class for more, numbers for regression.
 
     Parameters
     ----------
@@ -54,7 +54,16 @@ def target_matrix(y: Any, n_samples: int, task: str = "auto", centered: bool = T
         raise ValueError(f"y has shape {values.shape}: {n_samples} samples need as many targets.")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("y has NaN or infinite values: fill them, or leave those samples out.")
-    Y = _class_columns(values) if is_classification(values, task) else _number_columns(values)
+    if is_classification(values, task):
+        if values.ndim != 1:
+            raise ValueError(f"y has shape {values.shape}: class labels are one column.")
+        classes, codes = np.unique(values, return_inverse=True)
+        Y = np.eye(len(classes))[codes] if len(classes) != 2 else np.where(codes == 1, 1.0, -1.0)[:, None]
+    else:
+        try:
+            Y = values.astype(np.float64).reshape(len(values), -1)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold numbers for task='regression' ({error}).") from error
     if np.abs(Y - Y.mean(axis=0)).max() <= 1e-12 * max(np.abs(Y).max(), 1e-300):
         raise ValueError("y is constant: there is nothing to align with; give targets that vary.")
     return Y - Y.mean(axis=0) if centered else Y
@@ -70,22 +79,6 @@ def is_classification(y: Any, task: str) -> bool:
         raise ValueError(f"y cannot be read as targets: {error}") from error
 
 
-def _class_columns(y: Any) -> FloatArray:
-    if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}: class labels are one column.")
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-    return np.eye(len(classes))[codes]
-
-
-def _number_columns(y: Any) -> FloatArray:
-    try:
-        return y.astype(np.float64).reshape(len(y), -1)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers for task='regression' ({error}).") from error
-
-
 def check_number(name: str, value: Any, low: float, high: float = np.inf, closed: bool = False) -> float:
     """`value` as a float in (low, high), or [low, high] if `closed`; an error naming it otherwise."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
@@ -97,27 +90,22 @@ def check_number(name: str, value: Any, low: float, high: float = np.inf, closed
 
 def check_count(name: str, value: Any, high: int) -> int:
     """`value` as an int from 1 to `high`, or an error naming it."""
-    if not _is_integer(value) or not 1 <= int(value) <= high:
+    if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= int(value) <= high:
         raise ValueError(f"{name}={value!r} must be an integer from 1 to {high}.")
     return int(value)
 
 
 def positions(names: list[str], chosen: Any, argument: str) -> IntArray:
     """Kernels given by name or by position, as sorted positions without repetition."""
-    listed = [chosen] if isinstance(chosen, str | Integral) else list(chosen)
-    return np.unique(np.array([_position(names, one, argument) for one in listed], dtype=int))
-
-
-def _position(names: list[str], one: Any, argument: str) -> int:
-    if isinstance(one, str) and one in names:
-        return names.index(one)
-    if _is_integer(one) and 0 <= int(one) < len(names):
-        return int(one)
-    raise ValueError(
-        f"{argument}: there is no kernel {one!r}; give names ({', '.join(names[:5])}, ...) or "
-        f"positions from 0 to {len(names) - 1}."
-    )
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    found = []
+    for one in [chosen] if isinstance(chosen, str | Integral) else list(chosen):
+        if isinstance(one, str) and one in names:
+            found.append(names.index(one))
+        elif isinstance(one, Integral) and not isinstance(one, bool) and 0 <= int(one) < len(names):
+            found.append(int(one))
+        else:
+            raise ValueError(
+                f"{argument}: there is no kernel {one!r}; give names ({', '.join(names[:5])}, ...) or "
+                f"positions from 0 to {len(names) - 1}."
+            )
+    return np.unique(np.array(found, dtype=int))

@@ -83,5 +83,5 @@ def all_hold(assumptions: Iterable[Assumption]) -> bool | None:
 
 
 def with_assumptions(head: str, assumptions: Iterable[Assumption]) -> str:
-    """A headline and one indented line an assumption."""
+    """A headline and one indented line per assumption."""
     return "\n".join([head, *(f"  {assumption!r}" for assumption in assumptions)])

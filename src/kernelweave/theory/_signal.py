@@ -13,7 +13,7 @@ from .complexity import quad_columns
 
 
 class Signal(NamedTuple):
-    """Statistics of M centred kernels of trace n against a target T of trace n, one entry a kernel.
+    """Statistics of M centred kernels of trace n against a target T of trace n, one entry per kernel.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
-from ..gram import Dictionary, Gram
+from ..gram import Dictionary
 from ..regularizers.mahalanobis import alignments
 from ._inputs import dictionary, target_matrix
 from ._result import Assumption, Result
@@ -58,7 +58,7 @@ def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: 
 
         a_m = <K_m, Y Y'> / (||K_m|| ||Y Y'||)
 
-    with Y = +-1 for two classes, one indicator column a class for more, the targets themselves in
+    with Y = +-1 for two classes, one indicator column per class for more, the targets themselves in
     regression; `centered` with K and Y centred (Cortes, Mohri & Rostamizadeh 2012), as it is without
     (Cristianini et al. 2002).
 
@@ -87,11 +87,13 @@ def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: 
     """
     found = dictionary(kernels, X, "center" if centered else None)
     Y = target_matrix(y, found.gram.n_samples, task, centered)
-    sizes = kernel_sizes(found.gram) * float(np.linalg.norm(Y.T @ Y))
-    value = found.all_weights(found.gram.quad(Y) / sizes)
+    gram, units = found.gram, np.eye(found.gram.n_kernels)
+    sizes = np.array([np.linalg.norm(gram.combine(unit)) for unit in units]) * np.linalg.norm(Y.T @ Y)
+    value = found.all_weights(gram.quad(Y) / sizes)
     parts: dict[str, Any] = {"names": found.names}
-    if centered:
-        parts["by_chance"] = found.all_weights(_by_chance(found.gram, Y) / sizes)
+    if centered:  # mean of <K_m, P Y Y' P'> over all permutations P: tr(K_m) tr(Y Y') / (n - 1)
+        traces = np.array([gram.diag(unit).sum() for unit in units])
+        parts["by_chance"] = found.all_weights(traces * (Y**2).sum() / (gram.n_samples - 1) / sizes)
     statement = f"{'centred ' if centered else ''}alignment of {len(found.names)} kernels with the target"
     return Result(value, statement, _checked(found), parts)
 
@@ -115,17 +117,6 @@ def effective_number(A: FloatArray) -> float:
     """
     size = float(np.sum(np.square(A)))
     return float(np.trace(A)) ** 2 / size if size > 0 else 0.0
-
-
-def kernel_sizes(gram: Gram) -> FloatArray:
-    """Frobenius norms ||K_m||, shape (M,)."""
-    return np.array([float(np.linalg.norm(gram.combine(unit))) for unit in np.eye(gram.n_kernels)])
-
-
-def _by_chance(gram: Gram, Y: FloatArray) -> FloatArray:
-    """Mean of <K_m, P Y Y' P'> over all permutations P, for centred K and Y: tr(K) tr(Y Y') / (n - 1)."""
-    traces = np.array([gram.diag(unit).sum() for unit in np.eye(gram.n_kernels)])
-    return np.asarray(traces * float((Y**2).sum()) / (gram.n_samples - 1))
 
 
 def _checked(found: Dictionary) -> tuple[Assumption, ...]:

@@ -102,12 +102,17 @@ def largest_diagonal(found: Dictionary, diag_bound: float | None) -> tuple[float
     """A bound on k_m(x, x) for all m: the given one, or the largest on the samples; and what it assumes."""
     units = np.eye(found.gram.n_kernels)
     seen = max(float(found.gram.diag(unit).max()) for unit in units)
-    if diag_bound is None:
+    return bounded("k(x, x)", seen, "diag_bound", diag_bound)
+
+
+def bounded(what: str, seen: float, argument: str, given: float | None) -> tuple[float, Assumption]:
+    """A bound: the given one, or the largest seen on the samples; and what it assumes."""
+    if given is None:
         text = f"largest on the samples {seen:.4g}; beyond them it is not known"
-        return seen, Assumption("k(x, x) bounded", None, text)
-    bound = check_number("diag_bound", diag_bound, 0.0)
+        return seen, Assumption(f"{what} bounded", None, text)
+    bound = check_number(argument, given, 0.0)
     text = f"largest on the samples {seen:.4g}, bound given {bound:.4g}"
-    return bound, Assumption("k(x, x) bounded", bool(seen <= bound * (1 + 1e-9)), text)
+    return bound, Assumption(f"{what} bounded", bool(seen <= bound * (1 + 1e-9)), text)
 
 
 def outside_the_data(chosen: str) -> tuple[Assumption, Assumption]:

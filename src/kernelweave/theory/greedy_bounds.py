@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ._inputs import check_count, check_number, dictionary, target_matrix
-from ._result import Assumption, Result
-from .complexity import largest_diagonal, outside_the_data
+from ._result import Result
+from .complexity import bounded, largest_diagonal, outside_the_data
 
 
 def greedy_complexity(
@@ -66,13 +66,13 @@ def greedy_complexity(
     tau = check_number("radius", radius, 0.0) ** 2
     found = dictionary(kernels, X, normalize, matrices=False)
     s, M = check_count("n_kernels", n_kernels, len(found.names)), len(found.names)
-    kappa, bounded = largest_diagonal(found, diag_bound)
+    kappa, small = largest_diagonal(found, diag_bound)
     n = found.gram.n_samples
     printed = sqrt(s * kappa * tau / n)
     value = printed * (1.0 + sqrt(2.0 * log_choices(M, s)))
     statement = f"bound on the Rademacher complexity of sums of {s} of {M} kernels, {n} samples"
     parts = {"as_printed": printed, "kappa": kappa, "n_kernels": M, "n_samples": n}
-    return Result(value, statement, (bounded,), parts)
+    return Result(value, statement, (small,), parts)
 
 
 def greedy_risk_bound(
@@ -125,7 +125,7 @@ def greedy_risk_bound(
     values = target_matrix(y, n, centered=False)
     if values.shape[1] != 1:
         raise ValueError(f"y has {values.shape[1]} columns or classes: the bound is for one output.")
-    B, targets = _largest_target(float(np.abs(values).max()), target_bound)
+    B, targets = bounded("|y|", float(np.abs(values).max()), "target_bound", target_bound)
     L = B + sqrt(n_kernels * complexity.parts["kappa"]) * radius
     terms = {
         "complexity": 8.0 * L * complexity.value,
@@ -143,12 +143,3 @@ def greedy_risk_bound(
 def log_choices(M: int, s: int) -> float:
     """log binom(M, s)."""
     return lgamma(M + 1) - lgamma(s + 1) - lgamma(M - s + 1) if 0 < s < M else 0.0
-
-
-def _largest_target(seen: float, given: float | None) -> tuple[float, Assumption]:
-    if given is None:
-        text = f"largest on the samples {seen:.4g}; beyond them it is not known"
-        return seen, Assumption("|y| bounded", None, text)
-    bound = check_number("target_bound", given, 0.0)
-    text = f"largest on the samples {seen:.4g}, bound given {bound:.4g}"
-    return bound, Assumption("|y| bounded", bool(seen <= bound * (1 + 1e-9)), text)

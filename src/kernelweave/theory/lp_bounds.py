@@ -140,7 +140,7 @@ def lp_risk_bound(
     n = complexity.parts["n_samples"]
     values = np.asarray(losses, dtype=np.float64)
     if values.shape != (n,) or not np.isfinite(values).all():
-        raise ValueError(f"losses of shape {values.shape}: {n} finite numbers are needed, one a sample.")
+        raise ValueError(f"losses of shape {values.shape}: {n} finite numbers are needed, one per sample.")
     terms = {
         "empirical_risk": float(values.mean()),
         "complexity": 4.0 * lipschitz * complexity.value,

@@ -229,8 +229,8 @@ def _reasons(method: str, evidence: dict[str, Any], p: float) -> list[str]:
 
 def _compared(costs: dict[float, float], p: float) -> str:
     rest = {q: costs[q] for q in (1.0, 2.0, np.inf) if q != p}
-    dearer = ", ".join(f"p={q:g} costs {100 * (cost / costs[p] - 1):.0f} % more" for q, cost in rest.items())
-    return f"p={p:.3g} is best: {dearer}"
+    others = ", ".join(f"p={q:g} costs {100 * (cost / costs[p] - 1):.0f} % more" for q, cost in rest.items())
+    return f"p={p:.3g} is best: {others}"
 
 
 _ADVICE = {

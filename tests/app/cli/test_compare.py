@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernelweave.app.cli import _baselines, _methods
+from kernelweave.app.cli import _comparing, _methods
 from kernelweave.app.cli._comparing import Entry, verdict
 
 Kw = Callable[..., Any]
@@ -28,7 +28,7 @@ def views(tmp_path: Path, rng: np.random.Generator) -> Path:
 def test_ranked_table_with_errors_times_and_certificates(
     kw: Kw, views: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_baselines, "TREES", 20)
+    monkeypatch.setattr(_comparing, "TREES", 20)
     monkeypatch.setattr(_methods, "COSTS", (0.1, 10.0))
     methods = "lp,gomp,uniform sum,best single kernel,random forest,linear model"
     result = kw("compare", views, "--methods", methods, "--folds", "3", "--kernel", "rbf", "--json", "-q")

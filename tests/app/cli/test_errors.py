@@ -360,3 +360,9 @@ def test_an_error_of_ours_is_unexpected(
     assert "unexpected ZeroDivisionError: by zero" in result.err
     assert "--debug" in result.err
     assert "Traceback" not in result.err
+
+
+def test_names_of_rows_are_not_offered_as_numbers(kw: Kw, table: Any) -> None:
+    error = kw("fit", table(n=[f"patient {k}" for k in range(60)]), "--target", "y").err
+    assert "--id n" in error
+    assert "--keep" not in error

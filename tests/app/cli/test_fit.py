@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
@@ -72,7 +73,7 @@ def test_one_command_from_csv_to_report(kw: Kw, iris: Path, tmp_path: Path) -> N
 
 
 def test_predictions_are_those_of_the_model_in_python(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
-    """The file's columns, standardised on the training rows by hand, through load_model."""
+    """A pipeline that takes the file's columns, and a model that takes them standardised by hand."""
     out = tmp_path / "out"
     assert (
         kw("fit", diabetes, "--target", "target", "--out", out, "--no-report", "-q", "--method", "lp").code
@@ -84,9 +85,12 @@ def test_predictions_are_those_of_the_model_in_python(kw: Kw, diabetes: Path, tm
     test = np.array([int(row["row"]) - 1 for row in held_out])
     train = np.setdiff1d(np.arange(len(X)), test)
     Z = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
-    model = kernelweave.load_model(out / "model.kw")
-    expected = model.predict(Z[test])
-    np.testing.assert_allclose([float(row["prediction"]) for row in held_out], expected, rtol=1e-8)
+    pipeline = kernelweave.load_model(out / "model.kw")
+    model = pipeline[-1]
+    predicted = [float(row["prediction"]) for row in held_out]
+    np.testing.assert_allclose(predicted, model.predict(Z[test]), rtol=1e-8)
+    frame = pd.read_csv(diabetes).iloc[test]
+    np.testing.assert_allclose(predicted, pipeline.predict(frame[frame.columns[::-1]]), rtol=1e-12)
     refit = kernelweave.MKLRegressor(model.kernels, C=1.0).fit(
         Z[train], np.array([float(r["target"]) for r in table])[train]
     )
@@ -176,6 +180,9 @@ def test_groups_bands_and_kernel_files(kw: Kw, diabetes: Path, tmp_path: Path) -
         "fit", diabetes, "--groups", "serum=s[1-6]", "--kernel", "rbf", "--kernel", "linear", *common
     )
     assert len(names_of(several)) == 2
+    quiet = [word for word in common if word not in ("--json", "-q")]
+    told = kw("fit", diabetes, "--groups", "serum=s[1-6]", *quiet)
+    assert "columns in no group are not used: 'age', 'sex'" in " ".join((told.out + told.err).split())
     banded = kw("fit", diabetes, "--bands", "5", *common)
     assert set(names_of(banded)) == {"age..sex", "bmi..bp", "s1..s2", "s3..s4", "s5..s6"}
     spec = tmp_path / "k.toml"
@@ -217,6 +224,23 @@ def test_categories_gaps_and_identifiers(kw: Kw, table: Any, tmp_path: Path) -> 
     allowed = kw("predict", out, new, "--allow-unseen")
     assert allowed.code == 0
     assert [line.split(",")[0] for line in allowed.out.splitlines()] == ["who", "x", "y"]
+
+
+def test_a_model_of_categories_and_gaps_predicts_from_python(kw: Kw, table: Any, tmp_path: Path) -> None:
+    """What `predict` says of a file is what the pipeline in the model file says of the same frame."""
+    path = table(c=["red", "blue", ""] * 20, b=["", *np.linspace(0, 1, 59).round(3)], n=[1, 2, 3] * 20)
+    out = tmp_path / "out"
+    options = ["--categorical", "c", "--categorical", "n", "--impute", "mean", "--method", "lp"]
+    assert kw("fit", path, *options, "--out", out, "--no-report", "-q").code == 0
+    features = json.loads(kw("inspect", out, "--json").out)["features"]
+    assert features == ["a", "b", "c=blue", "c=red", "c=(missing)", "n=1", "n=2", "n=3"]
+    said = json.loads(kw("predict", out, path, "--json").out)
+    pipeline = kernelweave.load_model(out / "model.kw")
+    frame = pd.read_csv(path).astype({"n": str})
+    assert pipeline.predict(frame).tolist() == said["prediction"]
+    np.testing.assert_allclose(pipeline.predict_proba(frame)[:, 0], said["probability no"], rtol=1e-12)
+    with pytest.raises(ValueError, match="unknown categories"):
+        pipeline.predict(frame.assign(c="purple"))
 
 
 def test_drop_rows_says_how_many(kw: Kw, table: Any, tmp_path: Path) -> None:
@@ -317,7 +341,7 @@ def test_features_in_place_of_gram_matrices(kw: Kw, iris: Path, tmp_path: Path) 
     out, common = tmp_path / "low", ("fit", iris, "--target", "species", "--approximation", "nystroem")
     result = kw(*common, "--rank", "20", "--method", "lp", "--out", out)
     assert result.code == 0, result.err
-    model = kernelweave.load_model(out / "model.kw")
+    model = kernelweave.load_model(out / "model.kw")[-1]
     assert (model.gram_, model.rank) == ("low_rank", 20)
     assert all(float(row["weight"]) >= 0 for row in rows(out / "weights.csv"))
     assert kw("predict", out / "model.kw", iris, "--out", tmp_path / "again.csv").code == 0
@@ -373,15 +397,15 @@ def test_predict_on_the_gram_matrices_of_the_fit(kw: Kw, tmp_path: Path, rng: np
 def test_a_sketch_of_many_rows_estimates_the_share(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kernelweave.app.cli import _seen
+    from kernelweave.app.cli import _predicting
 
-    monkeypatch.setattr(_seen, "KEPT", 500)
+    monkeypatch.setattr(_predicting, "KEPT", 500)
     X = rng.normal(size=(5000, 2))
-    text = _seen.sketch(X[:4000])
+    text = _predicting.sketch(X[:4000])
     assert len(text) < 500 * 8 * 1.34 + 4
-    assert _seen.known_share(X[2000:], text) == pytest.approx(2 / 3, abs=0.1)
-    assert _seen.known_share(X[:4000], text) == 1.0
-    assert _seen.known_share(X[4000:], text) == 0.0
+    assert _predicting.known_share(X[2000:], text) == pytest.approx(2 / 3, abs=0.1)
+    assert _predicting.known_share(X[:4000], text) == 1.0
+    assert _predicting.known_share(X[4000:], text) == 0.0
 
 
 @pytest.mark.parametrize("extra", [[], ["--tune"]], ids=["fit", "tune"])
@@ -394,7 +418,7 @@ def test_widths_of_gmkl_are_called_by_the_columns(
     result = kw("fit", diabetes, *options)
     assert result.code == 0, result.err
     assert {row["kernel"] for row in rows(out / "weights.csv")} == set(names)
-    model = kernelweave.load_model(out / "model.kw")
+    model = kernelweave.load_model(out / "model.kw")[-1]
     assert model.kernel_names_ == model.kernel_.names_ == names
     page = (out / "report.html").read_text(encoding="utf-8")
     assert not any(f">x{k}<" in page or f'"x{k}"' in page for k in range(len(names)))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from kernelweave.app.cli import _baselines, _errors, _methods
+from kernelweave.app.cli import _comparing, _errors, _methods
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "command_line.md"
 
@@ -38,7 +38,7 @@ def test_every_command_of_the_guide_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_methods, "COSTS", (0.1, 10.0))
-    monkeypatch.setattr(_baselines, "TREES", 20)
+    monkeypatch.setattr(_comparing, "TREES", 20)
     write_tumours(tmp_path)
     (tmp_path / "spec.toml").write_text(fenced("toml")[0])
     commands = [line for block in fenced("bash") for line in block.splitlines() if line.strip()]

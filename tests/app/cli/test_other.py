@@ -32,6 +32,6 @@ def test_inspect_shows_weights_certificate_and_settings(kw: Kw, table: Any, tmp_
     for text in ("MKLClassifier", "Kernel weights", "rbf a", "Certified", "target: y", "accuracy", "numpy"):
         assert text in shown
     document = json.loads(kw("inspect", out / "model.kw", "--json").out)
-    model = kernelweave.load_model(out / "model.kw")
+    model = kernelweave.load_model(out / "model.kw")[-1]
     weights = {row["kernel"]: row["weight"] for row in document["weights"]}
     assert weights == dict(zip(model.kernel_names_, model.weights_.tolist(), strict=True))

@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernelweave.app.cli._csv import sniff
 from kernelweave.app.cli._errors import CliError
 from kernelweave.app.cli._npz import Grams, read_arrays
-from kernelweave.app.cli._read import read_table
-from kernelweave.app.cli._table import Table, from_text, is_missing, kind_of
+from kernelweave.app.cli._read import Table, from_text, kind_of, read_table, sniff
 
 
 @pytest.fixture
@@ -27,10 +25,10 @@ def original(tmp_path: Path) -> Path:
 
 def assert_same(table: Table) -> None:
     assert table.names == ["name", "x", "flag", "a, b"]
-    assert table.columns["name"].tolist() == ["red", None, 'blue "sky"']
-    np.testing.assert_array_equal(table.columns["x"], [1.5, np.nan, 7.0])
-    np.testing.assert_array_equal(table.columns["flag"], [1.0, 0.0, 1.0])
-    np.testing.assert_array_equal(table.columns["a, b"], [3.0, -2000.0, 0.0])
+    assert table.frame["name"].tolist() == ["red", None, 'blue "sky"']
+    np.testing.assert_array_equal(table.frame["x"], [1.5, np.nan, 7.0])
+    np.testing.assert_array_equal(table.frame["flag"], [1.0, 0.0, 1.0])
+    np.testing.assert_array_equal(table.frame["a, b"], [3.0, -2000.0, 0.0])
 
 
 def test_csv_with_quotes_gaps_and_truth_values(original: Path) -> None:
@@ -105,7 +103,7 @@ def test_underscores_do_not_make_numbers() -> None:
 
 def test_missing_values_of_every_kind() -> None:
     values = from_text(["", "NA", "null", "?", "x"])
-    assert is_missing(values).tolist() == [True, True, True, True, False]
+    assert [value is None for value in values] == [True, True, True, True, False]
 
 
 def test_npz_of_a_matrix_keeps_names_and_targets(tmp_path: Path) -> None:
@@ -114,7 +112,7 @@ def test_npz_of_a_matrix_keeps_names_and_targets(tmp_path: Path) -> None:
     table = read_arrays(tmp_path / "m.npz")
     assert isinstance(table, Table)
     assert table.names == ["u", "v", "y"]
-    np.testing.assert_array_equal(table.columns["v"], X[:, 1])
+    np.testing.assert_array_equal(table.frame["v"], X[:, 1])
 
 
 def test_npz_of_views_makes_a_group_a_view(tmp_path: Path) -> None:

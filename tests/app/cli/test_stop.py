@@ -20,7 +20,7 @@ import kernelweave
 from kernelweave.app.cli._facts import file_digest
 from kernelweave.app.cli._folder import OutFolder
 from kernelweave.app.cli._methods import Options
-from kernelweave.app.cli._parts import KernelChoice, Reading
+from kernelweave.app.cli._options import KernelChoice, Reading
 from kernelweave.app.cli._run_fit import Job
 from kernelweave.app.cli._stop import Brake
 
@@ -116,7 +116,7 @@ def test_stopped_model_predicts_and_resumes_to_the_same_optimum(
     assert after["n_machines_now"] < before["n_machines_now"]
     assert after["interrupted"] is False
     assert not list(out.rglob("checkpoint*"))
-    weights = [kernelweave.load_model(folder / "model.kw").weights_ for folder in (whole, out)]
+    weights = [kernelweave.load_model(folder / "model.kw")[-1].weights_ for folder in (whole, out)]
     np.testing.assert_allclose(*weights, atol=1e-4)
 
 
@@ -225,7 +225,7 @@ def test_ctrl_c_elsewhere_stops_at_once(
 
 def leave_checkpoint(kw: Kw, data: Path, out: Path) -> None:
     """The files of a fit that was killed, its checkpoint cut short."""
-    reading, choice, options = Reading("y"), KernelChoice(kinds=("rbf",)), Options(p=1.2)
+    reading, choice, options = Reading("y"), KernelChoice(kinds=["rbf"]), Options(p=1.2)
     job = Job(data, out, reading, choice, options, "lp", False, 0.25, False, False, [])
     OutFolder(out).start({**job.request, "sha256": file_digest(data)}, None)
     (out / ".kernelweave" / "checkpoint").write_bytes(b"cut")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ._errors import CliError
 from ._paths import listed
-from ._table import Table, as_number, is_date, is_missing, kind_of, row_list
+from ._read import as_number, kind_of, row_list
 
 #: what an identifier is usually called
 ID_NAME = re.compile(
@@ -38,19 +42,21 @@ class Problem:
         return f"column {self.column!r} {self.reason}: {self.remedy}"
 
 
-def check_columns(table: Table, categorical: set[str], keep: set[str], imputed: bool) -> None:
+def check_columns(
+    path: Path, frame: pd.DataFrame, categorical: Sequence[str], keep: Sequence[str], imputed: bool
+) -> None:
     """One error about all columns that hold neither numbers nor declared categories."""
-    found = [problem_of(name, table.columns[name], categorical, keep, imputed) for name in table.names]
+    found = [problem_of(name, frame[name].to_numpy(), categorical, keep, imputed) for name in frame]
     problems = [problem for problem in found if problem is not None]
     if not problems:
         return
     options = " ".join(dict.fromkeys(problem.option for problem in problems if problem.option))
     if len(problems) == 1:
-        raise CliError(f"{table.path}: {problems[0]}.")
+        raise CliError(f"{path}: {problems[0]}.")
     lines = "\n".join(f"  {problem}" for problem in problems[:20])
     more = f"\n  ... and {len(problems) - 20} more" if len(problems) > 20 else ""
     raise CliError(
-        f"{table.path}: {len(problems)} columns cannot be used as they are.\n{lines}{more}\n"
+        f"{path}: {len(problems)} columns cannot be used as they are.\n{lines}{more}\n"
         f"All at once, if that suits the data: {options}"
     )
 
@@ -77,10 +83,10 @@ def comma_cell(values: np.ndarray) -> str | None:
 
 
 def problem_of(
-    name: str, values: np.ndarray, categorical: set[str], keep: set[str], imputed: bool
+    name: str, values: np.ndarray, categorical: Sequence[str], keep: Sequence[str], imputed: bool
 ) -> Problem | None:
     """What is wrong with a column, if anything."""
-    drop, missing = f"--drop {quoted(name)}", is_missing(values)
+    drop, missing = f"--drop {shlex.quote(name)}", pd.isna(values)
     if missing.all():
         return Problem(name, "is empty", f"leave it out with {drop}", drop)
     if kind_of(values) == "date":
@@ -104,12 +110,12 @@ def missing_problem(name: str, missing: np.ndarray) -> Problem | None:
         return None
     reason = f"has no value in {int(missing.sum())} of {len(missing)} rows ({row_list(missing)})"
     remedy = "fill gaps with --impute median, leave those rows out with --drop-rows, or the column with "
-    return Problem(name, reason, f"{remedy}--drop {quoted(name)}", "--impute median")
+    return Problem(name, reason, f"{remedy}--drop {shlex.quote(name)}", "--impute median")
 
 
 def text_problem(name: str, values: np.ndarray) -> Problem:
     """Text: numbers with a slip, dates, names of the rows, or categories."""
-    drop, category = f"--drop {quoted(name)}", f"--categorical {quoted(name)}"
+    drop, category = f"--drop {shlex.quote(name)}", f"--categorical {shlex.quote(name)}"
     texts = [value for value in values if value is not None]
     bad = np.array([value is not None and as_number(value) is None for value in values])
     slip = str(values[int(np.argmax(bad))])
@@ -119,21 +125,24 @@ def text_problem(name: str, values: np.ndarray) -> Problem:
     if all(is_date(value) for value in texts[:50]):
         return date_problem(name, texts[0])
     if len(set(texts)) >= DISTINCT * len(texts) and len(texts) > 4:
-        return identifier_problem(name)
+        return identifier_problem(name, numbers=False)
     reason = f"holds text, such as {slip!r} ({len(set(texts))} different values)"
     return Problem(name, reason, f"encode it with {category}, or leave it out with {drop}", category)
 
 
 def date_problem(name: str, example: object) -> Problem:
-    drop = f"--drop {quoted(name)}"
+    drop = f"--drop {shlex.quote(name)}"
     remedy = f"turn dates into numbers first (days since a start, month), or leave it out with {drop}"
     return Problem(name, f"holds dates, such as {str(example)[:19]!r}", remedy, drop)
 
 
-def identifier_problem(name: str) -> Problem:
-    ident, drop = f"--id {quoted(name)}", f"--drop {quoted(name)}"
-    remedy = f"say so with {ident} (it then names the predictions), leave it out with {drop}, or use its "
-    return Problem(name, "looks like an identifier", f"{remedy}numbers with --keep {quoted(name)}", ident)
+def identifier_problem(name: str, numbers: bool = True) -> Problem:
+    quoted = shlex.quote(name)
+    remedy = (
+        f"say so with --id {quoted} (it then names the predictions), or leave it out with --drop {quoted}"
+    )
+    remedy += f", or use its numbers with --keep {quoted}" if numbers else ""
+    return Problem(name, "looks like an identifier", remedy, f"--id {quoted}")
 
 
 def is_identifier(name: str, values: np.ndarray) -> bool:
@@ -144,6 +153,30 @@ def is_identifier(name: str, values: np.ndarray) -> bool:
     return bool(ID_NAME.search(name)) or bool((np.diff(values) == 1).all())
 
 
-def quoted(name: str) -> str:
-    """A column name as a shell takes it."""
-    return shlex.quote(name)
+def is_date(text: str) -> bool:
+    """Whether a cell is a calendar date, such as 2024-03-01 or 01/03/2024."""
+    for form in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y"):
+        try:
+            return bool(datetime.strptime(text, form))
+        except ValueError:
+            continue
+    try:
+        return len(text) >= 8 and bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def match(patterns: list[str], names: list[str], option: str, path: Path) -> list[str]:
+    """Columns that names or globs stand for, in the order of the table; a pattern without any is an error."""
+    chosen: set[str] = set()
+    for pattern in patterns:
+        hits = {name for name in names if name == pattern} or {
+            name for name in names if fnmatchcase(name, pattern)
+        }
+        if not hits:
+            raise CliError(
+                f"{option}: no column of {path.name} is called or matches {pattern!r}; "
+                f"it has {listed(names)}."
+            )
+        chosen |= hits
+    return [name for name in names if name in chosen]

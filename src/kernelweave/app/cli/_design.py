@@ -6,18 +6,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from ._columns import check_columns, check_decimals
+from ._columns import check_columns, check_decimals, match
 from ._console import note
-from ._encode import Encoder
+from ._encode import as_categories, encoded, features_of, make_encoder
 from ._errors import CliError
 from ._gram_design import GramDesign, gram_design
-from ._kernels import Chosen, choose_kernels
+from ._kernels import choose_kernels
 from ._npz import Grams, read_arrays
-from ._parts import KernelChoice, Parts, Reading
+from ._options import KernelChoice, Reading
+from ._parts import Parts
 from ._paths import suffix
-from ._read import read_table
-from ._table import Table, is_missing, match
+from ._read import Table, read_table
 from ._task import Target, check_rows, infer_target, target_column
 
 
@@ -30,32 +31,30 @@ def load(path: Path, reading: Reading) -> Table | Grams:
 
 @dataclass(frozen=True)
 class TableDesign:
-    """A table whose columns are all usable, its targets and the names of its rows."""
+    """A table whose columns are all usable, categories as text, its targets and the names of its rows."""
 
     table: Table
     target: Target
     ids: np.ndarray
     reading: Reading
     choice: KernelChoice
-    categorical: set[str]
 
     @property
     def n_rows(self) -> int:
         return self.table.n_rows
 
     def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
-        """Encoded parts; means, scales and categories are those of the training rows."""
-        reading, scale = self.reading, self.reading.scale == "standard"
-        roles = {"target": reading.target, "ident": reading.ident, "ignored": list(reading.drop)}
-        encoder = Encoder.fit(self.table, train, self.categorical, reading.impute, scale, **roles)
-        X, X_rest = (encoder.transform(self.table.take(rows)) for rows in (train, rest))
-        chosen = self._kernels(encoder)
-        return Parts(X, X_rest, encoder, chosen.kernels, chosen.why, chosen.groups, encoder.features)
-
-    def _kernels(self, encoder: Encoder) -> Chosen:
-        choice = self.choice
-        return choose_kernels(
-            self.table, encoder, choice.spec, choice.groups, choice.bands, list(choice.kinds)
+        """Encoded parts; means, scales and fillings are those of the training rows."""
+        frame, reading = self.table.frame, self.reading
+        encoder = make_encoder(frame, reading.impute and str(reading.impute), reading.scale == "standard")
+        with np.errstate(over="ignore", invalid="ignore"):
+            encoder.fit(frame.iloc[train])
+        X, X_rest = (encoded(encoder, frame.iloc[rows]) for rows in (train, rest))
+        features = features_of(encoder)
+        chosen = choose_kernels(self.table, features, self.choice)
+        names = [name for held in features.values() for name in held]
+        return Parts(
+            X, X_rest, encoder, chosen.kernels, chosen.why, chosen.groups, names, reading.ident or "row"
         )
 
 
@@ -65,34 +64,35 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
     if isinstance(data, Grams):
         return gram_design(data, reading, choice)
     check_rows(data)
-    values = target_column(data.columns, reading.target, path)
-    dropped = set(match(list(reading.drop), data.names, "--drop", path)) | {reading.target}
+    values = target_column(data.frame, reading.target, path)
+    dropped = {*match(reading.drop, data.names, "--drop", path), reading.target}
     ids = np.arange(1, data.n_rows + 1)
     if reading.ident is not None:
-        ids = target_column(data.columns, reading.ident, path, "--id")
+        ids = target_column(data.frame, reading.ident, path, "--id")
         dropped.add(reading.ident)
-    table = data.without(dropped)
-    if not table.columns:
+    frame = data.frame.drop(columns=list(dropped))
+    if frame.columns.empty:
         raise CliError(f"{path} has no column left to learn from beside the target {reading.target!r}.")
-    categorical = set(match(list(reading.categorical), table.names, "--categorical", path))
+    categorical = match(reading.categorical, list(frame), "--categorical", path)
     whole = {reading.target: values} if reading.task != "classification" else {}
-    check_decimals(path, {**table.without(categorical).columns, **whole})
-    keep = set(match(list(reading.keep), table.names, "--keep", path))
+    numbers = frame.drop(columns=categorical)
+    check_decimals(path, {**{name: numbers[name].to_numpy() for name in numbers}, **whole})
+    keep = match(reading.keep, list(frame), "--keep", path)
     if reading.drop_rows:
-        there = complete_rows(table, values, reading.impute is not None)
-        table, values, ids = table.take(there), values[there], ids[there]
-        check_rows(table)
-    check_columns(table, categorical, keep, reading.impute is not None)
+        there = complete_rows(frame, values, reading.impute is not None)
+        frame, values, ids = frame.iloc[there].reset_index(drop=True), values[there], ids[there]
+        check_rows(replace(data, frame=frame))
+    check_columns(path, frame, categorical, keep, reading.impute is not None)
     target = infer_target(values, reading.target, path, reading.task)
-    return TableDesign(table, target, ids, replace(reading, drop=tuple(sorted(dropped))), choice, categorical)
+    frame = frame.assign(**{name: as_categories(frame[name]) for name in categorical})
+    groups = {group: [name for name in held if name in frame] for group, held in data.groups.items()}
+    table = Table(path, frame, {group: held for group, held in groups.items() if held})
+    return TableDesign(table, target, ids, reading, choice)
 
 
-def complete_rows(table: Table, values: np.ndarray, imputed: bool) -> np.ndarray:
+def complete_rows(frame: pd.DataFrame, values: np.ndarray, imputed: bool) -> np.ndarray:
     """Rows with a target and, unless gaps are filled, a value in every column; says how many have not."""
-    missing = is_missing(values)
-    if not imputed:
-        for column in table.columns.values():
-            missing |= is_missing(column)
+    missing = pd.isna(values) if imputed else pd.isna(values) | frame.isna().any(axis=1).to_numpy()
     if missing.any():
         note(
             f"{int(missing.sum())} of {len(missing)} rows have missing values and are left out (--drop-rows)."

@@ -1,200 +1,138 @@
-"""From columns to the matrix a model sees, the same way at prediction as at training."""
+"""From the columns of a file to the matrix a model sees: a `ColumnTransformer`, stored with the model."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ._errors import CliError
 from ._paths import listed
-from ._table import Table, as_number, is_missing, kind_of, row_list
+from ._read import Table, as_number, kind_of, row_list
 
-#: what a missing category is called once gaps are filled
+#: what a missing category is called
 NO_CATEGORY = "(missing)"
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How one column becomes one or more features.
+def make_encoder(frame: pd.DataFrame, impute: str | None, scale: bool) -> ColumnTransformer:
+    """What encodes columns, in their order: text, which are categories, as zeros and ones, numbers scaled.
 
-    Attributes
-    ----------
-    name : str
-    mean, scale : float
-        Numbers become (value - mean) / scale.
-    fill : float or None
-        What stands for a missing number; None refuses them.
-    categories : list of str or None
-        Text becomes one feature of zeros and ones a category.
+    Categories are those of the whole table; means, scales and fillings are learned by `fit`.
     """
+    filling = [("fill", SimpleImputer(strategy=impute, keep_empty_features=True))] if impute else []
+    steps: list[Any] = [*filling, *([("scale", StandardScaler())] if scale else [])]
 
-    name: str
-    mean: float = 0.0
-    scale: float = 1.0
-    fill: float | None = None
-    categories: list[str] | None = None
+    def encoder(names: list[str]) -> Any:
+        if kind_of(frame[names[0]]) == "text":
+            known = [categories_of(frame[name]) for name in names]
+            return OneHotEncoder(categories=known, sparse_output=False)
+        return Pipeline(steps) if steps else "passthrough"
 
-    @property
-    def features(self) -> list[str]:
-        if self.categories is None:
-            return [self.name]
-        return [f"{self.name}={category}" for category in self.categories]
-
-
-@dataclass(frozen=True)
-class Encoder:
-    """All rules of a model, and the classes of files it can be applied to.
-
-    Attributes
-    ----------
-    rules : list of Rule
-    target, ident : str or None
-        Columns that are no features: what is predicted, and what names the rows.
-    """
-
-    rules: list[Rule]
-    target: str | None = None
-    ident: str | None = None
-    ignored: list[str] = field(default_factory=list)
-
-    @classmethod
-    def fit(
-        cls,
-        table: Table,
-        rows: np.ndarray,
-        categorical: set[str],
-        impute: str | None,
-        scale: bool,
-        **roles: Any,
-    ) -> Encoder:
-        """Learn means, scales and fillings from training rows; categories are those of the whole table."""
-        rules = []
-        for name, values in table.columns.items():
-            if name in categorical:
-                rules.append(Rule(name, categories=categories_of(values)))
-            else:
-                rules.append(number_rule(name, values[rows], impute, scale))
-        return cls(rules, **roles)
-
-    @property
-    def features(self) -> list[str]:
-        """Names of the columns of the matrix."""
-        return [feature for rule in self.rules for feature in rule.features]
-
-    def positions(self) -> dict[str, list[int]]:
-        """Column of the file -> its columns in the matrix."""
-        found: dict[str, list[int]] = {}
-        start = 0
-        for rule in self.rules:
-            found[rule.name] = list(range(start, start + len(rule.features)))
-            start += len(rule.features)
-        return found
-
-    def transform(self, table: Table, allow_unseen: bool = False) -> np.ndarray:
-        """The matrix of a table, of shape (n_rows, n_features)."""
-        missing = [rule.name for rule in self.rules if rule.name not in table.columns]
-        if missing:
-            raise CliError(
-                f"{table.path} has no column {listed(missing)}, which the model was fitted on; it has "
-                f"{listed(table.names)}. Give it the same columns, or fit a model on those there are."
-            )
-        X = np.empty((table.n_rows, len(self.features)))
-        for rule, places in zip(self.rules, self.positions().values(), strict=True):
-            X[:, places] = encoded(rule, table, allow_unseen)
-        return X
-
-    def to_json(self) -> dict[str, Any]:
-        """The encoder in the types of JSON; `from_json` makes it again."""
-        return {"kind": "table", **asdict(self)}
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Encoder:
-        rules = [Rule(**rule) for rule in document["rules"]]
-        return cls(rules, document["target"], document["ident"], document["ignored"])
+    runs = [list(run) for _, run in groupby(frame.columns, lambda name: kind_of(frame[name]))]
+    return ColumnTransformer([(str(k), encoder(names), names) for k, names in enumerate(runs)])
 
 
-def categories_of(values: np.ndarray) -> list[str]:
-    """The categories of a column, sorted; one for missing values if there are any."""
-    found = sorted({category_name(value) for value in values[~is_missing(values)]})
-    return [*found, NO_CATEGORY] if is_missing(values).any() else found
+def categories_of(values: pd.Series) -> np.ndarray:
+    """The categories of a column, sorted; NaN for missing values if there are any."""
+    found: list[Any] = sorted(values.dropna().unique())
+    return np.array([*found, np.nan] if values.isna().any() else found, dtype=object)
 
 
-def category_name(value: Any) -> str:
-    """A category as text; whole numbers without their decimal point."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+def as_categories(values: pd.Series) -> pd.Series:
+    """A column as text; whole numbers without their decimal point."""
+    names = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+    return pd.Series(names, dtype=object).where(values.notna(), np.nan)
 
 
-def number_rule(name: str, values: np.ndarray, impute: str | None, scale: bool) -> Rule:
-    """Mean and standard deviation of the values there are, and what fills gaps."""
-    there = values[~np.isnan(values)]
-    fill = None if impute is None else float(np.median(there) if impute == "median" else np.mean(there))
-    if not scale:
-        return Rule(name, fill=fill)
-    filled = there if fill is None else np.where(np.isnan(values), fill, values)
-    with np.errstate(over="ignore"):
-        mean, deviation = float(filled.mean()), float(filled.std())
-    if not np.isfinite(deviation):
-        raise CliError(f"column {name!r} has values too large to scale: divide it by a constant first.")
-    small = deviation <= 1e-12 * max(abs(mean), 1e-300)  # a constant but for rounding
-    return Rule(name, mean, 1.0 if small else deviation, fill)
+def columns_of(encoder: ColumnTransformer) -> dict[str, list[Any] | None]:
+    """The columns that an encoder takes, and their categories; None for numbers."""
+    found: dict[str, list[Any] | None] = {}
+    for _, step, names in encoder.transformers:
+        known: Any = getattr(step, "categories", None)
+        found |= {name: None if known is None else list(known[k]) for k, name in enumerate(names)}
+    return found
 
 
-def encoded(rule: Rule, table: Table, allow_unseen: bool) -> np.ndarray:
-    """The features of one column, shape (n_rows, n_features)."""
-    values = table.columns[rule.name]
-    if rule.categories is not None:
-        return indicator(rule, values, table, allow_unseen)
-    if kind_of(values) == "text":
-        values = refuse_text(rule, values, table)
-    missing = is_missing(values) if kind_of(values) == "number" else np.ones(len(values), dtype=bool)
-    if kind_of(values) == "date":
-        raise CliError(f"{table.path}: column {rule.name!r} holds dates, the model was fitted on numbers.")
-    if np.isinf(values).any():
-        raise CliError(
-            f"{table.path}: column {rule.name!r} is infinite in {row_list(np.isinf(values))}: mend it."
-        )
-    if missing.any() and rule.fill is None:
-        raise CliError(
-            f"{table.path}: column {rule.name!r} has no value in {row_list(missing)}; fill it in, or fit the "
-            "model with --impute median, which then fills gaps at prediction too."
-        )
-    filled = np.where(missing, rule.fill if rule.fill is not None else 0.0, values)
-    return ((filled - rule.mean) / rule.scale)[:, None]
+def features_of(encoder: ColumnTransformer) -> dict[str, list[str]]:
+    """Column of the file -> names of its columns in the matrix."""
+    return {
+        name: [name] if known is None else [f"{name}={category}" for category in shown(known)]
+        for name, known in columns_of(encoder).items()
+    }
 
 
-def refuse_text(rule: Rule, values: np.ndarray, table: Table) -> np.ndarray:
-    """Numbers of a column of text, or an error with the first cell that is none."""
-    numbers = [np.nan if value is None else as_number(value) for value in values]
-    bad = np.array([number is None for number in numbers])
-    if bad.any():
-        cell = values[int(np.argmax(bad))]
-        raise CliError(
-            f"{table.path}: column {rule.name!r} holds text, such as {cell!r} ({row_list(bad)}), where the "
-            "model was fitted on numbers: mend those cells."
-        )
-    return np.array(numbers, dtype=np.float64)
+def shown(categories: list[Any]) -> list[str]:
+    """Categories in words."""
+    return [NO_CATEGORY if pd.isna(category) else str(category) for category in categories]
 
 
-def indicator(rule: Rule, values: np.ndarray, table: Table, allow_unseen: bool) -> np.ndarray:
-    """Zeros and ones, one column a category; categories not seen in training are refused or all zeros."""
-    assert rule.categories is not None
-    missing = is_missing(values)
-    names = [NO_CATEGORY if gap else category_name(value) for value, gap in zip(values, missing, strict=True)]
-    where = {category: place for place, category in enumerate(rule.categories)}
-    unseen = np.array([name not in where for name in names])
-    if unseen.any() and not allow_unseen:
-        new = sorted({name for name, is_new in zip(names, unseen, strict=True) if is_new})
-        raise CliError(
-            f"{table.path}: column {rule.name!r} has {listed(new, 5)} ({row_list(unseen)}), unknown to the "
-            f"model, which was fitted on {listed(rule.categories, 8)}: mend those cells, or count them as "
-            "none of these with --allow-unseen."
-        )
-    X = np.zeros((len(values), len(rule.categories)))
-    for row, name in enumerate(names):
-        if name in where:
-            X[row, where[name]] = 1.0
+def encoded(encoder: ColumnTransformer, frame: pd.DataFrame) -> np.ndarray:
+    """The matrix of a table, of shape (n_rows, n_features)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        X: np.ndarray = encoder.transform(frame)
+    if not np.isfinite(X).all():
+        names = [feature for features in features_of(encoder).values() for feature in features]
+        bad = names[int(np.argmin(np.isfinite(X).all(axis=0)))]
+        raise CliError(f"column {bad!r} has values too large to scale: divide it by a constant first.")
     return X
+
+
+def conformed(encoder: ColumnTransformer, table: Table, allow_unseen: bool = False) -> pd.DataFrame:
+    """The columns of new data that an encoder takes, or one error about what it cannot take."""
+    columns = columns_of(encoder)
+    missing = [name for name in columns if name not in table.frame]
+    if missing:
+        raise CliError(
+            f"{table.path} has no column {listed(missing)}, which the model was fitted on; it has "
+            f"{listed(table.names)}. Give it the same columns, or fit a model on those there are."
+        )
+    filled = "SimpleImputer" in str(encoder.transformers)
+    parts = {
+        name: _number(table, name, filled) if known is None else _category(table, name, known, allow_unseen)
+        for name, known in columns.items()
+    }
+    return pd.DataFrame(parts)
+
+
+def _number(table: Table, name: str, filled: bool) -> np.ndarray:
+    """A column of numbers: finite, and without gaps unless they are filled."""
+    values = table.frame[name].to_numpy()
+    if kind_of(values) == "date":
+        raise CliError(f"{table.path}: column {name!r} holds dates, the model was fitted on numbers.")
+    if kind_of(values) == "text":
+        numbers = [np.nan if value is None else as_number(value) for value in values]
+        bad = np.array([number is None for number in numbers])
+        if bad.any():
+            raise CliError(
+                f"{table.path}: column {name!r} holds text, such as {values[int(np.argmax(bad))]!r} "
+                f"({row_list(bad)}), where the model was fitted on numbers: mend those cells."
+            )
+        values = np.array(numbers, dtype=np.float64)
+    if np.isinf(values).any():
+        raise CliError(f"{table.path}: column {name!r} is infinite in {row_list(np.isinf(values))}: mend it.")
+    if np.isnan(values).any() and not filled:
+        raise CliError(
+            f"{table.path}: column {name!r} has no value in {row_list(np.isnan(values))}; fill it in, or fit "
+            "the model with --impute median, which then fills gaps at prediction too."
+        )
+    return values
+
+
+def _category(table: Table, name: str, known: list[Any], allow_unseen: bool) -> pd.Series:
+    """A column of categories, those that the model knows unless others are allowed."""
+    values = as_categories(table.frame[name])
+    unseen = ~values.isin(known)
+    if unseen.any() and not allow_unseen:
+        new = sorted(set(shown(values[unseen].tolist())))
+        raise CliError(
+            f"{table.path}: column {name!r} has {listed(new, 5)} ({row_list(unseen)}), unknown to the model, "
+            f"which was fitted on {listed(shown(known), 8)}: mend those cells, or count them as none of "
+            "these with --allow-unseen."
+        )
+    return values

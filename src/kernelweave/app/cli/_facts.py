@@ -14,16 +14,9 @@ from sklearn import metrics
 from ._output import live_kernels, weight_rows
 
 PACKAGES = (
-    "kernelweave",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "numba",
-    "joblib",
-    "threadpoolctl",
-    "typer",
+    "kernelweave", "numpy", "scipy", "scikit-learn", "pandas", "numba", "joblib", "threadpoolctl", "typer",
     "rich",
-)
+)  # fmt: skip
 
 
 def certificate(model: Any) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...gram import KernelStack
 from ._errors import CliError
 from ._npz import Grams
-from ._parts import KernelChoice, Parts, Reading
+from ._options import KernelChoice, Reading
+from ._parts import Parts
 from ._paths import listed
 from ._task import FEWEST_ROWS, Target, infer_target, target_column
 
@@ -27,20 +27,13 @@ class GramEncoder:
         Samples of the file.
     names : list of str
         The kernels.
-    target : str or None
     """
 
     rows: list[int]
     n_samples: int
     names: list[str]
-    target: str | None = None
-    ident: str | None = None
 
-    @property
-    def features(self) -> list[str]:
-        return self.names
-
-    def transform(self, grams: Grams, allow_unseen: bool = False) -> KernelStack:
+    def transform(self, grams: Grams) -> KernelStack:
         """New samples (rows) against the training samples, found among the columns of the file."""
         if grams.K.shape[2] != len(self.names):
             raise CliError(
@@ -56,13 +49,6 @@ class GramEncoder:
         columns = np.asarray(self.rows) if width == self.n_samples else np.arange(width)
         return stack_of(grams.K[:, columns], self.names)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "gram", **self.__dict__}
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> GramEncoder:
-        return cls(**{key: value for key, value in document.items() if key != "kind"})
-
 
 @dataclass(frozen=True)
 class GramDesign:
@@ -71,7 +57,6 @@ class GramDesign:
     grams: Grams
     target: Target
     ids: np.ndarray
-    reading: Reading
 
     @property
     def n_rows(self) -> int:
@@ -79,7 +64,7 @@ class GramDesign:
 
     def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
         grams = self.grams
-        encoder = GramEncoder(train.tolist(), grams.n_rows, grams.names, self.reading.target)
+        encoder = GramEncoder(train.tolist(), grams.n_rows, grams.names)
         X, X_rest = (stack_of(grams.K[np.ix_(rows, train)], grams.names) for rows in (train, rest))
         return Parts(X, X_rest, encoder, "precomputed", f"{len(grams.names)} Gram matrices of the file")
 
@@ -97,9 +82,9 @@ def gram_design(grams: Grams, reading: Reading, choice: KernelChoice) -> GramDes
             f"{path} holds Gram matrices, which are the kernels: leave out --kernels, --groups, --bands."
         )
     if shape[0] != shape[1]:
-        raise CliError(f"{path}: K has shape {shape}; a fit needs square matrices, one row a sample.")
+        raise CliError(f"{path}: K has shape {shape}; a fit needs square matrices, one row per sample.")
     if shape[0] < FEWEST_ROWS:
         raise CliError(f"{path} has {shape[0]} samples; a fit needs at least {FEWEST_ROWS}.")
     values = target_column(grams.targets, reading.target, path)
     target = infer_target(values, reading.target, path, reading.task)
-    return GramDesign(grams, target, np.arange(1, shape[0] + 1), reading)
+    return GramDesign(grams, target, np.arange(1, shape[0] + 1))

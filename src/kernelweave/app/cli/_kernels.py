@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from ...kernels import RBF, Linear, auto, bands, per_group
 from ...kernels.base import Kernel
 from ...kernels.registry import KERNELS
-from ._encode import Encoder
+from ._columns import match
 from ._errors import CliError, refusing
+from ._options import KernelChoice
 from ._paths import check_spec, listed
-from ._table import Table, match
+from ._read import Table
 
 #: kernels of numbers that a file can describe: no functions, no objects
 NUMERIC: dict[str, type[Kernel]] = {
@@ -41,50 +44,32 @@ class Chosen:
     groups: dict[str, list[int]] | None = None
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Names and number of columns, all that a family of kernels needs of the data."""
-
-    columns: list[str]
-    n_rows: int = 1
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n_rows, len(self.columns)
+#: columns of a file, and their places in the matrix a model sees
+Places = dict[str, list[int]]
 
 
-def choose_kernels(
-    table: Table,
-    encoder: Encoder,
-    spec: Path | None,
-    groups: str | None,
-    n_bands: int | None,
-    kinds: list[str],
-) -> Chosen:
-    """The kernels that the options ask for, or a default dictionary."""
-    if sum(option is not None for option in (spec, groups, n_bands)) > 1:
+def choose_kernels(table: Table, features: dict[str, list[str]], choice: KernelChoice) -> Chosen:
+    """The kernels that the options ask for, or a default dictionary; `features` are those of each column."""
+    if sum(option is not None for option in (choice.spec, choice.groups, choice.bands)) > 1:
         raise CliError("--kernels, --groups and --bands exclude one another: give one of them.")
-    if spec is not None:
-        return from_file(spec, table, encoder)
-    if n_bands is not None:
-        return from_bands(n_bands, encoder, kinds)
-    named = parse_groups(groups, table) if groups is not None else table.groups or prefix_groups(table)
+    numbers = iter(range(sum(map(len, features.values()))))
+    places: Places = {name: [next(numbers) for _ in held] for name, held in features.items()}
+    names, kinds = [name for held in features.values() for name in held], choice.kinds
+    layout = pd.DataFrame(0.0, index=[0], columns=names)  # all that a family of kernels needs of the data
+    if choice.spec is not None:
+        return from_file(choice.spec, table, places)
+    if choice.bands is not None:
+        return from_bands(choice.bands, layout, kinds)
+    given = parse_groups(choice.groups, table) if choice.groups is not None else None
+    named = given or table.groups or prefix_groups(table)
     if named:
-        source = (
-            "--groups" if groups else "the views of the file" if table.groups else "prefixes of the names"
-        )
-        return from_groups(named, encoder, kinds, source)
+        source = "--groups" if given else "the views of the file" if table.groups else "prefixes of the names"
+        return from_groups(named, places, layout, kinds, source)
     if kinds:
-        return from_groups({"all": [rule.name for rule in encoder.rules]}, encoder, kinds, "--kernel")
-    return default(encoder)
-
-
-def default(encoder: Encoder) -> Chosen:
-    """`kernels.auto` on all columns."""
-    named = dict(auto().expand(Layout(encoder.features)))
-    alone = ", and one RBF a column" if len(named) > 4 else ""
-    why = f"the default dictionary: linear and three RBF widths on all columns{alone}"
-    return Chosen(named, why)
+        return from_groups({"all": table.names}, places, layout, kinds, "--kernel")
+    named_kernels = dict(auto().expand(layout))
+    alone = ", and one RBF a column" if len(named_kernels) > 4 else ""
+    return Chosen(named_kernels, f"the default dictionary: linear and three RBF widths on all columns{alone}")
 
 
 def kernel_list(kinds: list[str]) -> list[Kernel]:
@@ -95,21 +80,25 @@ def kernel_list(kinds: list[str]) -> list[Kernel]:
     return [NUMERIC[kind.lower()]() for kind in kinds] or [RBF()]
 
 
-def from_groups(named: dict[str, list[str]], encoder: Encoder, kinds: list[str], source: str) -> Chosen:
+def from_groups(
+    named: dict[str, list[str]], where: Places, layout: pd.DataFrame, kinds: list[str], source: str
+) -> Chosen:
     """The same kernels on every group of columns."""
-    where = encoder.positions()
     places = {group: [p for name in names for p in where[name]] for group, names in named.items()}
     kernels = kernel_list(kinds) if kinds or source == "--groups" else [Linear(), RBF()]
-    expanded = dict(per_group(places, kernels).expand(Layout(encoder.features)))
+    expanded = dict(per_group(places, kernels).expand(layout))
     parts = ", ".join(f"{group} ({len(columns)})" for group, columns in list(places.items())[:8])
     more = f" and {len(places) - 8} more" if len(places) > 8 else ""
-    return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}", places)
+    grouped = {name for names in named.values() for name in names}
+    unused = [name for name in where if name not in grouped]
+    left = f"; columns in no group are not used: {listed(unused)}" if unused else ""
+    return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}{left}", places)
 
 
-def from_bands(n_bands: int, encoder: Encoder, kinds: list[str]) -> Chosen:
+def from_bands(n_bands: int, layout: pd.DataFrame, kinds: list[str]) -> Chosen:
     """The same kernels on contiguous bands of the columns."""
     with refusing("--bands"):
-        expanded = dict(bands(n_bands, kernel_list(kinds)).expand(Layout(encoder.features)))
+        expanded = dict(bands(n_bands, kernel_list(kinds)).expand(layout))
     places = {name: [int(p) for p in kernel.columns] for name, kernel in expanded.items()}  # type: ignore[union-attr]
     return Chosen(expanded, f"{n_bands} bands of neighbouring columns", places if len(kinds) < 2 else None)
 
@@ -145,7 +134,7 @@ def prefix_groups(table: Table) -> dict[str, list[str]]:
     return groups if enough and 2 <= len(groups) <= MOST_GROUPS else {}
 
 
-def from_file(path: Path, table: Table, encoder: Encoder) -> Chosen:
+def from_file(path: Path, table: Table, places: Places) -> Chosen:
     """Kernels from a TOML file of ``[[kernel]]`` tables."""
     document = load_toml(path)
     unknown = sorted(set(document) - {"kernel"})
@@ -156,7 +145,7 @@ def from_file(path: Path, table: Table, encoder: Encoder) -> Chosen:
     kernels: dict[str, Kernel] = {}
     for number, entry in enumerate(entries, 1):
         where = f"{path}, [[kernel]] number {number}"
-        for name, kernel in entry_kernels(entry, where, table, encoder).items():
+        for name, kernel in entry_kernels(entry, where, table, places).items():
             if name in kernels:
                 raise CliError(f'{where}: the name {name!r} is used already; set name = "...".')
             kernels[name] = kernel
@@ -174,14 +163,14 @@ def load_toml(path: Path) -> dict[str, Any]:
         raise CliError(f"{path} cannot be read ({error.strerror}): check its permissions.") from None
 
 
-def entry_kernels(entry: Any, where: str, table: Table, encoder: Encoder) -> dict[str, Kernel]:
+def entry_kernels(entry: Any, where: str, table: Table, positions: Places) -> dict[str, Kernel]:
     """The kernel, or one a column, that an entry describes."""
     kernel_class = entry_class(entry, where)
     columns = entry.get("columns", "*")
     patterns = [columns] if isinstance(columns, str) else columns
     if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
         raise CliError(f"{where}: columns = {columns!r} is neither a name, a pattern nor a list of them.")
-    names, positions = match(patterns, table.names, f"{where}, columns", table.path), encoder.positions()
+    names = match(patterns, table.names, f"{where}, columns", table.path)
     options = parameters(entry, kernel_class, where)
     label = str(entry.get("name", kernel_class(**options).label if columns == "*" else ""))
     label = label or f"{kernel_class(**options).label} on {', '.join(patterns)}"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from ... import estimators as kw
@@ -136,8 +135,3 @@ def check_room(n_rows: int, n_kernels: int, limit: int | None) -> None:
             f"cross-validation holds {n_kernels} matrices of {n_rows} rows, {show_bytes(needed)}, and "
             f"{show_bytes(room)} are free: leave out --tune, or use fewer rows or kernels."
         )
-
-
-def untouched(estimator: Any) -> Any:
-    """A copy of an estimator as it was before fitting."""
-    return clone(estimator)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._errors import CliError
 from ._paths import check_file, listed
-from ._table import Table
+from ._read import Table, objects
 
 #: names under which the feature names of X may lie
 FEATURE_NAMES = ("feature_names", "columns", "names")
@@ -92,7 +92,7 @@ def read_views(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, n
         groups[view] = names
         columns.update({name: as_column(values[:, j]) for j, name in enumerate(names)})
     extra = {name: as_column(values) for name, values in vectors.items() if len(values) == n}
-    return Table(path, {**columns, **extra}, groups if len(groups) > 1 else {})
+    return Table.of(path, {**columns, **extra}, groups if len(groups) > 1 else {})
 
 
 def column_names(view: str, width: int, given: dict[str, np.ndarray], alone: bool) -> list[str]:
@@ -110,15 +110,11 @@ def as_column(values: np.ndarray) -> np.ndarray:
         return values.astype(np.float64)
     if values.dtype.kind == "M":
         return values
-    texts = np.empty(len(values), dtype=object)
-    texts[:] = [
-        str(value, "utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values
-    ]
-    return texts
+    return objects(str(v, "utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values)
 
 
 def read_grams(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, np.ndarray]) -> Grams:
-    """K of shape (rows, columns, M), from one array or from one a kernel."""
+    """K of shape (rows, columns, M), from one array or from one per kernel."""
     if "K" in matrices:
         K, names = matrices["K"], []
         K = K[:, :, None] if K.ndim == 2 else K

@@ -49,7 +49,7 @@ def unguarded(cell: str) -> str:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    r"""Rows as CSV, one line a row, no cell of text a formula.
+    r"""Rows as CSV, one line per row, no cell of text a formula.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def predictions(model: Any, X: Any) -> dict[str, np.ndarray]:
 
 
 def table_text(ids: np.ndarray, truth: Any, columns: dict[str, np.ndarray], ident: str) -> str:
-    """Predictions as CSV, one row a sample: its name or number, the truth if known, what was predicted."""
+    """Predictions as CSV, one row per sample: its name or number, the truth if known, what was predicted."""
     known = {} if truth is None else {"truth": np.asarray(truth)}
     values = {ident: np.asarray(ids), **known, **columns}
     return csv_text(list(values), zip(*(cells(column) for column in values.values()), strict=True))

@@ -1,24 +1,290 @@
-"""Reading data files: CSV and TSV (also gzipped), Parquet, Feather, NPZ."""
+"""Data files as tables of named columns: CSV and TSV (also gzipped), Parquet and Feather, through pandas."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from ._arrow import read_arrow
-from ._csv import read_csv
+import numpy as np
+import pandas as pd
+
 from ._errors import CliError
 from ._paths import ARROW, TEXT, check_file, suffix
-from ._table import Table
 
 KNOWN = "CSV, TSV (.csv, .tsv, .txt, also .gz), Parquet, Feather and NPZ"
+
+SEPARATORS = ",;\t|"
+
+#: characters in which the separator is looked for
+SAMPLE = 1 << 16
+
+#: what stands for "no value" in text files, in any case
+MISSING = frozenset(
+    {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nil", "?", "-", "missing"}
+)
+
+TRUTH = {"true": 1.0, "false": 0.0}
+
+#: the points of 1.000.000,5
+THOUSANDS = re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))")
+
+#: what pandas calls columns of numbers and of dates
+NUMBERS = ("empty", "boolean", "integer", "floating", "decimal", "mixed-integer-float")
+DATES = ("date", "datetime", "datetime64")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data frame whose columns are float64 (NaN is missing), text (None is missing) or datetime64.
+
+    Attributes
+    ----------
+    path : Path
+        The file, for messages.
+    frame : DataFrame
+    groups : dict of str -> list of str
+        Views the file itself declares: name -> columns.
+    """
+
+    path: Path
+    frame: pd.DataFrame
+    groups: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, path: Path, columns: dict[str, np.ndarray], groups: Any = None) -> Table:
+        """A table of columns that keep their types: text stays objects."""
+        frame = pd.DataFrame(
+            {name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()}
+        )
+        return cls(path, frame, groups or {})
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.frame)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.frame.columns)
 
 
 def read_table(path: Path, sep: str | None = None, encoding: str = "utf-8", decimal: str = ".") -> Table:
     """The table in a file with named columns; archives of arrays go to `_npz.read_arrays`."""
     check_file(path)
     kind = suffix(path)
+    convert: Callable[..., np.ndarray]
     if kind in ARROW:
-        return read_arrow(path, kind)
-    if kind not in TEXT:
+        frame, convert = read_arrow(path, kind), arrow_column
+    elif kind in TEXT:
+        sep = "\t" if kind in (".tsv", ".tab") and sep is None else sep
+        frame, convert = read_csv(path, sep, encoding, decimal), partial(text_column, decimal=decimal)
+    else:
         raise CliError(f"{path}: the name ends in {kind or 'nothing'!r}; kernelweave reads {KNOWN}.")
-    return read_csv(path, "\t" if kind in (".tsv", ".tab") and sep is None else sep, encoding, decimal)
+    if frame.empty:
+        raise CliError(f"{path} has names of columns and no rows of data.")
+    return Table.of(path, {name: convert(frame[name]) for name in frame})
+
+
+def arrow_column(values: pd.Series) -> np.ndarray:
+    """A column of a Parquet or Feather file as numbers, dates or text."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    kind = pd.api.types.infer_dtype(values, skipna=True)
+    if kind in NUMBERS:
+        return values.to_numpy(np.float64, na_value=np.nan)
+    if kind in DATES:
+        return pd.to_datetime(values).to_numpy("datetime64[us]")
+    if kind != "string":
+        raise CliError(
+            f"column {values.name!r} holds {values.dtype} ({kind}), neither numbers nor text: leave it out."
+        )
+    return objects(None if gap else cell for cell, gap in zip(values, values.isna(), strict=True))
+
+
+def objects(values: Iterable[Any]) -> np.ndarray:
+    """An array of objects, as they are."""
+    found = list(values)
+    return np.fromiter(found, dtype=object, count=len(found))
+
+
+# -- text -------------------------------------------------------------------------------------
+
+
+def text_column(values: pd.Series, decimal: str) -> np.ndarray:
+    """A column of a text file: numbers as pandas has read them, or what else its cells may be."""
+    if values.dtype.kind in "biuf":
+        return values.to_numpy(np.float64)
+    return from_text(
+        ["" if gap else str(cell) for cell, gap in zip(values, values.isna(), strict=True)], decimal
+    )
+
+
+def from_text(cells: Iterable[str], decimal: str = ".") -> np.ndarray:
+    """A column of a text file: numbers where all cells are numbers, truth values or missing, else text.
+
+    Examples
+    --------
+    >>> from_text(["1", "", "2.5"])
+    array([1. , nan, 2.5])
+    >>> from_text(["red", "NA"])
+    array(['red', None], dtype=object)
+    """
+    texts = [cell.strip() for cell in cells]
+    numbers = [as_number(text, decimal) for text in texts]
+    if None not in numbers:
+        return np.array(numbers, dtype=np.float64)
+    return objects(None if text.lower() in MISSING else text for text in texts)
+
+
+def as_number(cell: str, decimal: str = ".") -> float | None:
+    """The number a cell holds, NaN where it is missing, None where it is neither."""
+    low = cell.lower()
+    if low in MISSING:
+        return np.nan
+    if low in TRUTH:
+        return TRUTH[low]
+    if "_" in cell:  # 1_000 is a number to Python, an identifier in a table
+        return None
+    if decimal != ".":
+        cell = THOUSANDS.sub("", cell) if THOUSANDS.search(cell) else cell
+        cell = "no number" if "." in cell else cell.replace(decimal, ".")
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def read_csv(path: Path, sep: str | None, encoding: str, decimal: str) -> pd.DataFrame:
+    """A delimited text file whose first line names the columns; rows without any value are left out."""
+    text = read_text(path, encoding)
+    sep = sep or sniff(text[:SAMPLE])
+    if len(sep) != 1 or len(decimal) != 1:
+        raise CliError(f"--sep {sep!r}, --decimal {decimal!r}: expected one character each.")
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text), sep=sep, header=0, names=check_lines(text, path, sep), index_col=False,
+            decimal=decimal, na_values=sorted(MISSING), skipinitialspace=True, low_memory=False,
+        )  # fmt: skip
+    except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise CliError(f"{path}: {error}; is {sep!r} the separator (--sep)?") from None
+    return frame.dropna(how="all")
+
+
+def check_lines(text: str, path: Path, sep: str) -> list[str]:
+    """The names of the columns; a row of another width, which pandas fills, is an error with its line."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
+    header = [name.strip() for name in next((row for row in reader if row), [])]
+    check_header(header, path)
+    for row in reader:
+        if len(row) != len(header) and any(cell.strip() for cell in row):
+            raise CliError(
+                f"{path}, line {reader.line_num}: {len(row)} cells where the first line names {len(header)} "
+                f"columns; mend the line, or name the separator with --sep (now {sep!r})."
+            )
+    return header
+
+
+def check_header(names: list[str], path: Path) -> None:
+    """Refuse column names that are missing or used twice."""
+    twice = sorted(name for name, times in Counter(names).items() if times > 1 and name)
+    if twice:
+        raise CliError(f"{path}: column name {twice[0]!r} is used more than once; rename one of the columns.")
+    blank = [position for position, name in enumerate(names, 1) if not name]
+    if len(blank) > 1 or (blank and blank[0] != 1):
+        raise CliError(f"{path}: column {blank[-1]} has no name; give it one in the first line.")
+
+
+def read_text(path: Path, encoding: str) -> str:
+    """The text of a file, unpacked if gzipped, or an error with the first line that is none."""
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise CliError(f"{path} cannot be unpacked ({error}): download it again.") from error
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encoding = "utf-16"
+    try:
+        text = data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise CliError(
+            f"{path} is not {encoding} text (byte 0x{data[error.start]:02x} in line {line}): name its "
+            "encoding, for example --encoding latin-1, or save it as UTF-8."
+        ) from None
+    except LookupError:
+        raise CliError(f"--encoding {encoding}: no such encoding; try utf-8, latin-1 or cp1252.") from None
+    if "\0" in text[:SAMPLE]:
+        raise CliError(f"{path} is not a text file, whatever its name: write it again as CSV.")
+    if not text.strip():
+        raise CliError(f"{path} has no text in it: write or download it again.")
+    return text
+
+
+def sniff(sample: str) -> str:
+    r"""The separator that splits the first lines into the same number of cells, most of them.
+
+    Examples
+    --------
+    >>> sniff("a;b;c\n1,5;2;3\n")
+    ';'
+    """
+    lines = [line for line in sample.splitlines()[:20] if line.strip()]
+    lines = lines[:-1] if len(lines) > 2 else lines  # the last may be cut
+    best, most = ",", 1
+    for sep in SEPARATORS:
+        widths = {len(row) for row in csv.reader(lines, delimiter=sep)}
+        if len(widths) == 1 and max(widths) > most:
+            best, most = sep, max(widths)
+    return best
+
+
+# -- Parquet and Feather ----------------------------------------------------------------------
+
+
+def read_arrow(path: Path, kind: str) -> pd.DataFrame:
+    """A Parquet or Feather file, through pandas and pyarrow."""
+    read = pd.read_parquet if kind in (".parquet", ".pq") else pd.read_feather
+    try:
+        frame = read(path)
+    except ImportError:
+        raise CliError(
+            f"{path}: reading {kind} files needs pyarrow: pip install 'kernelweave[tables]', or save the "
+            "table as CSV."
+        ) from None
+    except (ValueError, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise CliError(f"{path} is damaged, or no {kind} file ({first}): write it again.") from error
+    frame = frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
+    frame.columns = [str(name) for name in frame.columns]
+    check_header(list(frame.columns), path)
+    return frame
+
+
+# -- columns ----------------------------------------------------------------------------------
+
+
+def kind_of(values: Any) -> str:
+    """What a column holds: "number", "text" or "date"."""
+    return {"M": "date", "f": "number"}.get(values.dtype.kind, "text")
+
+
+def row_list(mask: Any, most: int = 5) -> str:
+    """Rows where `mask` holds, counted from 1, for a message.
+
+    Examples
+    --------
+    >>> row_list(np.array([True, False, True]))
+    'rows 1, 3'
+    """
+    rows = (np.flatnonzero(mask) + 1).tolist()
+    shown = ", ".join(map(str, rows[:most])) + (", ..." if len(rows) > most else "")
+    return f"row{'s' if len(rows) > 1 else ''} {shown}"

@@ -20,14 +20,15 @@ from ._fitting import Outcome, Plan, fit_model
 from ._folder import PREDICTIONS, REPORT, WEIGHTS, OutFolder
 from ._methods import Options
 from ._monitor import Monitor
+from ._options import KernelChoice, Reading
 from ._output import live_kernels, predictions, table_text, weight_rows, write_csv
-from ._parts import KernelChoice, Parts, Reading
+from ._parts import Parts
 from ._paths import MODEL
-from ._reporting import make_report
-from ._seen import sketch
+from ._predicting import sketch
 from ._stop import stopping_with
 from ._summary import print_summary
 from ._task import Target
+from .report import make_report
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def kernel_words(method: str, parts: Parts) -> str:
     """How the kernels came about; generalized MKL has one, with a width a column or group."""
     if method != "gmkl":
         return parts.why
-    return f"the widths of one Gaussian kernel, one a {'group' if parts.groups else 'column'}"
+    return f"the widths of one Gaussian kernel, one per {'group' if parts.groups else 'column'}"
 
 
 def describe(job: Job, target: Target, split: Split, parts: Parts, outcome: Outcome) -> dict[str, Any]:
@@ -201,9 +202,9 @@ def write_all(
     columns = predictions(model, parts.X_rest)
     scores = score(facts["task"], truth, columns["prediction"])
     with folder.staging(stale=[REPORT]) as stage:
-        save_bundle(stage, model, {**facts, "scores": scores}, parts.encoder.to_json(), sketch(parts.X))
+        save_bundle(stage, model, parts.encoder, {**facts, "scores": scores}, sketch(parts.X))
         write_csv(stage / WEIGHTS, ["model", "kernel", "weight", "norm"], weight_rows(model))
-        write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.encoder.ident or "row"))
+        write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.ident))
     return scores
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ._errors import CliError
 from ._paths import listed
-from ._table import Table, is_missing, kind_of, row_list
+from ._read import Table, kind_of, row_list
 
 #: whole numbers of so few different values are classes
 FEW_VALUES = 10
@@ -31,12 +33,10 @@ class Target:
         return [str(name) for name in np.unique(self.y)] if self.task == "classification" else []
 
 
-def target_column(
-    columns: dict[str, np.ndarray], name: str, path: Path, option: str = "--target"
-) -> np.ndarray:
+def target_column(columns: Any, name: str, path: Path, option: str = "--target") -> np.ndarray:
     """The column of the targets."""
     if name in columns:
-        return columns[name]
+        return np.asarray(columns[name])
     close = [known for known in columns if known.lower() == name.lower()]
     meant = f" Did you mean {close[0]!r}?" if close else ""
     raise CliError(f"{path} has no column {name!r} ({option}).{meant} It has {listed(list(columns))}.")
@@ -44,7 +44,7 @@ def target_column(
 
 def check_target(values: np.ndarray, name: str, path: Path) -> None:
     """Refuse targets that are missing, infinite or dates."""
-    missing = is_missing(values)
+    missing = pd.isna(values)
     if missing.all():
         raise CliError(f"{path}: the target column {name!r} is empty.")
     if missing.any():

@@ -12,30 +12,17 @@ from ._paths import check_file, check_spec
 
 
 @guarded
+@opt.spread
 def compare(
     data: opt.Data,
-    target: opt.Target = "y",
+    reading: opt.Reading,
+    choice: opt.KernelChoice,
     methods: Annotated[
         str | None, typer.Option(help="Methods and baselines to compare, by comma; all by default.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the outer cross-validation.")] = 5,
-    task: opt.TaskOption = opt.Task.auto,
-    kernels: opt.Spec = None,
-    groups: opt.Groups = None,
-    bands: opt.Bands = None,
-    kernel: opt.Kinds = None,
     tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
     seed: opt.Seed = 0,
-    drop: opt.Drop = None,
-    ident: opt.Ident = None,
-    keep: opt.Keep = None,
-    categorical: opt.Categorical = None,
-    impute: opt.ImputeOption = None,
-    drop_rows: opt.DropRows = False,
-    scale: opt.ScaleOption = opt.Scale.standard,
-    sep: opt.Sep = None,
-    encoding: opt.Encoding = "utf-8",
-    decimal: opt.Decimal = ".",
     n_jobs: opt.Jobs = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
@@ -47,23 +34,18 @@ def compare(
     are those of rows that had no part in it.
     """
     check_file(data)
-    check_spec(kernels)
+    check_spec(choice.spec)
     from ._comparing import compare_all, outer_folds, verdict
     from ._console import print_json
     from ._design import design
     from ._methods import Options
     from ._monitor import Monitor
-    from ._parts import KernelChoice, Reading
     from ._stop import stopping_with
 
-    reading = Reading(
-        target, str(task), tuple(drop or ()), tuple(keep or ()), ident, tuple(categorical or ()),
-        str(impute) if impute else None, drop_rows, str(scale), sep, encoding, decimal,
-    )  # fmt: skip
     options = Options(tol=tol, n_jobs=n_jobs, seed=seed)
     with stopping_with("Stopped; there is no comparison yet."), Monitor(quiet) as monitor:
         monitor.stage(f"reading {data.name}")
-        ready = design(data, reading, KernelChoice(kernels, groups, bands, tuple(kernel or ())))
+        ready = design(data, reading, choice)
         names = chosen_methods(methods, hasattr(ready, "table"))
         outer = outer_folds(ready.target.task, folds, seed, ready.target.y)
         monitor.stage("comparing")

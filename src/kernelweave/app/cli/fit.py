@@ -14,17 +14,14 @@ from ._paths import check_file, check_spec
 
 
 @guarded
+@opt.spread
 def fit(
     data: opt.Data,
-    target: opt.Target = "y",
+    reading: opt.Reading,
+    choice: opt.KernelChoice,
     out: Annotated[Path, typer.Option(help="Folder for model, weights, predictions and report.")] = Path(
         "kernelweave-out"
     ),
-    task: opt.TaskOption = opt.Task.auto,
-    kernels: opt.Spec = None,
-    groups: opt.Groups = None,
-    bands: opt.Bands = None,
-    kernel: opt.Kinds = None,
     method: Annotated[opt.Method, typer.Option(help="How weights are learned.")] = opt.Method.auto,
     p: Annotated[float, typer.Option("--p", min=1.0, help="Norm of --method lp: 1 is sparse.")] = 2.0,
     C: Annotated[float, typer.Option("--C", help="Cost of errors.")] = 1.0,
@@ -32,23 +29,13 @@ def fit(
     tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
     test_size: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of rows held out.")] = 0.25,
     seed: opt.Seed = 0,
-    drop: opt.Drop = None,
-    ident: opt.Ident = None,
-    keep: opt.Keep = None,
-    categorical: opt.Categorical = None,
-    impute: opt.ImputeOption = None,
-    drop_rows: opt.DropRows = False,
-    scale: opt.ScaleOption = opt.Scale.standard,
-    sep: opt.Sep = None,
-    encoding: opt.Encoding = "utf-8",
-    decimal: opt.Decimal = ".",
     memory_limit: opt.Memory = None,
     approximation: opt.Approximation = None,
     rank: opt.Rank = 100,
     n_jobs: opt.Jobs = None,
     resume: Annotated[
         bool | None,
-        typer.Option("--resume/--no-resume", help="Go on with an interrupted fit (the default), or not."),
+        typer.Option("--resume/--no-resume", help="Resume an interrupted fit (the default), or start anew."),
     ] = None,
     force: Annotated[
         bool,
@@ -67,16 +54,10 @@ def fit(
     Ctrl-C keeps the model learned so far; the same command then goes on where it stopped.
     """
     check_file(data)
-    check_spec(kernels)
+    check_spec(choice.spec)
     from ._methods import Options
-    from ._parts import KernelChoice, Reading
     from ._run_fit import Job, run
 
-    reading = Reading(
-        target, str(task), tuple(drop or ()), tuple(keep or ()), ident, tuple(categorical or ()),
-        str(impute) if impute else None, drop_rows, str(scale), sep, encoding, decimal,
-    )  # fmt: skip
-    choice = KernelChoice(kernels, groups, bands, tuple(kernel or ()))
     how = str(approximation) if approximation else None
     options = Options(p, C, tol, memory_limit, n_jobs, seed, approximation=how, rank=rank)
     command, how_to = sys.argv[1:], (str(method), tune, test_size)

@@ -16,17 +16,20 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
     model_file(model)
     from ._bundle import load_bundle
     from ._console import out, print_json
+    from ._encode import features_of
     from ._facts import certificate, certificate_words, top_kernels
+    from ._gram_design import GramEncoder
     from ._summary import weights_listing
 
     bundle = load_bundle(model)
     estimator, settings = bundle.estimator, dict(bundle.settings)
-    features = bundle.encoder.features
+    gram = isinstance(bundle.encoder, GramEncoder)
+    columns = [bundle.encoder.names] if gram else features_of(bundle.encoder).values()
     if as_json:
         facts = {
             "weights": top_kernels(estimator),
             "certificate": certificate(estimator),
-            "features": features,
+            "features": [name for names in columns for name in names],
         }
         for name in ("columns", "training_rows"):
             settings.pop(name, None)

@@ -35,16 +35,14 @@ def predict(
     from ._design import load
     from ._errors import refusing
     from ._facts import score
+    from ._options import Reading
     from ._output import cells, predictions, table_text
-    from ._parts import Reading
-    from ._predicting import check_kind, known_targets, new_rows, unused
-    from ._seen import seen_rows
+    from ._predicting import encoded_rows, known_targets, new_rows, seen_rows, unused
 
     bundle = load_bundle(model)
     reading = Reading(bundle.target, sep=sep, encoding=encoding, decimal=decimal)
     table = load(data, reading)
-    check_kind(bundle, table)
-    X = bundle.encoder.transform(table, allow_unseen)  # type: ignore[arg-type]
+    X = encoded_rows(bundle, table, allow_unseen)
     for message in [*unused(bundle, table), *seen_rows(bundle, X, data)]:
         note(message)
     with refusing(str(data)):

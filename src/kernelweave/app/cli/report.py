@@ -11,6 +11,9 @@ from . import _options as opt
 from ._errors import guarded
 from ._paths import check_file, check_out, model_file
 
+#: what of the facts goes to the page's account of the data
+SHOWN = ("command", "target", "task_because", "kernels", "reasons", "seconds")
+
 
 @guarded
 def report(
@@ -35,7 +38,6 @@ def report(
     from ._console import note, print_json
     from ._folder import REPORT, OutFolder
     from ._monitor import Monitor
-    from ._reporting import make_report
     from ._stop import stopping_with
 
     bundle = load_bundle(model)
@@ -83,15 +85,51 @@ def training_file(bundle: Any, data: Path | None) -> Path:
 def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
     """Training part and held-out part, as they were for the fit."""
     from ._design import design
-    from ._parts import KernelChoice, Reading
+    from ._options import KernelChoice, Reading
     from ._run_fit import split_rows
 
     request = bundle.settings["request"]
-    given: dict[str, Any] = request["reading"]
-    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
-    ready = design(path, Reading(**values), KernelChoice())
+    ready = design(path, Reading(**request["reading"]), KernelChoice())
     split = split_rows(ready.target, request["test_size"], request["seed"])
     parts = ready.split(split.train, split.shown)
     y, truth = ready.target.y[split.train], ready.target.y[split.shown]
     held_out = (parts.X_rest, truth) if len(split.test) else (None, None)
     return parts.X, y, *held_out
+
+
+def make_report(
+    model: Any,
+    data: tuple[Any, ...],
+    title: str,
+    facts: dict[str, Any],
+    stability: bool,
+    seed: int,
+    monitor: Any,
+) -> tuple[str, list[dict[str, Any]]]:
+    """The page, and the baselines it compares with: name, score and standard error.
+
+    `data` are X and y of the training rows, then of the held-out rows or None.
+    """
+    import warnings
+
+    from ..report import Report
+
+    source = {"file": facts["data"]["file"], "sha256": facts["data"]["sha256"]}
+    source |= {name.replace("_", " "): facts[name] for name in SHOWN if facts.get(name)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = Report.from_model(
+            model,
+            *data[:2],
+            X_test=data[2],
+            y_test=data[3],
+            title=title,
+            source=source,
+            stability=stability,
+            random_state=seed,
+            progress=monitor.part,
+        )
+    baselines = [] if report.scores is None else report.scores.baselines
+    return report.html(), [
+        {"name": entry.name, "score": entry.value, "error": entry.error} for entry in baselines
+    ]

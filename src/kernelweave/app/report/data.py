@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import FloatArray, IntArray
+from ...inspection._models import mean_shares
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,7 @@ class Kernels:
     @property
     def shares(self) -> FloatArray:
         """Share of each kernel in the sum of the weights, the mean over the models."""
-        totals = self.weights.sum(axis=1, keepdims=True)
-        return (self.weights / np.where(totals > 0, totals, 1.0)).mean(axis=0)
+        return mean_shares(self.weights)
 
     @property
     def used(self) -> IntArray:

@@ -19,23 +19,17 @@ def number(value: float | None, digits: int = 3) -> str:
         return "–" if value is None or math.isnan(value) else ("∞" if value > 0 else "−∞")
     if value == 0:
         return "0"
-    size = abs(value)
-    if size < 1e-3 or size >= 1e6:
-        return _scientific(value, digits)
-    decimals = max(0, digits - 1 - math.floor(math.log10(size)))
-    text = f"{value:.{decimals}f}"
-    return _trimmed(text).replace("-", "−")
-
-
-def _scientific(value: float, digits: int) -> str:
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    if 1e-3 <= abs(value) < 1e6:
+        decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+        return _trimmed(f"{value:.{decimals}f}")
+    factor, exponent = f"{value:.{digits - 1}e}".split("e")
     power = f"10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
-    mantissa = _trimmed(mantissa).replace("-", "−")
-    return power if mantissa == "1" else f"{mantissa}×{power}"
+    return power if _trimmed(factor) == "1" else f"{_trimmed(factor)}×{power}"
 
 
 def _trimmed(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", "−")
 
 
 def fixed(value: float | None, decimals: int = 3) -> str:
@@ -53,16 +47,7 @@ def fixed(value: float | None, decimals: int = 3) -> str:
 
 def signed(value: float, digits: int = 3) -> str:
     """A number with its sign, plus or minus."""
-    return _with_plus(number(value, digits), value)
-
-
-def signed_fixed(value: float, decimals: int = 3) -> str:
-    """`fixed` with its sign."""
-    return _with_plus(fixed(value, decimals), value)
-
-
-def _with_plus(text: str, value: float) -> str:
-    return f"+{text}" if value > 0 else text
+    return f"{'+' if value > 0 else ''}{number(value, digits)}"
 
 
 def plus_minus(value: float, error: float | None, decimals: int = 3) -> str:

@@ -8,20 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-from .data import (
-    Confusion,
-    Convergence,
-    Fitted,
-    Kernels,
-    Novelty,
-    Path,
-    Redundancy,
-    Residuals,
-    Samples,
-    Scores,
-    Settings,
-    plain,
-)
+from . import data
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,15 +52,15 @@ class Report:
     """
 
     title: str
-    fitted: Fitted
-    scores: Scores | None
-    kernels: Kernels
-    samples: Samples | None
-    redundancy: Redundancy | None
-    path: Path | None
-    convergence: Convergence | None
-    errors: Confusion | Residuals | Novelty | None
-    settings: Settings
+    fitted: data.Fitted
+    scores: data.Scores | None
+    kernels: data.Kernels
+    samples: data.Samples | None
+    redundancy: data.Redundancy | None
+    path: data.Path | None
+    convergence: data.Convergence | None
+    errors: data.Confusion | data.Residuals | data.Novelty | None
+    settings: data.Settings
 
     @classmethod
     def from_model(
@@ -92,27 +79,28 @@ class Report:
         progress: Callable[[str], Any] | None = None,
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
-        from . import gather
+        from .gather import fit, kernels, samples, scores, settings
+        from .gather.given import Given
 
-        given = gather.Given(model, X, y, X_test, y_test, random_state)
+        given = Given(model, X, y, X_test, y_test, random_state)
         say = progress or (lambda message: None)
         with warnings.catch_warnings():  # of baselines and sub-samples; the model's own are in the report
             warnings.simplefilter("ignore")
-            scored = gather.scores(given, baselines, say)
-            steady = gather.stability(given, stability, say)
+            scored = scores.scores(given, baselines, say)
+            steady = kernels.stability(given, stability, say)
         say("taking the prediction apart")
-        kernels = gather.kernels(given, steady)
+        found = kernels.kernels(given, steady)
         return cls(
-            title=title or f"{type(given.inner).__name__}, {len(kernels.names)} kernels",
-            fitted=gather.fitted(given, source),
+            title=title or f"{type(given.inner).__name__}, {len(found.names)} kernels",
+            fitted=fit.fitted(given, source),
             scores=scored,
-            kernels=kernels,
-            samples=gather.samples(given),
-            redundancy=gather.redundancy(given, kernels),
-            path=gather.path(given),
-            convergence=gather.convergence(given),
-            errors=gather.errors(given),
-            settings=gather.settings(given),
+            kernels=found,
+            samples=samples.samples(given),
+            redundancy=kernels.redundancy(given, found),
+            path=fit.path(given),
+            convergence=fit.convergence(given),
+            errors=samples.errors(given),
+            settings=settings.settings(given),
         )
 
     def __repr__(self) -> str:
@@ -126,7 +114,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as numbers, text, lists and dicts, ready for JSON."""
-        return plain(self)
+        return data.plain(self)
 
 
 def write_report(

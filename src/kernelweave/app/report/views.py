@@ -27,7 +27,7 @@ from .data import (
 )
 from .data import plain as _plain
 from .figures import Bar, Point, Scale, Square, short
-from .numbers import count, fixed, listed, number, percent, plus_minus, signed, signed_fixed
+from .numbers import count, fixed, listed, number, percent, plus_minus, signed
 from .words import ALWAYS, certificate, share_rule
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def minus(entry: Score) -> str:
     if entry.difference is None:
         return "–"
     error = "" if entry.difference_error is None else f" ± {fixed(entry.difference_error)}"
-    return f"{signed_fixed(entry.difference)}{error}"
+    return f"{'+' if entry.difference > 0 else ''}{fixed(entry.difference)}{error}"
 
 
 # -- kernels ------------------------------------------------------------------------------------

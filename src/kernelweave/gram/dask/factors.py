@@ -16,7 +16,7 @@ from . import row_share as tasks
 class DaskFactors(Factors):
     """M factors of n rows, each worker holding or computing those of its rows.
 
-    Coefficients go out and rows of f come back; rows of alpha go out and one vector a kernel comes
+    Coefficients go out and rows of f come back; rows of alpha go out and one vector per kernel comes
     back from every share, added up in the order of the shares; the curvature of a Newton step is
     summed among the workers, two shares at a time. The order is the same whoever dies, and so is the result.
 

@@ -16,7 +16,7 @@ from ..choice import Choice, Option, Task, _cache_bytes, options
 from ..dense import DenseGram
 from ..memory import SHARE, free_memory, show_bytes
 from ..normalised import normalised
-from ..single import SingleMatrix
+from ..pairs import Given
 
 #: part of a worker's memory that its kernels may fill: beyond it, Dask writes to disk what it holds; and
 #: part that may be at work where nothing is kept: beyond it, Dask pauses the worker
@@ -206,7 +206,7 @@ def square_of(lower: FloatArray, n: int) -> FloatArray:
 def build(blocks: Blocks, scales: FloatArray, plan: Plan) -> Gram:
     """The fastest engine in double precision that the memory of this worker allows."""
     if _as_given(blocks):
-        return DenseGram([part.stack.matrix(part.m) for part in _ordered(blocks)], scales)
+        return DenseGram([pairs.stack.matrix(pairs.m) for pairs in _ordered(blocks)], scales)
     choice = _promise(blocks, plan)
     try:
         return choice.build(blocks, scales)
@@ -276,15 +276,15 @@ def _as_given(blocks: Blocks) -> bool:
     """Whether the kernels are whole matrices in double precision that need no change but a factor."""
     plain = blocks.roots is None and blocks.means is None
     return plain and all(
-        isinstance(part, SingleMatrix) and part.stack.whole and part.dtype == np.float64
+        isinstance(part.pairs, Given) and part.pairs.stack.whole and part.dtype == np.float64
         for part in blocks.parts
     )
 
 
 def _ordered(blocks: Blocks) -> list[Any]:
-    """The part of every kernel, in the order of the kernels."""
+    """The matrix of every kernel, in the order of the kernels."""
     found: list[Any] = [None] * blocks.n_kernels
     for part, members in zip(blocks.parts, blocks.members, strict=True):
         for m in members:
-            found[m] = part
+            found[m] = part.pairs
     return found

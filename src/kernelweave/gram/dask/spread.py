@@ -11,8 +11,8 @@ from ..._cluster import Cluster, Made, Sent
 from ..._typing import IntArray
 from ..blocks import Blocks
 from ..memory import show_bytes
+from ..pairs import Given
 from ..shared import Shared
-from ..single import SingleMatrix
 from ..stack import KernelStack
 from .share import Plan, make_share
 
@@ -72,9 +72,9 @@ def only(blocks: Blocks) -> Blocks:
 
 
 def _only_part(part: Shared) -> Shared:
-    if not isinstance(part, SingleMatrix):
+    if not isinstance(part.pairs, Given):
         return part
-    return SingleMatrix(KernelStack([part.stack.matrix(part.m)]), 0, part.n_kernels)
+    return Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
 
 
 def deal(blocks: Blocks, count: int) -> list[IntArray]:
@@ -108,7 +108,7 @@ def _check_given(cluster: Cluster, blocks: Blocks, own: dict[str, list[IntArray]
     """Refuse to send a worker more matrices than its memory holds."""
     sizes = np.zeros(blocks.n_kernels)
     for part, members in zip(blocks.parts, blocks.members, strict=True):
-        if isinstance(part, SingleMatrix):
+        if isinstance(part.pairs, Given):
             sizes[members] = blocks.n_samples**2 * part.dtype.itemsize
     if not sizes.any():
         return

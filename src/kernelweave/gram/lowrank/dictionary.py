@@ -1,4 +1,4 @@
-"""The kernels of one fit as factors: landmarks chosen, features normalised, predictions from them."""
+"""The kernels of one fit as factors: landmarks chosen, features normalised."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from sklearn.utils import _safe_indexing, check_random_state
 from ..._typing import FloatArray
 from .._workers import map_tiles
 from ..choice import free_share
-from ..dictionary import Expansion, all_kernels, with_variance
+from ..dictionary import all_kernels, with_variance
 from ..memory import show_bytes
+from ..predictor import Predictor
 from ..sources import FeatureSource
+from ..terms import FactorTerm
 from .approximations import resolve_approximation
 from .engine import LowRankGram
 from .error import diagonal_sums, missing_energy, relative_errors
@@ -23,7 +25,7 @@ from .features import Features, Moments, check_rule, settle
 #: bytes of factors from which they are stored in single precision
 SINGLE_FROM = 1 << 30
 
-#: bytes that a solver takes besides the factors, a sample
+#: bytes per sample that a solver takes besides the factors
 SOLVER_BYTES = 200
 
 
@@ -35,7 +37,7 @@ class LowRankDictionary:
     source : FeatureSource
     approximation : str or Approximation
     rank : int
-        Most features a kernel.
+        Most features per kernel.
     normalize : str or None
     sample_weight : ndarray of shape (n,), optional
     memory_limit : int, optional
@@ -136,15 +138,17 @@ class LowRankDictionary:
         found = self.gram.factors.adjoint(alpha, range(len(ranks)))
         return [d * part for d, part in zip(weights * self.gram.scales, found, strict=True)]
 
-    def expansion_of(self, models: Sequence[list[FloatArray]]) -> FactorExpansion:
-        """The functions of several models, from the coefficients of each, ready to evaluate on new data."""
+    def predictor(self, models: Sequence[list[FloatArray]], intercept: FloatArray) -> Predictor:
+        """The functions of several models, from the coefficients of each, to evaluate on new data."""
         joined = [np.hstack(parts) for parts in zip(*models, strict=True)]
         terms = [
             FactorTerm(int(m), self.features[m], coef)
             for m, coef in zip(self.live, joined, strict=True)
             if coef.any()
         ]
-        return FactorExpansion(self.source, terms, joined[0].shape[1])
+        # landmarks are in the features: of the training rows none is needed
+        alpha = np.zeros((self.source.n_samples, len(intercept)))
+        return Predictor.of(self.source, terms, alpha, intercept)
 
 
 def one_pass(
@@ -194,24 +198,3 @@ def sum_of(moments: Sequence[Moments]) -> Moments:
     """Moments of parts, together."""
     first = np.sum([part.first for part in moments], axis=0)
     return Moments(first, sum(part.square for part in moments), sum(part.diagonal for part in moments))
-
-
-class FactorTerm:
-    """One kernel's share of the functions: z(x)'coef."""
-
-    def __init__(self, m: int, features: Features, coef: FloatArray) -> None:
-        self.m, self.features, self.coef = m, features, coef
-
-    def __call__(self, source: Any, X: Any) -> FloatArray:
-        Z = self.features(X)
-        return np.asarray(Z @ self.coef.astype(Z.dtype, copy=False), dtype=np.float64)
-
-
-class FactorExpansion(Expansion):
-    """Functions sum_m z_m(x)'coef_m on new data; of the training samples only landmarks are kept."""
-
-    def __init__(self, source: FeatureSource, terms: list[FactorTerm], n_functions: int) -> None:
-        widest = max((term.features.map.rank for term in terms), default=1)
-        self.support = np.arange(min(widest, source.n_samples))
-        source.restrict(self.support)
-        self.source, self.terms, self.n_functions = source, terms, n_functions  # type: ignore[assignment]

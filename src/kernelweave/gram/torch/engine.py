@@ -11,8 +11,8 @@ from ..._typing import FloatArray, IntArray
 from ..base import Gram
 from ..blocked import Unrounded
 from ..blocks import Blocks
-from .convert import part_of
 from .matrix import Matrix, StoredMatrix
+from .parts import part_of
 from .sums import MATRIX_SHARE, Constants, Sums
 
 #: samples up to which weighted sums go to the host, whose machines are faster there

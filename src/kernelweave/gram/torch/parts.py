@@ -1,134 +1,234 @@
-"""Kernels that share one base, on a device."""
+"""Kernels that share one base, on a device.
+
+Sums over many exponentials of one distance have a version compiled by Triton, which reads the base once
+whatever the number of kernels. Every other kernel is computed by its own `of_base`, a few rows at a time so
+that they stay in the cache.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..._backend import torch
 from ..._typing import FloatArray, IntArray
-from . import fused
-from .bases import Base
+from ...kernels import Kernel
+from ..shared import Shared
+from ..squares import SharedSquares
+from .pairs import DevicePairs, Differences, pairs_on
+
+#: bytes of the base, and of the values of some kernels on some pairs, at work at a time: what a second-level
+#: cache holds
+PLAIN_BYTES, VALUE_BYTES = 1 << 24, 1 << 25
+
+#: columns up to which the compiled loops hold the differences of a tile in registers
+MOST_COLUMNS = 128
 
 
-class DevicePart(ABC):
-    """Kernels of one base.
+class DevicePart:
+    """Functions of one base.
 
     Parameters
     ----------
-    base : Base
+    base : DevicePairs
+    kernels : sequence of Kernel or None
+        Fitted; None stands for the base itself.
+    rates : ndarray of shape (K,)
+        r of the kernels exp(r b) of a distance b, positive for all others.
     """
 
-    n_kernels: int
+    def __init__(self, base: DevicePairs, kernels: Sequence[Kernel | None], rates: FloatArray) -> None:
+        self.base, self.kernels, self.rates = base, kernels, rates
+        self.n_samples, self.n_kernels = base.n_samples, len(rates)
 
-    #: whether k(x, x) = 1
-    unit_diagonal = False
+    @property
+    def unit_diagonal(self) -> bool:
+        """Whether k(x, x) = 1 for all kernels."""
+        return bool((self.rates <= 0).all())
 
-    def __init__(self, base: Base) -> None:
-        self.base, self.n_samples = base, base.n_samples
-
-    @abstractmethod
     def values(self, base: Any, k: int) -> Any:
         """Kernel k from the base; it may be the base itself."""
+        kernel = self.kernels[k]
+        return base if kernel is None else kernel.of_base(base, torch)
 
-    @abstractmethod
-    def take(self, base: Base, kernels: IntArray | None) -> DevicePart:
-        """Some of the kernels, on another base."""
-
-    @abstractmethod
     def diag(self, k: int) -> Any:
         """Values k(x_i, x_i) of kernel k."""
+        return self.values(self.base.diag(), k)
+
+    def take(self, base: DevicePairs, kernels: IntArray | None) -> DevicePart:
+        """Some of the kernels, on another base."""
+        chosen = range(self.n_kernels) if kernels is None else kernels.tolist()
+        return DevicePart(base, [self.kernels[k] for k in chosen], self.rates[list(chosen)])
 
     def add(self, base: Any, factors: FloatArray, centres: FloatArray, out: Any) -> None:
-        """out += sum_k factors[k] (K_k - centres[k])."""
-        for k in np.flatnonzero(factors).tolist():
-            out.add_(self.values(base, k) - float(centres[k]), alpha=float(factors[k]))
+        """out += sum_k factors[k] (K_k - centres[k]).
+
+        Values of wide kernels are all nearly the same: taking that away first leaves little to round.
+        """
+        loops, fast, rest = self._split(base, np.flatnonzero(factors))
+        if len(fast):
+            loops.add_gaussians(base, *(like(v[fast], base) for v in (-self.rates, factors, centres)), out)
+        for rows in few_rows(base) if len(rest) else ():
+            for k in rest:
+                out[rows].add_(self.values(base[rows], k) - float(centres[k]), alpha=float(factors[k]))
 
     def inner(self, base: Any, centres: FloatArray, left: Any, right: Any) -> Any:
         """sum_ij (left right')_ij (K_k,ij - centres[k]) for every k, in double precision."""
-        products = (((self.values(base, k) - float(c)) @ right) * left for k, c in enumerate(centres))
-        return torch.stack([product.sum(dtype=torch.float64) for product in products])
+        total = torch.zeros(self.n_kernels, dtype=torch.float64, device=base.device)
+        loops, fast, rest = self._split(base, np.arange(self.n_kernels), left.shape[1] == 1)
+        if len(fast):
+            own = (like(v[fast], base) for v in (-self.rates, centres))
+            found = loops.inner_gaussians(base, *own, left[:, 0].contiguous(), right[:, 0].contiguous())
+            total[torch.as_tensor(fast, device=total.device)] = found
+        for rows in few_rows(base) if len(rest) else ():
+            for k in rest:
+                product = (self.values(base[rows], k) - float(centres[k])) @ right
+                total[k] += (left[rows] * product).sum(dtype=torch.float64)
+        return total
 
     def weigh(self, base: Any, W: Any) -> Any:
         """sum_ij W_ij K_k,ij for every k, in double precision."""
-        sums = [(self.values(base, k) * W).sum(dtype=torch.float64) for k in range(self.n_kernels)]
-        return torch.stack(sums)
+        total = torch.zeros(self.n_kernels, dtype=torch.float64, device=base.device)
+        for rows in few_rows(base):
+            for k in range(self.n_kernels):
+                total[k] += (self.values(base[rows], k) * W[rows]).sum(dtype=torch.float64)
+        return total
 
     def multiply(self, base: Any, centres: FloatArray, vector: Any) -> Any:
-        """(K_k - centres[k]) vector for every k, shape (K, n_rows)."""
-        return torch.stack([(self.values(base, k) - float(c)) @ vector for k, c in enumerate(centres)])
+        """(K_k - centres[k]) vector for every k, shape (K, n_rows), in double precision."""
+        out = torch.empty((self.n_kernels, len(base)), dtype=torch.float64, device=base.device)
+        loops, fast, rest = self._split(base, np.arange(self.n_kernels))
+        if len(fast):
+            own = (like(v[fast], base) for v in (-self.rates, centres))
+            found = loops.multiply_gaussians(base, *own, vector)
+            out[torch.as_tensor(fast, device=out.device)] = found
+        for rows in few_rows(base) if len(rest) else ():
+            for k in rest:
+                out[k, rows] = ((self.values(base[rows], k) - float(centres[k])) @ vector).double()
+        return out
+
+    def _split(self, base: Any, kernels: IntArray, able: bool = True) -> tuple[Any, IntArray, list[int]]:
+        """The compiled loops, kernels that go through them, and the others."""
+        loops = loops_for(base) if able else None
+        fast = (self.rates[kernels] <= 0) & (loops is not None)
+        return loops, kernels[fast], kernels[~fast].tolist()
 
 
-class Gaussians(DevicePart):
-    """exp(-gamma_k d), for all k while a distance is at hand."""
+class SubsetGaussians(DevicePart):
+    """exp(-gamma_k sum_{f in S_k} (x_f - z_f)^2): one product of differences and subsets for all k.
 
-    unit_diagonal = True
+    Parameters
+    ----------
+    base : Differences
+    subsets : tensor of uint8, shape (K, F)
+        1 where a kernel sees a column.
+    gammas : ndarray of shape (K,)
+    """
 
-    def __init__(self, base: Base, gammas: FloatArray) -> None:
-        super().__init__(base)
-        self.gammas, self.n_kernels = np.asarray(gammas, dtype=np.float64), len(gammas)
+    def __init__(self, base: DevicePairs, subsets: Any, gammas: FloatArray) -> None:
+        super().__init__(base, [], -gammas)
+        self.subsets, self.gammas = subsets, gammas
+        self._sent: Any = None
 
     def values(self, base: Any, k: int) -> Any:
-        return torch.mul(base, -float(self.gammas[k])).exp_()
+        return torch.exp(base @ (self.subsets[k].to(base.dtype) * -float(self.gammas[k])))
 
-    def take(self, base: Base, kernels: IntArray | None) -> Gaussians:
-        return Gaussians(base, self.gammas if kernels is None else self.gammas[kernels])
-
-    def diag(self, k: int) -> Any:
-        return self.base.ones()
+    def take(self, base: DevicePairs, kernels: IntArray | None) -> SubsetGaussians:
+        if kernels is None:
+            return SubsetGaussians(base, self.subsets, self.gammas)
+        chosen = torch.as_tensor(np.asarray(kernels), device=self.subsets.device)
+        return SubsetGaussians(base, self.subsets[chosen], self.gammas[kernels])
 
     def add(self, base: Any, factors: FloatArray, centres: FloatArray, out: Any) -> None:
         live = np.flatnonzero(factors)
-        gammas, own, middles = (like(values[live], base) for values in (self.gammas, factors, centres))
-        fused.add_gaussians(base, gammas, own, middles, out)
+        if len(live) == 0:
+            return
+        if len(live) < self.n_kernels:
+            self.take(self.base, live).add(base, factors[live], centres[live], out)
+            return
+        pairs, own = base.reshape(-1, base.shape[-1]), like(factors, base)
+        loops = loops_for(base) if base.shape[-1] <= MOST_COLUMNS else None
+        if loops is not None:
+            total = loops.add_subsets(pairs, self.subsets, self._rates(base), own, like(centres, base))
+        else:
+            total = out.new_zeros(out.numel(), dtype=torch.float64)
+            for some, values in self._pieces(base, centres):
+                total += values @ own[some]
+        out += total.reshape(out.shape).to(out.dtype)
 
     def inner(self, base: Any, centres: FloatArray, left: Any, right: Any) -> Any:
-        return fused.inner_gaussians(base, like(self.gammas, base), like(centres, base), left, right)
+        return self.weigh(base, left @ right.T, centres)
 
-    def weigh(self, base: Any, W: Any) -> Any:
-        return fused.weigh_gaussians(base, like(self.gammas, base), W)
+    def weigh(self, base: Any, W: Any, centres: FloatArray | None = None) -> Any:
+        flat = W.reshape(-1).to(base.dtype)
+        middles = np.zeros(self.n_kernels) if centres is None else centres
+        loops = loops_for(base) if base.shape[-1] <= MOST_COLUMNS else None
+        if loops is not None:
+            pairs = base.reshape(-1, base.shape[-1])
+            return loops.weigh_subsets(pairs, self.subsets, self._rates(base), flat, like(middles, base))
+        return torch.cat([flat @ values for _, values in self._pieces(base, middles)]).double()
 
     def multiply(self, base: Any, centres: FloatArray, vector: Any) -> Any:
-        return fused.multiply_gaussians(base, like(self.gammas, base), like(centres, base), vector)
+        shape, out = base.shape[:-1], []
+        for _, values in self._pieces(base, centres):
+            out.append(torch.einsum("ijk,j->ki", values.reshape(*shape, -1), vector))
+        return torch.cat(out)
+
+    def _pieces(self, base: Any, centres: FloatArray) -> Iterator[tuple[slice, Any]]:
+        """K_k - centres[k] of some kernels after another on all pairs, shape (n_pairs, n_kernels)."""
+        pairs, rates, middles = base.reshape(-1, base.shape[-1]), self._rates(base), like(centres, base)
+        step = max(1, VALUE_BYTES // max(1, len(pairs) * pairs.element_size()))
+        for start in range(0, self.n_kernels, step):
+            some = slice(start, min(start + step, self.n_kernels))
+            exponents = self.subsets[some].to(pairs.dtype) * -rates[some][:, None]
+            yield some, (pairs @ exponents.T).exp_().sub_(middles[some])
+
+    def _rates(self, base: Any) -> Any:
+        """The gammas on the device; sent there once."""
+        if self._sent is None or self._sent.dtype != base.dtype:
+            self._sent = like(self.gammas, base)
+        return self._sent
 
 
-class Polynomials(DevicePart):
-    """(gamma_k x'z + coef0_k)^degree_k."""
-
-    def __init__(self, base: Base, terms: list[tuple[float, float, int]]) -> None:
-        super().__init__(base)
-        self.terms, self.n_kernels = terms, len(terms)
-
-    def values(self, base: Any, k: int) -> Any:
-        gamma, coef0, degree = self.terms[k]
-        return base if (gamma, coef0, degree) == (1.0, 0.0, 1) else (gamma * base + coef0) ** degree
-
-    def diag(self, k: int) -> Any:
-        return self.values(self.base.diag(), k)
-
-    def take(self, base: Base, kernels: IntArray | None) -> Polynomials:
-        return Polynomials(base, self.terms if kernels is None else [self.terms[k] for k in kernels])
-
-
-class Same(DevicePart):
-    """Kernels whose values are the base: any kernel alone, or a matrix given."""
-
-    def __init__(self, base: Base, n_kernels: int = 1) -> None:
-        super().__init__(base)
-        self.n_kernels = n_kernels
-
-    def values(self, base: Any, k: int) -> Any:
-        return base
-
-    def diag(self, k: int) -> Any:
-        return self.base.diag()
-
-    def take(self, base: Base, kernels: IntArray | None) -> Same:
-        return Same(base, self.n_kernels if kernels is None else len(kernels))
+def part_of(shared: Shared, like: Any) -> DevicePart:
+    """Kernels of the host with one base, on the device and in the precision of the tensor `like`."""
+    if isinstance(shared, SharedSquares):
+        points = torch.as_tensor(np.ascontiguousarray(shared.points.T)).to(like.device)
+        mean, bits = points.mean(dim=0, dtype=torch.float64), shared.subsets.astype(np.uint8, copy=False)
+        masks = np.unpackbits(bits, axis=1, count=len(shared.points), bitorder="little")
+        differences = Differences((points - mean).to(like.dtype), mean)
+        return SubsetGaussians(differences, torch.as_tensor(masks).to(like.device), np.asarray(shared.gammas))
+    pure = np.where(shared.rates[:, 1:].any(axis=1), 1.0, shared.rates[:, 0])
+    return DevicePart(pairs_on(shared.pairs, like), shared.kernels, pure)
 
 
 def like(values: Any, tensor: Any) -> Any:
     """Numbers of the host as a tensor of the same precision and device as another."""
     return torch.as_tensor(np.ascontiguousarray(values)).to(tensor)
+
+
+@cache
+def compiled() -> Any:
+    """The functions compiled by Triton, or None where it is not installed."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return None
+    from . import _triton_loops
+
+    return _triton_loops
+
+
+def loops_for(base: Any) -> Any:
+    """The compiled functions, where they can run on that base."""
+    return compiled() if base.is_cuda and base.dtype == torch.float32 else None
+
+
+def few_rows(base: Any) -> Iterator[slice]:
+    """Rows of a base that stay in the cache together."""
+    step = max(1, PLAIN_BYTES // max(1, base.shape[1] * base.element_size()))
+    for start in range(0, len(base), step):
+        yield slice(start, min(start + step, len(base)))

@@ -1,34 +1,33 @@
-"""Expansions evaluated on new data in batches, on a device."""
+"""Predictors evaluated on new data in batches, on a device."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._backend import free_bytes, resolve_device, torch
 from ..._typing import FloatArray, IntArray
-from ...kernels.base import as_numeric
+from ...kernels.base import as_numeric, form_of
 from ...kernels.columns import as_table, take_columns
-from ..batch import share_keys
-from ..sharing import share
-from ..sum_terms import SumTerm
-from .convert import part_of
-from .parts import DevicePart
+from ..sharing import share, share_keys
+from ..terms import SumTerm
+from .parts import DevicePart, part_of
 
 if TYPE_CHECKING:
-    from ..dictionary import Expansion
+    from ..predictor import Predictor
 
 #: bytes of what new samples and support vectors share, at a time
 BATCH_BYTES = 1 << 28
 
 
-def evaluate(expansion: Expansion, X: Any) -> FloatArray:
-    """Values of the functions on new data, shape (n_new, J); by the host where the device is missing."""
-    plan = getattr(expansion, "_plan", None)
-    if plan is None:
-        plan = expansion._plan = Plan.of(expansion)  # type: ignore[attr-defined]
-    return expansion.on_host(X) if plan is None else plan(X)
+def plan_of(predictor: Predictor) -> Plan | None:
+    """What evaluates a predictor on its device, made once; None where the host has to."""
+    if not hasattr(predictor, "_plan"):
+        predictor._plan = Plan.of(predictor)  # type: ignore[attr-defined]
+    return predictor._plan  # type: ignore[attr-defined, no-any-return]
 
 
 class Group:
@@ -37,13 +36,13 @@ class Group:
     Parameters
     ----------
     part : DevicePart
-    columns : ndarray of int or None
-        Columns of the data they see.
+    view : callable
+        The values of new data that they see.
     coefs : list of ndarray of shape (n, J)
     """
 
-    def __init__(self, part: DevicePart, columns: Any, coefs: list[FloatArray]) -> None:
-        self.part, self.columns = part, columns
+    def __init__(self, part: DevicePart, view: Callable[[Any], Any], coefs: list[FloatArray]) -> None:
+        self.part, self.view = part, view
         self.sums = [coef.sum(axis=0) for coef in coefs]
         common = _common(coefs)
         self.factors = None if common is None else common[1]
@@ -59,42 +58,39 @@ class Group:
             out += self.part.values(base, k).double() @ coef
 
     def _sum(self, base: Any) -> Any:
-        """sum_k factors[k] K_k, the mean of each kernel put back in double precision."""
+        """sum_k factors[k] K_k."""
         assert self.factors is not None
-        middle = float(base.mean()) if self.part.unit_diagonal and base.ndim == 2 else None
-        gammas = getattr(self.part, "gammas", np.zeros(0))
-        centres = np.zeros(self.part.n_kernels) if middle is None else np.exp(-gammas * middle)
         total = torch.zeros(base.shape[:2], dtype=base.dtype, device=base.device)
-        self.part.add(base, self.factors, centres, total)
-        return total.double() + float(self.factors @ centres)
+        self.part.add(base, self.factors, np.zeros(self.part.n_kernels), total)
+        return total.double()
 
 
 class Plan:
-    """What evaluates an expansion on a device: its groups there, and the rest with the host."""
+    """What evaluates a predictor on a device: its groups there, and the rest with the host."""
 
-    def __init__(self, expansion: Expansion, device: Any) -> None:
-        self.source, self.J = expansion.source, expansion.n_functions
+    def __init__(self, predictor: Predictor, device: Any) -> None:
+        self.source, self.alpha, self.J = predictor.source, predictor.alpha, len(predictor.intercepts)
         # in double precision: coefficients of a large C would magnify the rounding of anything less
         self.kind = torch.empty(0, dtype=torch.float64, device=device)
         self.groups: list[Group] = []
         self.rest: list[Any] = []
         self.offset = np.zeros(self.J)
-        alone = [term for term in expansion.terms if not isinstance(term, SumTerm)]
-        for term in expansion.terms:
+        alone = [term for term in predictor.terms if not isinstance(term, SumTerm)]
+        for term in predictor.terms:
             if isinstance(term, SumTerm):
                 self._add_sums(term)
         self._add_groups(alone)
 
     @classmethod
-    def of(cls, expansion: Expansion) -> Plan | None:
+    def of(cls, predictor: Predictor) -> Plan | None:
         """The plan, or None where the device is not there (a model may have moved) or has nothing to do."""
         try:
-            device = resolve_device("torch:cpu" if expansion.device == "cpu" else expansion.device)
+            device = resolve_device("torch:cpu" if predictor.device == "cpu" else predictor.device)
         except (ImportError, ValueError):
             return None
-        if not hasattr(expansion.source, "kernels"):
+        if not hasattr(predictor.source, "kernels"):
             return None
-        plan = cls(expansion, device)
+        plan = cls(predictor, device)
         return plan if plan.groups else None
 
     def _add_groups(self, terms: list[Any]) -> None:
@@ -102,27 +98,34 @@ class Plan:
         keys = share_keys(self.source.kernels)  # type: ignore[attr-defined]
         groups: dict[Any, list[Any]] = {}
         for term in terms:
-            if keys[term.m][0] == "none" or (term.rule.needs_diag and keys[term.m][0] != "distances"):
+            if keys[term.m][0] is None or (term.rule.needs_diag and not self._unit(term.m)):
                 self.rest.append(term)
             else:
                 groups.setdefault(keys[term.m], []).append(term)
-        for (_, columns), own in groups.items():
+        for own in groups.values():
             kernels = [self.source.kernels[term.m] for term in own]  # type: ignore[attr-defined]
             (shared,), (members,) = share(kernels, self.source.X)  # type: ignore[attr-defined]
             own = [own[k] for k in members]
             part = part_of(shared, self.kind)
-            chosen = None if columns is None else np.array(columns)
-            self.groups.append(Group(part, chosen, [term.coef for term in own]))
-            self.offset += sum(term.offset for term in own)
+            pairs = [term.coefficients(self.alpha) for term in own]
+            self.groups.append(Group(part, kernels[0].base_view, [coef for coef, _ in pairs]))
+            self.offset += sum(offset for _, offset in pairs)
+
+    def _unit(self, m: int) -> bool:
+        """Whether k(x, x) = 1, as for exponentials of a distance."""
+        kernel = self.source.kernels[m]  # type: ignore[attr-defined]
+        form = form_of(kernel)
+        return form is not None and form[0] == "exp" and kernel.base.distance
 
     def _add_sums(self, term: SumTerm) -> None:
         """Kernels on many subsets of columns: those of one function, or of functions that weigh alike."""
         batch = self.source._batch  # type: ignore[attr-defined]
-        for functions in term._alike():
+        given = self.alpha if term.coef is None else term.coef
+        for functions in term.alike():
             part = part_of(batch.part.take(None, term.kernels), self.kind)
-            coef = np.zeros_like(term.coef)
-            coef[:, functions] = term.coef[:, functions]
-            group = Group(part, batch.columns, [coef])
+            coef = np.zeros_like(given)
+            coef[:, functions] = given[:, functions]
+            group = Group(part, partial(_numbers, columns=batch.columns), [coef])
             group.factors = term.factors[:, functions[0]]
             self.groups.append(group)
         self.offset += term.offset
@@ -131,7 +134,7 @@ class Plan:
         n, out = X.shape[0], np.tile(self.offset, (X.shape[0], 1))
         table = as_table(X)
         for group in self.groups:
-            Z = torch.as_tensor(np.ascontiguousarray(_numbers(table, group.columns)))
+            Z = torch.as_tensor(np.ascontiguousarray(_dense(group.view(table))))
             for rows in self._batches(n, group.part):
                 found = torch.zeros(
                     (rows.stop - rows.start, self.J), dtype=torch.float64, device=self.kind.device
@@ -140,7 +143,7 @@ class Plan:
                 out[rows] += found.cpu().numpy()
         for term in self.rest:
             for rows in self._batches(n, self.groups[0].part):
-                out[rows] += term(self.source, self.source.rows(X, rows))
+                term.add(self.source, self.alpha, self.source.rows(X, rows), out[rows])
         return out
 
     def _batches(self, n: int, part: DevicePart) -> list[slice]:
@@ -163,10 +166,13 @@ def _common(coefs: list[FloatArray]) -> tuple[FloatArray, FloatArray] | None:
     return (first, factors) if alike else None
 
 
-def _numbers(table: Any, columns: IntArray | None) -> FloatArray:
-    values = as_numeric(take_columns(table, columns))
+def _numbers(table: Any, columns: IntArray) -> Any:
+    return as_numeric(take_columns(table, columns))
+
+
+def _dense(values: Any) -> FloatArray:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
 
 
 def _double(coef: FloatArray, part: DevicePart) -> Any:
-    return torch.as_tensor(np.ascontiguousarray(coef), device=part.base.ones().device).double()
+    return torch.as_tensor(np.ascontiguousarray(coef), device=part.base.like.device).double()

@@ -11,8 +11,8 @@ from ..._backend import torch
 from ..._typing import FloatArray, IntArray
 from ..base import Gram
 from ..memory import show_bytes
-from .bases import FromHost, Stored
 from .matrix import ComputedMatrix, Matrix
+from .pairs import FromHost, Stored
 from .parts import DevicePart, like
 
 #: bytes of a base at work at a time

@@ -24,7 +24,7 @@ class AutogradKernel(ParametricKernel):
     function : callable
         ``function(X, Z, d)`` returns a tensor of shape (n_x, n_z).
     size : int, optional
-        Length of d; by default one parameter a column.
+        Length of d; by default one parameter per column.
     start : array-like or float, default=1.0
         Start values of d.
     parameter_names : list of str, optional

@@ -29,7 +29,7 @@ class ParametricKernel(BaseEstimator):
       once; K is the Gram block at d, or None;
     * ``_initial(X, sample_weight)``: start values of d, of the size d is expected to have (the
       solver measures d in these units); zero for a parameter that no data can inform;
-    * optionally ``_names(columns)`` and ``_feature_map(n)``, by default for one parameter a column.
+    * optionally ``_names(columns)`` and ``_feature_map(n)``, by default for one parameter per column.
 
     Everything a solver asks for follows from the two: with W = B o dk/dd_k summed over i and j,
     alpha' (dK/dd_k) alpha is the contraction with B = alpha alpha', and tr(A dK/dd_k) that with
@@ -41,7 +41,7 @@ class ParametricKernel(BaseEstimator):
     columns_ : ndarray of int or None
         Positions of the columns the kernel sees.
     names_ : list of str
-        One name a parameter.
+        One name per parameter.
     initial_ : ndarray of shape (n_parameters,)
     """
 
@@ -76,7 +76,7 @@ class ParametricKernel(BaseEstimator):
         return self._fitted_on(X).initial_.copy()
 
     def names(self, X: Any) -> list[str]:
-        """One name a parameter, such as that of its feature."""
+        """One name per parameter, such as that of its feature."""
         return list(self._fitted_on(X).names_)
 
     def feature_map(self, X: Any) -> FloatArray:
@@ -184,7 +184,7 @@ class ParametricKernel(BaseEstimator):
         """Start values of d."""
 
     def _names(self, columns: list[str]) -> list[str]:
-        """One name a parameter, from those of the selected columns."""
+        """One name per parameter, from those of the selected columns."""
         return columns
 
     def _feature_map(self, n_columns: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Product of Gaussians, one width a group of features."""
+"""Product of Gaussians, one width per group of features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .product_rbf import ProductRBF, inverse_spread
 
 
 class GroupProductRBF(ProductRBF):
-    """Product of one Gaussian a group, k(x, z) = exp(-sum_g d_g ||x_g - z_g||^2).
+    """Product of one Gaussian per group, k(x, z) = exp(-sum_g d_g ||x_g - z_g||^2).
 
     It is `ProductRBF` with the widths G' d of the features, G_gk = 1 where feature k is in group
     g, so the gradient is G times that of the features. Groups may overlap; features in no group

@@ -93,7 +93,7 @@ def _check_matrices(matrices: Any) -> FloatArray:
     stack = np.asarray(matrices, dtype=np.float64)
     if stack.ndim != 3 or stack.shape[1] != stack.shape[2] or len(stack) == 0:
         raise ValueError(
-            f"matrices has shape {stack.shape}: expected (M, n_features, n_features), one matrix A_m a term."
+            f"matrices has shape {stack.shape}: expected (M, n_features, n_features), one A_m per term."
         )
     for m, A in enumerate(stack):
         size = max(float(np.abs(A).max()), 1e-300)
@@ -109,5 +109,5 @@ def _require_size(matrices: FloatArray, n_columns: int) -> None:
     if matrices.shape[1] != n_columns:
         raise ValueError(
             f"matrices are {matrices.shape[1]} x {matrices.shape[1]}, but the kernel sees {n_columns} "
-            "columns: give one row and column a feature."
+            "columns: give one row and column per feature."
         )

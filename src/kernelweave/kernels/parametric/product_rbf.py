@@ -1,4 +1,4 @@
-"""Product of Gaussians, one width a feature: nonlinear feature selection."""
+"""Product of Gaussians, one width per feature: nonlinear feature selection."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..._typing import FloatArray
+from ..bases import squared_euclidean
 from ..columns import Columns
-from ..distances import squared_euclidean
 from .base import ParametricKernel, weighted_variances
 
 
 class ProductRBF(ParametricKernel):
-    """Product of one Gaussian a feature, k(x, z) = exp(-sum_k d_k (x_k - z_k)^2).
+    """Product of one Gaussian per feature, k(x, z) = exp(-sum_k d_k (x_k - z_k)^2).
 
     With W = B o K the gradient of all parameters is one matrix product,
 

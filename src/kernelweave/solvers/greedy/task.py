@@ -66,7 +66,7 @@ class GreedyTask:
 
     @cached_property
     def problem(self) -> Problem:
-        """The same with one cost a sample, for single-kernel machines."""
+        """The same with one cost per sample, for single-kernel machines."""
         return Problem(self.y, self.loss, self.weight[:, None] / self.shift, self.fit_intercept)
 
 

@@ -41,7 +41,7 @@ class Box(BaseEstimator):
         return np.clip(d, lower, upper)
 
     def bounds(self, n_parameters: int) -> tuple[FloatArray, FloatArray]:
-        """Both bounds, one a parameter."""
+        """Both bounds, one per parameter."""
         upper = np.inf if self.upper is None else self.upper
         try:
             low, high = (

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from scipy.linalg import cho_solve, lapack, solve_triangular
+from scipy.linalg import cho_solve, lapack
 from scipy.special import expit
 
 from ..._typing import FloatArray, IntArray
-from ...gram import Gram
+from ...gram import Gram, Spread
 from ...losses import Logistic
 from ..problem import Problem
 from ..single.newton import _direction as newton_direction
@@ -75,21 +75,10 @@ class Posterior:
             P -= np.multiply.outer(self.ones, self.ones / self.ones.sum())
         return P
 
-    def variance(self, cross: FloatArray, prior: FloatArray) -> FloatArray:
-        """Variance of the latent function, intercept included.
-
-        Parameters
-        ----------
-        cross : ndarray of shape (n_new, n)
-            sum_m d_m k_m(x, x_i).
-        prior : ndarray of shape (n_new,)
-            sum_m d_m k_m(x, x).
-        """
-        half = solve_triangular(self.L, (cross * self.root).T, lower=True, check_finite=False)
-        variance = prior - np.einsum("ij,ij->j", half, half)
-        if self.ones is not None:
-            variance = variance + (1.0 - cross @ self.ones) ** 2 / self.ones.sum()
-        return np.asarray(np.maximum(variance, 0.0))
+    @property
+    def spread(self) -> Spread:
+        """What the variances need."""
+        return Spread(self.L, self.root, self.ones, float(self.noise))
 
 
 class Evidence(ABC):
@@ -167,7 +156,7 @@ class Evidence(ABC):
     def slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
         """Non-negative (up, down) with  d objective / d parameter = (down - up) / 2.
 
-        One entry a kernel and, where it is learned, one for the noise.
+        One entry per kernel and, where it is learned, one for the noise.
         """
 
     def _kernel_slopes(self, alpha: FloatArray, P: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -394,7 +383,7 @@ class LaplaceEvidence(Evidence):
         K, root = posterior.K, posterior.root
         assert K is not None
         p = expit((K @ posterior.alpha + posterior.intercept)[:, 0])
-        v = -0.5 * posterior.variance(K, K.diagonal()) * root**2 * (1.0 - 2.0 * p)
+        v = -0.5 * posterior.spread.variance(K, K.diagonal()) * root**2 * (1.0 - 2.0 * p)
         Kv = K @ v
         moved = Kv - K @ (root * cho_solve((posterior.L, True), root * Kv, check_finite=False))
         if posterior.ones is not None:

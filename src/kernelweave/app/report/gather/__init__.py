@@ -1,24 +1,5 @@
-"""From a fitted model and its data to the plain data of a report."""
+"""From a fitted model and its data to the plain data of a report.
 
-from __future__ import annotations
-
-from .fit import convergence, fitted, path
-from .given import Given
-from .kernels import kernels, redundancy, stability
-from .samples import errors, samples
-from .scores import scores
-from .settings import settings
-
-__all__ = [
-    "Given",
-    "convergence",
-    "errors",
-    "fitted",
-    "kernels",
-    "path",
-    "redundancy",
-    "samples",
-    "scores",
-    "settings",
-    "stability",
-]
+Reading order: ``given`` (the model and its data, asked for in the ways the others need), ``fit``,
+``kernels``, ``samples``, ``scores`` with ``baselines``, ``settings``.
+"""

@@ -17,7 +17,6 @@ from ....gram import KernelStack
 from ....gram.stack import as_stack
 from ....inspection import contributions
 from ....inspection._models import fitted_model
-from ....inspection.components import intercept_of
 
 #: called with a few words before each step
 Progress = Callable[[str], Any]
@@ -100,7 +99,7 @@ class Given:
     @cached_property
     def intercept(self) -> FloatArray:
         """b of every function."""
-        return np.asarray(intercept_of(self.inner), dtype=float)
+        return np.asarray(self.inner.model_.intercept, dtype=float)
 
     @cached_property
     def parts(self) -> FloatArray | None:

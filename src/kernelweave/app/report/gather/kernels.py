@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...._typing import FloatArray, IntArray
+from ...._typing import IntArray
 from ....inspection import drop_one, kernel_alignments, stability_selection
+from ....inspection.alignment_display import clustered
 from ....theory.alignment import effective_number
 from ..data import Kernels, Redundancy, Stability
 from .fit import model_names
@@ -74,7 +75,7 @@ def redundancy(given: Given, found: Kernels) -> Redundancy | None:
     if given.parts is None or len(chosen) < 2:
         return None
     matrix = kernel_alignments(given.model, given.X, ALIGNED_SAMPLES, kernels=chosen)
-    order = _side_by_side(matrix)
+    order = clustered(matrix, optimal_ordering=True)
     names = tuple(found.names[m] for m in chosen[order])
     left_out = len(found.names) - len(chosen)
     return Redundancy(names, matrix[np.ix_(order, order)], effective_number(matrix), left_out)
@@ -82,19 +83,5 @@ def redundancy(given: Given, found: Kernels) -> Redundancy | None:
 
 def _kept(inner: Any, kernels: IntArray) -> IntArray:
     """Of the kernels those that the model still has: one read from a file has only those with weight."""
-    holder = getattr(inner, "_process", None) or getattr(inner, "_expansion", None)
-    held = getattr(getattr(holder, "source", None), "kernels", None)
+    held = getattr(inner.model_.source, "kernels", None)
     return kernels if held is None else np.array([m for m in kernels if held[m] is not None], dtype=int)
-
-
-def _side_by_side(matrix: FloatArray) -> Any:
-    """Order of the leaves of a clustering: blocks of like kernels show along the diagonal."""
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    if len(matrix) < 3:
-        return np.arange(len(matrix))
-    distance = np.clip(1.0 - matrix, 0.0, None)
-    np.fill_diagonal(distance, 0.0)
-    condensed = squareform(0.5 * (distance + distance.T), checks=False)
-    return leaves_list(linkage(condensed, "average", optimal_ordering=True))

@@ -1,0 +1,299 @@
+"""What every loss promises, from the definition V*(y, v) = sup_f v f - V(y, f)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from .._typing import FloatArray
+from ..losses import Loss
+from ._contract import Contract, draws, expect, expect_clone, labels_like, needs
+
+contract = Contract()
+
+COUNT = 400  # random points of a property
+STEP = 1e-5  # of difference quotients
+
+
+def check_loss(loss: Loss) -> None:
+    """Check a loss: value, derivatives, conjugate and the box of its dual variables fit together.
+
+    Fenchel-Young, V(y, f) + V*(y, v) >= v f with equality at v = V'(y, f), is what certificates rest on;
+    here it is checked at random points, beside the definition of V* as a supremum, its domain, both second
+    derivatives and the abilities that the loss says it has.
+
+    Parameters
+    ----------
+    loss : Loss
+
+    Raises
+    ------
+    AssertionError
+        Names the property that does not hold, and the loss.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import Huber, Squared
+    >>> from kernelweave.testing import check_loss
+    >>> check_loss(Huber(delta=0.5))
+    >>> class Doubled(Squared):
+    ...     def conjugate(self, y, v):
+    ...         return 2.0 * super().conjugate(y, v)
+    >>> check_loss(Doubled())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    AssertionError: Doubled() breaks the contract, conjugate is the largest v f minus value: ...
+    """
+    contract.check(loss, loss)
+
+
+def _targets(loss: Loss) -> FloatArray:
+    return np.asarray(labels_like(loss, draws().normal(size=COUNT)))
+
+
+def _inside(loss: Loss, y: FloatArray, low: float = 0.02, cut: float = 3.0) -> FloatArray:
+    """Random points of the dual box, cut off where it is infinite; `low` is the share kept from its ends."""
+    lower, upper = (np.clip(bound, -cut, cut) for bound in loss.dual_box(y))
+    return np.asarray(lower + draws().uniform(low, 1.0 - low, size=y.shape) * (upper - lower))
+
+
+def _predictions(loss: Loss, size: float = 3.0) -> tuple[FloatArray, FloatArray]:
+    """Two random predictions per sample."""
+    f, g = draws().normal(scale=size, size=(2, COUNT))
+    return f, g
+
+
+def _kinks(loss: Any, y: FloatArray) -> list[FloatArray]:
+    return loss.kinks(y) if hasattr(loss, "kinks") else []
+
+
+def _edges(loss: Loss, y: FloatArray) -> list[tuple[FloatArray, FloatArray, float]]:
+    """Finite bounds of the dual box, their targets and the direction that leads outside."""
+    pairs = zip(loss.dual_box(y), (-1.0, 1.0), strict=True)
+    return [(bound[np.isfinite(bound)], y[np.isfinite(bound)], outwards) for bound, outwards in pairs]
+
+
+# -- value and derivatives ----------------------------------------------------------------------
+
+
+@contract.promise
+def values_are_non_negative_and_elementwise(loss: Loss) -> None:
+    """V(y, f) >= 0, of the shape of y and f."""
+    y, (f, _) = _targets(loss), _predictions(loss)
+    values = loss.value(y, f)
+    expect(values.shape == y.shape, f"shape {values.shape} for targets of shape {y.shape}")
+    expect(values >= 0)
+    assert_allclose(loss.value(y[:, None], f[:, None])[:, 0], values, rtol=1e-12)
+
+
+@contract.promise
+def convex_between_any_two_points(loss: Loss) -> None:
+    """V(y, (f + g) / 2) <= (V(y, f) + V(y, g)) / 2."""
+    y, (f, g) = _targets(loss), _predictions(loss)
+    chord = 0.5 * (loss.value(y, f) + loss.value(y, g))
+    expect(loss.value(y, 0.5 * (f + g)) <= chord + 1e-12)
+
+
+@contract.promise
+def gradient_is_a_subgradient_everywhere(loss: Loss) -> None:
+    """V(y, g) >= V(y, f) + V'(y, f) (g - f), at kinks too."""
+    y, (f, g) = _targets(loss), _predictions(loss)
+    for point in [f, *_kinks(loss, y)]:
+        tangent = loss.value(y, point) + loss.gradient(y, point) * (g - point)
+        expect(loss.value(y, g) >= tangent - 1e-12)
+
+
+@contract.promise
+def gradient_is_the_difference_quotient(loss: Loss) -> None:
+    """V'(y, f) = (V(y, f + h) - V(y, f - h)) / 2h, away from kinks."""
+    y, (f, _) = _targets(loss), _predictions(loss, 2.0)
+    for kink in _kinks(loss, y):
+        f = np.where(np.abs(f - kink) < 1e-3, f + 3e-3, f)
+    quotient = (loss.value(y, f + STEP) - loss.value(y, f - STEP)) / (2 * STEP)
+    assert_allclose(loss.gradient(y, f), quotient, atol=1e-5)
+
+
+@contract.promise
+def hessian_is_the_difference_quotient_of_the_gradient(loss: Any) -> None:
+    """V''(y, f) = (V'(y, f + h) - V'(y, f - h)) / 2h, where it does not jump."""
+    needs(loss, "hessian")
+    y, (f, _) = _targets(loss), _predictions(loss, 2.0)
+    around = np.array([loss.hessian(y, f + shift) for shift in (-2 * STEP, 0.0, 2 * STEP)])
+    smooth = np.ptp(around, axis=0) < 1e-3  # no jump of the hessian nearby
+    quotient = (loss.gradient(y, f + STEP) - loss.gradient(y, f - STEP)) / (2 * STEP)
+    expect(smooth.mean() > 0.99, "the hessian jumps nearly everywhere")
+    assert_allclose(around[1][smooth], quotient[smooth], atol=1e-5)
+    expect(around >= 0)
+
+
+@contract.promise
+def the_gradient_jumps_at_the_kinks_and_nowhere_else(loss: Loss) -> None:
+    """kinks(y) lists the f at which V' rises at once."""
+    targets = np.array([1.0, -1.0] if loss.task == "classification" else [1.0, 0.3])
+    f, kinks = np.linspace(-4.0, 4.0, 8001), _kinks(loss, targets)
+    for i, target in enumerate(targets):
+        y = np.full_like(f, target)
+        jumps = np.abs(loss.gradient(y, f + STEP) - loss.gradient(y, f - STEP)) > 0.1
+        for kink in kinks:
+            point = kink[i : i + 1]
+            below, above = (loss.gradient(targets[i : i + 1], point + shift) for shift in (-STEP, STEP))
+            expect(above - below > 0.1, f"no jump at f = {point[0]:.4g} for y = {target}")
+            jumps &= np.abs(f - point) > 2 * STEP
+        expect(not jumps.any(), f"for y = {target} the slope jumps at f = {f[jumps][:3]}")
+
+
+@contract.promise
+def large_predictions_stay_finite(loss: Loss) -> None:
+    """V and its derivatives are finite at |f| = 1000 and 1e8."""
+    y = _targets(loss)
+    for size in (1e3, -1e3, 1e8, -1e8):
+        f = np.full_like(y, size)
+        for method in ("value", "gradient", "hessian"):
+            if hasattr(loss, method):
+                expect(np.isfinite(getattr(loss, method)(y, f)), f"{method} at f = {size:.0e}")
+
+
+@contract.promise
+def quadratic_means_half_the_squared_residual(loss: Loss) -> None:
+    """`quadratic` is set if and only if V(y, f) = (y - f)^2 / 2."""
+    y, (f, _) = _targets(loss), _predictions(loss, 2.0)
+    equal = np.allclose(loss.value(y, f), 0.5 * (y - f) ** 2)
+    expect(equal == bool(getattr(loss, "quadratic", False)))
+
+
+@contract.promise
+def probability_is_the_likelihood_of_the_loss(loss: Any) -> None:
+    """V(+1, f) = -log P(+1 | f), and P(-1 | f) = P(+1 | -f)."""
+    needs(loss, "probability")
+    f = draws().uniform(-30.0, 30.0, size=200)
+    p, one = loss.probability(f), np.ones_like(f)
+    expect((p > 0) & (p < 1))
+    expect(np.diff(p[np.argsort(f)]) >= 0)
+    assert_allclose(loss.value(one, f), -np.log(p), rtol=1e-9, atol=1e-12)
+    assert_allclose(loss.value(-one, f), -np.log(loss.probability(-f)), rtol=1e-9, atol=1e-12)
+    assert_allclose(loss.probability(np.array([-1e4, 1e4])), [0.0, 1.0], atol=1e-12)
+
+
+# -- conjugate ----------------------------------------------------------------------------------
+
+
+@contract.promise
+def conjugate_is_the_largest_v_f_minus_value(loss: Loss) -> None:
+    """V*(y, v) = sup_f v f - V(y, f), on a grid of f."""
+    grid, y = np.linspace(-40.0, 40.0, 40_001), _targets(loss)[:60]
+    v = -_inside(loss, _targets(loss))[:60]
+    gains = v[:, None] * grid - loss.value(np.broadcast_to(y[:, None], (60, len(grid))), grid)
+    supremum, conjugate = gains.max(axis=1), loss.conjugate(y, v)
+    expect(conjugate >= supremum - 1e-12, "V* is too small")
+    assert_allclose(conjugate, supremum, atol=5e-3)
+
+
+@contract.promise
+def fenchel_young_inequality(loss: Loss) -> None:
+    """V(y, f) + V*(y, v) >= v f for every f and every v of the domain, its ends among them."""
+    rng, count = draws(), 20 * COUNT
+    target, f, share = rng.uniform(-5, 5, count), rng.uniform(-50, 50, count), rng.uniform(size=count)
+    y = target if loss.task == "regression" else labels_like(loss, target)
+    f[::7], share[::11], share[1::11] = 3.0 * rng.normal(size=len(f[::7])), 0.0, 1.0
+    cut = np.geomspace(0.1, 50.0, count)
+    lower, upper = (np.clip(bound, -cut, cut) for bound in loss.dual_box(y))
+    v = -(lower + share * (upper - lower))
+    slack = loss.value(y, f) + loss.conjugate(y, v) - v * f
+    expect(slack >= -1e-12 * (1.0 + np.abs(f) * (1.0 + np.abs(v)) + cut**2), f"{slack.min():.3g} is missing")
+
+
+@contract.promise
+def fenchel_young_equality_at_the_gradient(loss: Loss) -> None:
+    """V(y, f) + V*(y, v) = v f at v = V'(y, f)."""
+    y, (f, _) = _targets(loss), _predictions(loss)
+    v = loss.gradient(y, f)
+    assert_allclose(loss.value(y, f) + loss.conjugate(y, v), v * f, atol=1e-10)
+
+
+@contract.promise
+def domain_is_the_dual_box(loss: Loss) -> None:
+    """V*(y, -a) is finite for a in the box, rounding allowed for, and +inf outside."""
+    y = _targets(loss)
+    for edge, targets, outwards in _edges(loss, y):
+        for distance in (0.0, 1e-13):
+            expect(np.isfinite(loss.conjugate(targets, -(edge + outwards * distance))), "infinite at a bound")
+        for distance in (1e-6, 1.0, 1e3):
+            outside = loss.conjugate(targets, -(edge + outwards * distance))
+            expect(np.isposinf(outside), f"finite at a distance of {distance} from the box")
+    for bound, outwards in zip(loss.dual_box(y), (-1.0, 1.0), strict=True):
+        endless = ~np.isfinite(bound)
+        expect(np.sign(bound[endless]) == outwards, "a bound is infinite on the wrong side")
+        for size in (1.0 + 1e-13, 1e4):
+            expect(np.isfinite(loss.conjugate(y[endless], np.full(endless.sum(), -outwards * size))))
+
+
+@contract.promise
+def outside_the_domain_the_supremum_is_unbounded(loss: Loss) -> None:
+    """v f - V(y, f) grows without end in f for v outside of the domain."""
+    for edge, targets, outwards in _edges(loss, _targets(loss)):
+        v = -(edge + 0.5 * outwards)
+        reached = [v * f - loss.value(targets, np.full_like(v, f)) for f in (-1e6, 1e6)]
+        expect(np.maximum(*reached) > 1e5)
+
+
+@contract.promise
+def zero_is_in_the_dual_box(loss: Loss) -> None:
+    """Lower <= 0 <= upper, each of the shape of y."""
+    y = _targets(loss)
+    lower, upper = loss.dual_box(y)
+    expect(lower.shape == upper.shape == y.shape, f"shapes {lower.shape} and {upper.shape}")
+    expect((lower <= 0) & (upper >= 0))
+
+
+@contract.promise
+def dual_curvature_is_the_second_difference(loss: Loss) -> None:
+    """The second derivative of V*(y, -a) in a, inside of the box."""
+    step, y = 1e-4, _targets(loss)
+    inside, (lower, upper) = _inside(loss, y), loss.dual_box(y)
+    a = np.where(np.abs(inside) < 0.02, 0.05 * np.sign(inside), inside)  # clear of a kink at zero
+    a = np.where((a > lower + 0.01) & (a < upper - 0.01), a, inside)
+    three = [loss.conjugate(y, -(a + shift)) for shift in (-step, 0.0, step)]
+    second = (three[0] - 2.0 * three[1] + three[2]) / step**2
+    assert_allclose(loss.dual_curvature(y, a), second, rtol=1e-3, atol=1e-5)
+
+
+@contract.promise
+def dual_curvature_is_infinite_at_the_bounds(loss: Loss) -> None:
+    """A dual variable at its bound is held fast; next to it the curvature is at least zero."""
+    for edge, targets, outwards in _edges(loss, _targets(loss)):
+        expect(np.isposinf(loss.dual_curvature(targets, edge)))
+        for distance in (1e-310, 1e-100, 1e-12):
+            expect(loss.dual_curvature(targets, edge - outwards * distance) >= 0)
+
+
+@contract.promise
+def dual_curvature_inverts_the_hessian(loss: Any) -> None:
+    """V*'' at v = V'(f) is 1 / V''(f) where that is not zero."""
+    needs(loss, "hessian")
+    y, (f, _) = _targets(loss), _predictions(loss, 2.0)
+    hessian = loss.hessian(y, f)
+    curved = hessian > 1e-6
+    curvature = loss.dual_curvature(y, -loss.gradient(y, f))
+    assert_allclose(curvature[curved], 1.0 / hessian[curved], rtol=1e-6)
+
+
+@contract.promise
+def linear_dual_is_minus_the_conjugate_on_the_box(loss: Any) -> None:
+    """-V*(y, -a) = linear a - kink |a|; where kink > 0, a = 0 is held fast."""
+    needs(loss, "linear_dual")
+    y = _targets(loss)
+    linear, kink = loss.linear_dual(y)
+    for a in (_inside(loss, y), *loss.dual_box(y), np.zeros_like(y)):
+        assert_allclose(-loss.conjugate(y, -a), linear * a - kink * np.abs(a), atol=1e-12)
+    expect(kink == 0 or np.isposinf(loss.dual_curvature(y, np.zeros_like(y))).all())
+
+
+@contract.promise
+def clone_and_parameters(loss: Loss) -> None:
+    """Clone, get_params and repr agree; `task` is one of three, and `name` is set."""
+    expect_clone(loss)
+    expect(clone(loss) is not loss, "clone gives the same object")
+    expect(loss.task in {"classification", "regression", "one_class"}, f"task={loss.task!r}")
+    expect(bool(loss.name))
