@@ -44,7 +44,11 @@ class Kernel(BaseEstimator):
     ...
     ...     base = SquaredEuclidean()
     ...
-    ...     def of_base(self, B, xp):
+    ...     def basis(self) -> tuple[Base | None, Kernel]:
+        """The base of the fitted kernel, and which kernel sees its columns: itself, or one it is made of."""
+        return self.base, self
+
+    def of_base(self, B, xp):
     ...         return 1.0 / (1.0 + B)
     >>> Cauchy()(np.array([[0.0], [1.0]]))
     array([[1. , 0.5],
@@ -239,7 +243,12 @@ class Kernel(BaseEstimator):
 
 def base_of(kernel: Kernel) -> Base | None:
     """The base of a fitted kernel; None where a subclass computes its values in a way of its own."""
-    return kernel.base if _at_least_as_new(type(kernel), "of_base", "_compute") else None
+    return basis_of(kernel)[0]
+
+
+def basis_of(kernel: Kernel) -> tuple[Base | None, Kernel]:
+    """The base of a fitted kernel, and the innermost kernel that computes it; every kernel is asked once."""
+    return kernel.basis() if _at_least_as_new(type(kernel), "of_base", "_compute") else (None, kernel)
 
 
 def form_of(kernel: Kernel) -> tuple[Any, ...] | None:
