@@ -74,7 +74,7 @@ FURTHER = [
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("promise", contract, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 @pytest.mark.parametrize("estimator", [*DEFAULTS, *FURTHER], ids=repr)
 def test_contract(estimator, promise):
     promise(estimator_case(estimator))

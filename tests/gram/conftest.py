@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from kernelweave.gram import GRAMS, Gram, GramStore, KernelStack, StoreGram
+from kernelweave.gram import GRAMS, Gram, GramStore, KernelStack, LowRankGram, StoreGram, TorchGram
+from kernelweave.gram.blocks import Blocks
+from kernelweave.gram.lowrank import StoredFactors
 from kernelweave.kernels import FunctionKernel
 
+#: marks of engines that need torch, or a cluster
+MARKS = {"torch": pytest.mark.torch, "dask": pytest.mark.system}
 
-@pytest.fixture(params=sorted(GRAMS))
+
+@pytest.fixture(params=[pytest.param(name, marks=MARKS.get(name, ())) for name in sorted(GRAMS)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Gram]:
     """What makes an engine of matrices and, optionally, scales."""
-    if request.param != "store":
-        return GRAMS[request.param]
-    return lambda matrices, *scales: StoreGram(
-        GramStore.build(tmp_path / "engine.gram", "precomputed", KernelStack(matrices)), *scales
-    )
+    name = request.param
+    if name == "store":
+        return lambda matrices, *scales: StoreGram(
+            GramStore.build(tmp_path / "engine.gram", "precomputed", KernelStack(matrices)), *scales
+        )
+    if name == "low_rank":
+        return lambda matrices, *scales: LowRankGram(StoredFactors(list(map(root_of, matrices))), *scales)
+    if name == "torch":
+        torch = pytest.importorskip("torch", reason="needs torch")
+        return lambda matrices, *scales: TorchGram(
+            Blocks.of_matrices(matrices), *scales, device=torch.device("cpu"), dtype=torch.float64
+        )
+    if name == "dask":
+        request.getfixturevalue("cluster")
+    return GRAMS[name]
+
+
+def root_of(K: np.ndarray) -> np.ndarray:
+    """Z with K = Z Z'."""
+    values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+@pytest.fixture(scope="module")
+def cluster(dask_workers: Any) -> Iterator[Any]:
+    """A client of two worker processes."""
+    with pytest.importorskip("distributed").Client(dask_workers) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_engines_and_predictions_equal_the_dense_ones(X, Z, rng, normalize, gram
     np.testing.assert_allclose(part.quad(alpha[some]), same.quad(alpha[some]), **near)
     fitted = one.gram.dot(weights, alpha)
     for dictionary in (one, other):
-        f = dictionary.expansion(weights[None], alpha[:, None])
+        f = dictionary.predictor(weights[None], alpha[:, None], np.zeros(1))
         np.testing.assert_allclose(f(X)[:, 0], fitted, **near)
 
 
@@ -98,15 +98,21 @@ def test_engines_and_predictions_equal_the_dense_ones(X, Z, rng, normalize, gram
 def test_predictions_equal_those_kernel_by_kernel(X, Z, rng, normalize, monkeypatch):
     weights, alpha = rng.gamma(1.0, size=(3, len(kernel_list()))), rng.normal(size=(70, 3))
     weights[0, ::2], weights[1], alpha[20:] = 0.0, weights[2], 0.0
-    together = Dictionary(FeatureSource(named(kernel_list()), X), normalize).expansion(weights, alpha)
+    together = Dictionary(FeatureSource(named(kernel_list()), X), normalize).predictor(
+        weights, alpha, np.zeros(3)
+    )
     assert len(together.terms) == len(kernel_list()) - len(TOGETHER) + 1
     monkeypatch.setattr("kernelweave.gram.sharing.LEAST_SUBSETS", 10**6)
-    alone = Dictionary(FeatureSource(named(kernel_list()), X), normalize).expansion(weights, alpha)
+    alone = Dictionary(FeatureSource(named(kernel_list()), X), normalize).predictor(
+        weights, alpha, np.zeros(3)
+    )
     assert len(alone.terms) == len(kernel_list())
     np.testing.assert_allclose(together(Z), alone(Z), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(pickle.loads(pickle.dumps(together))(Z), together(Z))
     frame, new = pd.DataFrame(X), pd.DataFrame(Z)
-    of_frame = Dictionary(FeatureSource(named(kernel_list()), frame), normalize).expansion(weights, alpha)
+    of_frame = Dictionary(FeatureSource(named(kernel_list()), frame), normalize).predictor(
+        weights, alpha, np.zeros(3)
+    )
     np.testing.assert_allclose(of_frame(new), alone(Z), rtol=1e-9, atol=1e-9)
 
 

@@ -7,25 +7,35 @@ import re
 import numpy as np
 import pytest
 
-from kernelweave.gram import GRAMS, Dictionary, FeatureSource, KernelStack, StackSource, choice, memory
+import kernelweave as kw
+from kernelweave.gram import (
+    GRAMS,
+    DenseGram,
+    Dictionary,
+    FeatureSource,
+    Gram,
+    KernelStack,
+    StackSource,
+    choice,
+    memory,
+)
 from kernelweave.gram.blocks import WORK_BYTES
-from kernelweave.gram.choice import ENGINES, Task, choose_engine, options
-from kernelweave.kernels import RBF
+from kernelweave.gram.choice import Needs, Task, choose_engine
+from kernelweave.kernels import RBF, Linear
 
 SQUARE = 8 * 1000**2
 TASK = Task(n_kernels=40, n_bases=2, n_samples=1000)
 WORK = WORK_BYTES  # of one thread
-DENSE = options(TASK)[0].needed
+DENSE = TASK.dense
+
+#: engines that any fit on a host may ask for
+ENGINES = ("dense", "packed", "cached", "blocked")
 
 
 @pytest.fixture(autouse=True)
 def _one_thread(monkeypatch):
     """Every thread needs room for its tiles."""
     monkeypatch.setattr(choice, "loop_threads", lambda: 1)
-
-
-def test_every_engine_has_a_name():
-    assert {"auto", *GRAMS} == set(ENGINES)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +51,7 @@ def test_every_engine_has_a_name():
 )
 def test_auto_takes_the_first_that_fits(limit, name, dtype, words):
     chosen = choose_engine("auto", TASK, limit)
-    assert (chosen.name, chosen.dtype) == (name, dtype)
+    assert (chosen.name, chosen.needs.options.get("dtype")) == (name, dtype)
     assert re.search(words, chosen.reason)
 
 
@@ -49,7 +59,8 @@ def test_less_memory_never_gives_a_faster_engine():
     order = ["dense", "packed", "cached", "blocked"]
     for combined in (True, False):
         task = Task(30, 3, 700, combined=combined)
-        limits = np.linspace(options(task)[0].needed, options(task)[-1].needed, 200).astype(int)
+        least = GRAMS["blocked"].needs(task).bytes
+        limits = np.linspace(task.dense, least, 200).astype(int)
         found = [order.index(choose_engine("auto", task, int(limit)).name) for limit in limits]
         assert found == sorted(found)
         assert set(found) == {0, 1, 2, 3}
@@ -60,7 +71,7 @@ def test_too_little_memory_is_one_clear_error():
         MemoryError, match=r"40 kernels on 1000 samples need .* memory_limit allows 16 MB: raise"
     ):
         choose_engine("auto", TASK, 2 * SQUARE)
-    for name in set(ENGINES) - {"auto", "store"}:
+    for name in ENGINES:
         with pytest.raises(MemoryError, match=f"with gram='{name}'"):
             choose_engine(name, TASK, SQUARE)
 
@@ -79,7 +90,7 @@ def test_given_matrices_are_not_copied_to_save_memory():
     assert choose_engine("auto", changed, 47 * SQUARE).name == "dense"
 
 
-@pytest.mark.parametrize("name", sorted(set(ENGINES) - {"auto", "store"}))
+@pytest.mark.parametrize("name", ENGINES)
 def test_an_engine_can_be_asked_for(name):
     chosen = choose_engine(name, TASK, 10**12)
     assert chosen.name == name
@@ -87,14 +98,14 @@ def test_an_engine_can_be_asked_for(name):
 
 
 def test_packed_falls_back_on_single_precision():
-    assert choose_engine("packed", TASK, 22 * SQUARE).dtype == np.float64
-    assert choose_engine("packed", TASK, 22 * SQUARE - 1).dtype == np.float32
+    assert choose_engine("packed", TASK, 22 * SQUARE).needs.options["dtype"] == np.float64
+    assert choose_engine("packed", TASK, 22 * SQUARE - 1).needs.options["dtype"] == np.float32
 
 
 def test_a_cache_takes_what_is_left():
     limit = 5 * SQUARE + WORK
-    assert choose_engine("cached", TASK, limit).cache_bytes == SQUARE
-    assert choose_engine("cached", TASK, 10**12).cache_bytes == 2 * SQUARE
+    assert choose_engine("cached", TASK, limit).needs.options["cache_bytes"] == SQUARE
+    assert choose_engine("cached", TASK, 10**12).needs.options["cache_bytes"] == 2 * SQUARE
 
 
 def test_unknown_engines_are_refused():
@@ -102,14 +113,62 @@ def test_unknown_engines_are_refused():
         choose_engine("sparse", TASK, None)
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("store", "kernels='precomputed' and a GramStore"),
+        ("low_rank", "approximation='nystroem'"),
+        ("torch", "device='cuda'"),
+    ],
+)
+def test_what_an_engine_cannot_serve_is_refused_with_a_remedy(name, remedy):
+    with pytest.raises(ValueError, match=f"gram='{name}' cannot serve this fit: .*{remedy}"):
+        choose_engine(name, TASK, None)
+    assert GRAMS[name].needs(TASK).bytes is None
+
+
+@pytest.fixture(name="sorted_gram")
+def an_engine_of_a_user(monkeypatch):
+    """An engine of a user's own, which says nothing but how it multiplies."""
+
+    class SortedGram(DenseGram):
+        name = "sorted"
+        needs = classmethod(Gram.needs.__func__)  # those of any engine
+        build = classmethod(Gram.build.__func__)
+
+    monkeypatch.setattr(GRAMS, "_parts", dict(GRAMS._parts))
+    return GRAMS.add(SortedGram)
+
+
+def test_an_engine_of_a_user_has_a_name(sorted_gram, rng):
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    kernels, options = [RBF(0.1), RBF(1.0), Linear()], {"normalize": "center", "tol": 1e-5}
+    own, dense = (kw.MKLClassifier(kernels, gram=name, **options).fit(X, y) for name in ("sorted", "dense"))
+    assert own.gram_ == "sorted"
+    assert own.gram_reason_ == "gram='sorted' was asked for: it is made of matrices in memory."
+    assert own.dual_gap_ <= 1e-5
+    np.testing.assert_allclose(own.decision_function(X), dense.decision_function(X), atol=1e-6)
+
+
+def test_auto_walks_the_registry(sorted_gram, monkeypatch):
+    assert choose_engine("auto", TASK, DENSE).name == "dense"
+    for name in ENGINES:
+        monkeypatch.setattr(GRAMS[name], "needs", classmethod(lambda cls, task: Needs(None, "not today.")))
+    monkeypatch.setattr(sorted_gram, "needs", classmethod(lambda cls, task: Needs(10, "it needs nothing")))
+    found = choose_engine("auto", TASK, DENSE)
+    assert found.engine is sorted_gram
+    assert found.reason.endswith("it needs nothing.")
+
+
 def test_without_a_limit_free_memory_decides(monkeypatch):
     monkeypatch.setattr(choice, "free_memory", lambda: 10**12)
     assert choose_engine("auto", TASK, None).name == "dense"
     monkeypatch.setattr(choice, "free_memory", lambda: 100 * 10**6)
     chosen = choose_engine("auto", TASK, None)
-    assert (chosen.name, chosen.limit) == ("cached", 80 * 10**6)
+    assert (chosen.name, chosen.task.limit) == ("cached", 80 * 10**6)
     assert "free memory allows 80 MB" in chosen.reason
-    assert choose_engine("dense", TASK, None).limit is None
+    assert choose_engine("dense", TASK, None).task.limit is None
     monkeypatch.setattr(choice, "free_memory", lambda: None)
     assert choose_engine("auto", TASK, None).name == "dense"
 

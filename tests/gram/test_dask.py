@@ -123,7 +123,10 @@ def test_workers_normalise_as_the_host_does(client, normalize, rng):
     assert_same(remote.gram, local.gram, rng.gamma(1.0, size=len(local.live)), rng)
     alpha, weights = rng.normal(size=(30, 1)), rng.uniform(size=(1, 6))
     new = rng.normal(size=(7, 4))
-    values = [d.expansion(d.all_weights(weights[:, : len(d.live)]), alpha)(new) for d in found]
+    values = [
+        d.predictor(d.all_weights(weights[:, : len(d.live)]), alpha, np.zeros(alpha.shape[1]))(new)
+        for d in found
+    ]
     np.testing.assert_allclose(*values, **EXACT)
 
 

@@ -112,7 +112,8 @@ def test_predictions_are_those_of_the_dense_engine(X, rng, engine):
     weights, alpha, new = rng.uniform(size=(1, 6)), rng.normal(size=(150, 1)), rng.normal(size=(9, 3))
     for normalize in NAMES:
         dense, other = (
-            dictionary(X, normalize, gram=name).expansion(weights, alpha)(new) for name in ("dense", engine)
+            dictionary(X, normalize, gram=name).predictor(weights, alpha, np.zeros(alpha.shape[1]))(new)
+            for name in ("dense", engine)
         )
         np.testing.assert_allclose(other, dense, rtol=1e-8)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -22,6 +22,7 @@ from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import parallel, warn
 from ..gram import (
+    GRAMS,
     Dictionary,
     FeatureSource,
     Gram,
@@ -31,7 +32,6 @@ from ..gram import (
     StackSource,
     parse_memory,
 )
-from ..gram.choice import ENGINES
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..gram.lowrank.dictionary import LowRankDictionary
 from ..gram.stack import as_stack
@@ -118,7 +118,7 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
     max_iter: int  # parameters are stored by the classes whose constructors name them
 
     #: what `gram` may be
-    _engines: tuple[str, ...] = ("auto", "dense")
+    _engines: Collection[str] = ("auto", "dense")
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, such as ``C=1``, ``regularizer__p=1`` or ``kernels__0__gamma=0.1``.
@@ -309,7 +309,9 @@ class BaseKernels(LinearCoefficients, CallbackSupportMixin, NestedKernels):
 class BaseMKL(BaseKernels):
     """Parameters and machinery of the MKL estimators; see the subclasses."""
 
-    _engines = (*ENGINES, "dask")
+    @property
+    def _engines(self) -> Collection[str]:  # type: ignore[override]
+        return ("auto", *GRAMS)
 
     #: whether C may be None
     _optional_cost = False

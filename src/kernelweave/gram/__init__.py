@@ -1,19 +1,33 @@
-"""Gram engines: M kernel matrices on n samples behind one interface."""
+"""Gram engines: M kernel matrices on n samples behind one interface.
+
+To be read in this order: `base` (what an engine is); `pairs`, `shared` and `sharing` (what kernels share,
+and which), `blocks` and `normalised` (tiles of all of them, normalised); the engines `dense`, `packed`,
+`streamed` with `blocked` and `cached`, then `lowrank`, `torch` and `dask`; `choice` (which of them a fit
+gets); `sources` and `dictionary` (the kernels of one fit). `stack`, `store`, `tables` and `parquet` are what
+users bring.
+"""
 
 from .._registry import Registry
 from .base import Gram
 from .blocked import BlockedGram
 from .cached import CachedGram
+from .dask import DaskGram
 from .dense import DenseGram
 from .dictionary import Dictionary, parse_memory
+from .lowrank import LowRankGram
 from .packed import PackedGram, StoreGram
 from .parquet import ParquetTable
 from .predictor import Predictor, Spread
 from .sources import FeatureSource, FoldSource, KernelSource, ParametricSource, StackFoldSource, StackSource
 from .stack import KernelStack
 from .store import GramStore
+from .torch import TorchGram
 
-GRAMS = Registry("gram", (DenseGram, PackedGram, CachedGram, StoreGram, BlockedGram))
+#: the engines; "auto" takes the first that can serve a fit within its memory
+GRAMS = Registry(
+    "gram",
+    (DenseGram, PackedGram, CachedGram, StoreGram, BlockedGram, LowRankGram, TorchGram, DaskGram),
+)
 
 __all__ = [
     "GRAMS",

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ..kernels import Normalization
+from .blocks import Blocks
+from .choice import Choice, Needs, Task
+from .normalised import normalised
+
+if TYPE_CHECKING:
+    from .dictionary import Kernels
 
 #: kernels up to which each diagonal is looked at on its own, and entries up to which all of them are kept
 MOST_DIAGONALS, MOST_ON_DIAGONALS = 1000, 10**7
@@ -17,7 +25,9 @@ class Gram(ABC):
     """M Gram matrices K_1 .. K_M on the training samples.
 
     These methods are all a solver may ask of the kernels; where the numbers live (memory,
-    cache, low-rank factors, another device) is the engine's business.
+    cache, low-rank factors, another device) is the engine's business. An engine in the registry `GRAMS`
+    says what it `needs` for a task and how it is made, by `build` or only `of_blocks`; by default it is
+    called with matrices in memory and their scales.
 
     Attributes
     ----------
@@ -41,8 +51,35 @@ class Gram(ABC):
     cached_diagonals: FloatArray | None = None
     #: whether entries are differences of larger ones, whose rounding they have
     centred = False
+    #: whether the free memory of this machine bounds it where no limit is given
+    bounded = True
+    #: where the kernels are, in words, where that is known only when they are there
+    words: str | None = None
     #: whether other processes can be given a copy
     portable = True
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        """The bytes that this engine needs for a task, or why it cannot serve it."""
+        return Needs(task.dense, "it is made of matrices in memory")
+
+    @classmethod
+    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+        """The engine of the kernels that vary, the normalisations of all, and which kernels vary."""
+        blocks, rules = normalised(kernels.checked(), kernels.normalize, kernels.sample_weight)
+        scales = np.array([rule.scale_ for rule in rules])
+        live = kernels.live(scales)
+        gram = cls.of_blocks(blocks.take(kernels=live), scales[live], choice.task, choice.needs)
+        gram.centred = blocks.means is not None
+        return gram, rules, live
+
+    @classmethod
+    def of_blocks(cls, blocks: Blocks, scales: FloatArray, task: Task, needs: Needs) -> Gram:
+        """The engine of kernels that are normalised but for their scales."""
+        every = slice(0, blocks.n_samples)
+        matrices = dict(blocks.each(every, every))
+        make: Any = cls
+        return make([matrices[m] for m in range(blocks.n_kernels)], scales, **needs.options)  # type: ignore[no-any-return]
 
     @property
     def rounds(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ._workers import map_tiles
 from .blocks import Blocks, rectangle
+from .choice import AT_MOST, HELD, LEAST_CACHED, Needs, Task
 from .pairs import Pairs, Part, count, positions
 from .shared import Shared
 from .stack import KernelStack
@@ -166,6 +167,15 @@ class CachedGram(StreamedGram):
         super().__init__(kernels, scales, memory_limit)
         size = cache_bytes // len(self.blocks.parts)
         self.blocks = self.blocks.with_parts([_with_cache(part, size) for part in self.blocks.parts])
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        if task.careful and (task.light or task.given or task.n_bases == 0):
+            return Needs(None, "there is nothing that a cache would save.")
+        sums = task.sums(AT_MOST if task.careful else HELD, streamed=True)
+        least = int(LEAST_CACHED * task.n_bases * task.square) if task.careful else 0
+        words = "rows are computed when asked for and kept in a cache"
+        return Needs(sums + task.work + least, words, {"cache_bytes": task.cache_bytes})
 
     @property
     def nbytes(self) -> int:

@@ -1,23 +1,16 @@
-"""Which Gram engine: the fastest that memory allows."""
+"""Which Gram engine: the first of the registry that can serve a fit within its memory."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .._typing import FloatArray
 from ._workers import loop_threads
-from .base import Gram
-from .blocked import BlockedGram
-from .blocks import WORK_BYTES, Blocks
-from .cached import CachedGram
+from .blocks import WORK_BYTES
 from .memory import SHARE, SUM_SHARE, free_memory, show_bytes
-from .packed import PackedGram, StoreGram
 
-#: what `gram` may be
-ENGINES = ("auto", "dense", "packed", "cached", "store", "blocked")
+if TYPE_CHECKING:
+    from .base import Gram
 
 #: matrices of a solver's own: the weighted sums at the best and the last weights, and for a while those at
 #: the next and what a machine factors
@@ -28,40 +21,6 @@ FIRST_LOOK = 1.0 + 1.0 / 16.0
 
 #: a cache of fewer than this share of the rows is not worth having
 LEAST_CACHED = 0.1
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An engine, and why it was chosen.
-
-    Attributes
-    ----------
-    name : str
-    reason : str
-        One sentence.
-    limit : int or None
-        Bytes that the engine and the sums of a solver may take together.
-    dtype : dtype or None
-        How entries are stored by engines that hold triangles.
-    cache_bytes : int
-        Bytes for the caches of a cached engine.
-    """
-
-    name: str
-    reason: str
-    limit: int | None
-    dtype: Any = None
-    cache_bytes: int = 0
-
-    def build(self, blocks: Blocks, scales: FloatArray) -> Gram:
-        """The engine, unless it is the dense one, which takes matrices."""
-        if self.name == "packed":
-            return PackedGram(blocks, scales, self.dtype)
-        if self.name == "cached":
-            return CachedGram(blocks, scales, self.limit, self.cache_bytes)
-        if self.name == "store":
-            return StoreGram(blocks, scales)
-        return BlockedGram(blocks, scales, self.limit)
 
 
 @dataclass(frozen=True)
@@ -82,6 +41,16 @@ class Task:
         of all kernels: all, none, or so many at most.
     light : bool
         Whether computing the kernels takes no longer than reading them from memory.
+    asked : str
+        The engine that was asked for, or "auto"; then engines say what they need at most, not at least.
+    limit : int or None
+        Bytes that the engine and the sums of a solver may take together.
+    single : bool
+        Whether entries may be stored in single precision.
+    device : torch.device, optional
+        Where the kernels are computed, and `limit` counts; with NumPy by default.
+    host_sums, double : bool
+        Whether weighted sums come back from the device, and whether it computes in double precision.
     """
 
     n_kernels: int
@@ -92,12 +61,28 @@ class Task:
     mapped: bool = False
     combined: bool | int = True
     light: bool = False
+    asked: str = "auto"
+    limit: int | None = None
+    single: bool = True
+    device: Any = None
+    host_sums: bool = False
+    double: bool = False
+
+    @property
+    def careful(self) -> bool:
+        """Whether what an engine needs is an upper bound."""
+        return self.asked == "auto"
 
     def sums(self, count: int, streamed: bool = False) -> int:
         """Bytes of the weighted sums a solver holds."""
         if streamed and self.combined is not True:
             return min(self.square, 8 * int(self.combined) ** 2)
         return count * self.square
+
+    @property
+    def held(self) -> int:
+        """Bytes of the weighted sums beside an engine that keeps the kernels."""
+        return self.sums(AT_MOST if self.careful else HELD)
 
     @property
     def square(self) -> int:
@@ -109,63 +94,89 @@ class Task:
         """Bytes at work on tiles."""
         return min(loop_threads() * WORK_BYTES, 4 * self.square)
 
+    def kept(self, matrices: int) -> int:
+        """Bytes of so many matrices, and of the part of them that a solver looks at first."""
+        return int((FIRST_LOOK if self.careful else 1.0) * matrices * self.square)
+
     @property
-    def matrices(self) -> int:
-        """Bytes of all matrices that are not in memory yet."""
-        return (self.n_kernels if self.n_new is None else self.n_new) * self.square
+    def dense(self) -> int:
+        """Bytes of a fit with all matrices in memory."""
+        return self.held + self.kept(self.n_kernels if self.n_new is None else self.n_new)
+
+    @property
+    def cache_bytes(self) -> int:
+        """What is left for caches, no more than all rows of all bases."""
+        everything = self.n_bases * self.square
+        if self.limit is None:
+            return everything
+        sums = self.sums(AT_MOST, streamed=True)
+        if self.combined is not True and self.combined:
+            sums = max(sums, min(self.square, int(SUM_SHARE * self.limit)))
+        return max(0, min(everything, self.limit - sums - self.work))
+
+    def fits(self, needed: int) -> bool:
+        """Whether so many bytes may be taken."""
+        return self.limit is None or needed <= self.limit
 
     def __str__(self) -> str:
         return f"{self.n_kernels} kernels on {self.n_samples} samples"
 
 
-class Option(NamedTuple):
-    """An engine, the bytes it needs, and what it does."""
+@dataclass(frozen=True)
+class Needs:
+    """The bytes an engine needs for a task, and what it does with them; or why it cannot serve it.
 
-    name: str
-    needed: int
-    what: str
-    dtype: Any = None
-
-
-def options(task: Task, careful: bool = True) -> list[Option]:
-    """All engines, the fastest first, and what they need; the least that may do unless `careful`.
-
-    Examples
-    --------
-    >>> [option.name for option in options(Task(50, 1, 1000))]
-    ['dense', 'packed', 'packed', 'cached', 'store', 'blocked']
+    Attributes
+    ----------
+    bytes : int or None
+        None where the engine cannot serve the task.
+    what : str
+        What it does, or why it cannot.
+    options : dict
+        Arguments of its constructor besides kernels and scales.
     """
-    held, more = (task.sums(AT_MOST), FIRST_LOOK) if careful else (task.sums(HELD), 1.0)
-    part = task.sums(AT_MOST if careful else HELD, streamed=True)
-    stored = int(more * task.n_kernels * task.square)
-    looked_at = task.n_kernels * task.square // 64 if careful else 0  # triangles of float32 in memory
-    least = int(LEAST_CACHED * task.n_bases * task.square) if careful else 0
-    return [
-        Option("dense", held + int(more * task.matrices), "all matrices are in memory"),
-        Option("packed", held + stored // 2, "their lower triangles are in memory", np.float64),
-        Option("packed", held + stored // 4, "their lower triangles are in memory as float32", np.float32),
-        Option("cached", part + task.work + least, "rows are computed when asked for and kept in a cache"),
-        Option("store", held + task.work + looked_at, "they are read where they lie"),
-        Option(
-            "blocked",
-            task.sums(HELD, streamed=True) + task.work,
-            "blocks of them are computed anew in every pass",
-        ),
-    ]
+
+    bytes: int | None
+    what: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine, and why it was chosen.
+
+    Attributes
+    ----------
+    engine : type
+    needs : Needs
+    task : Task
+    reason : str
+        One sentence.
+    """
+
+    engine: type[Gram]
+    needs: Needs
+    task: Task
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """Name of the engine."""
+        return self.engine.name
 
 
 def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
-    """The engine called `name`, or for "auto" the first of dense, packed, cached and blocked that fits.
+    """The engine called `name`, or for "auto" the first of the registry that can serve the task and fits.
 
     Matrices that are given are never copied: they are dense or read in blocks, or, all of a store, mapped
     as they are.
 
     Parameters
     ----------
-    name : {"auto", "dense", "packed", "cached", "store", "blocked"}
+    name : "auto" or a name in `GRAMS`
     task : Task
     memory_limit : int or None
-        Bytes; by default a share of the memory that is free, and for "dense" no limit.
+        Bytes; by default a share of the memory that is free, but for engines that are not `bounded` by it.
 
     Examples
     --------
@@ -173,59 +184,47 @@ def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
     >>> choice.name, choice.reason
     ('blocked', '50 kernels on 10000 samples would take 45.7 GB dense and memory_limit allows 2 GB: ...')
     """
-    if name not in ENGINES:
-        known = ", ".join(repr(engine) for engine in ENGINES)
+    from . import GRAMS
+
+    if name not in ("auto", *GRAMS):
+        known = ", ".join(repr(engine) for engine in ("auto", *GRAMS))
         raise ValueError(f"gram={name!r} is not a Gram engine: pass one of {known}.")
-    if name == "store" and not task.mapped:
-        raise ValueError(
-            "gram='store' reads the triangles of a whole GramStore that a normalisation only scales: pass "
-            "kernels='precomputed' and a GramStore as X, or another engine."
-        )
-    limit = free_share() if memory_limit is None and name != "dense" else memory_limit
-    allows = f"{'free memory' if memory_limit is None else 'memory_limit'} allows {show_bytes(limit or 0)}"
-    every = options(task, careful=name == "auto")
-    open_to = [option for option in every if _open(option, name, task)]
-    fitting = [option for option in open_to if limit is None or option.needed <= limit]
+    if task.device is not None and name == "dask":
+        raise ValueError("gram='dask' computes on the workers of a cluster: leave device=None with it.")
+    name = name if task.device is None else "torch"
+    engines: list[Any] = list(GRAMS.values()) if name == "auto" else [GRAMS[name]]
+    bounded = memory_limit is None and any(engine.bounded for engine in engines)
+    task = replace(task, asked=name, limit=free_share() if bounded else memory_limit)
+    asked = [(engine, engine.needs(task)) for engine in engines]
+    able = [(engine, needs) for engine, needs in asked if needs.bytes is not None]
+    if not able:
+        raise ValueError(f"gram={name!r} cannot serve this fit: {asked[0][1].what}")
+    allows = (
+        f"{'free memory' if memory_limit is None else 'memory_limit'} allows {show_bytes(task.limit or 0)}"
+    )
+    fitting = [(engine, needs) for engine, needs in able if task.fits(needs.bytes)]
     if not fitting:
+        engine, needs = able[-1]
         raise MemoryError(
-            f"{task} need {show_bytes(open_to[-1].needed)} with gram={open_to[-1].name!r}, {allows}: "
+            f"{task} need {show_bytes(needs.bytes)} with gram={engine.name!r}, {allows}: "
             "raise memory_limit, or use fewer kernels or samples."
         )
-    first = fitting[0]
-    reason = f"gram={name!r} was asked for: {first.what}."
-    if name == "auto" and task.light:
-        reason = f"{task} are computed as fast as they could be read: {first.what}."
-    elif name == "auto":
-        fits = "take" if first.name == "dense" else "would take"
-        reason = f"{task} {fits} {show_bytes(every[0].needed)} dense and {allows}: {first.what}."
-    return Choice(first.name, reason, limit, first.dtype, _cache_bytes(task, limit))
+    engine, needs = fitting[0]
+    return Choice(engine, needs, task, _reason(engine, needs, task, allows))
 
 
-def _open(option: Option, name: str, task: Task) -> bool:
-    """Whether an engine may be considered."""
-    if name != "auto":
-        return option.name == name
-    if option.name == "store":
-        return task.mapped
+def _reason(engine: type[Gram], needs: Needs, task: Task, allows: str) -> str:
+    if task.device is not None:
+        return f"device={str(task.device)!r} was asked for: {needs.what}."
+    if task.asked != "auto":
+        return f"gram={task.asked!r} was asked for: {needs.what}."
     if task.light:
-        return option.name == "blocked"
-    if option.name == "cached" and task.n_bases == 0:
-        return False
-    return not task.given or option.name in ("dense", "blocked")
+        return f"{task} are computed as fast as they could be read: {needs.what}."
+    fits = "take" if engine.name == "dense" else "would take"
+    return f"{task} {fits} {show_bytes(task.dense)} dense and {allows}: {needs.what}."
 
 
 def free_share() -> int | None:
     """Bytes that a fit may take when nothing else is said."""
     free = free_memory()
     return None if free is None else int(SHARE * free)
-
-
-def _cache_bytes(task: Task, limit: int | None) -> int:
-    """What is left for caches, no more than all rows of all bases."""
-    everything = task.n_bases * task.square
-    if limit is None:
-        return everything
-    sums = task.sums(AT_MOST, streamed=True)
-    if task.combined is not True and task.combined:
-        sums = max(sums, min(task.square, int(SUM_SHARE * limit)))
-    return max(0, min(everything, limit - sums - task.work))

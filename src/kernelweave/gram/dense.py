@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ..kernels import Normalization, resolve_normalization
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocked import Unrounded
+from .choice import Choice, Needs, Task
+from .normalised import with_rules
+
+if TYPE_CHECKING:
+    from .dictionary import Kernels
 
 ROW_BLOCK_BYTES = 1 << 20  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
@@ -41,6 +47,7 @@ class DenseGram(Gram):
     """
 
     name = "dense"
+    bounded = False
 
     def __init__(
         self,
@@ -54,6 +61,31 @@ class DenseGram(Gram):
         self.n_samples = self.matrices[0].shape[0]
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.unrounded, self.n_passes = unrounded, 0.0
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        if task.careful and task.light:
+            return Needs(None, "kernels are computed as fast as they could be read.")
+        return Needs(task.dense, "all matrices are in memory")
+
+    @classmethod
+    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+        """One matrix after another, normalised where it is."""
+        rules = [resolve_normalization(kernels.normalize) for _ in kernels.source.names]
+        matrices: dict[int, FloatArray] = {}
+        for m, K in kernels.source.train_all():
+            kernels.check_matrix(m, K)
+            matrices[m] = rules[m].fit(K, kernels.sample_weight).train(K)
+        scales = np.array([rule.scale_ for rule in rules])
+        live = kernels.live(scales)
+        kind, unrounded = type(rules[0]), None
+        single = any(K.dtype != np.float64 for K in matrices.values())
+        if single and kind.train is not Normalization.train and kind.entries is not Normalization.entries:
+            # a rule that changes entries wrote them in single precision
+            unrounded = Unrounded(with_rules(kernels.source.blocks(), rules), kernels=live)
+        gram = cls([matrices[m] for m in live], scales[live], unrounded)
+        gram.centred = any(rule.entries()[1] is not None for rule in rules)
+        return gram, rules, live
 
     @property
     def rounds(self) -> bool:

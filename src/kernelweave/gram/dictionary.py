@@ -13,13 +13,9 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..kernels import Normalization, check_gram, resolve_normalization
 from ..kernels.base import largest_size
-from .base import Gram
-from .blocked import Unrounded
 from .blocks import Blocks
-from .choice import Choice, Task, choose_engine
-from .dense import DenseGram
+from .choice import Task, choose_engine
 from .memory import parse_memory
-from .normalised import normalised, with_rules
 from .predictor import Predictor
 from .sources import KernelSource, without
 from .terms import kernel_terms
@@ -31,6 +27,44 @@ LIGHT = 2000
 
 #: work spent on testing whether given matrices are positive semidefinite, for all kernels together
 PSD_FLOPS = 1e8
+
+
+class Kernels:
+    """The kernels of a fit as an engine is given them.
+
+    Parameters
+    ----------
+    source : KernelSource
+    normalize : str, Normalization or None
+    sample_weight : ndarray of shape (n,), optional
+    check : bool, default=True
+        Whether values are checked.
+    """
+
+    def __init__(
+        self,
+        source: KernelSource,
+        normalize: Any,
+        sample_weight: FloatArray | None = None,
+        check: bool = True,
+    ) -> None:
+        self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
+
+    def checked(self) -> Blocks:
+        """All kernels a tile at a time, neither normalised nor scaled, and looked at on some samples."""
+        raw = self.source.blocks()
+        if self.check and not all(part.positive for part in raw.parts):
+            check_parts(self.source, raw)
+        return raw
+
+    def check_matrix(self, m: int, K: FloatArray) -> None:
+        """`check_values` of the whole matrix of kernel m."""
+        if self.check:
+            check_values(self.source, m, K)
+
+    def live(self, scales: FloatArray) -> IntArray:
+        """Kernels that vary over the samples; a warning about the others."""
+        return with_variance(scales, self.source.names)
 
 
 class Dictionary:
@@ -46,9 +80,9 @@ class Dictionary:
         Bytes that the kernels and the sums of a solver may take.
     check : bool, default=True
         Whether to check the matrices; parts of matrices checked before need not be.
-    gram : {"auto", "dense", "packed", "cached", "store", "blocked", "dask"}, default="dense"
-        The Gram engine; "auto" takes the fastest that `memory_limit`, or by default the memory
-        that is free, allows, and "dask" spreads the kernels over the workers of a Dask cluster.
+    gram : "auto" or a name in `GRAMS`, default="dense"
+        The Gram engine; "auto" takes the first that can serve the fit within `memory_limit`, or by
+        default the memory that is free.
     combined : bool or int, default=True
         Whether the solver asks for the weighted sum of all kernels, which then has to fit too; or on
         how many samples at most.
@@ -82,114 +116,26 @@ class Dictionary:
         host_sums: bool = False,
         double: bool = False,
     ) -> None:
-        self.source = source
-        self.names = source.names
-        self.device = device
-        self.normalizations: Sequence[Normalization]
-        if device is not None and gram == "dask":
-            raise ValueError("gram='dask' computes on the workers of a cluster: leave device=None with it.")
-        if device is not None:
-            self._keep_on_device(normalize, sample_weight, check, memory_limit, host_sums, double)
-            return
-        if gram == "dask":
-            self._keep_on_workers(normalize, sample_weight, check, memory_limit, combined)
-            return
-        choice = choose_engine(gram, self._task(normalize, combined), memory_limit)
-        self.gram_reason = choice.reason
-        self.gram: Gram
-        self.live: IntArray
-        if choice.name == "dense":
-            self._keep_matrices(normalize, sample_weight, check)
-        else:
-            self._keep_blocks(choice, normalize, sample_weight, check)
-
-    def _task(self, normalize: Any, combined: bool | int) -> Task:
-        """What the engine has to hold; matrices that are given and only scaled need no room."""
+        self.source, self.names, self.device = source, source.names, device
         changed = type(resolve_normalization(normalize)).train is not Normalization.train
-        n_new = len(self.names) if changed or self.source.copies else 0
-        sizes = (len(self.names), self.source.n_bases, self.source.n_samples)
-        light = len(self.source.together) >= max(LIGHT, 0.9 * len(self.names))
-        mapped = self.source.mapped and not changed
-        given = self.source.given
-        return Task(*sizes, n_new=n_new, given=given, mapped=mapped, combined=combined, light=light)
-
-    def _keep_matrices(self, normalize: Any, sample_weight: FloatArray | None, check: bool) -> None:
-        """All matrices, normalised, in memory."""
-        rules = self.normalizations = [resolve_normalization(normalize) for _ in self.names]
-        matrices: dict[int, FloatArray] = {}
-        for m, K in self.source.train_all():
-            if check:
-                check_values(self.source, m, K)
-            matrices[m] = rules[m].fit(K, sample_weight).train(K)
-        scales = np.array([rule.scale_ for rule in rules])
-        self.live = with_variance(scales, self.names)
-        self.gram = DenseGram([matrices[m] for m in self.live], scales[self.live], self._unrounded(matrices))
-        self.gram.centred = _centre(rules)
-
-    def _unrounded(self, matrices: dict[int, FloatArray]) -> Unrounded | None:
-        """The normalised kernels, where a rule that changes entries wrote them in single precision."""
-        rule = type(self.normalizations[0])
-        single = any(K.dtype != np.float64 for K in matrices.values())
-        if not single or rule.train is Normalization.train or rule.entries is Normalization.entries:
-            return None
-        return Unrounded(with_rules(self.source.blocks(), self.normalizations), kernels=self.live)
-
-    def _keep_blocks(
-        self, choice: Choice, normalize: Any, sample_weight: FloatArray | None, check: bool
-    ) -> None:
-        """The kernels to be computed in blocks; one pass over them, if that, for the normalisation."""
-        raw = self.source.blocks()
-        if check:
-            check_parts(self.source, raw)
-        blocks, rules = normalised(raw, normalize, sample_weight)
-        self.normalizations, scales = rules, np.array([rule.scale_ for rule in rules])
-        self.live = with_variance(scales, self.names)
-        self.gram = choice.build(blocks.take(kernels=self.live), scales[self.live])
-        self.gram.centred = _centre(rules)
-
-    def _keep_on_device(
-        self,
-        normalize: Any,
-        sample_weight: FloatArray | None,
-        check: bool,
-        memory_limit: int | None,
-        host_sums: bool,
-        double: bool,
-    ) -> None:
-        """The kernels on another device, computed there from what they share."""
-        from .torch.fit import fit_on_device, open_engine
-
-        raw = self.source.blocks()
-        if check and not all(part.positive for part in raw.parts):
-            check_parts(self.source, raw)
-        engine = open_engine(raw, self.device, double, memory_limit, host_sums)
-        self.normalizations, scales = fit_on_device(raw, normalize, sample_weight, engine)
-        self.live = with_variance(scales, self.names)
-        everything = len(self.live) == len(scales)
-        self.gram = engine if everything else engine.subset(kernels=self.live)
-        self.gram_reason = f"device={str(self.device)!r} was asked for: kernels are computed there."
-
-    def _keep_on_workers(
-        self,
-        normalize: Any,
-        sample_weight: FloatArray | None,
-        check: bool,
-        memory_limit: int | None,
-        combined: bool | int,
-    ) -> None:
-        """The kernels on the workers of a Dask cluster, normalised there."""
-        from .dask.engine import DaskGram
-        from .dask.share import Plan
-
-        raw = self.source.blocks()
-        if check:
-            check_parts(self.source, raw)
-        plan = Plan(normalize, sample_weight, combined=combined, limit=memory_limit)
-        gram = DaskGram(raw, plan=plan)
-        self.normalizations, scales = gram.rules, gram.scales
-        self.live = with_variance(scales, self.names)
-        self.gram = gram if len(self.live) == len(scales) else gram.subset(kernels=self.live)
-        self.gram_reason = f"gram='dask' was asked for: {gram.describe()}."
+        task = Task(
+            len(self.names),
+            source.n_bases,
+            source.n_samples,
+            n_new=len(self.names) if changed or source.copies else 0,  # given and only scaled: no room
+            given=source.given,
+            mapped=source.mapped and not changed,
+            combined=combined,
+            light=len(source.together) >= max(LIGHT, 0.9 * len(self.names)),
+            device=device,
+            host_sums=host_sums,
+            double=double,
+        )
+        choice = choose_engine(gram, task, memory_limit)
+        kernels = Kernels(source, normalize, sample_weight, check)
+        self.gram, self.normalizations, self.live = choice.engine.build(kernels, choice)
+        words = self.gram.words
+        self.gram_reason = choice.reason if words is None else f"gram={gram!r} was asked for: {words}."
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every model
         return object.__sizeof__(self) + self.gram.nbytes + 8 * self.gram.n_samples
@@ -210,11 +156,6 @@ class Dictionary:
         terms = kernel_terms(self.source, self.normalizations, weights, alpha)
         device = None if self.device is None else str(self.device)
         return Predictor.of(self.source, terms, alpha, intercept, device=device)
-
-
-def _centre(rules: Sequence[Normalization]) -> bool:
-    """Whether normalisations subtract means."""
-    return any(rule.entries()[1] is not None for rule in rules)
 
 
 def check_parts(source: KernelSource, blocks: Blocks) -> None:

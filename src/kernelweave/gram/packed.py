@@ -15,6 +15,7 @@ from ._workers import map_tiles, mirror_lower, over_rows
 from .base import Gram
 from .blocked import Unrounded
 from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
+from .choice import Needs, Task
 from .dense import SMALL_SUPPORT
 from .pairs import Given
 from .stack import KernelStack
@@ -65,6 +66,19 @@ class PackedGram(Gram):
         scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         unrounded = None if holds(kind, blocks) else Unrounded(blocks)
         self._set(triangles, np.arange(blocks.n_kernels), scales, blocks.n_samples, unrounded)
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        if task.careful and (task.light or task.given):
+            return Needs(None, "matrices that are given or computed as fast as read are not copied.")
+        stored, words = task.kept(task.n_kernels), "their lower triangles are in memory"
+        if not task.single or task.fits(task.held + stored // 2):
+            return Needs(task.held + stored // 2, words, {"dtype": np.float64})
+        return Needs(task.held + stored // 4, f"{words} as float32", {"dtype": np.float32})
+
+    @classmethod
+    def of_blocks(cls, blocks: Blocks, scales: FloatArray, task: Task, needs: Needs) -> PackedGram:
+        return cls(blocks, scales, **needs.options)
 
     def _set(
         self,
@@ -222,6 +236,18 @@ class StoreGram(PackedGram):
             raise ValueError("gram='store' reads the triangles of a whole GramStore: pass one.")
         scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self._set(*found, scales, blocks.n_samples, None)
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        if not task.mapped:
+            return Needs(
+                None,
+                "it reads the triangles of a whole GramStore that a normalisation only scales. Pass "
+                "kernels='precomputed' and a GramStore as X, or another engine.",
+            )
+        # the first look is at triangles of float32 in memory
+        looked_at = task.n_kernels * task.square // 64 if task.careful else 0
+        return Needs(task.held + task.work + looked_at, "they are read where they lie")
 
     @property
     def nbytes(self) -> int:

@@ -11,6 +11,7 @@ from .._typing import FloatArray, IntArray
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocks import Bases, Blocks, lower_tiles, rectangle
+from .choice import HELD, Needs, Task
 from .memory import SUM_SHARE, show_bytes
 from .stack import KernelStack
 
@@ -50,6 +51,15 @@ class StreamedGram(Gram):
         self.memory_limit = memory_limit
         self.n_passes = 0.0
         self._recent: tuple[tuple[bytes, bytes], dict[tuple[int, int], Bases]] | None = None
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        needed = task.sums(HELD, streamed=True) + task.work
+        return Needs(needed, "blocks of them are computed anew in every pass")
+
+    @classmethod
+    def of_blocks(cls, blocks: Blocks, scales: FloatArray, task: Task, needs: Needs) -> Self:
+        return cls(blocks, scales, task.limit, **needs.options)
 
     @property
     def most_combined(self) -> int | None:  # type: ignore[override]

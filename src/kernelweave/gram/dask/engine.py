@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,9 +13,13 @@ from ..._typing import FloatArray, IntArray
 from ...kernels import Normalization
 from ..base import Gram
 from ..blocks import Blocks
+from ..choice import Choice, Needs, Task
 from ..stack import KernelStack
 from .share import Facts, Plan, add, ask, facts_of, lower_of, square_of, take_part
 from .spread import Piece, spread
+
+if TYPE_CHECKING:
+    from ..dictionary import Kernels
 
 #: how the engines on the workers keep kernels
 WORDS = {
@@ -67,6 +71,7 @@ class DaskGram(Gram):
     """
 
     name = "dask"
+    bounded = False  # the workers know their memory
     portable = False  # futures belong to this process
 
     def __init__(
@@ -83,6 +88,23 @@ class DaskGram(Gram):
         cluster = Cluster(client)
         self._set(cluster, spread(cluster, blocks, plan), blocks.n_samples, blocks.n_kernels)
         self._learn(cluster.answers(self._ask_facts, self._needs))
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        if task.asked != cls.name:
+            return Needs(None, "it needs a Dask cluster, and is taken only if asked for.")
+        return Needs(0, "kernels are on the workers of a cluster")
+
+    @classmethod
+    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+        """The kernels are sent to the workers, and normalised there."""
+        task = choice.task
+        plan = Plan(kernels.normalize, kernels.sample_weight, combined=task.combined, limit=task.limit)
+        gram = cls(kernels.checked(), plan=plan)
+        live = kernels.live(gram.scales)
+        found = gram if len(live) == len(gram.scales) else gram.subset(kernels=live)
+        found.words = gram.describe()
+        return found, gram.rules, live
 
     def _set(self, cluster: Cluster, pieces: list[Piece], n_samples: int, n_kernels: int) -> None:
         self.cluster, self.pieces = cluster, pieces

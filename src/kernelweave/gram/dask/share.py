@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,14 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ...kernels import Normalization
 from ..base import Gram
+from ..blocked import BlockedGram
 from ..blocks import Blocks
-from ..choice import Choice, Option, Task, _cache_bytes, options
+from ..cached import CachedGram
+from ..choice import Needs, Task
 from ..dense import DenseGram
 from ..memory import SHARE, free_memory, show_bytes
 from ..normalised import normalised
+from ..packed import PackedGram
 from ..pairs import Given
 
 #: part of a worker's memory that its kernels may fill: beyond it, Dask writes to disk what it holds; and
@@ -207,45 +210,32 @@ def build(blocks: Blocks, scales: FloatArray, plan: Plan) -> Gram:
     """The fastest engine in double precision that the memory of this worker allows."""
     if _as_given(blocks):
         return DenseGram([pairs.stack.matrix(pairs.m) for pairs in _ordered(blocks)], scales)
-    choice = _promise(blocks, plan)
+    engine, task, needs = _promise(blocks, plan)
     try:
-        return choice.build(blocks, scales)
+        return engine.of_blocks(blocks, scales, task, needs)
     finally:
         _promised.pop(threading.get_ident(), None)
 
 
-def _promise(blocks: Blocks, plan: Plan) -> Choice:
+def _promise(blocks: Blocks, plan: Plan) -> tuple[type[Gram], Task, Needs]:
     """An engine that fits beside those that other threads are about to build."""
     n_bases = sum(part.cacheable for part in blocks.parts)
-    task = Task(blocks.n_kernels, n_bases, blocks.n_samples, combined=plan.combined)
+    task = Task(blocks.n_kernels, n_bases, blocks.n_samples, combined=plan.combined, single=False)
     light = blocks.n_kernels >= LIGHT and all(part.batched for part in blocks.parts)
     with _choosing:
-        room = _room(plan, FILLED)
-        option = _first_fitting(task, room, light)
-        if option is None:
-            room = _room(plan, AT_WORK)
-            option = _first_fitting(task, room, light=True)
-        if option is None:
-            raise MemoryError(
-                f"{task} on one worker do not fit into the {show_bytes(room or 0)} that it has left, not "
-                "even in blocks: start workers with more memory, raise memory_limit, or use fewer samples."
-            )
-        _promised[threading.get_ident()] = option.needed
-    return Choice(option.name, "", room, np.float64, _cache_bytes(task, room))
-
-
-def _first_fitting(task: Task, room: int | None, light: bool) -> Option | None:
-    """The fastest engine in double precision; where computing is as fast as reading, one that keeps nothing.
-
-    The dense one is none of them: it takes twice as much as the packed one and reads as many entries.
-    """
-    for option in options(task):
-        single, idle = option.dtype is np.float32, option.name == "cached" and task.n_bases == 0
-        if option.name == "dense" or single or idle or (light and option.name != "blocked"):
-            continue
-        if room is None or option.needed <= room:
-            return option
-    return None
+        # where computing is as fast as reading, or nothing else fits, nothing is kept
+        for share, idle in ((FILLED, light), (AT_WORK, True)):
+            task = replace(task, limit=_room(plan, share), light=idle)
+            # not the dense one: it takes twice as much as the packed one and reads as many entries
+            asked = [(engine, engine.needs(task)) for engine in (PackedGram, CachedGram, BlockedGram)]
+            for engine, needs in asked:
+                if needs.bytes is not None and task.fits(needs.bytes):
+                    _promised[threading.get_ident()] = needs.bytes
+                    return engine, task, needs
+    raise MemoryError(
+        f"{task} on one worker do not fit into the {show_bytes(task.limit or 0)} that it has left, not "
+        "even in blocks: start workers with more memory, raise memory_limit, or use fewer samples."
+    )
 
 
 def _room(plan: Plan, share: float) -> int | None:

@@ -9,7 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..._typing import FloatArray, IntArray
+from .._workers import mirror_lower
 from ..base import Gram
+from ..choice import Needs, Task
 from .factors import Factors
 from .matrix import FactoredMatrix
 
@@ -48,6 +50,10 @@ class LowRankGram(Gram):
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.n_passes = 0.0
 
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        return Needs(None, "features take the place of matrices; pass approximation='nystroem' for them.")
+
     @property
     def rounds(self) -> bool:
         return self.fine is not None
@@ -62,10 +68,12 @@ class LowRankGram(Gram):
     def combine(self, weights: FloatArray) -> Any:
         """sum_m d_m K_m, as a matrix that is never formed unless the samples are fewer than the features."""
         K = FactoredMatrix(self.factors, weights * self.scales)
-        if self.n_samples > min(MOST_FORMED, DENSE_FEATURES * K.n_features):
+        if self.n_samples > min(MOST_FORMED, DENSE_FEATURES * K.n_features or MOST_FORMED):
             return K
         every = np.arange(self.n_samples)
-        return K[every, every]
+        formed = K[every, every]
+        mirror_lower(formed)
+        return formed
 
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         K = FactoredMatrix(self.factors, weights * self.scales)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
 from ..._backend import free_bytes, torch
 from ..._typing import FloatArray, IntArray
+from ...kernels import Normalization, resolve_normalization
+from ...kernels.normalize import Variance
 from ..base import Gram
 from ..blocked import Unrounded
 from ..blocks import Blocks
+from ..choice import Choice, Needs, Task
+from ..normalised import normalised
 from .matrix import Matrix, StoredMatrix
 from .parts import part_of
 from .sums import MATRIX_SHARE, Constants, Sums
+
+if TYPE_CHECKING:
+    from ..dictionary import Kernels
 
 #: samples up to which weighted sums go to the host, whose machines are faster there
 HOST_SAMPLES = 1024
@@ -51,6 +60,7 @@ class TorchGram(Sums):
     """
 
     name = "torch"
+    bounded = False
     streams = True
     portable = False  # on a device that other processes may not have
 
@@ -72,6 +82,22 @@ class TorchGram(Sums):
         self.limit, self.host_sums = min(bounds, default=None), host_sums
         self._open(Unrounded(blocks), constants, kind)
         self.constants.centres = self.mean_entries()
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        if task.device is None:
+            return Needs(None, "it computes on a device; pass device='cuda', or 'torch:cpu' for torch's CPU.")
+        return Needs(0, "kernels are computed there")  # what is missing is known tile by tile
+
+    @classmethod
+    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+        """The kernels are computed on the device, and normalised there."""
+        raw, task = kernels.checked(), choice.task
+        dtype = torch.float64 if task.double else torch.float32
+        gram = cls(raw, None, task.device, dtype, task.limit, task.host_sums)
+        rules, scales = fit_on_device(raw, kernels.normalize, kernels.sample_weight, gram)
+        live = kernels.live(scales)
+        return gram if len(live) == len(scales) else gram.subset(kernels=live), rules, live
 
     def _open(self, origin: Unrounded, constants: Constants, kind: Any) -> None:
         """Send the kernels to the device."""
@@ -217,3 +243,81 @@ def _among(group: IntArray, chosen: IntArray | None, n_kernels: int) -> tuple[In
     where[group] = np.arange(len(group))
     inside = np.flatnonzero(where[chosen] >= 0)
     return where[chosen[inside]], inside
+
+
+class ScaledRules(Sequence[Normalization]):
+    """Normalisations of many kernels that only scale, made when they are asked for.
+
+    Parameters
+    ----------
+    rule : Normalization
+    scales : ndarray of shape (M,)
+    """
+
+    def __init__(self, rule: Normalization, scales: FloatArray) -> None:
+        self.rule, self.scales = rule, scales
+
+    def __len__(self) -> int:
+        return len(self.scales)
+
+    @overload
+    def __getitem__(self, m: int) -> Normalization: ...
+    @overload
+    def __getitem__(self, m: slice) -> Sequence[Normalization]: ...
+    def __getitem__(self, m: Any) -> Any:
+        if isinstance(m, slice):
+            return ScaledRules(self.rule, self.scales[m])
+        rule = copy(self.rule)
+        rule.scale_ = float(self.scales[m])
+        return rule
+
+
+class _OnDevice(Blocks):
+    """Raw kernels whose products an engine computes."""
+
+    def __init__(self, blocks: Blocks, engine: TorchGram) -> None:
+        super().__init__(blocks.parts, blocks.members)
+        self.engine = engine
+
+    def products(self, vectors: FloatArray) -> FloatArray:
+        if (vectors == vectors[0]).all():
+            return self.engine.products(vectors[0])
+        each = (self.engine.subset(kernels=np.array([m])) for m in range(self.n_kernels))
+        return np.concatenate([one.products(v) for one, v in zip(each, vectors, strict=True)])
+
+    def take(self, samples: Any = None, kernels: Any = None) -> Blocks:
+        return _OnDevice(super().take(samples, kernels), self.engine.subset(samples, kernels))
+
+
+def fit_on_device(
+    blocks: Blocks, normalize: Any, sample_weight: FloatArray | None, engine: TorchGram
+) -> tuple[Sequence[Normalization], FloatArray]:
+    """Fit the normalisations of raw kernels and give their constants to the engine of these kernels.
+
+    Returns
+    -------
+    rules : sequence of Normalization
+    scales : ndarray of shape (M,)
+    """
+    rule = resolve_normalization(normalize)
+    if type(rule) is Variance:
+        scales = _inverse_variances(engine, sample_weight)
+        engine.constants.scales = scales
+        return ScaledRules(rule, scales), scales
+    fitted, rules = normalised(_OnDevice(blocks, engine), normalize, sample_weight)
+    scales = np.array([own.scale_ for own in rules])
+    constants = Constants(scales, fitted.roots, fitted.means, fitted.grands, np.zeros(len(scales)))
+    engine.constants = constants
+    constants.centres = engine.mean_entries()
+    return rules, scales
+
+
+def _inverse_variances(engine: TorchGram, sample_weight: FloatArray | None) -> FloatArray:
+    """1 / (mean diagonal - mean of all entries) of every kernel, or 0 where that is only rounding."""
+    n = engine.n_samples
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    share = weight / weight.sum()
+    diagonals = engine.mean_diagonals(share)
+    spread = diagonals - engine.quad(share)
+    eps = float(torch.finfo(engine.kind.dtype).eps)
+    return np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e3 * eps * np.abs(diagonals))

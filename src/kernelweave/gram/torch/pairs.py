@@ -130,7 +130,7 @@ class FromHost(DevicePairs):
 
     def part(self, rows: Any, columns: Any) -> Any:
         chosen = (_host(part, self.n_samples) for part in (rows, columns))
-        return torch.as_tensor(np.ascontiguousarray(self.pairs.between(*chosen))).to(self.like)
+        return as_tensor(self.pairs.between(*chosen)).to(self.like)
 
     def diag(self) -> Any:
         return torch.as_tensor(self.pairs.diag()).to(self.like)
@@ -179,7 +179,7 @@ def pairs_on(pairs: Pairs, like: Any) -> DevicePairs:
         if X.shape[0] * X.shape[1] > MOST_DENSE:
             return FromHost(pairs, like)
         X = X.toarray()
-    points = torch.as_tensor(X).to(like.device)
+    points = as_tensor(X).to(like.device)
     if not pairs.base.moves:
         return Points(pairs.base, points.to(like.dtype))
     mean = points.mean(dim=0, dtype=torch.float64)
@@ -187,6 +187,11 @@ def pairs_on(pairs: Pairs, like: Any) -> DevicePairs:
     if isinstance(pairs, Distances) and sparse.issparse(pairs.X):  # kept less their origin
         mean = mean + torch.as_tensor(pairs.origin).to(mean)
     return Points(pairs.base, centred, mean)
+
+
+def as_tensor(values: Any) -> Any:
+    """An array of the host as a tensor there; a copy of one that may not be written, which torch refuses."""
+    return torch.as_tensor(np.require(values, requirements=("C", "W")))
 
 
 def positions(part: Any, n: int, device: Any) -> Any:

@@ -261,7 +261,7 @@ class Sums(Gram):
         return torch.arange(self.n_samples, device=self.kind.device)
 
     def _positions(self, samples: IntArray) -> Any:
-        return torch.as_tensor(samples, device=self.kind.device)
+        return torch.as_tensor(np.array(samples), device=self.kind.device)
 
     def _tensor(self, values: Any) -> Any:
         return like(values, self.kind)
