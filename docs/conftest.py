@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS / "extending"))  # the worked examples
 
-collect_ignore_glob = ["conf.py", "_ext/*", "api/*", "gallery/*", "extending/register.py"]
+collect_ignore_glob = ["conf.py", "_ext/*", "api/*", "gallery/*"]
 
 
 #: page -> the optional package its code needs
@@ -32,7 +33,6 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kernelweave.losses import LOSSES
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(DOCS / "extending")
     monkeypatch.setattr(LOSSES, "_parts", dict(LOSSES._parts))
 
 

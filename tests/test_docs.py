@@ -6,8 +6,6 @@ import ast
 import inspect
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import import_module
@@ -356,47 +354,18 @@ def test_an_example_is_one_figure_offline(example):
     assert not re.search(r"fetch_|urlopen|requests|savefig|open\(", code)
 
 
-# -- the five "add a ..." pages ----------------------------------------------------------------------
+# -- the "add a ..." pages ---------------------------------------------------------------------------
 
-PARTS = {
-    "pinball": ["tests/losses", "tests/solvers/single/test_contract.py"],
-    "berhu": ["tests/regularizers/test_contract.py"],
-    "cauchy": ["tests/kernels/test_contract.py"],
-    "mapped": ["tests/gram/test_contract.py"],
-    "conjugate_gradient": ["tests/solvers/single/test_contract.py"],
-}
-
-
-@pytest.mark.system
-def test_the_parts_built_in_the_documentation_pass_the_contract_tests():
-    """All of them in one run of pytest, as the pages tell the reader to."""
-    files = sorted({path for paths in PARTS.values() for path in paths})
-    command = [sys.executable, "-m", "pytest", "-p", "register", *files, "-k", " or ".join(PARTS)]
-    options = ["-vv", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
-    environment = {**_environment(), "PYTHONPATH": f"{EXTENDING}{_separator()}{ROOT / 'src'}"}
-    run = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout[-3000:]
-    for part in PARTS:
-        passed = re.findall(rf"^tests/.*{part}.* PASSED", run.stdout, re.M | re.I)
-        assert len(passed) >= 8, f"{part}: {len(passed)} contract tests ran"
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
-
-
-def _separator() -> str:
-    import os
-
-    return os.pathsep
+PARTS = ["pinball", "berhu", "cauchy", "mapped", "conjugate_gradient", "quantile"]
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_worked_file_is_short_and_shown_on_a_page(part):
     lines = text_of(EXTENDING / f"{part}.py").splitlines()
     assert len(lines) <= 80
-    assert any(f"{{literalinclude}} {part}.py" in text_of(page) for page in EXTENDING.glob("*.md"))
-    module = ast.parse("\n".join(lines))
-    assert ">>>" in ast.get_docstring(next(node for node in module.body if isinstance(node, ast.ClassDef)))
+    page = next(page for page in EXTENDING.glob("*.md") if f"{{literalinclude}} {part}.py" in text_of(page))
+    example = next(node for node in ast.parse("\n".join(lines)).body if isinstance(node, ast.ClassDef))
+    assert ">>>" in ast.get_docstring(example)
+    assert re.search(rf"^>>> check_\w+\({example.name}\b", text_of(page), re.M), (
+        "the page checks what it shows"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,6 +114,18 @@ def test_the_layer_test_sees_imports_inside_functions(
     monkeypatch.setitem(globals(), "PACKAGE", package)
     upward = {module for module in imported_modules(path) if not allowed("gram", layer_of(module))}
     assert upward == {"kernelweave.solvers.base", "kernelweave.estimators", "kernelweave"}
+
+
+def test_the_page_on_the_architecture_is_true() -> None:
+    """Its rows are those of ORDER, and the files it names are there."""
+    page = PACKAGE.parents[1] / "docs" / "architecture.md"
+    if not page.exists():
+        pytest.skip("not a checkout")
+    text = page.read_text(encoding="utf-8")
+    rows = [set(re.findall(r"`([a-z.]+)`", row)) for row in re.findall(r"^\| \d+ \| (.*) \|$", text, re.M)]
+    assert [row & set(RANK) for row in rows] == ORDER
+    files = re.findall(r"`(\w+(?:/\w*)+(?:\.py)?)`", text.replace("`src/kernelweave/`", ""))
+    assert not [name for name in files if not (PACKAGE / name).exists() and not name.startswith("tests/")]
 
 
 def printed_by(code: str) -> list[str]:

@@ -72,7 +72,7 @@ class Registry(Mapping[str, type]):
     def add(self, cls: type) -> type:
         """Add a part of your own under its `name`, for this session; also a class decorator.
 
-        Strings then find it, and so do the contract tests.
+        Strings then find it, and so does "auto".
 
         Examples
         --------

@@ -49,18 +49,6 @@ def test_matrices_give_the_model_of_the_kernels(binary, grams, container, normal
     assert given.kernel_names_ == ["kernel 0", "kernel 1"]
 
 
-def test_regression_and_one_class_take_matrices_too(regression, grams):
-    K, K_new = grams
-    pairs = [
-        (kw.MKLRegressor(ON_DATA), kw.MKLRegressor("precomputed")),
-        (kw.MKLOneClass(ON_DATA), kw.MKLOneClass("precomputed")),
-    ]
-    for on_data, given in pairs:
-        on_data.fit(regression.X, regression.y)
-        given.fit(K, regression.y)
-        np.testing.assert_allclose(given.predict(K_new), on_data.predict(regression.X_new), atol=1e-6)
-
-
 def test_one_matrix_is_one_kernel(binary, grams):
     K = grams[0][:, :, 1]
     flat = kw.MKLClassifier("precomputed").fit(K, binary.y)

@@ -3,64 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy.special import xlogy
 
-from kernelweave.gram import DenseGram
 from kernelweave.losses import LOSSES, Loss
 from kernelweave.solvers import Problem
-
-
-class Sample(NamedTuple):
-    """A problem and its kernels."""
-
-    problem: Problem
-    Ks: np.ndarray  # (M, n, n)
-
-    @property
-    def gram(self) -> DenseGram:
-        return DenseGram(self.Ks)
-
-    @property
-    def K(self) -> np.ndarray:  # noqa: N802
-        """The mean kernel, for single-kernel machines."""
-        return self.Ks.mean(axis=0)
-
-
-def kernels(X: np.ndarray) -> np.ndarray:
-    """One Gaussian or linear kernel a feature, each of variance 1 in feature space."""
-    square = (X[:, None, :] - X[None, :, :]) ** 2
-    Ks = [np.exp(-square[..., m]) if m % 4 else np.outer(X[:, m], X[:, m]) + 1.0 for m in range(X.shape[1])]
-    return np.array([K / (K.diagonal().mean() - K.mean()) for K in Ks])
-
-
-def targets(loss: Loss, score: np.ndarray) -> np.ndarray:
-    """What the loss takes: labels, real targets, or nothing."""
-    labels = np.where(score > np.median(score, axis=0), 1.0, -1.0)
-    return {"classification": labels, "one_class": np.ones_like(score)}.get(loss.task, score)
-
-
-def draw(
-    loss: Loss,
-    seed: int = 0,
-    n: int = 60,
-    M: int = 8,
-    outputs: int = 1,
-    C: float = 1.0,
-    costs: bool = False,
-    fit_intercept: bool = True,
-) -> Sample:
-    """A few features matter, the others are noise; `costs` gives every sample its own C."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, M))
-    score = X[:, :3] @ rng.normal(size=(min(3, M), outputs)) + np.sin(2 * X[:, [1 % M]])
-    y = targets(loss, score + 0.4 * rng.normal(size=score.shape))
-    each = C * (rng.uniform(0.3, 2.0, size=(n, 1)) if costs else np.ones((n, 1)))
-    return Sample(Problem(y, loss, each, fit_intercept), kernels(X))
-
+from kernelweave.testing.solvers import Sample, draw_problem
 
 # V(y, f) and V*(y, v) of MATH.md section 1, written once more
 VALUES: dict[str, Callable[..., np.ndarray]] = {
@@ -166,7 +116,7 @@ def reference() -> Reference:
 
 @pytest.fixture(scope="session", name="draw")
 def _draw() -> Callable[..., Sample]:
-    return draw
+    return draw_problem
 
 
 @pytest.fixture(params=sorted(LOSSES))

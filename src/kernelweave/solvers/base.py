@@ -90,6 +90,8 @@ class MKLSolver(Method, BaseEstimator):
     """
 
     name: str
+    #: abilities of the loss that the solver relies on, besides those of its machine
+    requires: tuple[str, ...] = ()
     columns = ("primal", "dual", "gap", "n_passes")
     counts_start = True
     counted = "machines"

@@ -10,7 +10,7 @@ from typing import Any
 from . import _options as opt
 from ._errors import guarded
 
-OPTIONAL = ("pandas", "pyarrow", "matplotlib", "torch")
+OPTIONAL = ("pyarrow", "matplotlib", "torch")
 
 
 @guarded

@@ -86,6 +86,7 @@ class Interleaved(MKLSolver):
     """
 
     name = "interleaved"
+    requires = ("linear_dual",)
     single = "smo"
 
     _seen: FloatArray  # s_m as last computed

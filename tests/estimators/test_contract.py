@@ -1,8 +1,9 @@
-"""scikit-learn's own checks, for the defaults and for configurations that take other paths."""
+"""What holds of every estimator: the properties of `kernelweave.testing`, and scikit-learn's own checks."""
 
 from __future__ import annotations
 
 import inspect
+import warnings
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -10,6 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import kernelweave as kw
 from kernelweave.kernels import RBF, Linear
+from kernelweave.testing import check_mkl_estimator
+from kernelweave.testing.estimators import contract, estimator_case
 
 #: widths that follow weights: with gamma="scale", as in SVC, a weight of 2 is not quite a row given twice
 PAIR = [Linear(), RBF("weighted")]
@@ -57,6 +60,60 @@ def test_every_estimator_is_checked() -> None:
     public = (getattr(kw, name) for name in kw.__all__)
     estimators = {thing for thing in public if inspect.isclass(thing) and issubclass(thing, BaseEstimator)}
     assert {model for model in estimators if hasattr(model, "predict")} == {type(model) for model in DEFAULTS}
+
+
+#: convex, sparse and concave regularisers, smooth and piecewise linear losses
+FURTHER = [
+    kw.MKLClassifier(regularizer=kw.LpNorm(p=1)),
+    kw.MKLClassifier(regularizer="uniform", loss="logistic"),
+    kw.MKLRegressor(regularizer="elasticnet", loss="huber"),
+    kw.MKLRegressor(regularizer="smkl"),
+    kw.MKLRegressor(regularizer=kw.LpNorm(p=1), loss="eps_insensitive", normalize="center"),
+    kw.MKLOneClass(regularizer="uniform"),
+]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("promise", contract, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("estimator", [*DEFAULTS, *FURTHER], ids=repr)
+def test_contract(estimator, promise):
+    promise(estimator_case(estimator))
+
+
+class CountsWeightsTwice(kw.MKLRegressor):
+    """A sample of weight 2 costs four times as much."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y, None if sample_weight is None else sample_weight**2)
+
+
+class Silent(kw.MKLClassifier):
+    """Stops early, and nobody is told."""
+
+    def fit(self, X, y, sample_weight=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return super().fit(X, y, sample_weight)
+
+
+class Shifted(kw.MKLRegressor):
+    """Predicts another function than it learned."""
+
+    def predict(self, X):
+        return super().predict(X) + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("cls", "title"),
+    [
+        (CountsWeightsTwice, "weights equal repeats"),
+        (Silent, "the gap is within the tolerance or there is a warning"),
+        (Shifted, "predictions are the weighted sum of kernels"),
+    ],
+)
+def test_a_mistake_is_found_and_named(cls, title):
+    with pytest.raises(AssertionError, match=f"^{cls.__name__}.* breaks the contract, {title}: "):
+        check_mkl_estimator(cls())
 
 
 # some checks have nothing to learn from: the labels are noise, or cost next to nothing

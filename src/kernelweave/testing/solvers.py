@@ -1,0 +1,357 @@
+"""What every solver promises: machines for one matrix, and methods that move the kernel weights."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+from unittest import SkipTest
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from .._typing import FloatArray
+from ..gram import DenseGram
+from ..losses import LOSSES, EpsInsensitive, Hinge, Logistic, Loss, Squared
+from ..regularizers import REGULARIZERS, Regularizer
+from ..solvers import Problem, best_intercept
+from ..solvers.base import MKLSolver
+from ..solvers.multiple import choose_solver
+from ..solvers.single import Machine, SingleSolver, choose_single
+from ._contract import Contract, draws, expect, expect_clone, labels_like
+
+machines = Contract()
+methods = Contract()
+
+
+class MachineCase(NamedTuple):
+    """A single-kernel solver and a loss that it handles."""
+
+    solver: SingleSolver
+    loss: Loss
+
+
+class MethodCase(NamedTuple):
+    """A solver over kernel weights and a regulariser that it supports."""
+
+    solver: MKLSolver
+    regularizer: Regularizer
+
+
+def check_solver(solver: SingleSolver | MKLSolver, *parts: Loss | Regularizer) -> None:
+    """Check a solver: it reaches an optimum that its definition proves, whatever it says itself.
+
+    Primal and dual value are computed anew from dual variables and weights, P - D has to be below the
+    tolerance, and where the solver says that it has not converged there has to be a warning. A single-kernel
+    solver is run on every loss it has the abilities for, warm and cold, with and without intercept; a solver
+    over kernel weights with every regulariser that it supports.
+
+    Parameters
+    ----------
+    solver : SingleSolver or MKLSolver
+    *parts : Loss or Regularizer
+        What to run it with: losses for a single-kernel solver, regularisers for one over kernel weights; by
+        default all registered ones that it takes.
+
+    Raises
+    ------
+    AssertionError
+        Names the property that does not hold, the solver, and the loss or regulariser.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import Logistic
+    >>> from kernelweave.solvers.single import Newton
+    >>> from kernelweave.testing import check_solver
+    >>> check_solver(Newton(), Logistic())
+    >>> class Hasty(Newton):
+    ...     def solve_column(self, K, problem, tol, alpha):
+    ...         return super().solve_column(K, problem, 1e4 * tol, alpha)
+    >>> check_solver(Hasty(), Logistic())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    AssertionError: (Hasty(), Logistic()) breaks the contract, gap is within the tolerance: ...
+    """
+    if isinstance(solver, SingleSolver):
+        for machine in machine_cases(solver, *parts):
+            machines.check(tuple(machine), machine)
+    else:
+        for method in method_cases(solver, *parts):
+            methods.check(tuple(method), method)
+
+
+def machine_cases(solver: SingleSolver, *losses: Any) -> list[MachineCase]:
+    """The solver with these losses, or with all registered ones that it handles."""
+    chosen = losses or [cls() for cls in LOSSES.values() if not solver.missing(cls())]
+    return [MachineCase(solver, loss) for loss in chosen]
+
+
+def method_cases(solver: MKLSolver, *regularizers: Any) -> list[MethodCase]:
+    """The solver with these regularisers, or with all registered ones that it supports."""
+    chosen = regularizers or [cls() for cls in REGULARIZERS.values() if solver.supports(cls())]
+    return [MethodCase(solver, regularizer) for regularizer in chosen]
+
+
+# -- problems -----------------------------------------------------------------------------------
+
+
+class Sample(NamedTuple):
+    """A problem and its kernels."""
+
+    problem: Problem
+    Ks: FloatArray  # (M, n, n)
+
+    @property
+    def gram(self) -> DenseGram:
+        """An engine of the kernels."""
+        return DenseGram(self.Ks)
+
+    @property
+    def K(self) -> FloatArray:  # noqa: N802
+        """The mean kernel, for single-kernel machines."""
+        return np.asarray(self.Ks.mean(axis=0))
+
+
+def draw_problem(
+    loss: Loss,
+    seed: int = 0,
+    n: int = 60,
+    M: int = 8,
+    outputs: int = 1,
+    C: float = 1.0,
+    costs: bool = False,
+    fit_intercept: bool = True,
+) -> Sample:
+    """A few features matter, the others are noise; `costs` gives every sample its own C."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, M))
+    score = X[:, :3] @ rng.normal(size=(min(3, M), outputs)) + np.sin(2 * X[:, [1 % M]])
+    y = labels_like(loss, score + 0.4 * rng.normal(size=score.shape))
+    each = C * (rng.uniform(0.3, 2.0, size=(n, 1)) if costs else np.ones((n, 1)))
+    square = (X[:, None, :] - X[None, :, :]) ** 2
+    Ks = [np.exp(-square[..., m]) if m % 4 else np.outer(X[:, m], X[:, m]) + 1.0 for m in range(M)]
+    scaled = [K / (K.diagonal().mean() - K.mean()) for K in Ks]  # variance 1 in feature space
+    return Sample(Problem(y, loss, each, fit_intercept), np.array(scaled))
+
+
+def _gap(
+    problem: Problem, penalties: tuple[float, float], f: FloatArray, alpha: FloatArray, b: FloatArray
+) -> float:
+    """(P - D) / |P|: P = sum_i C_i V(y_i, f_i + b) + Omega, D = -sum_i C_i V*(y_i, -alpha_i/C_i) - Omega*."""
+    expect(problem.has_right_sum(alpha), "alpha is not feasible: its sum is not that of the intercept")
+    primal, dual = problem.primal_loss(f, b) + penalties[0], problem.dual_loss(alpha) - penalties[1]
+    return (primal - dual) / max(abs(primal), 1e-12)
+
+
+def _machine_gap(problem: Problem, K: FloatArray, machine: Machine) -> float:
+    f = K @ machine.alpha
+    energy = 0.5 * float((machine.alpha * f).sum())
+    return _gap(problem, (energy, energy), f, machine.alpha, best_intercept(problem, f))
+
+
+# -- machines for one matrix --------------------------------------------------------------------
+
+
+@machines.promise
+def gap_is_within_the_tolerance(case: MachineCase) -> None:
+    """(P - D) / P <= tol from the definitions, for small and large costs, with and without intercept."""
+    tol = 1e-8
+    for tied in (True, False):
+        for costs in (True, False):
+            for C in (0.1, 10.0):
+                sample = draw_problem(case.loss, C=C, costs=costs, fit_intercept=tied)
+                machine = case.solver.solve(sample.K, sample.problem, tol)
+                expect(machine.n_iter >= 0)
+                assert_allclose(machine.fitted, sample.K @ machine.alpha, rtol=1e-8, atol=1e-8)
+                gap = _machine_gap(sample.problem, sample.K, machine)
+                expect(-1e-12 <= gap <= tol, f"C={C}, fit_intercept={tied}: gap {gap:.3g}, tol {tol}")
+
+
+@machines.promise
+def warm_starts_end_at_the_same_objective(case: MachineCase) -> None:
+    """From the solution, from zero and from anywhere, feasible or not; the start is left as it was."""
+    tol, rng = 1e-8, draws()
+    for tied in (True, False):
+        sample = draw_problem(case.loss, costs=True, fit_intercept=tied)
+        K, problem = sample.K, sample.problem
+        cold = case.solver.solve(K, problem, tol)
+        for start in (cold.alpha, 5.0 * rng.normal(size=(60, 1)), np.zeros((60, 1))):
+            before = start.copy()
+            warm = case.solver.solve(K, problem, tol, start)
+            assert_array_equal(start, before)
+            expect(_machine_gap(problem, K, warm) <= tol, "the gap of a warm start")
+            found, best = (problem.dual_loss(a) - 0.5 * np.vdot(a, K @ a) for a in (warm.alpha, cold.alpha))
+            assert_allclose(found, best, rtol=2 * tol, atol=2 * tol)
+
+
+@machines.promise
+def the_optimum_is_that_of_the_default_solver(case: MachineCase) -> None:
+    """K alpha of a smooth or strictly convex problem is unique: all solvers of a loss agree."""
+    for tied in (True, False):
+        for C in (0.3, 3.0):
+            sample = draw_problem(case.loss, C=C, costs=True, fit_intercept=tied)
+            ours = case.solver.solve(sample.K, sample.problem, 1e-10)
+            theirs = choose_single("auto", case.loss).solve(sample.K, sample.problem, 1e-10)
+            assert_allclose(ours.fitted, theirs.fitted, atol=1e-4)
+
+
+@machines.promise
+def outputs_are_solved_apart(case: MachineCase) -> None:
+    """The machine of several outputs has in each column the machine of that output."""
+    for tied in (True, False):
+        sample = draw_problem(case.loss, outputs=3, costs=True, fit_intercept=tied)
+        together = case.solver.solve(sample.K, sample.problem, 1e-9)
+        expect(together.alpha.shape == together.fitted.shape == (60, 3), f"shape {together.alpha.shape}")
+        for k in range(3):
+            alone = case.solver.solve(sample.K, sample.problem.column(k), 1e-9)
+            assert_allclose(together.fitted[:, [k]], alone.fitted, atol=1e-6)
+
+
+@machines.promise
+def a_cost_of_two_is_a_sample_given_twice(case: MachineCase) -> None:
+    """2 C_i V(y_i, f_i) is the cost of two equal samples."""
+    for tied in (True, False):
+        sample = draw_problem(case.loss, n=40, fit_intercept=tied)
+        twice, C = np.r_[np.arange(40), np.arange(10)], sample.problem.C.copy()
+        C[:10] *= 2.0
+        weighted = Problem(sample.problem.y, case.loss, C, tied)
+        one = case.solver.solve(sample.K, weighted, 1e-9)
+        two = case.solver.solve(sample.K[np.ix_(twice, twice)], sample.problem.part(twice), 1e-9)
+        assert_allclose(two.fitted[:40], one.fitted, atol=1e-4)
+
+
+@machines.promise
+def the_same_input_gives_the_same_output(case: MachineCase) -> None:
+    """To the last bit."""
+    sample = draw_problem(case.loss)
+    first, second = (clone(case.solver).solve(sample.K, sample.problem, 1e-6) for _ in range(2))
+    assert_array_equal(first.alpha, second.alpha)
+
+
+@machines.promise
+def errors_name_the_missing_ability(case: MachineCase) -> None:
+    """A loss without what the solver requires is refused, both named."""
+    for loss in (cls() for cls in LOSSES.values()):
+        for ability in case.solver.missing(loss)[:1]:
+            sample = draw_problem(loss, n=10)
+            wanted = f"{type(loss).__name__} has no `{ability}`, required by {type(case.solver).__name__}"
+            try:
+                case.solver.solve(sample.K, sample.problem, 1e-3)
+            except ValueError as error:
+                expect(wanted in str(error), f"{error} does not say: {wanted}")
+            else:
+                raise AssertionError(f"{loss} was taken without `{ability}`")
+
+
+@machines.promise
+@methods.promise
+def clone_and_parameters(case: MachineCase | MethodCase) -> None:
+    """Clone, get_params and repr agree; `name` is set."""
+    expect_clone(case.solver)
+    expect(bool(case.solver.name))
+
+
+# -- methods over the kernel weights ------------------------------------------------------------
+
+
+def _problems(case: MethodCase) -> list[Sample]:
+    """Losses that the solver takes, with costs of each sample, without intercept, with two outputs."""
+    known = (Squared(), Hinge(), Logistic(), EpsInsensitive())
+    losses = [loss for loss in known if all(hasattr(loss, ability) for ability in case.solver.requires)]
+    options: list[dict[str, Any]] = [{}, {"costs": True}, {"fit_intercept": False}, {"outputs": 2}]
+    pairs = zip(losses * len(options), options, strict=False)
+    return [draw_problem(loss, n=40, M=6, **chosen) for loss, chosen in pairs]
+
+
+def _solve(case: MethodCase, sample: Sample, tol: float, max_iter: int = 2000) -> tuple[Any, bool]:
+    """What a solver came to, and whether it warned."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        parts = (sample.problem, sample.gram, case.regularizer)
+        result = clone(case.solver).solve(*parts, tol=tol, max_iter=max_iter)
+    return result, any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+
+
+def _bounds(case: MethodCase, sample: Sample, state: Any) -> tuple[float, float]:
+    """Objective and relative gap at the weights and dual variables of an iterate, from their definitions."""
+    regularizer, alpha = case.regularizer.bound_to(sample.gram), state.alpha
+    f = np.einsum("m,mij,jc->ic", state.weights, sample.Ks, alpha, optimize=True)
+    r = np.sqrt(np.maximum(np.einsum("ic,mij,jc->m", alpha, sample.Ks, alpha, optimize=True), 0.0))
+    b, norms = best_intercept(sample.problem, f), state.weights * r
+    primal = sample.problem.primal_loss(f, b) + regularizer.penalty(norms)
+    if not regularizer.convex:
+        return primal, np.nan
+    share = regularizer.dual_scale(r)  # the nearest multiple of alpha that has a dual value
+    penalties = (regularizer.penalty(norms), regularizer.conjugate(share * r))
+    return primal, _gap(sample.problem, penalties, f, share * alpha, b)
+
+
+@methods.promise
+def the_optimum_is_certified(case: MethodCase) -> None:
+    """(P - D) / P <= tol from the definitions, and P is the objective that the solver reports."""
+    tol = 1e-5
+    for sample in _problems(case):
+        result, warned = _solve(case, sample, tol)
+        primal, gap = _bounds(case, sample, result.state)
+        expect(result.state.weights >= 0, f"weights {result.state.weights}")
+        assert_allclose(result.state.certificate.primal, primal, rtol=1e-7)
+        if case.regularizer.convex:
+            expect(-1e-10 <= gap <= tol * (1 + 1e-6), f"{sample.problem.loss}: gap {gap:.3g}, tol {tol}")
+        told = f"{sample.problem.loss}: converged={result.converged}, a warning: {warned}"
+        expect(result.converged != warned and (result.converged or not case.regularizer.convex), told)
+
+
+@methods.promise
+def the_objective_is_that_of_the_default_solver(case: MethodCase) -> None:
+    """Convex problems have one optimum, whichever solver finds it."""
+    if not case.regularizer.convex:
+        raise SkipTest(f"{case.regularizer} has many optima")
+    tol = 1e-6
+    for sample in _problems(case):
+        result, _ = _solve(case, sample, tol)
+        other = case._replace(solver=choose_solver("auto", case.regularizer))
+        expected, _ = _solve(other, sample, tol)
+        assert_allclose(result.state.certificate.primal, expected.state.certificate.primal, rtol=2 * tol)
+
+
+@methods.promise
+def a_run_cut_short_says_so(case: MethodCase) -> None:
+    """After one machine either the gap is closed, or converged is False and there was a warning."""
+    for sample in _problems(case):
+        result, warned = _solve(case, sample, tol=1e-12, max_iter=1)
+        _, gap = _bounds(case, sample, result.state)
+        done = result.state.residual <= 1e-12 if np.isnan(gap) else gap <= 2e-12
+        expect(result.converged or warned, "no warning")
+        expect(done or not result.converged, f"said to have converged at a gap of {gap:.3g}")
+
+
+@methods.promise
+def permuting_kernels_permutes_weights(case: MethodCase) -> None:
+    """The order of the kernels does not matter."""
+    if case.regularizer.name == "wedge" or not case.regularizer.convex:
+        raise SkipTest(f"{case.regularizer} orders its kernels, or has many optima")
+    sample = _problems(case)[0]
+    order = np.array([3, 0, 5, 1, 4, 2])
+    one, _ = _solve(case, sample, 1e-8)
+    two, _ = _solve(case, sample._replace(Ks=sample.Ks[order]), 1e-8)
+    assert_allclose(two.state.weights, one.state.weights[order], atol=1e-3)
+
+
+@methods.promise
+def the_same_run_gives_the_same_output(case: MethodCase) -> None:
+    """To the last bit."""
+    sample = _problems(case)[0]
+    first, second = (_solve(case, sample, 1e-4)[0] for _ in range(2))
+    assert_array_equal(first.state.weights, second.state.weights)
+
+
+@methods.promise
+def what_is_not_supported_is_refused(case: MethodCase) -> None:
+    """check() of a regulariser that supports() denies raises, with the name of the solver."""
+    for regularizer in (cls() for cls in REGULARIZERS.values()):
+        try:
+            case.solver.check(regularizer)
+        except ValueError as error:
+            expect(not case.solver.supports(regularizer) and repr(case.solver.name) in str(error), str(error))
+        else:
+            expect(case.solver.supports(regularizer), f"{regularizer} is taken, and not supported")
