@@ -2,7 +2,7 @@
 
 To be read in this order: `base` (what an engine is); `pairs`, `shared` and `sharing` (what kernels share,
 and which), `blocks` and `normalised` (tiles of all of them, normalised); the engines `dense`, `packed`,
-`streamed` with `blocked` and `cached`, then `lowrank`, `torch` and `dask`; `choice` (which of them a fit
+`blocked` and `cached`, then `lowrank`, `torch` and `dask`; `choice` (which of them a fit
 gets); `sources` and `dictionary` (the kernels of one fit). `stack`, `store`, `tables` and `parquet` are what
 users bring.
 """

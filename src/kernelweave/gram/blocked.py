@@ -1,10 +1,214 @@
-"""Nothing kept: every pass computes the kernels anew, a tile at a time."""
+"""Nothing kept: every pass computes the kernels anew, a tile at a time; what such engines share."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
 from .._typing import FloatArray, IntArray
-from .blocks import Blocks
-from .streamed import StreamedGram
+from ._workers import map_tiles, mirror_lower
+from .base import Gram
+from .blocks import Bases, Blocks, lower_tiles, rectangle
+from .choice import HELD, Needs, Task
+from .memory import SUM_SHARE, show_bytes
+from .stack import KernelStack
+
+#: bytes of bases kept from one call of `dot` to the next: solvers ask for many sums on the same rows
+RECENT_BYTES = 1 << 27
+
+Tile = tuple[slice, slice]
+
+
+class StreamedGram(Gram):
+    """M Gram matrices of which no more than a tile exists at a time.
+
+    Distances and inner products are computed once for all kernels that share them; sums and
+    quadratic forms over all these kernels are accumulated while a row of the tile is at hand.
+    Symmetry halves the work, and quadratic forms only cost the pairs of non-zero alpha.
+
+    Parameters
+    ----------
+    kernels : Blocks, or matrices of shape (n, n)
+    scales : ndarray of shape (M,), optional
+        K_m = scales[m] * kernels[m].
+    memory_limit : int, optional
+        Bytes that `combine` may take for its result.
+    """
+
+    streams = True
+
+    def __init__(
+        self,
+        kernels: Blocks | KernelStack | Sequence[FloatArray],
+        scales: FloatArray | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
+        self.n_samples, self.n_kernels = self.blocks.n_samples, self.blocks.n_kernels
+        self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
+        self.memory_limit = memory_limit
+        self.n_passes = 0.0
+        self._recent: tuple[tuple[bytes, bytes], dict[tuple[int, int], Bases]] | None = None
+
+    @classmethod
+    def needs(cls, task: Task) -> Needs:
+        needed = task.sums(HELD, streamed=True) + task.work
+        return Needs(needed, "blocks of them are computed anew in every pass")
+
+    @classmethod
+    def of_blocks(cls, blocks: Blocks, scales: FloatArray, task: Task, needs: Needs) -> Self:
+        return cls(blocks, scales, task.limit, **needs.options)
+
+    @property
+    def most_combined(self) -> int | None:  # type: ignore[override]
+        return None if self.memory_limit is None else int((SUM_SHARE * self.memory_limit / 8) ** 0.5)
+
+    def combine(self, weights: FloatArray) -> FloatArray:
+        n, factors = self.n_samples, weights * self.scales
+        self._check_room()
+        out = np.empty((n, n))
+
+        def fill(pair: Tile) -> None:
+            out[pair] = self.blocks.sum(*pair, factors, lower=pair[0] == pair[1])
+
+        for _ in map_tiles(fill, self._lower(self.blocks)):
+            pass
+        mirror_lower(out)
+        self._count(0.5, factors)
+        return out
+
+    def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1), dtype=np.float64)
+        support = np.flatnonzero(columns.any(axis=1))
+        factors, chosen = (
+            weights * self.scales,
+            np.arange(self.n_samples) if rows is None else np.asarray(rows),
+        )
+        out = np.zeros((len(chosen), columns.shape[1]))
+        if rows is None:
+            rest = np.setdiff1d(chosen, support)
+            out[support] = self._dot_support(support, columns[support], factors)
+            out[rest] = self._dot_rows(rest, support, columns[support], factors)
+        else:
+            self.blocks.prepare(chosen, evict=True)
+            out[:] = self._dot_rows(chosen, support, columns[support], factors)
+        return out.reshape(len(chosen), *alpha.shape[1:])
+
+    def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        columns = alpha.reshape(self.n_samples, -1)
+        support = np.flatnonzero(columns.any(axis=1))
+        part, A = self._part(support, kernels), columns[support].astype(np.float64)
+
+        def form(pair: Tile) -> FloatArray:
+            rows, others = pair
+            return part.inner(*pair, _both_ways(A[rows] @ A[others].T, rows == others), rows == others)
+
+        total = sum(map_tiles(form, self._lower(part)), start=np.zeros(len(chosen)))
+        self._count(0.5 * (len(support) / self.n_samples) ** 2, np.ones(len(chosen)))
+        return self.scales[chosen] * total
+
+    def inner(self, A: FloatArray) -> FloatArray:
+        def trace(pair: Tile) -> FloatArray:
+            diagonal = pair[0] == pair[1]
+            return self.blocks.inner(*pair, _both_ways(A[pair].astype(np.float64), diagonal), diagonal)
+
+        total = sum(map_tiles(trace, self._lower(self.blocks)), start=np.zeros(self.n_kernels))
+        self._count(0.5, self.scales)
+        return self.scales * total
+
+    def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
+        chosen, factors = np.asarray(indices, dtype=int), weights * self.scales
+        out = np.empty((len(chosen), self.n_samples))
+        self.blocks.prepare(chosen, evict=True)
+
+        def fill(pair: Tile) -> None:
+            out[pair] = self.blocks.sum(chosen[pair[0]], pair[1], factors)
+
+        for _ in map_tiles(fill, rectangle(len(chosen), self.n_samples)):
+            pass
+        self._count(len(chosen) / self.n_samples, factors)
+        return out
+
+    def diag(self, weights: FloatArray) -> FloatArray:
+        return self.blocks.diagonal(weights * self.scales)
+
+    def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
+        scales = self.scales if kernels is None else self.scales[np.asarray(kernels)]
+        return type(self)(self._part(samples, kernels), scales, self.memory_limit)
+
+    # -- passes -------------------------------------------------------------------------------
+
+    def _part(self, samples: IntArray | None, kernels: IntArray | None) -> Blocks:
+        everything = samples is not None and np.array_equal(samples, np.arange(self.n_samples))
+        samples = None if samples is None or everything else np.asarray(samples)
+        if samples is None and kernels is None:
+            return self.blocks
+        return self.blocks.take(samples, kernels)
+
+    def _lower(self, blocks: Blocks) -> list[Tile]:
+        """`lower_tiles`, and word to the cache, if there is one, that all rows are wanted."""
+        blocks.prepare(slice(0, blocks.n_samples), evict=False)
+        return list(lower_tiles(blocks.n_samples))
+
+    def _dot_support(self, support: IntArray, alpha: FloatArray, factors: FloatArray) -> FloatArray:
+        """sum_m factors[m] K_m alpha within the support, every tile below the diagonal used both ways."""
+        part, out = self._part(support, None), np.zeros(alpha.shape)
+
+        def both(pair: Tile) -> tuple[FloatArray, FloatArray]:
+            K = part.sum(*pair, factors)
+            return K @ alpha[pair[1]], K.T @ alpha[pair[0]]
+
+        pairs = self._lower(part)
+        for (rows, columns), (right, left) in zip(pairs, map_tiles(both, pairs), strict=True):
+            out[rows] += right
+            if rows != columns:
+                out[columns] += left
+        self._count(0.5 * (len(support) / self.n_samples) ** 2, factors)
+        return out
+
+    def _dot_rows(
+        self, chosen: IntArray, support: IntArray, alpha: FloatArray, factors: FloatArray
+    ) -> FloatArray:
+        """sum_m factors[m] K_m alpha on the chosen rows; `alpha` is that of the support."""
+        out, known = np.zeros((len(chosen), alpha.shape[1])), self._known_bases(chosen, support)
+
+        def product(pair: Tile) -> FloatArray:
+            bases = None if known is None else known[pair[0].start, pair[1].start]
+            return self.blocks.sum(chosen[pair[0]], support[pair[1]], factors, bases=bases) @ alpha[pair[1]]
+
+        pairs = rectangle(len(chosen), len(support))
+        for (rows, _), values in zip(pairs, map_tiles(product, pairs), strict=True):
+            out[rows] += values
+        self._count(len(chosen) * len(support) / self.n_samples**2, factors)
+        return out
+
+    def _known_bases(self, chosen: IntArray, support: IntArray) -> dict[tuple[int, int], Bases] | None:
+        """Bases of the tiles of `_dot_rows`, from the last call if it was on the same rows and support."""
+        room = RECENT_BYTES if self.memory_limit is None else min(RECENT_BYTES, self.memory_limit // 8)
+        if len(chosen) * len(support) * 8 * len(self.blocks.parts) > room:
+            return None
+        key = (chosen.tobytes(), support.tobytes())
+        recent = self._recent
+        if recent is None or recent[0] != key:
+            pairs = rectangle(len(chosen), len(support))
+            self._recent = recent = (key, {(rows.start, others.start): {} for rows, others in pairs})
+        return recent[1]
+
+    def _check_room(self) -> None:
+        needed = 8 * self.n_samples**2
+        if self.memory_limit is not None and needed > self.memory_limit:
+            raise MemoryError(
+                f"the weighted sum of the kernels on {self.n_samples} samples needs {show_bytes(needed)}, "
+                f"memory_limit allows {show_bytes(self.memory_limit)}: raise it, use fewer samples, or a "
+                "solver that reads rows."
+            )
+
+    def _count(self, share: float, factors: FloatArray) -> None:
+        """Count a `share` of all entries of the kernels whose factor is not zero."""
+        self.n_passes += share * np.count_nonzero(factors) / self.n_kernels
 
 
 class BlockedGram(StreamedGram):
@@ -70,3 +274,10 @@ def _among(known: IntArray | None, chosen: IntArray | None) -> IntArray | None:
     if known is None or chosen is None:
         return chosen if known is None else known
     return known[chosen]
+
+
+def _both_ways(W: FloatArray, diagonal: bool) -> FloatArray:
+    """Coefficients of a symmetric sum on a tile of the lower triangle: entries below count twice."""
+    if not diagonal:
+        return 2.0 * W
+    return 2.0 * np.tril(W, -1) + np.diag(W.diagonal())

@@ -10,12 +10,12 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ._workers import map_tiles
+from .blocked import StreamedGram
 from .blocks import Blocks, rectangle
 from .choice import AT_MOST, HELD, LEAST_CACHED, Needs, Task
 from .pairs import Pairs, Part, count, positions
 from .shared import Shared
 from .stack import KernelStack
-from .streamed import StreamedGram
 
 #: bytes of cache when nothing is said
 CACHE_BYTES = 1 << 28
