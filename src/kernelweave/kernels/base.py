@@ -44,11 +44,7 @@ class Kernel(BaseEstimator):
     ...
     ...     base = SquaredEuclidean()
     ...
-    ...     def basis(self) -> tuple[Base | None, Kernel]:
-        """The base of the fitted kernel, and which kernel sees its columns: itself, or one it is made of."""
-        return self.base, self
-
-    def of_base(self, B, xp):
+    ...     def of_base(self, B, xp):
     ...         return 1.0 / (1.0 + B)
     >>> Cauchy()(np.array([[0.0], [1.0]]))
     array([[1. , 0.5],
@@ -200,6 +196,10 @@ class Kernel(BaseEstimator):
 
     def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Take parameters from the training rows; nothing by default."""
+
+    def basis(self) -> tuple[Base | None, Kernel]:
+        """The base of the fitted kernel, and which kernel sees its columns: itself, or one it is made of."""
+        return self.base, self
 
     def of_base(self, B: Any, xp: Any) -> Any:
         """k from the values B of its `base`, by operations of `xp`, the module of B: numpy or torch.

@@ -83,7 +83,7 @@ class Composite(Kernel):
         return X
 
     def basis(self) -> tuple[Base | None, Kernel]:
-        """The base of all fitted children if they share one on the same columns, and a kernel that sees them."""
+        """The base of all fitted children that share one on the same columns, and who sees them."""
         parts = [basis_of(kernel) for kernel in self.kernels_]
         seen = [(base, kernel) for base, kernel in parts if base != Zero()]
         if not seen:
