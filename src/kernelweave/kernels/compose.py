@@ -85,7 +85,7 @@ class Composite(Kernel):
     def basis(self) -> tuple[Base | None, Kernel]:
         """The base of all fitted children that share one on the same columns, and who sees them."""
         parts = [basis_of(kernel) for kernel in self.kernels_]
-        seen = [(base, kernel) for base, kernel in parts if base != Zero()]
+        seen: list[tuple[Any, Any]] = [part for part in parts if part[0] != Zero()]
         if not seen:
             return Zero(), parts[0][1]
         (first, seeing), columns = seen[0], seen[0][1].base_columns
