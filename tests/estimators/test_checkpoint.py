@@ -268,7 +268,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before_it(tmp_path, small):
     path = tmp_path / "c"
     first = fit(small, path)
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.warns(UserWarning, match="goes on from the one before it"):
+    with pytest.warns(UserWarning, match="resumes the one before it"):
         second = fit(small, path)
     assert second.n_resumed_.sum() > 0
     np.testing.assert_allclose(second.objective_, first.objective_, rtol=2e-5)

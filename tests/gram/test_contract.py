@@ -13,7 +13,7 @@ from kernelweave.testing import check_gram
 from kernelweave.testing.gram import GramCase, contract
 
 
-@pytest.mark.parametrize("promise", contract, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 def test_contract(engine, promise, request):
     if promise.__name__ == "passes_count_what_is_read" and "low_rank" in request.node.name:
         pytest.skip("counts factors, which are read whole")

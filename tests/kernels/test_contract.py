@@ -14,7 +14,7 @@ SPARSE = ["linear", "polynomial", "rbf", "tanimoto", "laplacian", "matern", "his
 DENSE_ONLY = ["chi2", "gp"]
 
 
-@pytest.mark.parametrize("promise", contract, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 def test_contract(case, promise):
     promise(case)
 

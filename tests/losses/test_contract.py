@@ -18,7 +18,7 @@ LOSSES_TO_CHECK = [
 
 
 @pytest.mark.parametrize("loss", LOSSES_TO_CHECK, ids=repr)
-@pytest.mark.parametrize("promise", contract, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 def test_contract(loss, promise):
     promise(loss)
 

@@ -38,7 +38,7 @@ TRICKS = [
     "<f8",
     *own_classes(),
     *(f"gp:{name}" for name in GP_KERNELS),
-    *CLASSES,
+    *(f"sklearn:{name}" for name in CLASSES),
 ]
 NUMBERS = [0, 1, -1, 2, 7, 2**31, 2**63, 2**64, 10**30, -(10**18), 0.5, 1e308, -0.0, True, False, None]
 

@@ -24,7 +24,8 @@ import kernelweave as kw
 from kernelweave.kernels import RBF, Linear, Spectrum
 from kernelweave.persistence import ModelFileError
 from kernelweave.persistence.classes import gp_classes
-from kernelweave.persistence.pipelines import CLASSES, class_of, is_model
+from kernelweave.persistence.objects import is_model
+from kernelweave.persistence.pipelines import CLASSES, class_of
 
 from .cases import labels, numbers, strings, targets
 from .conftest import answers, fitted

@@ -52,8 +52,8 @@ ASCENDING = [BlockNorm(q) for q in (2.5, 3.0, 4.0, 8.0, 16.0, np.inf)]
 
 PAIRS = [
     pytest.param(regularizer, promise, id=f"{promise.__name__}-{k} {repr(regularizer)[:40]}")
-    for promises, regularizers in ((contract, CONVEX), (concave, CONCAVE), (ascending, ASCENDING))
-    for promise in promises
+    for kind, regularizers in ((contract, CONVEX), (concave, CONCAVE), (ascending, ASCENDING))
+    for promise in kind.promises
     for k, regularizer in enumerate(regularizers)
 ]
 

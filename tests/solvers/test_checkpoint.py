@@ -327,7 +327,7 @@ def test_a_damaged_file_gives_way_to_the_one_before_it(tmp_path, left):
     path = tmp_path / "c"
     kept_twice(path)
     path.write_bytes(path.read_bytes()[:left])
-    with pytest.warns(UserWarning, match="is damaged .* goes on from the one before it"):
+    with pytest.warns(UserWarning, match="is damaged .* resumes the one before it"):
         found = Checkpoint(path, {})
     assert found.resumed
     assert found.found("a").values == {"step": 1}

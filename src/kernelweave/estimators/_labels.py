@@ -176,6 +176,17 @@ def fit_pair_link(loss: Loss, pairs: Sequence[tuple[FloatArray, FloatArray, Floa
     return Link("sigmoid", np.array(found).T)
 
 
+def decided(classes: Any, scores: FloatArray) -> Any:
+    """Labels from decision values: (n,) for two classes, (n, n_classes) for more.
+
+    Examples
+    --------
+    >>> decided(np.array(["a", "b"]), np.array([-1.0, 2.0]))
+    array(['a', 'b'], dtype='<U1')
+    """
+    return classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+
 class ClassLabels(ClassifierMixin):
     """Mixin of classifiers: labels and probabilities from the values of the functions learned.
 
@@ -207,8 +218,7 @@ class ClassLabels(ClassifierMixin):
 
     def _labels(self, values: FloatArray) -> Any:
         """Labels from the values of the functions."""
-        scores = self._class_values(values)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return decided(self.classes_, self._class_values(values))
 
     def _probabilities(self, values: FloatArray) -> FloatArray:
         """Class probabilities from the values of the functions."""

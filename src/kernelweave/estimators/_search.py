@@ -12,6 +12,7 @@ from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FoldSource, GramStore, StackFoldSource
 from ..solvers.run import Result
 from ._base import BaseMKL, Setup, Task, fit_device
+from ._labels import decided
 from .path import solve_chain
 
 
@@ -116,8 +117,7 @@ class FrozenClassifier(ClassifierMixin, BaseEstimator):
         return self.values
 
     def predict(self, X: Any) -> Any:
-        best = (self.values > 0).astype(int) if self.values.ndim == 1 else self.values.argmax(axis=1)
-        return self.classes_[best]
+        return decided(self.classes_, self.values)
 
 
 class FrozenRegressor(RegressorMixin, BaseEstimator):

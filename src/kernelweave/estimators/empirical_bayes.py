@@ -210,7 +210,8 @@ class BaseEmpiricalBayes(BaseKernels):
         terms = [KernelTerm(m, rules[m], weights[:, m] * rules[m].scale_) for m in live]
         intercepts = np.concatenate([posterior.intercept for posterior in posteriors])
         needed = [posterior.spread for posterior in posteriors]
-        return Predictor.of(dictionary.source, terms, alpha, intercepts, posterior=needed, rows=rows)
+        kept = None if len(rows) == len(alpha) else rows
+        return Predictor.of(dictionary.source, terms, alpha, intercepts, posterior=needed, rows=kept)
 
     def _fits_together(self) -> bool:
         return len(self.model_.posterior) > 0 and super()._fits_together()

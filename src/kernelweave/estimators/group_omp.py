@@ -13,7 +13,7 @@ from ..losses import Loss
 from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins, refit_for
 from ._base import all_or_nothing, check_weights, follows_input
 from ._group_omp import BaseGroupOMP, Training
-from ._labels import ClassLabels, class_factors, class_targets, encode_labels, fit_link
+from ._labels import ClassLabels, class_factors, class_targets, decided, encode_labels, fit_link
 from ._progress import with_callbacks
 
 
@@ -344,8 +344,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         if not hasattr(task.loss, "probability"):
             refit = refit_for(dictionary, task).with_kernels(fit.kernels)
             margins = left_out_margins(refit, refit.fit())
-        one = task.y.shape[1] == 1
-        labels = (task.y[:, 0] > 0).astype(int) if one else task.y.argmax(axis=1)
+        labels = decided(np.arange(len(self.classes_)), self._class_values(task.y))
         self.model_.link = fit_link(task.loss, margins, labels, task.weight)
 
     @follows_input

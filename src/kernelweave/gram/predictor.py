@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from .sharing import Batch
 from .sources import FeatureSource, KernelSource, ParametricSource, StackSource
 from .squares import SharedSquares
 from .tables import Table
-from .terms import TERMS, KernelTerm, NotLinearError, SumTerm, checked, copied, demand
+from .terms import TERMS, KernelTerm, NotLinearError, SumTerm, checked, demand
 
 
 class Spread(NamedTuple):
@@ -85,11 +86,21 @@ class Predictor:
     posterior : sequence of Spread, optional
         Of every model, for variances.
     rows : ndarray of int, optional
-        Training rows that the posterior refers to.
+        Training rows that the posterior refers to; all by default.
     link : callable, optional
         From values to probabilities.
     device : str, optional
         Where values are computed; NumPy by default, and where that device is missing.
+
+    Examples
+    --------
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, Linear
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> model = kw.MKLRegressor([RBF(), Linear()]).fit(X, X[:, 0]).model_
+    >>> parts = model.components(X)
+    >>> parts.shape, bool(np.allclose(parts.sum(axis=2).T + model.intercept, model(X)))
+    ((1, 30, 2), True)
     """
 
     block_bytes = 1 << 26
@@ -122,7 +133,9 @@ class Predictor:
             used |= term.used(alpha)
         support = np.flatnonzero(used) if used.any() else np.arange(1)
         own = [term.restrict(support) for term in terms]
-        return cls(copied(source, support), own, alpha[support], intercepts, **options)
+        source = copy(source)
+        source.restrict(support)
+        return cls(source, own, alpha[support], intercepts, **options)
 
     # -- values ---------------------------------------------------------------------------------
 
@@ -182,7 +195,7 @@ class Predictor:
         return out
 
     def variance(self, X: Any) -> FloatArray:
-        """Spread variances of every model on new data, shape (n_new, n_models), without the noise."""
+        """Posterior variances of every model on new data, shape (n_new, n_models), without the noise."""
         return self.moments(X)[1]
 
     def moments(self, X: Any) -> tuple[FloatArray, FloatArray]:
@@ -192,11 +205,10 @@ class Predictor:
         n, J = X.shape[0], len(self.posterior)
         models = np.array_split(np.arange(len(self.intercepts)), J)
         values, variances = np.empty((n, len(self.intercepts))), np.empty((n, J))
-        rows = np.arange(len(self.alpha)) if self.rows is None else self.rows
-        alpha = self.alpha[rows]
+        alpha = self.alpha if self.rows is None else self.alpha[self.rows]
 
         def fill(part: slice, block: Any) -> None:
-            crosses, priors = self._covariances(block, [own[0] for own in models], rows)
+            crosses, priors = self._covariances(block, [own[0] for own in models], len(alpha))
             for j, own in enumerate(models):
                 values[part, own] = crosses[j] @ alpha[:, own] + self.intercepts[own]
                 variances[part, j] = self.posterior[j].variance(crosses[j], priors[j])
@@ -204,13 +216,14 @@ class Predictor:
         self._in_blocks(X, fill, J + 2)
         return values, variances
 
-    def _covariances(self, X: Any, functions: list[int], rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """sum_m d_m k_m(x, x_i) and sum_m d_m k_m(x, x) of some functions."""
-        crosses = np.zeros((len(functions), X.shape[0], len(rows)))
+    def _covariances(self, X: Any, functions: list[int], n: int) -> tuple[FloatArray, FloatArray]:
+        """sum_m d_m k_m(x, x_i), for n training rows, and sum_m d_m k_m(x, x) of some functions."""
+        crosses = np.zeros((len(functions), X.shape[0], n))
         priors = np.zeros(crosses.shape[:2])
         for term in self.terms:
             K, diag = self.source.cross(term.m, X), self.source.diag(term.m, X)
-            cross, factors = term.rule.cross(K, diag)[:, rows], term.factors[functions]
+            cross, factors = term.rule.cross(K, diag), term.factors[functions]
+            cross = cross if self.rows is None else cross[:, self.rows]
             for j in np.flatnonzero(factors):
                 crosses[j] += factors[j] * cross
             priors += np.multiply.outer(factors, term.rule.diag(diag, K))
@@ -270,7 +283,7 @@ class Predictor:
         terms = [TERMS[kind].from_state(own, source, alpha.shape) for kind, own in state["terms"]]
         n_stages, stage = state["stages"]
         demand(type(n_stages) is int and type(stage) is int, "its stages are not numbers")
-        fits = 0 <= stage < n_stages and len(intercepts) % n_stages == 0
+        fits = 0 <= stage < n_stages <= len(intercepts) and len(intercepts) % n_stages == 0
         plain = all(type(term) is KernelTerm for term in terms)
         demand(fits and (plain or n_stages == 1), "it has no such stage")
         made: dict[int, Any] = {}
@@ -278,7 +291,7 @@ class Predictor:
         chosen = state["posterior_rows"]
         if posterior:
             n = len(posterior[0].root)
-            inside = len(checked(chosen, "i", (n,))) and 0 <= chosen.min() <= chosen.max() < len(alpha)
+            inside = n == len(alpha) if chosen is None else _inside(checked(chosen, "i", (n,)), len(alpha))
             demand(inside, "its posterior refers to training rows that are not there")
             demand(all(len(one.root) == n for one in posterior), "its posteriors differ in size")
             demand(len(intercepts) % len(posterior) == 0, "its posteriors are not those of its models")
@@ -289,6 +302,10 @@ class Predictor:
         demand(link is None or callable(link), "its link is not a function")
         options: dict[str, Any] = {"n_stages": n_stages, "stage": stage, "posterior": posterior}
         return cls(source, terms, alpha, intercepts, rows=chosen, link=link, device=device, **options)
+
+
+def _inside(positions: IntArray, size: int) -> bool:
+    return len(positions) > 0 and bool(0 <= positions.min() <= positions.max() < size)
 
 
 def _renumbered(term: Any, together: IntArray | None) -> Any:
@@ -374,13 +391,12 @@ def _batch_of(state: Any, X: Any, size: int) -> Batch:
     table = as_table(X)
     demand(not sparse.issparse(table), "kernels on sparse rows are not computed together")
     checked(columns, "i", (None,))
-    inside = len(columns) and (np.diff(columns) > 0).all() and 0 <= columns[0] <= columns[-1] < table.shape[1]
+    inside = _inside(columns, table.shape[1]) and (np.diff(columns) > 0).all()
     demand(inside, "a kernel sees columns that are not there")
     K = len(checked(members, "i", (None,)))
     checked(bits, "u", (K, -(-len(columns) // 8)))
     checked(gammas, "f", (K,))
-    inside = K and (np.diff(members) > 0).all() and 0 <= members[0] <= members[-1] < size
-    demand(inside, "it weighs kernels that are not there")
+    demand(_inside(members, size) and (np.diff(members) > 0).all(), "it weighs kernels that are not there")
     # bits beyond the columns would make compiled loops read beyond their tables
     demand(bits.dtype == np.uint8, "a kernel sees columns that are not there")
     beyond = np.unpackbits(bits, axis=1, bitorder="little")[:, len(columns) :]

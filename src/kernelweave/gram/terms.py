@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -357,10 +356,3 @@ def held_kernel(m: Any, source: Any) -> int:
     held = not isinstance(source, FeatureSource) or source.kernels[m] is not None
     demand(held, f"it weighs kernel {m}, which is not there")
     return int(m)
-
-
-def copied(source: KernelSource, support: IntArray) -> KernelSource:
-    """A source that has only some of its training samples, and cannot train."""
-    own = copy(source)
-    own.restrict(support)
-    return own

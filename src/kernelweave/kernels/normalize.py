@@ -30,7 +30,7 @@ class Normalization(BaseEstimator):
 
     name = ""
 
-    #: fitted arrays with an entry for every training sample
+    #: fitted arrays with an entry for every training sample, which `expand` reads
     per_sample: tuple[str, ...] = ()
 
     #: whether `row_scale`, `cross` and `diag` need the values k(x, x) of new samples

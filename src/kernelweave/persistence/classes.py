@@ -22,6 +22,7 @@ from ..solvers.base import MKLSolver
 from ..solvers.kernel_gradient import Box, FunctionPenalty, Penalty, Projection
 from ..solvers.single import SingleSolver
 from .errors import ModelFileError
+from .pipelines import CLASSES, class_of, is_listed
 
 #: kinds of parts, and the bases of their classes
 BASES: dict[str, tuple[type, ...]] = {
@@ -87,6 +88,8 @@ def gp_classes() -> dict[str, type]:
 
 def find_class(key: Any) -> type:
     """The class of a key."""
+    if isinstance(key, str) and key.removeprefix("sklearn:") in CLASSES:
+        return class_of(key.removeprefix("sklearn:"))
     table = gp_classes() if isinstance(key, str) and key.startswith("gp:") else own_classes()
     if not isinstance(key, str) or key not in table:
         raise ModelFileError(f"it names {key!r:.60}, which is no class of kernelweave {_known()}.")
@@ -95,6 +98,8 @@ def find_class(key: Any) -> type:
 
 def key_of(obj: Any) -> str | None:
     """The key of an object's class; None for other classes, subclasses of kernelweave's included."""
+    if is_listed(type(obj)):
+        return f"sklearn:{type(obj).__name__}"
     return _keys(type(obj).__module__ == "sklearn.gaussian_process.kernels").get(type(obj))
 
 

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _container
 from .codec import Reader, Writer
 from .errors import ModelFileError
-from .objects import OBJECTS
-from .pipelines import PIPELINES, is_model
+from .objects import OBJECTS, is_model
+from .pipelines import PIPELINES
 from .plain import ARRAYS, PLAIN
 from .tables import TABLES
 

@@ -18,6 +18,7 @@ from ..losses import Loss
 from .classes import FUNCTIONS, find_class, key_of, parameters_of
 from .codec import Form, Reader, Writer, entries, exactly, listed, pair_of, text
 from .errors import ModelFileError, NotStored
+from .pipelines import CLASSES, PRIVATE, REFUSED, fits_together, is_listed
 
 #: parameters that only a new fit reads: plain values are stored, others are left out
 FIT_ONLY = ("cv", "scoring", "random_state")
@@ -48,17 +49,20 @@ def _write_object(obj: Any, writer: Writer) -> dict[str, Any]:
 
 def fitted_types(cls: type) -> dict[str, type]:
     """Attributes that predictions of an estimator read, and their types: what its classes declare."""
+    if is_listed(cls):
+        return dict.fromkeys(CLASSES[cls.__name__][1], object)
     declared = [vars(base).get("_fitted", {}) for base in reversed(cls.__mro__)]
     return {name: kind for own in declared for name, kind in own.items()}
 
 
 def _is_state(cls: type, name: str) -> bool:
     """Private attributes that predictions read, and public ones of scikit-learn's convention."""
-    return name in fitted_types(cls) or (name.endswith("_") and not name.startswith("_"))
+    private = name in fitted_types(cls) or (name in PRIVATE and is_listed(cls))
+    return private or (name.endswith("_") and not name.startswith("_"))
 
 
 def _write_parameter(obj: Any, name: str, value: Any, writer: Writer) -> Any:
-    if name in PATHS:
+    if name in _refused(type(obj)) and not callable(value):
         value = None
     elif name in FIT_ONLY and not _is_plain(value) and not isinstance(value, NotStored):
         value = NotStored(type(value).__name__)
@@ -73,6 +77,11 @@ def _write_parameter(obj: Any, name: str, value: Any, writer: Writer) -> Any:
         return writer.value(value, f".{name}")
     finally:
         writer.omit = before
+
+
+def _refused(cls: type) -> tuple[str, ...]:
+    """Parameters that no file sets."""
+    return REFUSED if is_listed(cls) else PATHS
 
 
 def _unused_matrix(value: Any, writer: Writer) -> NotStored | None:
@@ -96,13 +105,13 @@ def _read_object(json: Any, reader: Reader) -> Any:
     values = {name: reader.value(value) for name, value in parameters.items()}
     if not set(values) <= parameters_of(cls):
         raise ModelFileError(f"it gives {cls.__name__} parameters that this version does not know.")
-    if any(values.get(name) is not None for name in PATHS):
-        raise ModelFileError("it names a path, which no model file does.")
+    if any(values.get(name) is not None for name in _refused(cls)):
+        raise ModelFileError("it names a path, a function or processes, which no model file does.")
     obj = cls(**values)
     for name, value in renamed_state(state).items():
         vars(obj)[name] = reader.value(value, *_types(cls, name))
-    if key.startswith("model:") and state:  # a meta-estimator holds one that was not fitted, too
-        _check_fitted(obj)
+    if key.startswith(("model:", "sklearn:")):
+        _check_parts(obj, fitted=bool(state.keys() - {"_sklearn_output_config"}))
     return obj
 
 
@@ -115,14 +124,25 @@ def _types(cls: type, name: str) -> tuple[type, ...]:
     return () if kind is None else (kind,)
 
 
-def _check_fitted(model: Any) -> None:
-    """Refuse an estimator that lacks what predictions read, or whose parts do not fit together."""
-    name = type(model).__name__
-    missing = [entry for entry in fitted_types(type(model)) if entry not in vars(model)]
+def _check_parts(obj: Any, fitted: bool) -> None:
+    """Refuse an estimator that lacks what predictions read, or whose parts do not fit together.
+
+    Meta-estimators hold some that were not fitted, too.
+    """
+    name = type(obj).__name__
+    missing = [entry for entry in fitted_types(type(obj)) if fitted and entry not in vars(obj)]
     if missing:
         raise ModelFileError(f"it holds a {name} without {missing[0]}.")
-    if not model._fits_together():
+    if not (fits_together(obj) if is_listed(type(obj)) else not fitted or obj._fits_together()):
         raise ModelFileError(f"it is damaged: the parts of its {name} do not fit together.")
+
+
+def is_model(obj: Any) -> bool:
+    """Whether an object is a model of kernelweave, alone or at the end of a pipeline."""
+    while is_listed(type(obj)):
+        steps = getattr(obj, "steps", None)
+        obj = steps[-1][1] if steps else getattr(obj, "regressor_", None)
+    return (key_of(obj) or "").startswith("model:")
 
 
 # -- predictors -------------------------------------------------------------------------------

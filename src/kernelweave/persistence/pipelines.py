@@ -1,4 +1,4 @@
-"""Scikit-learn's pipelines and transformers around a model: a class of a fixed list, parameters, state.
+"""Scikit-learn's pipelines and transformers around a model: which ones, and whether their parts fit together.
 
 Files name classes by name alone; the module of each is stated here, and nothing else is imported.
 """
@@ -13,9 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._container import DTYPES
-from .classes import key_of, parameters_of
-from .codec import Form, Reader, Writer, entries, text
-from .errors import ModelFileError, NotStored
+from .codec import Form, Reader, Writer, text
+from .errors import ModelFileError
 
 #: classes, their public modules, and what their predictions read
 CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -61,103 +60,38 @@ VECTORS = {
 }  # fmt: skip
 TABLES = {"components_", "quantiles_"}
 
-#: functions of scikit-learn that parameters may name
-FUNCTIONS = ("chi2", "f_classif", "f_regression", "mutual_info_classif", "mutual_info_regression")
-
 #: parameters that are functions of the user's, say where a later fit would write, or start processes
 REFUSED = ("func", "inverse_func", "kw_args", "inv_kw_args", "memory", "n_jobs")
 
+#: functions of scikit-learn that parameters may name
+FUNCTIONS = ("chi2", "f_classif", "f_regression", "mutual_info_classif", "mutual_info_regression")
 
-def class_of(name: Any) -> type:
+
+def class_of(name: str) -> type:
     """The class of a name in the list."""
-    if not isinstance(name, str) or name not in CLASSES:
-        raise ModelFileError(f"it names {name!r:.60}, which is no class that a model file may hold.")
     found: type = getattr(import_module(CLASSES[name][0]), name)
     return found
 
 
-def is_listed(obj: Any) -> bool:
-    """Whether an object is of exactly one of the classes in the list."""
-    cls = type(obj)
-    return cls.__name__ in CLASSES and cls.__module__.startswith("sklearn.") and class_of(cls.__name__) is cls
+def is_listed(cls: type) -> bool:
+    """Whether a class is exactly one of those in the list."""
+    named = cls.__name__ in CLASSES and cls.__module__.startswith("sklearn.")
+    return named and class_of(cls.__name__) is cls
 
 
-def is_model(obj: Any) -> bool:
-    """Whether an object is a model of kernelweave, alone or at the end of a pipeline."""
-    while is_listed(obj):
-        steps = getattr(obj, "steps", None)
-        obj = steps[-1][1] if steps else getattr(obj, "regressor_", None)
-    return (key_of(obj) or "").startswith("model:")
+# -- whether parts fit together ---------------------------------------------------------------
 
 
-# -- writing ----------------------------------------------------------------------------------
-
-
-def _write(obj: Any, writer: Writer) -> dict[str, Any]:
-    parameters = obj.get_params(deep=False)
-    state = {name: value for name, value in vars(obj).items() if _is_state(name) and name not in parameters}
-    return {
-        "class": type(obj).__name__,
-        "parameters": {name: _parameter(name, value, writer) for name, value in parameters.items()},
-        "state": {name: writer.value(value, f".{name}") for name, value in sorted(state.items())},
-    }
-
-
-def _is_state(name: str) -> bool:
-    return name in PRIVATE or (name.endswith("_") and not name.startswith("_"))
-
-
-def _parameter(name: str, value: Any, writer: Writer) -> Any:
-    if name == "memory" or (name in REFUSED and not callable(value)):
-        value = None
-    elif name == "random_state" and not isinstance(value, int | np.integer | NotStored | None):
-        value = NotStored(type(value).__name__)
-    elif name == "transformers":  # the fit has the columns that functions chose
-        value = [(*step[:2], NotStored("columns") if callable(step[2]) else step[2]) for step in value]
-    return writer.value(value, f".{name}")
-
-
-# -- reading ----------------------------------------------------------------------------------
-
-
-def _read(json: Any, reader: Reader) -> Any:
-    name, parameters, state = entries(json, "class", "parameters", "state")
-    cls = class_of(name)
-    values = {key: reader.value(value) for key, value in parameters.items()}
-    if not set(values) <= parameters_of(cls):
-        raise ModelFileError(f"it gives {name} parameters that this version does not know.")
-    if any(values.get(key) is not None for key in REFUSED):
-        raise ModelFileError(f"it gives {name} a function, a path or processes, which no model file does.")
-    obj = cls(**values)
-    for key, value in state.items():
-        if not _is_state(key) or key in values or hasattr(cls, key):
-            raise ModelFileError(f"it sets {key!r:.40} on {name}, which is not part of a fit.")
-        vars(obj)[key] = reader.value(value)
+def fits_together(obj: Any) -> bool:
+    """Whether a fitted transformer has arrays as wide as its data, and what it needs besides is of a fit."""
     try:
-        fits = _fits(obj) and CHECKS.get(name, _anything)(obj)
+        arrays = {name: value for name, value in vars(obj).items() if name in VECTORS | TABLES}
+        return all(
+            array is None or (array.shape[-1] == obj.n_features_in_ and array.ndim == 1 + (name in TABLES))
+            for name, array in arrays.items()
+        ) and CHECKS.get(type(obj).__name__, lambda obj: True)(obj)
     except (TypeError, ValueError, AttributeError):  # of other types than a fit leaves
-        fits = False
-    if not fits:
-        raise ModelFileError(
-            f"it is damaged, or of another scikit-learn: the parts of its {name} do not fit together."
-        )
-    return obj
-
-
-def _fits(obj: Any) -> bool:
-    """Whether a transformer was not fitted, or has what it needs, in arrays as wide as its data."""
-    state = {name: value for name, value in vars(obj).items() if _is_state(name)}
-    if not state.keys() - {"_sklearn_output_config"}:
-        return True
-    width = getattr(obj, "n_features_in_", None)
-    arrays = {name: state[name] for name in VECTORS | TABLES if state.get(name) is not None}
-    if any(array.shape[-1] != width or array.ndim != 1 + (name in TABLES) for name, array in arrays.items()):
         return False
-    return all(name in state for name in CLASSES[type(obj).__name__][1])
-
-
-def _anything(obj: Any) -> bool:
-    return True
 
 
 def _is_step(name: Any, step: Any) -> bool:
@@ -260,7 +194,6 @@ def _read_dtype(json: Any, reader: Reader) -> Any:
 
 
 PIPELINES = (
-    Form("sklearn", is_listed, _write, _read),
     Form("function", _is_function, lambda value, writer: value.__name__, _read_function),
     Form("dtype", _is_dtype, _write_dtype, _read_dtype),
 )

@@ -167,7 +167,7 @@ class Checkpoint:
             )
             return {}
         warn(
-            f"checkpoint {str(self.path)!r} is damaged ({error}): the fit goes on from the one before it.",
+            f"checkpoint {str(self.path)!r} is damaged ({error}): the fit resumes the one before it.",
         )
         return entries
 

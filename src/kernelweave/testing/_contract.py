@@ -13,11 +13,16 @@ from sklearn.base import clone
 Promise = TypeVar("Promise", bound=Callable[..., None])
 
 
-class Contract(list[Callable[..., None]]):
+class Contract:
     """The properties of every part of one kind, in order: functions that raise where one does not hold.
 
     A property that says nothing about a part, such as one of second derivatives about a loss without,
-    raises `unittest.SkipTest`. The list can be handed to pytest, one test per property.
+    raises `unittest.SkipTest`.
+
+    Attributes
+    ----------
+    promises : list of callable
+        The properties; pytest takes them as parameters, one test per property.
 
     Examples
     --------
@@ -32,9 +37,12 @@ class Contract(list[Callable[..., None]]):
     AssertionError: -1.0 breaks the contract, is positive: x > 0.
     """
 
+    def __init__(self) -> None:
+        self.promises: list[Callable[..., None]] = []
+
     def promise(self, function: Promise) -> Promise:
         """Add a property; a decorator."""
-        self.append(function)
+        self.promises.append(function)
         return function
 
     def check(self, part: Any, *case: Any) -> None:
@@ -47,7 +55,7 @@ class Contract(list[Callable[..., None]]):
         *case
             What the properties take.
         """
-        for promise in self:
+        for promise in self.promises:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", RuntimeWarning)  # overflow, 0 / 0, log 0

@@ -26,7 +26,7 @@ CASES = [
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.solver.name}-{case.regularizer!r}")
-@pytest.mark.parametrize("promise", methods, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", methods.promises, ids=lambda promise: promise.__name__)
 def test_contract(case, promise):
     promise(case)
 

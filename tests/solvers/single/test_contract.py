@@ -23,7 +23,7 @@ CASES = [case for cls in SINGLE_SOLVERS.values() for case in machine_cases(cls()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.solver.name}-{case.loss.name}")
-@pytest.mark.parametrize("promise", machines, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", machines.promises, ids=lambda promise: promise.__name__)
 def test_contract(case, promise):
     promise(case)
 

@@ -188,7 +188,7 @@ class Objective:
         return end if end.objective <= point.objective else None
 
     def slope(self, point: Point) -> FloatArray:
-        """dT/du, computed once a point; K is let go then."""
+        """dT/du, computed once per point; K is let go then."""
         if len(point.slope) == 0:
             d, K = self.d(point.u), point.matrix
             slope: FloatArray = self.unit * self.penalty.gradient(d)

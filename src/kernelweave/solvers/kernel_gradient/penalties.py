@@ -61,7 +61,7 @@ def _terms(penalty: Penalty) -> list[Penalty]:
 
 
 def strengths(value: Any, n_parameters: int, owner: str, argument: str = "strength") -> FloatArray:
-    """`value` as non-negative numbers, one a parameter or one for all."""
+    """`value` as non-negative numbers, one per parameter or one for all."""
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n_parameters,)):
         raise ValueError(
@@ -287,7 +287,7 @@ class FunctionPenalty(Penalty):
         gradient = np.asarray(self.slope(d), dtype=np.float64)
         if gradient.shape != d.shape:
             raise ValueError(
-                f"FunctionPenalty: slope returned shape {gradient.shape}, expected {d.shape}, one entry a "
+                f"FunctionPenalty: slope returned shape {gradient.shape}, expected {d.shape}, one entry per "
                 "parameter."
             )
         return gradient

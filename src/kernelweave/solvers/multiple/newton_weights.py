@@ -190,7 +190,7 @@ def minimise_model(
     return x / x.sum() if tied else x
 
 
-#: products(alpha, rows): one column a kernel, K_m alpha on some rows
+#: products(alpha, rows): one column per kernel, K_m alpha on some rows
 Products = Callable[[FloatArray, IntArray], FloatArray]
 
 

@@ -359,7 +359,7 @@ class Smoothed:
     width : float
         h.
     center : ndarray, default=0.0
-        v0, a slope a sample.
+        v0, one slope per sample.
 
     Examples
     --------
