@@ -53,9 +53,11 @@ class KernelTerm:
         out[:, live] += values * self.factors[live]
 
     def used(self, alpha: FloatArray) -> FloatArray:
-        """Training samples that have a coefficient."""
+        """Training samples that have a coefficient, before or after what the normalisation makes of it."""
         live = slice(None) if self.factors.all() else np.flatnonzero(self.factors)
-        return np.asarray(self.rule.expand(alpha[:, live])[0].any(axis=1))
+        own = alpha[:, live]
+        # centring may cancel a coefficient, which still takes part in the sum that it subtracts
+        return np.asarray(own.any(axis=1) | self.rule.expand(own)[0].any(axis=1))
 
     def restrict(self, support: IntArray) -> KernelTerm:
         """The term on some of the training samples."""

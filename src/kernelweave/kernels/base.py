@@ -197,6 +197,10 @@ class Kernel(BaseEstimator):
     def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Take parameters from the training rows; nothing by default."""
 
+    def basis(self) -> tuple[Base | None, Kernel]:
+        """The base of the fitted kernel, and which kernel sees its columns: itself, or one it is made of."""
+        return self.base, self
+
     def of_base(self, B: Any, xp: Any) -> Any:
         """k from the values B of its `base`, by operations of `xp`, the module of B: numpy or torch.
 
@@ -239,7 +243,12 @@ class Kernel(BaseEstimator):
 
 def base_of(kernel: Kernel) -> Base | None:
     """The base of a fitted kernel; None where a subclass computes its values in a way of its own."""
-    return kernel.base if _at_least_as_new(type(kernel), "of_base", "_compute") else None
+    return basis_of(kernel)[0]
+
+
+def basis_of(kernel: Kernel) -> tuple[Base | None, Kernel]:
+    """The base of a fitted kernel, and the innermost kernel that computes it; every kernel is asked once."""
+    return kernel.basis() if _at_least_as_new(type(kernel), "of_base", "_compute") else (None, kernel)
 
 
 def form_of(kernel: Kernel) -> tuple[Any, ...] | None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from .base import Kernel, _short, base_of, positive
+from .base import Kernel, _short, basis_of, positive
 from .bases import Base, Zero
 from .columns import Columns
 from .constant import Constant
@@ -82,29 +82,28 @@ class Composite(Kernel):
     def _view(self, X: Any) -> Any:
         return X
 
+    def basis(self) -> tuple[Base | None, Kernel]:
+        """The base of all fitted children that share one on the same columns, and who sees them."""
+        parts = [basis_of(kernel) for kernel in self.kernels_]
+        seen: list[tuple[Any, Any]] = [part for part in parts if part[0] != Zero()]
+        if not seen:
+            return Zero(), parts[0][1]
+        (first, seeing), columns = seen[0], seen[0][1].base_columns
+        same = all(
+            base == first and np.array_equal(kernel.base_columns, columns) for base, kernel in seen[1:]
+        )
+        return (first if same else None), seeing
+
     @property
     def base(self) -> Base | None:  # type: ignore[override]
-        """The one base of all fitted children on the same columns, if they have one."""
-        seen = [kernel for kernel in self.kernels_ if base_of(kernel) != Zero()]
-        if not seen:
-            return Zero()
-        first, columns = base_of(seen[0]), seen[0].base_columns
-        same = all(
-            base_of(kernel) == first and np.array_equal(kernel.base_columns, columns) for kernel in seen[1:]
-        )
-        return first if same else None
+        return self.basis()[0]
 
     @property
     def base_columns(self) -> np.ndarray | None:
-        return self._seeing.base_columns
+        return self.basis()[1].base_columns
 
     def base_view(self, X: Any) -> Any:
-        return self._seeing.base_view(X)
-
-    @property
-    def _seeing(self) -> Kernel:
-        """A child that looks at the samples, if there is one."""
-        return next((k for k in self.kernels_ if base_of(k) != Zero()), self.kernels_[0])
+        return self.basis()[1].base_view(X)
 
     def of_base(self, B: Any, xp: Any) -> Any:
         return reduce(self._combine, (kernel.of_base(B, xp) for kernel in self.kernels_))
@@ -246,17 +245,20 @@ class Scaled(Kernel):
     def _view(self, X: Any) -> Any:
         return X
 
+    def basis(self) -> tuple[Base | None, Kernel]:
+        return basis_of(self.kernel_)
+
     @property
     def base(self) -> Base | None:  # type: ignore[override]
         """That of the fitted kernel."""
-        return base_of(self.kernel_)
+        return self.basis()[0]
 
     @property
     def base_columns(self) -> np.ndarray | None:
-        return self.kernel_.base_columns
+        return self.basis()[1].base_columns
 
     def base_view(self, X: Any) -> Any:
-        return self.kernel_.base_view(X)
+        return self.basis()[1].base_view(X)
 
     def of_base(self, B: Any, xp: Any) -> Any:
         return self.kernel_.of_base(B, xp) * float(self.factor)
