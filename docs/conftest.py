@@ -30,10 +30,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page writes goes to a temporary folder, and parts that it registers are forgotten."""
+    from kernelweave.gram import GRAMS
+    from kernelweave.kernels.registry import KERNELS
     from kernelweave.losses import LOSSES
+    from kernelweave.regularizers import REGULARIZERS
+    from kernelweave.solvers.multiple import MKL_SOLVERS
+    from kernelweave.solvers.single import SINGLE_SOLVERS
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(LOSSES, "_parts", dict(LOSSES._parts))
+    for registry in (GRAMS, KERNELS, LOSSES, REGULARIZERS, MKL_SOLVERS, SINGLE_SOLVERS):
+        monkeypatch.setattr(registry, "_parts", dict(registry._parts))
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from inspect import getdoc
 
 import numpy as np
@@ -96,20 +95,3 @@ def test_the_old_name_warns_and_answers(binary):
     assert "residual_" not in vars(model)
     with pytest.raises(AttributeError, match="stationarity_"):
         kw.MKLClassifier(KERNELS).residual_  # noqa: B018
-
-
-def test_models_stored_under_the_old_name_are_read(binary, tmp_path, monkeypatch):
-    model = kw.MKLClassifier(KERNELS).fit(binary.X, binary.y)
-    expected = model.stationarity_
-    kw.save_model(model, tmp_path / "now.kwm")
-    assert kw.load_model(tmp_path / "now.kwm").stationarity_ == expected
-    # the file that an earlier version would have written
-    vars(model)["residual_"] = vars(model).pop("stationarity_")
-    kw.save_model(model, tmp_path / "before.kwm")
-    state = dict(vars(model))
-    again = kw.MKLClassifier.__new__(kw.MKLClassifier)
-    again.__setstate__(state)
-    for old in (kw.load_model(tmp_path / "before.kwm"), again, pickle.loads(pickle.dumps(model))):
-        assert old.stationarity_ == expected
-        assert "residual_" not in vars(old)
-        np.testing.assert_array_equal(old.predict(binary.X_new), again.predict(binary.X_new))

@@ -75,9 +75,6 @@ EXPECTED_SUPPORT = 8000
 #: kernels in the table of a notebook
 MOST_ROWS = 50
 
-#: fitted attributes of earlier versions, and their names now
-RENAMED = {"residual_": "stationarity_"}
-
 #: parameters that may be given by name: the registry of that name, and what it holds
 PARTS: dict[str, tuple[Registry, type]] = {"regularizer": (REGULARIZERS, Regularizer), "loss": (LOSSES, Loss)}
 
@@ -456,14 +453,6 @@ class BaseMKL(BaseKernels):
         value = self.stationarity_
         warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
         return value
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(renamed_state(state))
-
-
-def renamed_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Fitted attributes under the names they have now, those of models stored by earlier versions too."""
-    return {RENAMED.get(name, name): value for name, value in state.items()}
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..estimators._base import renamed_state
 from ..estimators._greedy_path import GreedyPath
 from ..estimators._labels import Link
 from ..gram import Predictor
@@ -108,7 +107,7 @@ def _read_object(json: Any, reader: Reader) -> Any:
     if any(values.get(name) is not None for name in _refused(cls)):
         raise ModelFileError("it names a path, a function or processes, which no model file does.")
     obj = cls(**values)
-    for name, value in renamed_state(state).items():
+    for name, value in state.items():
         vars(obj)[name] = reader.value(value, *_types(cls, name))
     if key.startswith(("model:", "sklearn:")):
         _check_parts(obj, fitted=bool(state.keys() - {"_sklearn_output_config"}))
