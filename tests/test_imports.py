@@ -179,7 +179,7 @@ def test_submodules_import_nothing_heavy() -> None:
     assert heavy == {name: set() for name in names}
 
 
-OPTIONAL = {"torch", "triton", "cupy", "matplotlib", "pandas", "pyarrow", "dask", "distributed"}
+OPTIONAL = {"torch", "triton", "cupy", "matplotlib", "pyarrow", "dask", "distributed"}
 LOOKED_AT = """
 import doctest, importlib, pkgutil, sys, types
 
