@@ -34,6 +34,7 @@ def factored(monkeypatch):
 EXPENSIVE = ("hinge", "SMKL()")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("loss", "regularizer"),
     [
@@ -56,6 +57,7 @@ def test_full_rank_is_the_exact_model(binary, factored, loss, regularizer):
         )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "center", None])
 @pytest.mark.parametrize("loss", ["squared", "eps_insensitive", "huber"])
 def test_every_normalisation_and_regression(regression, factored, loss, normalize):

@@ -87,6 +87,7 @@ def exact(name, normalize="variance"):
     return clone(ESTIMATORS[name]).set_params(tol=1e-9, max_iter=500, normalize=normalize)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("normalize", NORMALIZATIONS, ids=str)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_weight_two_is_a_row_given_twice(binary, name, normalize):
@@ -105,6 +106,7 @@ def test_weight_two_is_a_row_given_twice(binary, name, normalize):
         np.testing.assert_allclose(weighted.predict_proba(X_new), repeated.predict_proba(X_new), atol=5e-3)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("normalize", NORMALIZATIONS, ids=str)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_weight_zero_is_a_row_left_out(binary, name, normalize):

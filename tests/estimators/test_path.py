@@ -87,6 +87,7 @@ def test_every_point_is_certified_and_equals_a_cold_fit(data, case):
 UNIQUE = ["C of p=1", "C of p=2", "C of the penalty", "C of Mahalanobis", "p", "q"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", UNIQUE)
 def test_weights_equal_those_of_cold_fits(data, case):
     Model, X, y = data

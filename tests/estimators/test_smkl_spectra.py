@@ -53,6 +53,7 @@ def verdict(seed: int) -> tuple[bool, bool, bool]:
     return groups == INFORMATIVE, len(kept) >= 4, hits.mean() >= l1_hits.mean() - error
 
 
+@pytest.mark.slow
 def test_smkl_keeps_exactly_the_informative_groups_quick():
     verdicts = np.array([verdict(seed) for seed in range(2)])
     assert verdicts.all()

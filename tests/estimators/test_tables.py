@@ -306,6 +306,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("make", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize(
     "kernels",

@@ -71,6 +71,7 @@ def test_many_widths_on_each_column_keep_their_distances(X):
     assert batch_of(kernels, X) is None
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("normalize", [None, *sorted(NORMALIZATIONS)])
 @pytest.mark.parametrize("gram", ["blocked", "cached", "packed"])
 def test_engines_and_predictions_equal_the_dense_ones(X, Z, rng, normalize, gram):

@@ -71,7 +71,7 @@ SEPARATING = {
 }
 
 
-SLOW = {"p = 1, classes", "p = 4/3, classes", "greedy, classes"}
+SLOW = {"SMKL", "empirical Bayes", "p = 4/3", "p = 1, classes", "p = 4/3, classes", "greedy, classes"}
 
 
 @pytest.mark.parametrize(
@@ -118,6 +118,7 @@ def test_every_kernel_is_evaluated_once(estimator: Any) -> None:
     assert counts == [3 * len(X) ** 2] * 2
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_it_works_for_every_estimator(name: str) -> None:
     estimator, y = MODELS[name]()

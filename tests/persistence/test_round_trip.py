@@ -150,6 +150,7 @@ def test_every_normalisation(name: str, rule: str | None, round_trip: Any) -> No
     round_trip(fit(make(name, normalize=rule), numbers(N_TRAIN, 0)), numbers(5, 1))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scheme", ["ovr", "ovo", "shared"])
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_every_way_to_several_classes(scheme: str, loss: str, round_trip: Any) -> None:
@@ -195,6 +196,7 @@ def frame(n: int, seed: int) -> pd.DataFrame:
     return table.assign(seq=words, task=pd.Categorical(np.array(["u", "v"])[np.arange(n) % 2]), when=when)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SEVERAL)
 def test_named_columns_of_several_kinds(name: str, round_trip: Any) -> None:
     spec = {

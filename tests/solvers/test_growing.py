@@ -31,6 +31,7 @@ def target(X, loss):
     return np.sign(f) if loss.task == "classification" else f
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [Hinge(), EpsInsensitive(eps=0.1)], ids=repr)
 @pytest.mark.parametrize("regularizer", [LpNorm(p=1), LpNorm(p=4 / 3), LpNorm(p=2)], ids=repr)
 def test_same_objective_as_on_all_samples_at_once(sample, loss, regularizer):

@@ -40,6 +40,7 @@ def test_exact_for_the_squared_loss(draw, fit_intercept, C):
     np.testing.assert_allclose(approximate(sample.K, sample.problem), expected, atol=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("C", [0.3, 3.0])
 def test_close_for_every_loss(draw, loss, fit_intercept, C):

@@ -16,6 +16,7 @@ def objective(problem, f, b):
     return problem.primal_loss(f, np.array([b]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("costs", [False, True])
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 50.0])
 def test_best_intercept_is_the_minimiser(loss, draw, rng, costs, scale):
