@@ -161,6 +161,7 @@ def test_scoring_of_regression_equals_a_grid_search(regression, scoring):
     assert search.best_score_ < 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "cv",
     [

@@ -40,6 +40,7 @@ def test_every_normalisation(regression, normalize, engine):
     np.testing.assert_allclose(other.predict(regression.X_new), dense.predict(regression.X_new), atol=0.02)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "shared"])
 def test_models_of_several_classes_share_an_engine(four, engine, multiclass):

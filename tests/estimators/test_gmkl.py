@@ -334,6 +334,7 @@ def test_a_kernel_written_in_torch_learns_what_the_written_kernel_learns(rng):
 # -- units ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("regularizer", ["l1", L2(0.1), LogDet(), L1(0.5) + L2(0.5)])
 @pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e3, 1e9])
 def test_units_of_the_target_do_not_matter(wave, factor, regularizer):

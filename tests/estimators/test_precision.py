@@ -77,6 +77,7 @@ def true_gap(model, loss, X, y, C):
     return float((P - D) / P)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("loss", ["hinge", "eps_insensitive"])

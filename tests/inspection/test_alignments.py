@@ -33,6 +33,7 @@ def by_hand(matrices: list[Any]) -> Any:
     return flat @ flat.T
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", COMPARED)
 def test_every_model_is_compared_by_its_own_kernels(name: str, models: Fitted) -> None:
     model, data, _ = models(name)

@@ -71,7 +71,15 @@ SEPARATING = {
 }
 
 
-SLOW = {"SMKL", "empirical Bayes", "p = 4/3", "p = 1, classes", "p = 4/3, classes", "greedy, classes"}
+SLOW = {
+    "SMKL",
+    "empirical Bayes",
+    "p = 4/3",
+    "p = 2, classes",
+    "p = 1, classes",
+    "p = 4/3, classes",
+    "greedy, classes",
+}
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ OF_NUMBERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("before", OF_NUMBERS.values(), ids=OF_NUMBERS)
 @pytest.mark.parametrize("table", [True, False], ids=["frame", "array"])
 def test_transformers_of_numbers(before: Any, table: bool, round_trip: Callable[..., Any]) -> None:
@@ -385,6 +386,7 @@ def test_other_plain_values_end_in_an_error_at_prediction_or_in_none(path: Path)
     assert seen > 100
 
 
+@pytest.mark.system
 def test_a_file_of_many_transformers_is_cheap(path: Path) -> None:
     import tracemalloc
 

@@ -30,6 +30,7 @@ def sample(name: str, n: int = 50) -> tuple[Problem, DenseGram]:
     return Problem(y[:, None], loss, np.full((n, 1), C)), DenseGram(Ks)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [name for name in LOSSES if name != "one_class"])
 @pytest.mark.parametrize("term", TERMS, ids=repr)
 def test_objective_never_rises(name, term):
