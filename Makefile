@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: chromium help demo test test-data test-system test-torch test-slow test-browser test-rest lint house format bench docs reproduce clean
+.PHONY: chromium help demo test test-data test-rest test-system test-torch test-slow test-browser lint house format bench docs reproduce clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -30,6 +30,11 @@ test-data: export OMP_NUM_THREADS := 1
 test-data: $(VENV)/.stamp-test  ## run the tests that read real data, in KERNELWEAVE_DATA or ../shared/data
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "data and not slow"
 
+# one collection of the tests instead of two
+test-rest: export OMP_NUM_THREADS := 1
+test-rest: $(VENV)/.stamp-test  ## run test-data and test-system at once
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "(data or system) and not slow"
+
 test-system: export OMP_NUM_THREADS := 1
 test-system: $(VENV)/.stamp-test  ## run the tests that start processes: clusters, commands, fits that are killed
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "system and not slow"
@@ -45,19 +50,11 @@ test-slow: $(VENV)/.stamp-test  ## run the tests that take long
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
 
 # Chromium comes from the system; where there is none and none can be installed, the tests skip and say why
-find-chromium = for name in "$$KERNELWEAVE_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
-	  command -v "$$name" > /dev/null && exit 0; done; $(MAKE) --no-print-directory chromium
-
 test-browser: export OMP_NUM_THREADS := 1
 test-browser: $(VENV)/.stamp-browser  ## look at the report page in a real browser, Chromium
-	@$(find-chromium)
+	@for name in "$$KERNELWEAVE_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
+	  command -v "$$name" > /dev/null && exit 0; done; $(MAKE) --no-print-directory chromium
 	@$(BIN)/python -m pytest -m browser -rs tests/app/report
-
-# one collection of the tests instead of three
-test-rest: export OMP_NUM_THREADS := 1
-test-rest: $(VENV)/.stamp-browser  ## run test-system, test-data and test-browser at once
-	@$(find-chromium)
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "(system or data or browser) and not slow"
 
 chromium:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \

@@ -36,7 +36,7 @@ import sys
 from distributed import LocalCluster
 
 if __name__ == "__main__":
-    options = {"processes": False, "dashboard_address": None, "memory_limit": None, "protocol": "tcp://"}
+    options = {"processes": False, "dashboard_address": ":0", "memory_limit": None, "protocol": "tcp://"}
     cluster = LocalCluster(n_workers=1, threads_per_worker=1, **options)
     print(cluster.scheduler_address, flush=True)
     sys.stdin.readline()

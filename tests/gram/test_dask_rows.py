@@ -36,7 +36,7 @@ def client():
     """
     with (
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
+            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=0
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
