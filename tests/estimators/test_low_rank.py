@@ -104,6 +104,7 @@ def test_predictions_are_those_of_the_objective(binary, factored, approximation)
     np.testing.assert_array_equal(again.weights_, model.weights_)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rank", [3, 10, 40])
 @pytest.mark.parametrize("p", [1.0, 2.0])
 def test_the_bound_holds_around_the_exact_optimum(binary, factored, p, rank, monkeypatch):

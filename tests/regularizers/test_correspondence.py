@@ -66,6 +66,7 @@ def test_there_and_back(regularizer, rng):
         assert g(x) == pytest.approx(block_norm(regularizer)(x), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_there_and_back_quick(rng):
     regularizer = ElasticNet(0.5)
     h = price_of(block_norm_of(lambda d: regularizer.price(d)))

@@ -25,6 +25,7 @@ def views(tmp_path: Path, rng: np.random.Generator) -> Path:
     return tmp_path / "v.npz"
 
 
+@pytest.mark.system
 def test_ranked_table_with_errors_times_and_certificates(
     kw: Kw, views: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ def write_tumours(folder: Path) -> None:
     (folder / "new.csv").write_text("\n".join(lines[:5]))
 
 
+@pytest.mark.system
 def test_every_command_of_the_guide_runs(
     kw: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
