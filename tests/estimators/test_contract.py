@@ -36,6 +36,8 @@ DEFAULTS = [
 
 #: parameters that lead elsewhere in the code
 OTHERS = [
+    kw.GroupOMPClassifierCV(PAIR, alphas=[0.01, 0.1], cv=3),
+    kw.GroupOMPRegressorCV(PAIR, alphas=[0.01, 0.1], cv=3, one_standard_error=True),
     kw.MKLClassifierCV(PAIR, regularizers=["lp", kw.ElasticNet()], Cs=[0.1, 1.0], cv=2),
     kw.MKLRegressorCV(PAIR, regularizers=["lp", "uniform"], Cs=[0.1, 1.0], cv=2),
     kw.MKLClassifier(PAIR, loss="logistic", regularizer=kw.LpNorm(p=1), multiclass="ovo"),

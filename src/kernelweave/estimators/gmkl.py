@@ -367,7 +367,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         Learn with all features, rank them by weight, learn again with the best (the paper's
         protocol). By default `transform` keeps the features whose weight is not zero.
     multiclass : {"ovr", "shared"}, default="ovr"
-        More than two classes: one model a class with its own parameters, or parameters shared by all.
+        More than two classes: one model per class with its own parameters, or parameters shared by all.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : {"lbfgsb", "spectral"}, default="lbfgsb"

@@ -186,7 +186,7 @@ class PathDisplay:
 
 
 def _greedy(path: Any) -> dict[str, Any]:
-    """Errors of a greedy path, one value a model."""
+    """Errors of a greedy path, one value per model."""
     curves = {"training": path.train_error}
     if path.validation_error is not None:
         curves["validation"] = path.validation_error

@@ -36,7 +36,7 @@ class KernelWeightsDisplay:
     bars_ : list of matplotlib BarContainer
         The bars, one container per model; set by `plot`.
     intervals_ : list of matplotlib LineCollection
-        The intervals, one collection a model; empty without.
+        The intervals, one collection per model; empty without.
     ax_ : matplotlib Axes
         The axes drawn on.
     figure_ : matplotlib Figure
