@@ -104,8 +104,8 @@ def cox_problem(n=60, C=1.0, loss=None, weighted=False):
     X, y = survival(n)
     square = (X[:, None] - X[None]) ** 2
     Ks = [np.exp(-square[..., m]) for m in range(4)] + [np.outer(X[:, m], X[:, m]) for m in range(2)]
-    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=(n, 1)) if weighted else None
-    problem = Problem(y[:, None], loss or Cox(), np.full((n, 1), C), weight=weight)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=n) if weighted else np.ones(n)
+    problem = Problem.weighted(y[:, None], loss or Cox(), C, weight)
     return problem, np.array([K / (K.diagonal().mean() - K.mean()) for K in Ks])
 
 
@@ -422,8 +422,7 @@ class MKLCox(BaseMKL, BaseEstimator):
         weight = check_weights(sample_weight, table)
         used = weight > 0
         targets = y[used, None].astype(float)
-        costs = np.full((len(targets), 1), self.C)
-        problem = Problem(targets, Cox(), costs, weight=weight[used, None])
+        problem = Problem.weighted(targets, Cox(), self.C, weight[used])
         self._fit_tasks(Setup(table, weight, [Task("fit", problem)], targets))
         return self
 

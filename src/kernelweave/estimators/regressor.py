@@ -156,7 +156,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         weight = check_weights(sample_weight, table)
         used = weight > 0
         Y = y[used].reshape(int(used.sum()), -1).astype(np.float64)
-        joint = Problem(Y, loss, self.C * weight[used][:, None], self.fit_intercept)
+        joint = Problem.weighted(Y, loss, self.C, weight[used], self.fit_intercept)
         tasks = [Task("fit", joint)]
         if self.multioutput == "independent":
             tasks = [Task(f"output {k}", joint.column(k)) for k in range(Y.shape[1])]
