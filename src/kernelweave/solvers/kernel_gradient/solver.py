@@ -156,7 +156,7 @@ class KernelGradient(Method, BaseEstimator):
         objective.accuracy = max(0.01 * objective.accuracy, FINEST_ACCURACY)
         finer = objective.evaluate(point.u)
         finer.residual = objective.residual(finer)
-        run.amend(finer)
+        run.last = run.best = finer
         return finer
 
     def _accept(self, run: Run, point: Point) -> bool:
