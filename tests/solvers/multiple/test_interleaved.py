@@ -24,8 +24,8 @@ from kernelweave.regularizers import (
 )
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import Interleaved, choose_solver
-from kernelweave.solvers.multiple._fields import Fields, working_set
 from kernelweave.solvers.multiple._interleaved_loops import add_rows
+from kernelweave.solvers.multiple.interleaved import Fields, working_set
 from kernelweave.solvers.single import SMO
 from kernelweave.solvers.single._box_qp import BoxQP
 

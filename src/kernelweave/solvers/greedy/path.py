@@ -14,8 +14,7 @@ from ..._typing import BoolArray, FloatArray
 from ..checkpoint import Entry, Keeper, history_of, with_history
 from ..run import Callback, Method, Result, Run
 from .dictionary import FactorDictionary
-from .refit import Refit, refit_for
-from .task import Fit, GreedyTask
+from .refit import Fit, GreedyTask, Refit, refit_for
 
 #: relative fall of the objective below which two sets of kernels count as equally good
 SAME = 1e-10

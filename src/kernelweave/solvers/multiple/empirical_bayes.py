@@ -12,7 +12,7 @@ from ..._typing import BoolArray, FloatArray, IntArray
 from ..checkpoint import Entry, Keeper, history_of, with_history
 from ..run import Callback, Method, Result, Run, best_of
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
-from ._fixed_point import extrapolate
+from .alternating import extrapolate
 
 __all__ = [
     "EmpiricalBayes",
