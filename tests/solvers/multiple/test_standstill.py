@@ -156,7 +156,7 @@ class Lazy(SingleSolver):
 def test_a_run_whose_machines_do_not_improve_ends(draw, regularizer):
     sample = draw(Hinge(), n=30)
     solver = type(choose_solver("auto", regularizer))(single=Lazy())
-    with pytest.warns(ConvergenceWarning, match="More machines do not improve it"):
+    with pytest.warns(ConvergenceWarning, match="More of them do not improve it"):
         solution = solver.solve(sample.problem, sample.gram, regularizer, max_iter=5000)
     assert not solution.converged
     assert solution.n_iter <= 2 * (SLOW[0] + STILL[0])

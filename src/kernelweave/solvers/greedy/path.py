@@ -14,8 +14,7 @@ from ..._typing import BoolArray, FloatArray
 from ..checkpoint import Entry, Keeper, history_of, with_history
 from ..run import Callback, Method, Result, Run
 from .dictionary import FactorDictionary
-from .refit import Refit, refit_for
-from .task import Fit, GreedyTask
+from .refit import Fit, GreedyTask, Refit, refit_for
 
 #: relative fall of the objective below which two sets of kernels count as equally good
 SAME = 1e-10
@@ -153,7 +152,7 @@ class GroupOMP(Method):
         nothing = path.stages[0].fit.objective
         if gain <= self._least:
             run.reason = "tol"
-            run.amend(replace(path, residual=gain / nothing if nothing > 0.0 else 0.0))
+            run.last = run.best = replace(path, residual=gain / nothing if nothing > 0.0 else 0.0)
             return None
         self._refit.add(m)
         stages, fit = list(path.stages), self._refit.fit()
@@ -220,11 +219,10 @@ class GroupOMP(Method):
         values = (iterate.gain, iterate.residual, fit.objective, fit.error, len(fit.kernels))
         return () if np.isnan(iterate.gain) else tuple(map(float, values))
 
-    def settle(self, run: Run) -> bool:
+    def settle(self, run: Run) -> None:
         """Nothing is kept of a run that was interrupted before the first kernel."""
         if run.reason == "interrupted" and len(run.best.stages) == 1:
             raise KeyboardInterrupt
-        return False
 
     def describe(self, run: Run) -> str:
         return f"the path ends at {len(run.best.stages) - 1} kernels."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from ..._typing import BoolArray, FloatArray, IntArray
 from ..checkpoint import Entry, Keeper, history_of, with_history
 from ..run import Callback, Method, Result, Run, best_of
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
-from ._fixed_point import extrapolate
+from .alternating import extrapolate
 
 __all__ = [
     "EmpiricalBayes",
@@ -182,6 +181,7 @@ class EmpiricalBayes(Method, BaseEstimator):
     """
 
     columns = ("log_evidence", "stationarity", "n_kernels")
+    residual_name = "relative slope of the log evidence"
 
     _evidence: Evidence  # of the kernels with weight
 
@@ -218,26 +218,20 @@ class EmpiricalBayes(Method, BaseEstimator):
         if self.update not in ("mackay", "mm"):
             raise ValueError(f"update={self.update!r}: expected 'mackay' or 'mm'.")
         limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback, "keeper": keeper}
-        runs = self._runs(evidence, HyperPrior(hyperprior), limits)
+        prior = HyperPrior(hyperprior)
+        runs = (
+            Run(clone(self), evidence, None, prior, phase=f"start {k}", begin=evidence.start(level), **limits)
+            for k, level in enumerate(evidence.levels)
+        )
         return best_of(runs, look=(FIRST_TOL, FIRST_STEPS))
-
-    def _runs(self, evidence: Evidence, prior: HyperPrior, limits: dict[str, Any]) -> Iterator[Run]:
-        """A run per start, but for those whose little noise leaves a matrix that cannot be factored."""
-        for index, level in enumerate(evidence.levels):
-            begin, phase = evidence.start(level), f"start {index}"
-            run = Run(clone(self), evidence, regularizer=prior, phase=phase, begin=begin, **limits)
-            try:
-                run.open(run.method)
-            except ValueError:
-                if index == 0:
-                    raise
-            else:
-                yield run
 
     # -- one run ------------------------------------------------------------------------------
 
-    def start(self, run: Run) -> Point:
-        """The start, or where an earlier run had come."""
+    def start(self, run: Run) -> Point | None:
+        """The start, or where an earlier run had come.
+
+        None where a start after the first leaves a matrix that cannot be factored, for want of noise.
+        """
         weights, self._noise = run.begin
         live = np.flatnonzero(weights)
         theta = np.log(np.append(weights[live], [self._noise] * run.problem.learns_noise))
@@ -252,12 +246,14 @@ class EmpiricalBayes(Method, BaseEstimator):
         self._stretch = 1.0  # t, relative to the exponent of the update
         self._wait = self._waited = 0  # steps to the next attempt at pruning
         posterior = self._evidence.evaluate(np.exp(theta[: len(live)]), self._noise_of(theta))
+        objective = self._objective(run, posterior, live)
+        if not np.isfinite(objective) and run.phase != "start 0":
+            return None
         if posterior is None:
             raise ValueError(
                 f"noise I + sum_m d_m K_m is not positive definite with noise = {self._noise:.3g}: "
                 "raise `noise`, or check that the kernels are positive semidefinite."
             )
-        objective = self._objective(run, posterior, live)
         if not np.isfinite(objective):
             raise ValueError("hyperprior: h has to be finite for all weights d > 0.")
         return self._point(run, live, theta, posterior, objective)
@@ -419,7 +415,7 @@ class EmpiricalBayes(Method, BaseEstimator):
             "n_iter": run.n_iter,
         }
 
-    def settle(self, run: Run) -> bool:
+    def settle(self, run: Run) -> None:
         """Add the norms and the evidence, and drop the matrix."""
         point, energy = run.best, np.zeros(run.problem.n_kernels)
         gram = run.problem.subset(point.live).gram
@@ -431,10 +427,6 @@ class EmpiricalBayes(Method, BaseEstimator):
             norms=point.weights * np.sqrt(energy),
             log_evidence=run.problem.log_evidence(point.posterior.objective),
         )
-        return True
-
-    def residual_name(self, run: Run) -> str:
-        return "relative slope of the log evidence"
 
 
 def _spread(run: Run, posterior: Posterior, live: IntArray) -> FloatArray:
