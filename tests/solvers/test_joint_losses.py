@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator
 
+from kernelweave import GroupOMPRegressor
 from kernelweave.estimators._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
 from kernelweave.estimators._progress import with_callbacks
 from kernelweave.gram import DenseGram
@@ -21,6 +22,7 @@ from kernelweave.regularizers import REGULARIZERS, BlockNorm, ElasticNet, LpNorm
 from kernelweave.solvers import Problem, leave_one_out
 from kernelweave.solvers.certificate import certificate
 from kernelweave.solvers.multiple import MKL_SOLVERS, choose_solver
+from kernelweave.solvers.multiple.cutting_planes import CuttingPlanes
 from kernelweave.solvers.single import SINGLE_SOLVERS, JointNewton, choose_single
 from kernelweave.testing import check_loss, check_mkl_estimator, check_solver
 from kernelweave.testing.losses import joint_contract
@@ -244,6 +246,10 @@ def test_methods_that_cannot_serve_say_so():
         MKL_SOLVERS["interleaved"]().solve(problem, DenseGram(Ks), LpNorm(p=2))
     with pytest.raises(ValueError, match="Cox has no `linear_dual`, required by SMO"):
         SINGLE_SOLVERS["smo"]().solve(Ks[0], problem, 1e-3)
+    with pytest.raises(ValueError, match="Cox has no conjugate; use solver='auto'"):
+        CuttingPlanes().solve(problem, DenseGram(Ks), LpNorm(p=1))
+    with pytest.raises(ValueError, match="SoftWorst couples samples, and greedy selection needs a sum"):
+        GroupOMPRegressor(loss=SoftWorst()).fit(*survival())
     with pytest.raises(ValueError, match="Cox couples samples: no formula leaves one of them out"):
         leave_one_out(Ks[0], problem, np.zeros(60), np.zeros(60))
 
