@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator
 
-from kernelweave import GroupOMPRegressor
+from kernelweave import GroupOMPRegressor, MKLRegressor
 from kernelweave.estimators._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
 from kernelweave.estimators._progress import with_callbacks
 from kernelweave.gram import DenseGram
@@ -435,6 +435,10 @@ class MKLCox(BaseMKL, BaseEstimator):
     @follows_input
     def predict(self, X):
         return self._decision(X)[:, 0]
+
+
+def test_regression_takes_a_joint_loss():
+    check_mkl_estimator(MKLRegressor(loss=SoftWorst(), C=5.0))
 
 
 def test_an_estimator_of_one_file():
