@@ -204,7 +204,7 @@ class Problem:
 
 
 def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
-    """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one an output.
+    """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one per output.
 
     The derivative in b is non-decreasing: its sign change is found by bisection, among the
     kinks of a piecewise linear loss, to rounding of y - f for the others.
