@@ -11,8 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator
 
-from kernelweave.estimators._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
-from kernelweave.estimators._progress import with_callbacks
+from kernelweave.estimators._base import Spec, all_or_nothing, follows_input
+from kernelweave.estimators._input import check_weights
+from kernelweave.estimators._mkl import BaseMKL, Setup, SubProblem
+from kernelweave.estimators._training import with_callbacks
 from kernelweave.gram import DenseGram
 from kernelweave.gram.lowrank import LowRankGram, StoredFactors
 from kernelweave.kernels import RBF, Linear
@@ -417,14 +419,14 @@ class MKLCox(BaseMKL, BaseEstimator):
     @all_or_nothing
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
-        self._check_parameters()
+        spec = Spec.of(self)
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
         used = weight > 0
         targets = y[used, None].astype(float)
         costs = np.full((len(targets), 1), self.C)
         problem = Problem(targets, Cox(), costs, weight=weight[used, None])
-        self._fit_tasks(Setup(table, weight, [Task("fit", problem)], targets))
+        self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         return self
 
     @follows_input
