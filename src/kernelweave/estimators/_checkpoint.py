@@ -30,7 +30,7 @@ def mkl_checkpoint(estimator: Any, regularizer: Any, tasks: Any) -> Checkpoint |
         "loss": describe(problems[0].loss),
         "fit_intercept": describe(bool(problems[0].fit_intercept)),
         "targets": digest(*(problem.y for problem in problems), *rows),
-        "C or weights of the samples": digest(*(problem.C for problem in problems)),
+        "C or weights of the samples": digest(*(part for problem in problems for part in problem.costs)),
     }
     return open_checkpoint(estimator, parts)
 

@@ -50,6 +50,10 @@ def gap_of(
     """`full_rank_gap` of a solution; NaN where nothing is approximated."""
     if not isinstance(dictionary, LowRankDictionary):
         return np.nan
+    if not problem.loss.separable:
+        if len(alpha) > len(state.alpha):  # on some of the samples
+            return np.nan
+        alpha = problem.alpha_of(state.fitted + state.certificate.intercept)
     return full_rank_gap(problem, regularizer, state, dictionary.missing(alpha))
 
 

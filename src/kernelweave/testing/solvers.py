@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from ..solvers.multiple import choose_solver
 from ..solvers.run import Method, Result
 from ..solvers.single import Machine, SingleSolver, choose_single
 from ._contract import Contract, draws, expect, expect_clone, labels_like
+from .losses import targets_from
 
 machines = Contract()
 methods = Contract()
@@ -32,10 +34,11 @@ runs = Contract()
 
 
 class MachineCase(NamedTuple):
-    """A single-kernel solver and a loss that it handles."""
+    """A single-kernel solver, a loss that it handles, and targets for one that couples samples."""
 
     solver: SingleSolver
     loss: Loss
+    y: Any = None
 
 
 class MethodCase(NamedTuple):
@@ -52,7 +55,9 @@ class RunCase(NamedTuple):
     solve: Callable[..., Result]
 
 
-def check_solver(solver: SingleSolver | Method, *parts: Loss | Regularizer | Callable[..., Result]) -> None:
+def check_solver(
+    solver: SingleSolver | Method, *parts: Loss | Regularizer | Callable[..., Result], y: Any = None
+) -> None:
     """Check a solver: it reaches an optimum that its definition proves, whatever it says itself.
 
     Primal and dual value are computed anew from dual variables and weights, P - D has to be below the
@@ -71,6 +76,8 @@ def check_solver(solver: SingleSolver | Method, *parts: Loss | Regularizer | Cal
         What to run it with: losses for a single-kernel solver, regularisers for one over kernel weights; by
         default all registered ones that it takes. For a method of another kind functions
         ``solve(method, callback=None, keeper=None)`` that solve a problem with it and return the `Result`.
+    y : ndarray of shape (n,) or (n, k), optional
+        Targets from which losses that couple samples are given some; by default random numbers.
 
     Raises
     ------
@@ -92,7 +99,7 @@ def check_solver(solver: SingleSolver | Method, *parts: Loss | Regularizer | Cal
     """
     if isinstance(solver, SingleSolver):
         for machine in machine_cases(solver, *parts):
-            machines.check(tuple(machine), machine)
+            machines.check((machine.solver, machine.loss), machine._replace(y=y))
     elif isinstance(solver, MKLSolver):
         for method in method_cases(solver, *parts):
             methods.check(tuple(method), method)
@@ -154,17 +161,21 @@ def draw_problem(
     C: float = 1.0,
     costs: bool = False,
     fit_intercept: bool = True,
+    targets: Any = None,
 ) -> Sample:
-    """A few features matter, the others are noise; `costs` gives every sample its own C."""
+    """A few features matter, the others are noise; `costs` gives every sample its own C, or case weight."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, M))
     score = X[:, :3] @ rng.normal(size=(min(3, M), outputs)) + np.sin(2 * X[:, [1 % M]])
     y = labels_like(loss, score + 0.4 * rng.normal(size=score.shape))
-    each = C * (rng.uniform(0.3, 2.0, size=(n, 1)) if costs else np.ones((n, 1)))
+    weight = rng.uniform(0.3, 2.0, size=(n, 1)) if costs else np.ones((n, 1))
     square = (X[:, None, :] - X[None, :, :]) ** 2
     Ks = [np.exp(-square[..., m]) if m % 4 else np.outer(X[:, m], X[:, m]) + 1.0 for m in range(M)]
     scaled = [K / (K.diagonal().mean() - K.mean()) for K in Ks]  # variance 1 in feature space
-    return Sample(Problem(y, loss, each, fit_intercept), np.array(scaled))
+    if loss.separable:
+        return Sample(Problem(y, loss, C * weight, fit_intercept), np.array(scaled))
+    y = y if targets is None else targets_from(targets, n, outputs)
+    return Sample(Problem(y, loss, np.full((n, 1), C), fit_intercept, weight), np.array(scaled))
 
 
 def _gap(
@@ -178,11 +189,26 @@ def _gap(
 
 def _machine_gap(problem: Problem, K: FloatArray, machine: Machine) -> float:
     f = K @ machine.alpha
-    energy = 0.5 * float((machine.alpha * f).sum())
-    return _gap(problem, (energy, energy), f, machine.alpha, best_intercept(problem, f))
+    b, energy = best_intercept(problem, f), 0.5 * float((machine.alpha * f).sum())
+    if problem.loss.separable:
+        return _gap(problem, (energy, energy), f, machine.alpha, b)
+    # -C L*(-alpha / C) = C L(f) + <alpha, f> at the alpha of f
+    primal, alpha = problem.primal_loss(f, b), problem.alpha_of(f + b)
+    expect(problem.has_right_sum(alpha), "the sum of L'(f) is not zero")
+    dual = primal + float((alpha * (f + b)).sum()) - 0.5 * float((alpha * (K @ alpha)).sum())
+    return (primal + energy - dual) / max(abs(primal + energy), 1e-12)
+
+
+def _machine_primal(problem: Problem, K: FloatArray, alpha: FloatArray) -> float:
+    f = K @ alpha
+    return problem.primal_loss(f, best_intercept(problem, f)) + 0.5 * float((alpha * f).sum())
 
 
 # -- machines for one matrix --------------------------------------------------------------------
+
+
+def _drawn(case: MachineCase, **options: Any) -> Sample:
+    return draw_problem(case.loss, targets=case.y, **options)
 
 
 @machines.promise
@@ -192,7 +218,7 @@ def gap_is_within_the_tolerance(case: MachineCase) -> None:
     for tied in (True, False):
         for costs in (True, False):
             for C in (0.1, 10.0):
-                sample = draw_problem(case.loss, C=C, costs=costs, fit_intercept=tied)
+                sample = _drawn(case, C=C, costs=costs, fit_intercept=tied)
                 machine = case.solver.solve(sample.K, sample.problem, tol)
                 expect(machine.n_iter >= 0)
                 assert_allclose(machine.fitted, sample.K @ machine.alpha, rtol=1e-8, atol=1e-8)
@@ -205,7 +231,7 @@ def warm_starts_end_at_the_same_objective(case: MachineCase) -> None:
     """From the solution, from zero and from anywhere, feasible or not; the start is left as it was."""
     tol, rng = 1e-8, draws()
     for tied in (True, False):
-        sample = draw_problem(case.loss, costs=True, fit_intercept=tied)
+        sample = _drawn(case, costs=True, fit_intercept=tied)
         K, problem = sample.K, sample.problem
         cold = case.solver.solve(K, problem, tol)
         for start in (cold.alpha, 5.0 * rng.normal(size=(60, 1)), np.zeros((60, 1))):
@@ -213,7 +239,7 @@ def warm_starts_end_at_the_same_objective(case: MachineCase) -> None:
             warm = case.solver.solve(K, problem, tol, start)
             assert_array_equal(start, before)
             expect(_machine_gap(problem, K, warm) <= tol, "the gap of a warm start")
-            found, best = (problem.dual_loss(a) - 0.5 * np.vdot(a, K @ a) for a in (warm.alpha, cold.alpha))
+            found, best = (_machine_primal(problem, K, alpha) for alpha in (warm.alpha, cold.alpha))
             assert_allclose(found, best, rtol=2 * tol, atol=2 * tol)
 
 
@@ -222,7 +248,7 @@ def the_optimum_is_that_of_the_default_solver(case: MachineCase) -> None:
     """K alpha of a smooth or strictly convex problem is unique: all solvers of a loss agree."""
     for tied in (True, False):
         for C in (0.3, 3.0):
-            sample = draw_problem(case.loss, C=C, costs=True, fit_intercept=tied)
+            sample = _drawn(case, C=C, costs=True, fit_intercept=tied)
             ours = case.solver.solve(sample.K, sample.problem, 1e-10)
             theirs = choose_single("auto", case.loss).solve(sample.K, sample.problem, 1e-10)
             assert_allclose(ours.fitted, theirs.fitted, atol=1e-4)
@@ -232,7 +258,7 @@ def the_optimum_is_that_of_the_default_solver(case: MachineCase) -> None:
 def outputs_are_solved_apart(case: MachineCase) -> None:
     """The machine of several outputs has in each column the machine of that output."""
     for tied in (True, False):
-        sample = draw_problem(case.loss, outputs=3, costs=True, fit_intercept=tied)
+        sample = _drawn(case, outputs=3, costs=True, fit_intercept=tied)
         together = case.solver.solve(sample.K, sample.problem, 1e-9)
         expect(together.alpha.shape == together.fitted.shape == (60, 3), f"shape {together.alpha.shape}")
         for k in range(3):
@@ -244,10 +270,10 @@ def outputs_are_solved_apart(case: MachineCase) -> None:
 def a_cost_of_two_is_a_sample_given_twice(case: MachineCase) -> None:
     """2 C_i V(y_i, f_i) is the cost of two equal samples."""
     for tied in (True, False):
-        sample = draw_problem(case.loss, n=40, fit_intercept=tied)
-        twice, C = np.r_[np.arange(40), np.arange(10)], sample.problem.C.copy()
-        C[:10] *= 2.0
-        weighted = Problem(sample.problem.y, case.loss, C, tied)
+        sample = _drawn(case, n=40, fit_intercept=tied)
+        twice, counts = np.r_[np.arange(40), np.arange(10)], np.repeat([2.0, 1.0], [10, 30])[:, None]
+        given = {"C": sample.problem.C * counts} if case.loss.separable else {"weight": counts}
+        weighted = replace(sample.problem, **given)
         one = case.solver.solve(sample.K, weighted, 1e-9)
         two = case.solver.solve(sample.K[np.ix_(twice, twice)], sample.problem.part(twice), 1e-9)
         assert_allclose(two.fitted[:40], one.fitted, atol=1e-4)
@@ -256,7 +282,7 @@ def a_cost_of_two_is_a_sample_given_twice(case: MachineCase) -> None:
 @machines.promise
 def the_same_input_gives_the_same_output(case: MachineCase) -> None:
     """To the last bit."""
-    sample = draw_problem(case.loss)
+    sample = _drawn(case)
     first, second = (clone(case.solver).solve(sample.K, sample.problem, 1e-6) for _ in range(2))
     assert_array_equal(first.alpha, second.alpha)
 

@@ -17,9 +17,13 @@ from ..problem import Problem
 from ..run import SLOW, Run
 from ..single import SingleSolver
 from ..single._box_qp import BoxQP
+from ..single.joint_newton import System
 
 #: a step is slow that leaves more than this share of the gap, and the next machine finer by that share
 SLOW_STEP, SLOW_SHARE = 0.7, 0.1
+
+#: accuracy of the linear systems behind the Hessian of a loss that couples samples
+EXACT = 1e-4
 
 
 class NewtonWeights(MKLSolver):
@@ -72,9 +76,15 @@ class NewtonWeights(MKLSolver):
         self._T = Coordinates(generators(run.gram.n_kernels))
         return super().init(run, norms)
 
-    def successor(self, run: Run) -> MKLSolver:
-        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round."""
+    def successor(self, run: Run) -> MKLSolver | None:
+        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round.
+
+        That of a loss that couples samples has one: alpha is a gradient.
+        """
         from .cutting_planes import CuttingPlanes
+
+        if not run.problem.loss.separable:
+            return None
 
         return CuttingPlanes(self.single)
 
@@ -203,6 +213,8 @@ def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions
     directions : ndarray of shape (k, M)
         In which to differentiate: the unit vectors, or others.
     """
+    if not problem.loss.separable:
+        return _joint_hessian(problem, gram, state, K, directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
@@ -215,6 +227,16 @@ def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions
         else:  # on another device
             form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
         total = total + form
+    return np.asarray(total)
+
+
+def _joint_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
+    """The same for a loss that couples samples: V'' is a matrix, and all samples are free."""
+    f, every = state.fitted + state.certificate.intercept, np.arange(len(state.fitted))
+    total: FloatArray | float = 0.0
+    for k in range(problem.shape[1]):
+        G = gram.dots(directions, state.alpha[:, k], every)
+        total = total + System(K, problem.column(k), f[:, k : k + 1]).inverse_form(G, EXACT)
     return np.asarray(total)
 
 
