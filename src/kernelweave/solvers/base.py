@@ -17,7 +17,7 @@ from .certificate import Certificate, certificate
 from .checkpoint import Entry, Keeper, history_of, with_history
 from .growing import Growing, Pilot, SelectingKernels, can_grow, can_select, pilot_of, start_of
 from .problem import Problem
-from .run import STILL, Bounds, Callback, Method, Part, Result, Run
+from .run import STILL, Bracket, Callback, Method, Part, Result, Run
 from .single import SingleSolver, choose_single, machine_for
 
 #: first accuracy of the inner machines; later ones follow the outer gap
@@ -304,7 +304,7 @@ class MKLSolver(Method, BaseEstimator):
         proof = iterate.certificate
         missed = proof.machine_gap if proof.machine_gap > 2.0 * iterate.machine_tol else 0.0
         fails = missed + proof.rounding > 0.5 * iterate.residual
-        run.watch.add(Bounds(proof.primal, proof.dual, iterate.residual), proof.is_rounding, fails)
+        run.watch.add(Bracket(proof.primal, proof.dual, iterate.residual), proof.is_rounding, fails)
         return proof.primal, proof.dual, proof.gap, run.gram.n_passes
 
     def settle(self, run: Run) -> bool:

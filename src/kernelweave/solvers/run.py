@@ -38,8 +38,9 @@ class Result:
     Attributes
     ----------
     state : object
-        The iterate: a `State` of the convex methods (weights, alpha, certificate), a `Point` of kernel
-        gradient (d, alpha, intercept) or of empirical Bayes (weights, posterior), a greedy `Path` (stages).
+        The iterate: a `State` of the convex methods (weights, alpha, certificate), a `KernelPoint` of
+        kernel gradient (d, alpha, intercept), an `EvidencePoint` of empirical Bayes (weights, posterior),
+        a `GreedyPath` (stages).
     n_iter : int
         Single-kernel machines trained by the convex methods; accepted steps of the others.
     converged : bool
@@ -358,7 +359,7 @@ def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Resul
     return best.end(starts)
 
 
-class Bounds(NamedTuple):
+class Bracket(NamedTuple):
     """What brackets the optimum, and the residual; of an iterate, or the best of several."""
 
     primal: float
@@ -366,9 +367,9 @@ class Bounds(NamedTuple):
     residual: float
 
 
-def _bounds(several: list[Bounds]) -> Bounds:
+def _best_bracket(several: list[Bracket]) -> Bracket:
     primal, dual, residual = zip(*several, strict=True)
-    return Bounds(min(primal), max(dual), min(residual))
+    return Bracket(min(primal), max(dual), min(residual))
 
 
 class Watch:
@@ -376,7 +377,7 @@ class Watch:
 
     Attributes
     ----------
-    seen : list of Bounds
+    seen : list of Bracket
         Of the iterates of this run, not of those it resumed.
     first : int
         The first of them that the method at work made.
@@ -387,10 +388,10 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self.seen: list[Bounds] = []
+        self.seen: list[Bracket] = []
         self.first = self.n_rounding = self.n_failing = 0
 
-    def add(self, bounds: Bounds, is_rounding: bool, is_failing: bool) -> None:
+    def add(self, bounds: Bracket, is_rounding: bool, is_failing: bool) -> None:
         """Look at an iterate."""
         self.seen.append(bounds)
         self.n_rounding = self.n_rounding + 1 if is_rounding else 0
@@ -410,7 +411,7 @@ class Watch:
         """
         if len(self.seen) - first <= window:
             return False
-        before, now = _bounds(self.seen[first:-window]), _bounds(self.seen[first:])
+        before, now = _best_bracket(self.seen[first:-window]), _best_bracket(self.seen[first:])
         settled = now.residual > share * before.residual
         if np.isfinite(now.dual):
             change = max(before.primal - now.primal, now.dual - before.dual)

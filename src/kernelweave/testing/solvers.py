@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unittest import SkipTest
 
@@ -18,13 +21,16 @@ from ..losses import LOSSES, EpsInsensitive, Hinge, Logistic, Loss, Squared
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, best_intercept
 from ..solvers.base import MKLSolver
+from ..solvers.checkpoint import Checkpoint, Keeper
 from ..solvers.multiple import choose_solver
+from ..solvers.run import Method, Result
 from ..solvers.single import Machine, SingleSolver, choose_single
 from ._contract import Contract, draws, expect, expect_clone, labels_like
 from .losses import targets_from
 
 machines = Contract()
 methods = Contract()
+runs = Contract()
 
 
 class MachineCase(NamedTuple):
@@ -42,7 +48,16 @@ class MethodCase(NamedTuple):
     regularizer: Regularizer
 
 
-def check_solver(solver: SingleSolver | MKLSolver, *parts: Loss | Regularizer, y: Any = None) -> None:
+class RunCase(NamedTuple):
+    """A method of any kind, and a function that solves a problem with it."""
+
+    method: Method
+    solve: Callable[..., Result]
+
+
+def check_solver(
+    solver: SingleSolver | Method, *parts: Loss | Regularizer | Callable[..., Result], y: Any = None
+) -> None:
     """Check a solver: it reaches an optimum that its definition proves, whatever it says itself.
 
     Primal and dual value are computed anew from dual variables and weights, P - D has to be below the
@@ -50,12 +65,17 @@ def check_solver(solver: SingleSolver | MKLSolver, *parts: Loss | Regularizer, y
     solver is run on every loss it has the abilities for, warm and cold, with and without intercept; a solver
     over kernel weights with every regulariser that it supports.
 
+    A method of another kind (greedy selection, kernel gradient, empirical Bayes, one of your own) has another
+    objective, whose optimum only its author can tell. Of it is checked what every run promises: how it says
+    that it ended, its history, its callback, Ctrl-C, checkpoints, and that it repeats itself.
+
     Parameters
     ----------
-    solver : SingleSolver or MKLSolver
-    *parts : Loss or Regularizer
+    solver : SingleSolver or Method
+    *parts : Loss, Regularizer or callable
         What to run it with: losses for a single-kernel solver, regularisers for one over kernel weights; by
-        default all registered ones that it takes.
+        default all registered ones that it takes. For a method of another kind functions
+        ``solve(method, callback=None, keeper=None)`` that solve a problem with it and return the `Result`.
     y : ndarray of shape (n,) or (n, k), optional
         Targets from which losses that couple samples are given some; by default random numbers.
 
@@ -80,9 +100,14 @@ def check_solver(solver: SingleSolver | MKLSolver, *parts: Loss | Regularizer, y
     if isinstance(solver, SingleSolver):
         for machine in machine_cases(solver, *parts):
             machines.check((machine.solver, machine.loss), machine._replace(y=y))
-    else:
+    elif isinstance(solver, MKLSolver):
         for method in method_cases(solver, *parts):
             methods.check(tuple(method), method)
+            runs.check(tuple(method), run_case(method))
+    else:
+        for solve in parts:
+            expect(callable(solve), f"{solve!r} is no function solve(method, callback=None, keeper=None)")
+            runs.check(solver, RunCase(solver, solve))
 
 
 def machine_cases(solver: SingleSolver, *losses: Any) -> list[MachineCase]:
@@ -95,6 +120,16 @@ def method_cases(solver: MKLSolver, *regularizers: Any) -> list[MethodCase]:
     """The solver with these regularisers, or with all registered ones that it supports."""
     chosen = regularizers or [cls() for cls in REGULARIZERS.values() if solver.supports(cls())]
     return [MethodCase(solver, regularizer) for regularizer in chosen]
+
+
+def run_case(case: MethodCase) -> RunCase:
+    """A solver over kernel weights, as a method of any kind."""
+    sample = _problems(case)[0]
+
+    def solve(method: MKLSolver, **options: Any) -> Result:
+        return method.solve(sample.problem, sample.gram, case.regularizer, tol=1e-4, **options)
+
+    return RunCase(clone(case.solver), solve)
 
 
 # -- problems -----------------------------------------------------------------------------------
@@ -381,3 +416,77 @@ def what_is_not_supported_is_refused(case: MethodCase) -> None:
             expect(not case.solver.supports(regularizer) and repr(case.solver.name) in str(error), str(error))
         else:
             expect(case.solver.supports(regularizer), f"{regularizer} is taken, and not supported")
+
+
+# -- what every run promises --------------------------------------------------------------------
+
+
+def _run(case: RunCase, **options: Any) -> tuple[Result, list[str]]:
+    """What a run came to, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = case.solve(case.method, **options)
+    return result, [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+
+
+@runs.promise
+def a_run_says_how_it_ended(case: RunCase) -> None:
+    """One of the reasons of `Result`, no warning where it converged, and a history of equal columns."""
+    result, told = _run(case)
+    expect(result.reason in ("tol", "max_iter", "standstill", "n_kernels"), f"reason={result.reason!r}")
+    expect(not (result.converged and told), f"converged, and warns: {told}")
+    expect(tuple(result.history) == case.method.columns, f"history of {list(result.history)}")
+    expect(len({len(values) for values in result.history.values()}) <= 1, "columns of different lengths")
+
+
+@runs.promise
+def a_run_repeats_itself(case: RunCase) -> None:
+    """The same history, to the last bit."""
+    (first, _), (second, _) = _run(case), _run(case)
+    expect(first.n_iter == second.n_iter, f"{first.n_iter} and {second.n_iter} iterations")
+    for name in case.method.columns:
+        assert_array_equal(first.history[name], second.history[name])
+
+
+@runs.promise
+def the_callback_may_end_a_run(case: RunCase) -> None:
+    """It is not called again after a true answer, and the run says that it was interrupted."""
+    seen: list[Any] = []
+
+    def second(iteration: int, iterate: Any) -> bool:
+        seen.append(iterate)
+        return len(seen) == 2
+
+    result, _ = _run(case, callback=second)
+    expect(len(seen) <= 2, f"called {len(seen)} times")
+    expect(len(seen) < 2 or result.reason == "interrupted", f"reason={result.reason!r}")
+
+
+@runs.promise
+def ctrl_c_keeps_the_best_iterate(case: RunCase) -> None:
+    """KeyboardInterrupt after an iteration leaves a result, a reason and a warning."""
+    seen: list[Any] = []
+
+    def interrupted(iteration: int, iterate: Any) -> None:
+        seen.append(iterate)
+        raise KeyboardInterrupt
+
+    result, told = _run(case, callback=interrupted)
+    expect(not seen or result.reason == "interrupted", f"reason={result.reason!r}")
+    expect(not seen or "interrupted" in told[0], "no warning")
+
+
+@runs.promise
+def a_checkpoint_is_resumed(case: RunCase) -> None:
+    """A run that was ended, and is started again with its checkpoint, comes to an end of the same kind."""
+    whole, _ = _run(case)
+    with TemporaryDirectory() as folder:
+        first = Keeper(Checkpoint(Path(folder) / "run", {}), "0")
+        _run(case, callback=lambda iteration, iterate: True, keeper=first)
+        first.flush()
+        again = Checkpoint(Path(folder) / "run", {})
+        if again.resumed:
+            resumed, _ = _run(case, keeper=Keeper(again, "0"))
+            expect(resumed.n_iter >= resumed.n_resumed)
+            ends = (whole.converged, whole.reason), (resumed.converged, resumed.reason)
+            expect(ends[0] == ends[1], f"{ends[0]} at once, {ends[1]} after a checkpoint")

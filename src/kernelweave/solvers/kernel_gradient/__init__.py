@@ -4,7 +4,7 @@ Reading order: ``objective.py`` (T and its gradient), ``solver.py`` (the method,
 ``penalties.py`` (and constraints); ``torch_kernel.py`` is the kernel on a device.
 """
 
-from .objective import Objective, Point, check_gradient
+from .objective import KernelPoint, Objective, check_gradient
 from .penalties import (
     L1,
     L2,
@@ -28,11 +28,11 @@ __all__ = [
     "Box",
     "FunctionPenalty",
     "KernelGradient",
+    "KernelPoint",
     "LogDet",
     "Objective",
     "Penalty",
     "PenaltySum",
-    "Point",
     "PowerNorm",
     "Projection",
     "check_gradient",

@@ -24,7 +24,7 @@ CONSTANT, NEAR = 1e-8, 0.05
 
 
 @dataclass
-class Point:
+class KernelPoint:
     """An iterate: parameters, the machine trained at them, T and its gradient.
 
     Attributes
@@ -134,16 +134,16 @@ class Objective:
         lower, upper = self.constraint.bounds(len(self.scale))
         return lower / self.scale * self.free, np.where(self.free, upper / self.scale, 0.0)
 
-    def evaluate(self, u: FloatArray) -> Point:
+    def evaluate(self, u: FloatArray) -> KernelPoint:
         """Train the machine at u."""
         d = self.d(u)
         K = self.kernel(self.X, d=d)
         if not self._usable(K):
             nothing = Machine(np.empty((0, 0)), np.empty((0, 0)), 0)
-            return Point(u, d, np.inf, np.inf, nothing, np.empty(0), None, np.empty(0))
+            return KernelPoint(u, d, np.inf, np.inf, nothing, np.empty(0), None, np.empty(0))
         return self._train(u, d, K)
 
-    def _train(self, u: FloatArray, d: FloatArray, K: FloatArray) -> Point:
+    def _train(self, u: FloatArray, d: FloatArray, K: FloatArray) -> KernelPoint:
         machine = self.single.solve(K, self.problem, self.accuracy, self.alpha)
         self.alpha, self.n_machines = machine.alpha, self.n_machines + 1
         intercept = best_intercept(self.problem, machine.fitted)
@@ -156,7 +156,7 @@ class Objective:
             price += self.penalty.matrix_value(K, self.problem)
         price = float(self.unit * price)
         size = abs(value) + abs(price)
-        return Point(u, d, value + price, size, machine, intercept, K, np.empty(0))
+        return KernelPoint(u, d, value + price, size, machine, intercept, K, np.empty(0))
 
     def _usable(self, K: FloatArray) -> bool:
         """Whether K is finite and, for losses with kinks, not constant.
@@ -170,7 +170,7 @@ class Objective:
         level = float(K.diagonal().mean(dtype=np.float64))
         return level - total / K.size > CONSTANT * level
 
-    def limit(self, point: Point, tol: float) -> Point | None:
+    def limit(self, point: KernelPoint, tol: float) -> KernelPoint | None:
         """The constant kernel at d = 0, if the descent tends to it and it is stationary.
 
         alpha of a point nearby is (in the limit) one of those optimal at zero, so its slope is a
@@ -187,7 +187,7 @@ class Objective:
         end.slope, end.matrix = slope, None
         return end if end.objective <= point.objective else None
 
-    def slope(self, point: Point) -> FloatArray:
+    def slope(self, point: KernelPoint) -> FloatArray:
         """dT/du, computed once per point; K is let go then."""
         if len(point.slope) == 0:
             d, K = self.d(point.u), point.matrix
@@ -200,7 +200,7 @@ class Objective:
             point.slope, point.matrix = np.where(self.free, self.scale * slope, 0.0), None
         return point.slope
 
-    def residual(self, point: Point) -> float:
+    def residual(self, point: KernelPoint) -> float:
         """The root of the share of T that a projected step would save, to first order.
 
         With g = T'(u) / |T| and the step s = u - P(u - g), sqrt(g_k s_k) of the parameter where it is

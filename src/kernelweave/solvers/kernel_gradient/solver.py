@@ -15,7 +15,7 @@ from ...kernels.parametric import ParametricKernel
 from ..checkpoint import Entry, Keeper, history_of, with_history
 from ..problem import Problem
 from ..run import Callback, Method, Result, Run, best_of
-from .objective import FINEST_ACCURACY, FIRST_ACCURACY, Objective, Point
+from .objective import FINEST_ACCURACY, FIRST_ACCURACY, KernelPoint, Objective
 from .penalties import PENALTIES, Penalty, resolve_constraint
 
 
@@ -127,7 +127,7 @@ class KernelGradient(Method, BaseEstimator):
         others = [first * rng.exponential(size=len(first)) for _ in range(self.n_init - 1)]
         return [objective.project(u) for u in (first, *others)]
 
-    def start(self, run: Run) -> Point:
+    def start(self, run: Run) -> KernelPoint:
         """The machine at the start values, or where an earlier run had come."""
         objective, u, entry = run.problem, run.begin, run.keeper.found(run.phase)
         objective.accuracy, objective.alpha, objective.n_machines = FIRST_ACCURACY, None, 0
@@ -139,7 +139,7 @@ class KernelGradient(Method, BaseEstimator):
             run.resume(int(entry.values["n_iter"]), {name: values[:-1] for name, values in history.items()})
         return self._measured(objective, objective.evaluate(u))
 
-    def step(self, run: Run, point: Point) -> Point | None:
+    def step(self, run: Run, point: KernelPoint) -> KernelPoint | None:
         """Descend as long as machines of the present accuracy allow, then train the last one better."""
         objective, before = run.problem, run.n_iter
         METHODS[self.method](objective, point, lambda accepted: self._accept(run, accepted))
@@ -157,7 +157,7 @@ class KernelGradient(Method, BaseEstimator):
         run.last = run.best = finer
         return finer
 
-    def _accept(self, run: Run, point: Point) -> bool:
+    def _accept(self, run: Run, point: KernelPoint) -> bool:
         """Keep an accepted step, and the constant kernel if the descent tends to it; whether to end."""
         points = [self._measured(run.problem, point)]
         end = None if point.residual <= run.tol else run.problem.limit(point, run.tol)
@@ -165,14 +165,14 @@ class KernelGradient(Method, BaseEstimator):
             points.append(self._measured(run.problem, end))
         return run.keep(*points)
 
-    def _measured(self, objective: Objective, point: Point) -> Point:
+    def _measured(self, objective: Objective, point: KernelPoint) -> KernelPoint:
         if not np.isfinite(point.objective):
             raise ValueError("the kernel is infinite or constant at its start values: standardise the data.")
         point.residual, point.n_machines = objective.residual(point), objective.n_machines
         objective.sharpen(point.residual)
         return point
 
-    def row(self, run: Run, iterate: Point) -> tuple[float, ...]:
+    def row(self, run: Run, iterate: KernelPoint) -> tuple[float, ...]:
         active = float(np.count_nonzero(iterate.u))
         return iterate.objective, iterate.residual, active, float(iterate.n_machines)
 
@@ -190,7 +190,7 @@ SUFFICIENT = 1e-4
 MEMORY, STEPS, SHORTEST = 10, (1e-10, 1e10), 1e-9
 
 
-def lbfgsb(objective: Objective, point: Point, record: Callable[[Point], bool]) -> None:
+def lbfgsb(objective: Objective, point: KernelPoint, record: Callable[[KernelPoint], bool]) -> None:
     """L-BFGS-B on T / size of T(start), whose line search makes T fall at every step.
 
     Byrd, Lu, Nocedal & Zhu (1995). Needs a box.
@@ -219,7 +219,9 @@ def lbfgsb(objective: Objective, point: Point, record: Callable[[Point], bool]) 
     minimize(value_and_slope, point.u, jac=True, method="L-BFGS-B", **shared)
 
 
-def spectral_gradient(objective: Objective, point: Point, record: Callable[[Point], bool]) -> None:
+def spectral_gradient(
+    objective: Objective, point: KernelPoint, record: Callable[[KernelPoint], bool]
+) -> None:
     """u <- u + s (P(u - t T'(u)) - u) with the Barzilai-Borwein step t = s's / s'y.
 
     s is halved until T falls below the largest of the last 10 values, less 1e-4 of the predicted
@@ -242,8 +244,8 @@ def spectral_gradient(objective: Objective, point: Point, record: Callable[[Poin
 
 
 def _search(
-    objective: Objective, point: Point, direction: FloatArray, decrease: float, ceiling: float
-) -> Point | None:
+    objective: Objective, point: KernelPoint, direction: FloatArray, decrease: float, ceiling: float
+) -> KernelPoint | None:
     s = 1.0
     while s >= SHORTEST and decrease < 0.0:
         candidate = objective.evaluate(objective.project(point.u + s * direction))

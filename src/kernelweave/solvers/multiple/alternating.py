@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._typing import FloatArray, IntArray
+from ..._typing import FloatArray
 from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
@@ -30,8 +30,8 @@ LEAST = 1e-3
 class FixedPoint(MKLSolver):
     """Iterates a map of log norms to log norms, extrapolated from the last iterates.
 
-    A subclass says which norms (`image`), which weights belong to them (`weights_of`), and when
-    an extrapolated step was a mistake (`is_worse`); the plain step is then taken instead.
+    A subclass says which norms (`dual`), and when an extrapolated step was a mistake (`is_worse`); the
+    plain step is then taken instead.
 
     Parameters
     ----------
@@ -39,6 +39,9 @@ class FixedPoint(MKLSolver):
     memory : int, default=5
         Iterates used to extrapolate (Anderson acceleration); 0 is the plain iteration.
     """
+
+    #: whether the norms are the dual ones
+    dual = False
 
     def __init__(self, single: str | SingleSolver = "auto", memory: int = 5) -> None:
         super().__init__(single)
@@ -48,13 +51,9 @@ class FixedPoint(MKLSolver):
         """The plain iteration, which converges; nothing after that."""
         return type(self)(self.single, memory=0) if self.memory > 0 else None
 
-    @abstractmethod
-    def image(self, state: State) -> FloatArray:
-        """The norms that the machine of `state` gives back."""
-
-    @abstractmethod
     def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
         """The weights that belong to norms."""
+        return regularizer.weights_from_dual(norms) if self.dual else regularizer.weights(norms)
 
     @abstractmethod
     def is_worse(self, run: Run, state: State) -> bool:
@@ -89,7 +88,9 @@ class FixedPoint(MKLSolver):
             # take the plain step from where it leapt, and start afresh
             self._points, self._images, self._newton = [self._from], [self._plain], None
         else:
-            self._from, self._plain = self._points[-1], self.safe(_log(self.image(state)))
+            proof = state.certificate
+            image = proof.dual_norms if self.dual else proof.norms
+            self._from, self._plain = self._points[-1], self.safe(_log(image))
             slow = SLOW * self._before < state.residual < NEAR
             newton = self.newton(run, state) if slow else None
             if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
@@ -216,12 +217,6 @@ class Alternating(FixedPoint):
             return None
         return newton_factor(run.problem, run.gram, run.regularizer, state, run.K)
 
-    def image(self, state: State) -> FloatArray:
-        return state.certificate.norms
-
-    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        return regularizer.weights(norms)
-
     def is_worse(self, run: Run, state: State) -> bool:
         price = 0.5 * run.regularizer.price(state.weights)
         if state.certificate.machine_dual + price > self._best:
@@ -238,11 +233,7 @@ def newton_factor(
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
         return None
-
-    def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-        return gram.dots(each, alpha, rows)
-
-    H = value_hessian(problem, state, K, products)
+    H = value_hessian(problem, gram, state, K, each)
     of_weights = each - H * state.weights / squares[:, None]
     factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
     return factor if np.isfinite(factor).all() else None
@@ -288,6 +279,7 @@ class JointAscent(FixedPoint):
     """
 
     name = "joint_ascent"
+    dual = True
 
     def can_handle(self, regularizer: Regularizer) -> bool:
         return bool(getattr(regularizer, "ascends", False))
@@ -315,12 +307,6 @@ class JointAscent(FixedPoint):
     def safe(self, log_norms: FloatArray) -> FloatArray:
         log_norms = super().safe(log_norms)
         return np.maximum(log_norms, log_norms.max() + np.log(self._floor))
-
-    def image(self, state: State) -> FloatArray:
-        return state.certificate.dual_norms
-
-    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        return regularizer.weights_from_dual(norms)
 
     def is_worse(self, run: Run, state: State) -> bool:
         if state.certificate.machine_primal < self._best:

@@ -17,10 +17,10 @@ from .alternating import extrapolate
 __all__ = [
     "EmpiricalBayes",
     "Evidence",
+    "EvidencePoint",
     "GaussianEvidence",
     "HyperPrior",
     "LaplaceEvidence",
-    "Point",
     "Posterior",
 ]
 
@@ -98,7 +98,7 @@ class HyperPrior:
 
 
 @dataclass(frozen=True)
-class Point:
+class EvidencePoint:
     """An accepted iterate.
 
     Attributes
@@ -227,7 +227,7 @@ class EmpiricalBayes(Method, BaseEstimator):
 
     # -- one run ------------------------------------------------------------------------------
 
-    def start(self, run: Run) -> Point | None:
+    def start(self, run: Run) -> EvidencePoint | None:
         """The start, or where an earlier run had come.
 
         None where a start after the first leaves a matrix that cannot be factored, for want of noise.
@@ -258,7 +258,7 @@ class EmpiricalBayes(Method, BaseEstimator):
             raise ValueError("hyperprior: h has to be finite for all weights d > 0.")
         return self._point(run, live, theta, posterior, objective)
 
-    def step(self, run: Run, point: Point) -> Point | None:
+    def step(self, run: Run, point: EvidencePoint) -> EvidencePoint | None:
         """Drop kernels, or move to a point of no lower evidence; None at the end, or but for rounding.
 
         A last attempt at pruning comes before the end.
@@ -278,7 +278,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         """Never: a run that has converged is pruned before it ends."""
         return False
 
-    def _extrapolated(self, run: Run, point: Point) -> Point | None:
+    def _extrapolated(self, run: Run, point: EvidencePoint) -> EvidencePoint | None:
         if len(self._points) < 2:
             return None
         far = extrapolate(self._points, self._images)
@@ -289,7 +289,7 @@ class EmpiricalBayes(Method, BaseEstimator):
             self._points, self._images = self._points[-1:], self._images[-1:]
         return found
 
-    def _plain(self, run: Run, point: Point, leap: FloatArray) -> Point | None:
+    def _plain(self, run: Run, point: EvidencePoint, leap: FloatArray) -> EvidencePoint | None:
         exponent = 1.0 if self.update == "mackay" else 0.5
         for k in range(MAX_HALVINGS):
             t = self._stretch * exponent * 0.5**k
@@ -300,7 +300,7 @@ class EmpiricalBayes(Method, BaseEstimator):
                 return found
         return None
 
-    def _accepted(self, run: Run, point: Point, theta: FloatArray) -> Point | None:
+    def _accepted(self, run: Run, point: EvidencePoint, theta: FloatArray) -> EvidencePoint | None:
         """The point at `theta`, moved within the bounds, if the evidence does not fall."""
         theta = self._inside(theta)
         if np.array_equal(theta, point.theta):
@@ -319,7 +319,7 @@ class EmpiricalBayes(Method, BaseEstimator):
 
     # -- pruning ------------------------------------------------------------------------------
 
-    def _pruned(self, run: Run, point: Point, insist: bool) -> Point | None:
+    def _pruned(self, run: Run, point: EvidencePoint, insist: bool) -> EvidencePoint | None:
         """The point without the kernels that the evidence does not miss; None where it misses all.
 
         After a vain attempt the next one waits twice as long, unless it is the last (`insist`).
@@ -334,7 +334,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         self._wait = 0 if found is not None else 2 * self._wait + 1
         return found
 
-    def _dying(self, point: Point) -> IntArray:
+    def _dying(self, point: EvidencePoint) -> IntArray:
         """Positions of small kernels that the evidence shrinks, the smallest first."""
         M = len(point.live)
         size = np.exp(point.theta[:M]) * self._evidence.scales
@@ -343,7 +343,9 @@ class EmpiricalBayes(Method, BaseEstimator):
         dying = np.flatnonzero(small & (point.up[:M] < point.down[:M]))
         return dying[np.argsort(size[dying])]
 
-    def _without(self, run: Run, point: Point, candidates: IntArray) -> tuple[IntArray, Point | None]:
+    def _without(
+        self, run: Run, point: EvidencePoint, candidates: IntArray
+    ) -> tuple[IntArray, EvidencePoint | None]:
         """The point without the candidates, if the evidence allows it, or those worth another attempt."""
         M = len(point.live)
         weights = np.exp(point.theta[:M])
@@ -382,7 +384,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         posterior: Posterior,
         objective: float,
         slopes: tuple[FloatArray, FloatArray] | None = None,
-    ) -> Point:
+    ) -> EvidencePoint:
         up, down = self._evidence.slopes(posterior) if slopes is None else slopes
         price, weights = np.zeros_like(theta), _spread(run, posterior, live)
         price[: len(live)] = run.regularizer.log_gradient(weights, live)
@@ -390,7 +392,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         down = np.exp(theta) * down + np.maximum(price, 0.0)
         free = ~self._held(np.exp(theta), up, down)
         residual = float(np.abs(down - up)[free].sum() / max(down.sum(), 1.0))
-        return Point(live, theta, weights, posterior, objective, up, down, residual)
+        return EvidencePoint(live, theta, weights, posterior, objective, up, down, residual)
 
     def _held(self, values: FloatArray, up: FloatArray, down: FloatArray) -> BoolArray:
         """Parameters at a bound that the evidence pushes against it."""
@@ -399,7 +401,7 @@ class EmpiricalBayes(Method, BaseEstimator):
 
     # -- what a run asks ----------------------------------------------------------------------
 
-    def row(self, run: Run, iterate: Point) -> tuple[float, ...]:
+    def row(self, run: Run, iterate: EvidencePoint) -> tuple[float, ...]:
         return run.problem.log_evidence(iterate.objective), iterate.residual, len(iterate.live)
 
     def saved(self, run: Run) -> Entry:

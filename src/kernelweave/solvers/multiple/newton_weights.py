@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.linalg import cho_solve
 
 from ..._cholesky import positive_factor
 from ..._typing import FloatArray, IntArray
+from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..growing import Pilot
@@ -145,11 +145,8 @@ class NewtonWeights(MKLSolver):
         return np.concatenate([np.flatnonzero(z), entering])
 
     def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
-        def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-            found: FloatArray = run.gram.dots(np.array([self._T.column(k) for k in chosen]), alpha, rows)
-            return found
-
-        return value_hessian(run.problem, state, run.K, products)
+        columns = np.array([self._T.column(k) for k in chosen])
+        return value_hessian(run.problem, run.gram, state, run.K, columns)
 
     def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
@@ -200,11 +197,7 @@ def minimise_model(
     return x / x.sum() if tied else x
 
 
-#: products(alpha, rows): one column per kernel, K_m alpha on some rows
-Products = Callable[[FloatArray, IntArray], FloatArray]
-
-
-def value_hessian(problem: Problem, state: State, K: Any, products: Products) -> FloatArray:
+def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
     """d2J/dd_m dd_l = g_m' P g_l, with J(d) the value of the machine at weights d and g_m = K_m alpha.
 
     P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace that keeps
@@ -213,18 +206,20 @@ def value_hessian(problem: Problem, state: State, K: Any, products: Products) ->
     Parameters
     ----------
     problem : Problem
+    gram : Gram
     state : State
     K : ndarray of shape (n, n)
         K_d at the weights of `state`.
-    products : callable
+    directions : ndarray of shape (k, M)
+        In which to differentiate: the unit vectors, or others.
     """
     if not problem.loss.separable:
-        return _joint_hessian(problem, state, K, products)
+        return _joint_hessian(problem, gram, state, K, directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
         free = np.flatnonzero(np.isfinite(curvature[:, k]))
-        G = products(state.alpha[:, k], free)
+        G = gram.dots(directions, state.alpha[:, k], free)
         if isinstance(K, np.ndarray):
             K_free = K[np.ix_(free, free)]
             size = float(K.diagonal().mean())
@@ -235,14 +230,14 @@ def value_hessian(problem: Problem, state: State, K: Any, products: Products) ->
     return np.asarray(total)
 
 
-def _joint_hessian(problem: Problem, state: State, K: Any, products: Products) -> FloatArray:
+def _joint_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
     """The same for a loss that couples samples: V'' is a matrix, and all samples are free."""
     f, every = state.fitted + state.certificate.intercept, np.arange(len(state.fitted))
-    forms = [
-        System(K, problem.column(k), f[:, k : k + 1]).inverse_form(products(state.alpha[:, k], every), EXACT)
-        for k in range(problem.shape[1])
-    ]
-    return np.asarray(sum(forms))
+    total: FloatArray | float = 0.0
+    for k in range(problem.shape[1]):
+        G = gram.dots(directions, state.alpha[:, k], every)
+        total = total + System(K, problem.column(k), f[:, k : k + 1]).inverse_form(G, EXACT)
+    return np.asarray(total)
 
 
 def projected_inverse_form(
