@@ -15,7 +15,7 @@ from ..._typing import FloatArray
 from .dictionary import FactorDictionary
 from .refit import Fit, GreedyTask, refit_for
 
-#: machines a node may spend on its lower bound
+#: fits a node may spend on its lower bound
 BOUND_STEPS = 4
 
 #: relative difference of objectives that counts as none
