@@ -223,8 +223,9 @@ class EmpiricalBayes(Method, BaseEstimator):
 
     def _runs(self, evidence: Evidence, prior: HyperPrior, limits: dict[str, Any]) -> Iterator[Run]:
         """A run per start, but for those whose little noise leaves a matrix that cannot be factored."""
+        near = None  # where the start before began
         for index, level in enumerate(evidence.levels):
-            begin, phase = evidence.start(level), f"start {index}"
+            begin, phase = (*evidence.start(level), near), f"start {index}"
             run = Run(clone(self), evidence, regularizer=prior, phase=phase, begin=begin, **limits)
             try:
                 run.open(run.method)
@@ -232,13 +233,14 @@ class EmpiricalBayes(Method, BaseEstimator):
                 if index == 0:
                     raise
             else:
+                near = run.last.posterior
                 yield run
 
     # -- one run ------------------------------------------------------------------------------
 
     def start(self, run: Run) -> Point:
         """The start, or where an earlier run had come."""
-        weights, self._noise = run.begin
+        weights, self._noise, near = run.begin
         live = np.flatnonzero(weights)
         theta = np.log(np.append(weights[live], [self._noise] * run.problem.learns_noise))
         entry = run.keeper.found(run.phase)
@@ -251,7 +253,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         self._images: list[FloatArray] = []  # where MacKay's update takes them
         self._stretch = 1.0  # t, relative to the exponent of the update
         self._wait = self._waited = 0  # steps to the next attempt at pruning
-        posterior = self._evidence.evaluate(np.exp(theta[: len(live)]), self._noise_of(theta))
+        posterior = self._evidence.evaluate(np.exp(theta[: len(live)]), self._noise_of(theta), near)
         if posterior is None:
             raise ValueError(
                 f"noise I + sum_m d_m K_m is not positive definite with noise = {self._noise:.3g}: "
@@ -411,7 +413,7 @@ class EmpiricalBayes(Method, BaseEstimator):
 
     def summary(self, run: Run) -> dict[str, Any]:
         """Where the run began, and how far it came."""
-        weights, noise = run.begin
+        weights, noise, _ = run.begin
         return {
             "noise": noise,
             "variance": float(weights @ run.problem.scales),
