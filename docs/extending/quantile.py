@@ -65,8 +65,8 @@ class MKLQuantile(RegressorMixin, BaseMKL):
         table, y = self._validate(X, y, y_numeric=True)
         weight = check_weights(sample_weight, table)
         used = weight > 0
-        targets, costs = y[used, None].astype(float), self.C * weight[used, None]
-        problem = Problem(targets, Pinball(self.q), costs, self.fit_intercept)
+        targets = y[used, None].astype(float)
+        problem = Problem.weighted(targets, Pinball(self.q), self.C, weight[used], self.fit_intercept)
         self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         return self
 

@@ -175,7 +175,7 @@ class BaseMKL(BaseKernels):
             "loss": problems[0].loss,
             "fit_intercept": bool(problems[0].fit_intercept),
             "targets": (*(problem.y for problem in problems), *rows),
-            "C or weights of the samples": tuple(problem.C for problem in problems),
+            "C or weights of the samples": tuple(cost for problem in problems for cost in problem.costs),
         }
         checkpoint = open_checkpoint(self, told)
         with blas_threads_for(int(np.count_nonzero(setup.weight))):
@@ -204,10 +204,14 @@ class BaseMKL(BaseKernels):
         solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
         report.done(solution)
         left_out = _margins(solution, part.problem, gram) if margins else np.empty((0, 0))
-        alpha, gap = part.spread(solution.state.alpha, dictionary.gram.n_samples), np.nan
+        problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
+        alpha, gap = part.spread(state.alpha, n), np.nan
         if isinstance(dictionary, LowRankDictionary):
+            dual = alpha
+            if not problem.loss.separable:  # its dual point is that of the predictions
+                dual = part.spread(problem.alpha_of(state.fitted + state.certificate.intercept), n)
             regularizer = live_regularizer(spec, dictionary).bound_to(gram)
-            gap = full_rank_gap(part.problem, regularizer, solution.state, dictionary.missing(alpha))
+            gap = full_rank_gap(problem, regularizer, state, dictionary.missing(dual))
         return Model(replace(solution, matrix=None), alpha, left_out, gap)
 
     def _store(self, dictionary: AnyDictionary, models: list[Model], weight: FloatArray) -> None:

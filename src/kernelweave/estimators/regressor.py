@@ -145,7 +145,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
         Y = self._targets(y, weight)
-        joint = Problem(Y, spec.loss, self.C * weight[weight > 0][:, None], self.fit_intercept)
+        joint = Problem.weighted(Y, spec.loss, self.C, weight[weight > 0], self.fit_intercept)
         problems = [SubProblem("fit", joint)]
         if self.multioutput == "independent":
             problems = [SubProblem(f"output {k}", joint.column(k)) for k in range(Y.shape[1])]

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..gram import Gram
-from ..regularizers.mahalanobis import alignments
+from ..regularizers.structured import alignments
 from .complexity import quad_columns
 
 
