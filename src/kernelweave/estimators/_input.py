@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import FloatArray
-from ..kernels.faults import as_floats, is_missing, is_pandas, listed, not_finite_error, unusable_error
+from .._words import listed
+from ..kernels.faults import as_floats, is_missing, is_pandas, not_finite_error, unusable_error
 
 #: sizes whose squares and products with C are floating-point numbers
 WITHIN = (1e-100, 1e100)

@@ -20,9 +20,9 @@ import kernelweave
 from kernelweave.app.cli._facts import file_digest
 from kernelweave.app.cli._folder import OutFolder
 from kernelweave.app.cli._methods import Options
+from kernelweave.app.cli._monitor import Brake
 from kernelweave.app.cli._options import KernelChoice, Reading
 from kernelweave.app.cli._run_fit import Job
-from kernelweave.app.cli._stop import Brake
 
 Kw = Callable[..., Any]
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -30,13 +30,13 @@ Start = Callable[..., subprocess.Popen[bytes]]
 #: every machine takes so many seconds longer
 SLOW = """
 import time
-from kernelweave.app.cli import _stop
-told = _stop.Brake.__call__
+from kernelweave.app.cli import _monitor
+told = _monitor.Brake.__call__
 def slowly(self, *arguments):
     answer = told(self, *arguments)
     time.sleep({seconds})
     return answer or self.asked
-_stop.Brake.__call__ = slowly
+_monitor.Brake.__call__ = slowly
 """
 
 #: the Gram matrices take a minute
@@ -199,8 +199,8 @@ def swallowing(*arguments: Any, **options: Any) -> None:
     ("where", "command", "said"),
     [
         ("_run_fit.make_report", ["fit", "--method", "uniform"], "the model is in"),
-        ("_fitting.search_of", ["fit", "--tune"], "nothing was saved"),
-        ("_fitting.choose", ["fit"], "nothing was saved"),
+        ("_methods.search_of", ["fit", "--tune"], "nothing was saved"),
+        ("_methods.choose", ["fit"], "nothing was saved"),
         ("_comparing.run_fold", ["compare"], "no comparison yet"),
     ],
 )
@@ -225,8 +225,8 @@ def test_ctrl_c_elsewhere_stops_at_once(
 
 def leave_checkpoint(kw: Kw, data: Path, out: Path) -> None:
     """The files of a fit that was killed, its checkpoint cut short."""
-    reading, choice, options = Reading("y"), KernelChoice(kinds=["rbf"]), Options(p=1.2)
-    job = Job(data, out, reading, choice, options, "lp", False, 0.25, False, False, [])
+    reading, choice, options = Reading("y"), KernelChoice(kinds=["rbf"]), Options(p=1.2, method="lp")
+    job = Job(data, out, reading, choice, options, 0.25, False, False, [])
     OutFolder(out).start({**job.request, "sha256": file_digest(data)}, None)
     (out / ".kernelweave" / "checkpoint").write_bytes(b"cut")
 

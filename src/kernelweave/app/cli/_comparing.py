@@ -16,12 +16,11 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
 from ...gram import KernelStack
-from ._errors import CliError
-from ._facts import certificate, score
+from ._columns import Parts
+from ._console import CliError
+from ._facts import certificate, live_kernels, score
 from ._methods import COSTS, Options, search_of
 from ._monitor import Monitor
-from ._output import live_kernels
-from ._parts import Parts
 
 #: MKL methods compared by default
 LEARNED = ("lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes")
@@ -36,7 +35,7 @@ TREES = 300
 
 
 @dataclass
-class Entry:
+class Contender:
     """One method over all folds."""
 
     name: str
@@ -124,9 +123,9 @@ def compare_all(
     folds: list[tuple[np.ndarray, np.ndarray]],
     options: Options,
     monitor: Monitor,
-) -> list[Entry]:
+) -> list[Contender]:
     """Every method on every fold; one that fails is left out of the ranking, with its reason."""
-    entries = [Entry(name, name in SIMPLE) for name in names]
+    entries = [Contender(name, name in SIMPLE) for name in names]
     total, done = len(folds) * len(entries), 0
     for number, (train, test) in enumerate(folds, 1):
         parts = ready.split(train, test)
@@ -140,7 +139,7 @@ def compare_all(
 
 
 def run_fold(
-    entry: Entry, task: str, parts: Parts, y: np.ndarray, truth: np.ndarray, options: Options
+    entry: Contender, task: str, parts: Parts, y: np.ndarray, truth: np.ndarray, options: Options
 ) -> None:
     """Fit one method on one training part and score it on the rest."""
     began = time.monotonic()
@@ -160,7 +159,7 @@ def run_fold(
         entry.certified.append(certificate(model)["certified"])
 
 
-def verdict(entries: list[Entry]) -> Verdict | None:
+def verdict(entries: list[Contender]) -> Verdict | None:
     """The best learned weights against the best baseline; None where one of them is missing."""
     there = [entry for entry in entries if np.isfinite(entry.mean)]
     learned = [entry for entry in there if not entry.baseline]

@@ -1,9 +1,12 @@
-"""Methods by name: the estimator of each, and what is chosen by cross-validation with --tune."""
+"""Methods by name: their estimators, what --tune chooses, and fits with progress, Ctrl-C and checkpoint."""
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,9 @@ from ... import estimators as kw
 from ...gram.memory import free_memory, show_bytes
 from ...kernels.parametric import GroupProductRBF, ProductRBF
 from ...regularizers import SMKL, ElasticNet, LpNorm, Uniform
-from ._errors import CliError
-
-METHODS = ("auto", "lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes", "uniform")
+from ._columns import Parts
+from ._console import CliError, StoppedError, note, refusing
+from ._monitor import Brake, Monitor, stopping_with
 
 #: what is tried with --tune
 NORMS = (1.0, 4.0 / 3.0, 2.0, 4.0)
@@ -26,7 +29,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Options:
-    """What a method may be told."""
+    """What to fit, and what the method may be told."""
 
     p: float = 2.0
     C: float = 1.0
@@ -37,19 +40,13 @@ class Options:
     groups: dict[str, list[int]] | None = None
     approximation: str | None = None
     rank: int = 100
+    method: str = "auto"
+    tune: bool = False
+    task: str = "classification"
 
     @property
     def shared(self) -> dict[str, Any]:
         return {"memory_limit": self.memory_limit, "n_jobs": self.n_jobs, "random_state": self.seed}
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An estimator to fit, its method and the reasons for it."""
-
-    method: str
-    estimator: Any
-    reasons: list[str] = field(default_factory=list)
 
 
 def regularizer_of(method: str, p: float) -> Any:
@@ -85,18 +82,19 @@ def make(method: str, task: str, kernels: Any, options: Options) -> Any:
     return getattr(kw, f"MKL{kind}")(kernels, **own, **options.shared)
 
 
-def choose(method: str, task: str, kernels: Any, X: Any, y: np.ndarray, options: Options) -> Choice:
-    """The estimator of a method; "auto" asks `theory.suggest`."""
+def choose(kernels: Any, X: Any, y: np.ndarray, options: Options) -> tuple[str, Any, list[str]]:
+    """Method, its estimator, and the reasons; "auto" asks `theory.suggest`."""
+    method, task = options.method, options.task
     if method != "auto":
-        return Choice(method, make(method, task, kernels, options))
+        return method, make(method, task, kernels, options), []
     from ...theory import suggest
 
     found = suggest(kernels, X, y, task=task, random_state=options.seed)
     if found.method == "greedy":
         model = make("gomp", task, kernels, options).set_params(n_kernels=found.n_kernels)
-        return Choice("gomp", model, found.reasons)
+        return "gomp", model, found.reasons
     model = make("lp", task, kernels, options).set_params(regularizer=found.regularizer)
-    return Choice("uniform" if np.isinf(found.p) else "lp", model, found.reasons)
+    return "uniform" if np.isinf(found.p) else "lp", model, found.reasons
 
 
 def search_of(method: str, task: str, kernels: Any, options: Options, cv: Any = FOLDS) -> Any:
@@ -135,3 +133,120 @@ def check_room(n_rows: int, n_kernels: int, limit: int | None) -> None:
             f"cross-validation holds {n_kernels} matrices of {n_rows} rows, {show_bytes(needed)}, and "
             f"{show_bytes(room)} are free: leave out --tune, or use fewer rows or kernels."
         )
+
+
+# -- fitting ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fitted model, how it was chosen, how long it took, and whether Ctrl-C ended it.
+
+    `n_machines` are those trained now, without those of an interrupted fit that was gone on with.
+    """
+
+    model: Any
+    method: str
+    reasons: list[str]
+    seconds: float
+    interrupted: bool = False
+    n_machines: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def fit_model(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
+    """Choose and fit; Ctrl-C after the first machine keeps the model so far."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        fit = _tuned if options.tune else _fitted
+        outcome = fit(options, parts, y, checkpoint, monitor)
+    name_widths(outcome.model, parts)
+    messages = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    notes = list(dict.fromkeys(messages)) if not outcome.interrupted else []
+    return replace(outcome, notes=notes)
+
+
+def name_widths(model: Any, parts: Parts) -> None:
+    """Call the widths of a generalized model by the columns of the file, where there is one for each."""
+    kernel = getattr(model, "kernel_", None)
+    if parts.groups is None and kernel is not None and len(model.kernel_names_) == len(parts.names):
+        model.kernel_names_ = list(parts.names)
+        kernel.names_ = list(parts.names)
+
+
+def _fitted(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
+    with refusing(f"--method {options.method}"):
+        monitor.stage("choosing a method" if options.method == "auto" else f"method {options.method}")
+        with stopping_with("Stopped while choosing a method; nothing was saved."):
+            method, model, reasons = choose(parts.kernels, parts.X, y, options)
+        began = time.monotonic()
+        if "checkpoint" in model.get_params(deep=False):
+            model.set_params(checkpoint=checkpoint)
+        monitor.stage(f"fitting {method}")
+        monitor.part("Gram matrices and first machine")
+        brake = watched_fit(model, parts.X, y, checkpoint, monitor)
+    seconds = time.monotonic() - began
+    return Outcome(model, method, reasons, seconds, brake.asked, brake.n_machines)
+
+
+def watched_fit(model: Any, X: Any, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Brake:
+    """Fit, telling the monitor of every machine; the brake says whether Ctrl-C ended it."""
+    with Brake(monitor, float(model.tol)) as brake:
+        model._listener = brake
+        try:
+            model.fit(X, y)
+        except ValueError as error:
+            if "checkpoint" in str(error):
+                raise CliError(f"{error} With --no-resume the fit starts anew.") from error
+            raise
+        except KeyboardInterrupt:
+            kept = f" The checkpoint {checkpoint} is kept: --resume goes on." if checkpoint.exists() else ""
+            raise StoppedError(
+                f"Stopped before the first model was there; nothing was saved.{kept}"
+            ) from None
+        finally:
+            vars(model).pop("_listener", None)
+    return brake
+
+
+def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
+    """Parameters by cross-validation on the training part, then the best on all of it."""
+    check_folds(y, options.task)
+    names = parts.kernels if not isinstance(parts.kernels, str) else parts.encoder.names
+    check_room(len(y), len(names), None)
+    if options.method == "empirical-bayes":
+        note("--tune: empirical Bayes learns weights and noise from the evidence; there is nothing to tune.")
+    monitor.stage(f"choosing parameters of {options.method} by {FOLDS}-fold cross-validation")
+    began = time.monotonic()
+    stopped = "Stopped while choosing parameters; there is no model yet, nothing was saved."
+    with stopping_with(stopped), refusing("--tune"):
+        search = search_of(options.method, options.task, parts.kernels, options)
+        search.fit(parts.X, y)
+    seconds = time.monotonic() - began
+    model = getattr(search, "best_estimator_", search)
+    method = "lp" if options.method == "auto" else options.method
+    return Outcome(model, method, tuned_words(search), seconds)
+
+
+def check_folds(y: np.ndarray, task: str) -> None:
+    """Refuse cross-validation with classes smaller than the number of folds."""
+    counts = np.unique(y, return_counts=True)[1] if task == "classification" else np.array([len(y)])
+    if counts.min() < FOLDS:
+        what = "class" if task == "classification" else "training part"
+        raise CliError(
+            f"--tune: {FOLDS} folds need at least {FOLDS} training rows in every {what}, and one has "
+            f"{counts.min()}: leave --tune out, or get more data."
+        )
+
+
+def tuned_words(search: Any) -> list[str]:
+    """What cross-validation chose, in words."""
+    if not hasattr(search, "best_params_"):
+        return []
+    chosen = ", ".join(f"{name} = {shown(value)}" for name, value in search.best_params_.items())
+    return [f"cross-validation on the training part chose {chosen} (score {search.best_score_:.3f})"]
+
+
+def shown(value: Any) -> str:
+    """A parameter in few characters."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

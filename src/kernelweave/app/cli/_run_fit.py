@@ -10,24 +10,28 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from ..._words import versions
 from ...gram import parse_memory
-from ._bundle import save_bundle, write_text
-from ._console import note, print_json
+from ._bundle import save_bundle, sketch, write_text
+from ._columns import Parts, Target
+from ._console import INTERRUPTED, MODEL, CliError, note, print_json
 from ._design import design
-from ._errors import INTERRUPTED, CliError
-from ._facts import certificate, file_digest, score, top_kernels, trivial_score, versions
-from ._fitting import Outcome, Plan, fit_model
+from ._facts import (
+    WEIGHT_COLUMNS,
+    certificate,
+    file_digest,
+    live_kernels,
+    predictions,
+    score,
+    trivial_score,
+    weight_facts,
+    weight_rows,
+)
 from ._folder import PREDICTIONS, REPORT, WEIGHTS, OutFolder
-from ._methods import Options
-from ._monitor import Monitor
+from ._methods import Options, Outcome, fit_model
+from ._monitor import Monitor, stopping_with
 from ._options import KernelChoice, Reading
-from ._output import live_kernels, predictions, table_text, weight_rows, write_csv
-from ._parts import Parts
-from ._paths import MODEL
-from ._predicting import sketch
-from ._stop import stopping_with
-from ._summary import print_summary
-from ._task import Target
+from ._output import csv_text, print_summary, table_text
 from .report import make_report
 
 
@@ -40,8 +44,6 @@ class Job:
     reading: Reading
     choice: KernelChoice
     options: Options
-    method: str
-    tune: bool
     test_size: float
     report: bool
     stability: bool
@@ -51,11 +53,9 @@ class Job:
     @property
     def request(self) -> dict[str, Any]:
         """What the problem depends on; the tolerance may change when a fit goes on."""
-        names = ("p", "C", "seed", "approximation", "rank")
+        names = ("method", "tune", "p", "C", "seed", "approximation", "rank")
         return {
             "data": str(self.data),
-            "method": self.method,
-            "tune": self.tune,
             "test_size": self.test_size,
             **{name: getattr(self.options, name) for name in names},
             "reading": asdict(self.reading),
@@ -102,10 +102,8 @@ def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
         y, truth = ready.target.y[split.train], ready.target.y[split.shown]
         folder = out_folder(job)
         checkpoint = folder.start({**job.request, "sha256": file_digest(job.data)}, resume)
-        options = replace(job.options, groups=parts.groups)
-        outcome = fit_model(
-            Plan(job.method, ready.target.task, job.tune, options), parts, y, checkpoint, monitor
-        )
+        options = replace(job.options, groups=parts.groups, task=ready.target.task)
+        outcome = fit_model(options, parts, y, checkpoint, monitor)
         monitor.stage("writing model, weights and predictions")
         facts = describe(job, ready.target, split, parts, outcome)
         facts["trivial"] = trivial_score(ready.target.task, y, truth)
@@ -132,12 +130,12 @@ def check_options(job: Job) -> None:
     for name, value in (("--C", options.C), ("--tol", options.tol)):
         if not 0 < value < np.inf:
             raise CliError(f"{name} {value:g}: expected a positive number.")
-    if job.method == "gmkl" and (job.choice.spec or job.choice.kinds):
+    if options.method == "gmkl" and (job.choice.spec or job.choice.kinds):
         raise CliError(
             "--method gmkl learns the widths of one Gaussian kernel, of columns, --groups or --bands: leave "
             "out --kernels and --kernel, or choose another method."
         )
-    if options.approximation and job.tune:
+    if options.approximation and options.tune:
         raise CliError(
             "--tune holds all Gram matrices, which --approximation is there to avoid: leave one out."
         )
@@ -203,7 +201,7 @@ def write_all(
     scores = score(facts["task"], truth, columns["prediction"])
     with folder.staging(stale=[REPORT]) as stage:
         save_bundle(stage, model, parts.encoder, {**facts, "scores": scores}, sketch(parts.X))
-        write_csv(stage / WEIGHTS, ["model", "kernel", "weight", "norm"], weight_rows(model))
+        write_text(stage / WEIGHTS, csv_text(WEIGHT_COLUMNS, weight_rows(model)))
         write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.ident))
     return scores
 
@@ -237,7 +235,7 @@ def finish(out: Path, facts: dict[str, Any], outcome: Outcome, as_json: bool) ->
     for message in outcome.notes:
         note(message)
     if as_json:
-        print_json({**facts, "out": str(out), "weights": top_kernels(outcome.model)})
+        print_json({**facts, "out": str(out), "weights": weight_facts(outcome.model)})
     else:
         print_summary(facts, outcome.model, out)
     if outcome.interrupted:

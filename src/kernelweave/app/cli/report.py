@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import _options as opt
-from ._errors import guarded
-from ._paths import check_file, check_out, model_file
+from ._console import check_file, check_out, guarded, model_file
 
 #: what of the facts goes to the page's account of the data
 SHOWN = ("command", "target", "task_because", "kernels", "reasons", "seconds")
@@ -37,8 +36,7 @@ def report(
     from ._bundle import load_bundle, write_text
     from ._console import note, print_json
     from ._folder import REPORT, OutFolder
-    from ._monitor import Monitor
-    from ._stop import stopping_with
+    from ._monitor import Monitor, stopping_with
 
     bundle = load_bundle(model)
     folder = OutFolder(bundle.path.parent) if out is None else None
@@ -66,7 +64,7 @@ def report(
 
 def training_file(bundle: Any, data: Path | None) -> Path:
     """The file a model was fitted on; another one is refused."""
-    from ._errors import CliError
+    from ._console import CliError
     from ._facts import file_digest
 
     known = bundle.settings["data"]

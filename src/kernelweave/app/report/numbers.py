@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+
+from ..._words import listed
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -77,18 +80,13 @@ def count(amount: int, noun: str) -> str:
     return f"{amount:,} {noun}{'' if amount == 1 else 's'}".replace(",", "\u202f")
 
 
-def listed(names: list[str], most: int = 4) -> str:
+def named(names: Iterable[str], most: int = 4) -> str:
     """Names in a sentence, in quotation marks where one of them has a comma.
 
     Examples
     --------
-    >>> listed(["a", "b", "c"]), listed(["a, b", "c"]), listed(list("abcdefg"))
-    ('a, b and c', '“a, b” and “c”', 'a, b, c and 4 more')
+    >>> named(["a", "b", "c"]), named(["a, b", "c"]), named("abcdefg")
+    ('a, b and c', '“a, b” and “c”', 'a, b, c, d and 3 more')
     """
-    if any("," in name for name in names):
-        names = [f"“{name}”" for name in names]
-    if len(names) > most:
-        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
-    if len(names) <= 1:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    every = list(names)
+    return listed([f"“{name}”" for name in every] if "," in "".join(every) else every, most)

@@ -17,7 +17,7 @@ from ....inspection._models import data_for
 from ....kernels import RBF, resolve_kernels
 from ....regularizers import Uniform
 from ....theory import target_alignment
-from .given import Given, as_rows, spread
+from .given import Subject, as_rows, spread
 
 #: costs to choose from, by cross-validation on the training samples
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -44,7 +44,7 @@ class Baseline:
     view: Callable[[Any], Any] = lambda X: X
 
 
-def baselines_for(given: Given) -> list[Baseline]:
+def baselines_for(given: Subject) -> list[Baseline]:
     """Plain sum, best single kernel, and last the one that sees no kernel.
 
     The single kernel is that of the best validation among those best aligned with the target.
@@ -71,7 +71,7 @@ def baselines_for(given: Given) -> list[Baseline]:
     return [*found, max(singles, key=lambda pair: pair[0])[1], trivial]
 
 
-def _single(given: Given, m: int) -> tuple[float, Baseline]:
+def _single(given: Subject, m: int) -> tuple[float, Baseline]:
     name = f"best single kernel: {given.inner.kernel_names_[m]}"
     if given.precomputed:
         return _tuned(given, name, "precomputed", lambda X: KernelStack([as_stack(X).matrix(m)]))
@@ -80,7 +80,7 @@ def _single(given: Given, m: int) -> tuple[float, Baseline]:
 
 
 def _tuned(
-    given: Given, name: str, kernels: Any, view: Callable[[Any], Any] = lambda X: X
+    given: Subject, name: str, kernels: Any, view: Callable[[Any], Any] = lambda X: X
 ) -> tuple[float, Baseline]:
     """The plain sum of kernels, its cost chosen by cross-validation, and its score there."""
     classifies = given.task == "classification"
@@ -100,7 +100,7 @@ def _tuned(
     return float(search.best_score_), Baseline(name, clone(search.best_estimator_), view)
 
 
-def _part(given: Given) -> tuple[Any, Any]:
+def _part(given: Subject) -> tuple[Any, Any]:
     """Training samples as the kernels see them, all of them or as many as are quickly dealt with.
 
     Those left are spread evenly over the samples in the order of their targets: every class in proportion.

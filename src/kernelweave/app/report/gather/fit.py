@@ -9,9 +9,9 @@ import numpy as np
 
 from ....losses import LOSSES, Loss
 from ....regularizers import REGULARIZERS, Regularizer
-from ..data import Convergence, Curve, Fitted, Path
+from ..data import Convergence, Curve, Fitted, PathCurves
 from ..numbers import count, fixed, number
-from .given import Given, as_rows
+from .given import Subject, as_rows
 
 #: most lines in one figure
 MOST_CURVES = 8
@@ -41,7 +41,7 @@ METHODS = {
 }
 
 
-def fitted(given: Given, source: dict[str, Any] | None) -> Fitted:
+def fitted(given: Subject, source: dict[str, Any] | None) -> Fitted:
     """Estimator, method, sizes and classes."""
     inner, name = given.inner, type(given.inner).__name__
     method, formula = next(words for family, words in METHODS.items() if name.startswith(family))
@@ -71,7 +71,7 @@ def _short(part: Any) -> str:
     return re.sub(r"\d+\.\d{5,}", lambda found: f"{float(found[0]):.4g}", str(part))
 
 
-def convergence(given: Given) -> Convergence | None:
+def convergence(given: Subject) -> Convergence | None:
     """The certificate of a convex fit, the residual of another, the gains of a greedy one."""
     inner = given.inner
     if hasattr(inner, "path_"):
@@ -98,7 +98,7 @@ def convergence(given: Given) -> Convergence | None:
     return Convergence(kind, worst, float(inner.tol), worst <= inner.tol, n_iter, label, tuple(curves))
 
 
-def model_names(given: Given, n_models: int) -> list[str]:
+def model_names(given: Subject, n_models: int) -> list[str]:
     """Names of the models: of the functions where there is one each."""
     if n_models == 1:
         return ["all functions" if len(given.functions) > 1 else "model"]
@@ -107,14 +107,14 @@ def model_names(given: Given, n_models: int) -> list[str]:
     return [f"model {k + 1}" for k in range(n_models)]
 
 
-def path(given: Given) -> Path | None:
+def path(given: Subject) -> PathCurves | None:
     """The greedy path, or the scores of a search over costs."""
     if hasattr(given.inner, "path_"):
         return _greedy_path(given.inner.path_)
     return _search_path(given.model) if hasattr(given.model, "cv_results_") else None
 
 
-def _greedy_path(greedy: Any) -> Path | None:
+def _greedy_path(greedy: Any) -> PathCurves | None:
     if len(greedy) == 0:
         return None
     sizes = range(1, len(greedy) + 1)
@@ -126,10 +126,10 @@ def _greedy_path(greedy: Any) -> Path | None:
         f"The path went through models of 1 to {count(len(greedy), 'kernel')}, beginning with {names[0]}; "
         f"the model with {greedy.n_selected} was chosen."
     )
-    return Path("kernels in the model", "error", tuple(curves), greedy.n_selected, False, words, names)
+    return PathCurves("kernels in the model", "error", tuple(curves), greedy.n_selected, False, words, names)
 
 
-def _search_path(search: Any) -> Path | None:
+def _search_path(search: Any) -> PathCurves | None:
     """Mean score over C, one curve per regulariser, of a search over pairs of them."""
     results = search.cv_results_
     points = results.get("params", ())
@@ -148,4 +148,6 @@ def _search_path(search: Any) -> Path | None:
         f"Cross-validation on the training samples chose {best['regularizer']} and C = {number(best['C'])}, "
         f"with a mean score of {fixed(search.best_score_)}."
     )
-    return Path("cost C", "cross-validated score", tuple(curves[:MOST_CURVES]), float(best["C"]), True, words)
+    return PathCurves(
+        "cost C", "cross-validated score", tuple(curves[:MOST_CURVES]), float(best["C"]), True, words
+    )

@@ -26,7 +26,7 @@ MOST_ROWS = 2000
 
 
 @dataclass(frozen=True)
-class Given:
+class Subject:
     """A fitted model, training data, and held-out data where there are any."""
 
     model: Any

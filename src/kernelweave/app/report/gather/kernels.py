@@ -8,11 +8,11 @@ import numpy as np
 
 from ...._typing import IntArray
 from ....inspection import drop_one, kernel_alignments, stability_selection
-from ....inspection.alignment_display import clustered
+from ....inspection.alignments import clustered
 from ....theory.alignment import effective_number
-from ..data import Kernels, Redundancy, Stability
+from ..data import KernelFacts, Redundancy, Stability
 from .fit import model_names
-from .given import Given, Progress, as_rows, spread
+from .given import Progress, Subject, as_rows, spread
 
 #: sub-samples of few and of many samples, and how many are few
 ROUNDS, FEWER_ROUNDS, FEW = 50, 20, 600
@@ -24,7 +24,7 @@ MOST_SAMPLES, MATRIX_BYTES, LEAST_SAMPLES = 1500, 400_000_000, 20
 MOST_ALIGNED, ALIGNED_SAMPLES = 40, 500
 
 
-def stability(given: Given, wanted: Any, progress: Progress) -> Stability | None:
+def stability(given: Subject, wanted: Any, progress: Progress) -> Stability | None:
     """Shares of the weights over sub-samples: computed, or taken from a result; None when not wanted."""
     if wanted is False or wanted is None:
         return None
@@ -51,13 +51,13 @@ def stability(given: Given, wanted: Any, progress: Progress) -> Stability | None
     return Stability(low, high, frequency, n_rounds, float(wanted.level), float(wanted.threshold), size)
 
 
-def kernels(given: Given, stability: Stability | None) -> Kernels:
+def kernels(given: Subject, stability: Stability | None) -> KernelFacts:
     """Weights, norms and stability of the kernels; spread and worth of their components."""
     weights = np.atleast_2d(np.asarray(given.inner.weights_, dtype=float))
     norms, parts, drop = getattr(given.inner, "norms_", None), given.parts, None
     if parts is not None and given.truth is not None and given.task != "novelty":
         drop = np.asarray(drop_one(given.model, given.seen, given.truth).effects)
-    return Kernels(
+    return KernelFacts(
         names=tuple(str(name) for name in given.inner.kernel_names_),
         models=tuple(model_names(given, len(weights))),
         weights=weights,
@@ -69,7 +69,7 @@ def kernels(given: Given, stability: Stability | None) -> Kernels:
     )
 
 
-def redundancy(given: Given, found: Kernels) -> Redundancy | None:
+def redundancy(given: Subject, found: KernelFacts) -> Redundancy | None:
     """Alignments of the heaviest kernels, like ones side by side."""
     chosen = np.sort(_kept(given.inner, found.heaviest(len(found.names)))[:MOST_ALIGNED])
     if given.parts is None or len(chosen) < 2:

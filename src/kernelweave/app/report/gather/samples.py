@@ -8,7 +8,7 @@ from sklearn.metrics import confusion_matrix
 from ...._typing import FloatArray, IntArray
 from ..data import Confusion, Novelty, Residuals, Samples
 from ..numbers import number
-from .given import Given, spread
+from .given import Subject, spread
 
 #: most samples, and about how many numbers all of them may take
 MOST_SAMPLES, MOST_NUMBERS, LEAST_SAMPLES = 200, 24_000, 24
@@ -17,7 +17,7 @@ MOST_SAMPLES, MOST_NUMBERS, LEAST_SAMPLES = 200, 24_000, 24
 MOST_POINTS = 400
 
 
-def samples(given: Given) -> Samples | None:
+def samples(given: Subject) -> Samples | None:
     """Samples to look at closely: wrong ones and doubtful ones first, the others evenly spread."""
     if given.parts is None:
         return None
@@ -55,13 +55,13 @@ def choose(doubt: FloatArray, most: int) -> IntArray:
     return np.sort(np.concatenate([doubtful, picks]))
 
 
-def _wrong(given: Given) -> FloatArray | None:
+def _wrong(given: Subject) -> FloatArray | None:
     if given.task != "classification" or given.truth is None:
         return None
     return np.asarray(given.predicted != given.truth)
 
 
-def _doubt(given: Given) -> FloatArray:
+def _doubt(given: Subject) -> FloatArray:
     """Large for samples worth a look: wrong, near the boundary, far from the observed value."""
     assert given.parts is not None
     values = given.parts.sum(axis=2) + given.intercept[:, None]
@@ -84,7 +84,7 @@ def _words(values: FloatArray | None, rows: IntArray) -> tuple[str, ...]:
     return tuple(str(value) for value in picked)
 
 
-def errors(given: Given) -> Confusion | Residuals | Novelty | None:
+def errors(given: Subject) -> Confusion | Residuals | Novelty | None:
     """Confusion of a classifier, residuals of a regressor, values of a detector."""
     if given.task == "novelty":
         return Novelty(np.asarray(given.model.decision_function(given.seen), dtype=float), given.part)
@@ -93,7 +93,7 @@ def errors(given: Given) -> Confusion | Residuals | Novelty | None:
     return _confusion(given) if given.task == "classification" else _residuals(given)
 
 
-def _confusion(given: Given) -> Confusion:
+def _confusion(given: Subject) -> Confusion:
     """Of all classes of the samples looked at, also those that training did not see."""
     classes = given.inner.classes_
     unseen = [label for label in np.unique(given.truth) if label not in classes]
@@ -102,7 +102,7 @@ def _confusion(given: Given) -> Confusion:
     return Confusion(tuple(str(label) for label in labels), counts, given.part)
 
 
-def _residuals(given: Given) -> Residuals:
+def _residuals(given: Subject) -> Residuals:
     n = len(given.truth)
     rows = spread(n, MOST_POINTS)
     observed = np.asarray(given.truth, dtype=float).reshape(n, -1)[rows].T

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from ...._typing import FloatArray
 from ..data import Score, Scores
 from .baselines import FAILURES, Baseline, baselines_for
-from .given import Given, Progress, spread
+from .given import Progress, Subject, spread
 
 NOTE = "The baselines chose their cost C by cross-validation on the training samples."
 
@@ -22,7 +22,7 @@ NOTE = "The baselines chose their cost C by cross-validation on the training sam
 FOLDS, MOST_SAMPLES = 3, 1500
 
 
-def scores(given: Given, baselines: Iterable[Any] | None, progress: Progress) -> Scores | None:
+def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) -> Scores | None:
     """Scores on the held-out samples, or cross-validated where there are none.
 
     The errors of two models on the same samples go together, so the standard error of their difference is
@@ -86,7 +86,7 @@ class Check:
     predict: Callable[[Any, Callable[[Any], Any]], Any]
 
 
-def _held_out(given: Given) -> Check:
+def _held_out(given: Subject) -> Check:
     """Trained on the training samples, scored on the held-out ones."""
 
     def predict(estimator: Any, view: Callable[[Any], Any]) -> Any:
@@ -98,7 +98,7 @@ def _held_out(given: Given) -> Check:
     return Check(np.asarray(given.y_test), "on the held-out samples", predict)
 
 
-def _folds(given: Given) -> Check:
+def _folds(given: Subject) -> Check:
     """Each sample predicted by a model fitted without its fold, with the parameters of the fitted one."""
     n = len(np.asarray(given.y))
     rows = np.random.RandomState(given.random_state).permutation(spread(n, MOST_SAMPLES))
