@@ -17,8 +17,8 @@ from sklearn.utils import _safe_indexing, check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._backend import device_of, follow, resolve_device, to_host
+from .._linalg import blas_threads_for
 from .._registry import Registry
-from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import parallel, warn
 from ..gram import (

@@ -10,7 +10,7 @@ from joblib import delayed
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import parallel, warn
 from ..gram import Dictionary, Gram, Predictor, parse_memory

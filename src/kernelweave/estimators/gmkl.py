@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend import resolve_device
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import BoolArray, FloatArray
 from .._warnings import parallel, warn
 from ..gram import ParametricSource, Predictor, parse_memory

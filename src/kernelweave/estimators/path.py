@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray
 from ..gram import Dictionary
 from ..gram.lowrank.dictionary import LowRankDictionary

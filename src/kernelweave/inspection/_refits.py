@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..estimators._base import BaseKernels, BaseMKL, Task, _take
 from ..estimators._search import _task_on

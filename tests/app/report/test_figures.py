@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kernelweave._words import plain
 from kernelweave.app.report.figures import Bar, Dot, Scale, Square, short
-from kernelweave.app.report.numbers import number
 from kernelweave.app.report.page import FORBIDDEN, environment
+from kernelweave.app.report.words import number
 
 FINITE = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 

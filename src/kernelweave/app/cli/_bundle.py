@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from ..._part_files import replacing, sweep
+from ..._container import replacing, sweep
 from ..._words import plain, quoted
 from ...persistence import load_model, save_model
 from ._columns import labels

@@ -80,27 +80,27 @@ class Report:
         progress: Callable[[str], Any] | None = None,
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
-        from .gather import fit, kernels, samples, scores, settings
-        from .gather.given import Subject
+        from . import fit, scores, settings
+        from . import given as looked
 
-        given = Subject(model, X, y, X_test, y_test, random_state)
+        given = looked.Subject(model, X, y, X_test, y_test, random_state)
         say = progress or (lambda message: None)
         with warnings.catch_warnings():  # of baselines and sub-samples; the model's own are in the report
             warnings.simplefilter("ignore")
             scored = scores.scores(given, baselines, say)
-            steady = kernels.stability(given, stability, say)
+            steady = fit.stability(given, stability, say)
         say("taking the prediction apart")
-        found = kernels.kernels(given, steady)
+        found = fit.kernels(given, steady)
         return cls(
             title=title or f"{type(given.inner).__name__}, {len(found.names)} kernels",
             fitted=fit.fitted(given, source),
             scores=scored,
             kernels=found,
-            samples=samples.samples(given),
-            redundancy=kernels.redundancy(given, found),
+            samples=looked.samples(given),
+            redundancy=fit.redundancy(given, found),
             path=fit.path(given),
             convergence=fit.convergence(given),
-            errors=samples.errors(given),
+            errors=looked.errors(given),
             settings=settings.settings(given),
         )
 

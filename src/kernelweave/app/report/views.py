@@ -27,8 +27,7 @@ from .data import (
     Stability,
 )
 from .figures import Bar, Dot, Scale, Square, short
-from .numbers import count, fixed, named, number, percent, plus_minus, signed
-from .words import ALWAYS, certificate, share_rule
+from .words import ALWAYS, certificate, count, fixed, named, number, percent, plus_minus, share_rule, signed
 
 if TYPE_CHECKING:
     from .report import Report

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
-from ..._cholesky import positive_factor
+from ..._linalg import positive_factor
 from ..._typing import FloatArray
 from ..problem import Problem
 from .base import Machine, SingleSolver, centred, product, uncentred

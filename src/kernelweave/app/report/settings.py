@@ -10,8 +10,8 @@ from importlib import import_module
 from pprint import pformat
 from typing import Any
 
-from ...._words import versions
-from ..data import Settings
+from ..._words import versions
+from .data import Settings
 from .given import Subject
 
 #: characters of code beyond which long arguments are cut
