@@ -122,8 +122,8 @@ __all__ = [
 _HOMES = {
     "estimators": (
         "MKLClassifier MKLRegressor MKLOneClass EmpiricalBayesClassifier EmpiricalBayesRegressor "
-        "GMKLClassifier GMKLRegressor GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV GroupOMPRegressorCV "
-        "MKLClassifierCV MKLRegressorCV mkl_path"
+        "GMKLClassifier GMKLRegressor GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
+        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV mkl_path"
     ),
     "gram": "GramStore ParquetTable KernelStack",
     "persistence": "load_model save_model",

@@ -97,7 +97,8 @@ def print_summary(facts: dict[str, Any], model: Any, folder: Path) -> None:
     what = f"{facts['task'].capitalize()} of {facts['target']!r} ({facts['task_because']}; --task overrides)"
     show(f"{what}: {facts['n_train']} rows to learn from, {facts['n_test']} held out.")
     show(f"{facts['n_kernels']} kernels: {facts['kernels']}.")
-    show(f"Method {facts['method']}, {facts['n_machines']} steps, {facts['seconds']:.1f} s.")
+    steps = f"{facts['n_machines']} step{'s' * (facts['n_machines'] != 1)}"
+    show(f"Method {facts['method']}, {steps}, {facts['seconds']:.1f} s.")
     for reason in facts["reasons"]:
         show(f"  - {reason}")
     show(weights_table(model))

@@ -91,10 +91,8 @@ def fetch(record: Dataset) -> Path:
     place = f"OpenML data set {record.openml}" if record.openml is not None else ", ".join(record.urls)
     origin = f"{record.name} from {place}"
     try:
-        web = record.openml is None
-        arrays = record.reader(
-            [_download(url) for url in record.urls] if web else _from_openml(record.openml)
-        )
+        number, urls = record.openml, record.urls
+        arrays = record.reader([_download(url) for url in urls] if number is None else _from_openml(number))
     except (URLError, OSError, TimeoutError) as error:
         raise DataNotFoundError(_missing(record, f"{type(error).__name__}: {error}")) from error
     except (ValueError, KeyError, IndexError) as error:
