@@ -225,11 +225,6 @@ def _is_object(value: Any) -> bool:
 OBJECTS = (
     Form("object", _is_object, _write_object, _read_object),
     Form("predictor", exactly(Predictor), _write_predictor, _read_predictor),
-    Form(
-        "link",
-        exactly(Link),
-        lambda link, writer: {"name": link.name, "parameters": writer.value(link.parameters)},
-        _read_link,
-    ),
+    Form("link", exactly(Link), _write_link, _read_link),
     Form("path", exactly(GreedyPath), _write_path, _read_path),
 )
