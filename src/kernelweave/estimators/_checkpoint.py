@@ -41,7 +41,7 @@ def open_checkpoint(estimator: Any, parts: dict[str, str]) -> Checkpoint | None:
         return None
     checkpoint = Checkpoint(estimator.checkpoint, parts)
     if estimator.verbose and checkpoint.resumed:
-        print(f"[{type(estimator).__name__}] going on from {str(checkpoint.path)!r}")
+        print(f"[{type(estimator).__name__}] resuming from {str(checkpoint.path)!r}")
     return checkpoint
 
 

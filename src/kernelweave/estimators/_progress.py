@@ -20,17 +20,17 @@ except ImportError:  # scikit-learn before 1.9
 
 
 class Progress:
-    """Reports every machine of every model of a fit.
+    """Reports every step of every model of a fit.
 
     An estimator may carry a `_listener`, called as listener(title, iteration, state) after every
-    machine; a true answer stops the model at its best iterate.
+    step; a true answer stops the model at its best iterate.
 
     Parameters
     ----------
     estimator : estimator being fitted
     n_models : int
     verbose : int
-        0 is silent, 1 prints one line per model, 2 one line per single-kernel fit.
+        0 is silent, 1 prints one line per model, 2 one line per step.
     """
 
     def __init__(self, estimator: Any, n_models: int, verbose: int) -> None:
@@ -50,11 +50,11 @@ class Progress:
 
         def report(iteration: int, state: State) -> bool:
             if self.verbose > 1:
-                self.say(f"{title}, machine {iteration + 1}", state)
+                self.say(f"{title}, step {iteration + 1}", state)
             stop = self.listener is not None and bool(self.listener(title, iteration, state))
             if context is None:
                 return stop
-            step = context.subcontext(task_name="machine")
+            step = context.subcontext(task_name="step")
             step.call_on_fit_task_begin(estimator=self.estimator)
             return bool(step.call_on_fit_task_end(estimator=self.estimator)) or stop
 
@@ -64,7 +64,7 @@ class Progress:
     def model_done(self, report: Callback, title: str, n_iter: int, state: State) -> None:
         """Close what `model` opened."""
         if self.verbose == 1:
-            self.say(f"{title}, {n_iter} machines", state)
+            self.say(f"{title}, {n_iter} step{'' if n_iter == 1 else 's'}", state)
         context = report.context  # type: ignore[attr-defined]
         if context is not None:
             context.call_on_fit_task_end(estimator=self.estimator)

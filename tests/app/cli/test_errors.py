@@ -35,7 +35,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "text in a number": (
         {"b": [*["1.5"] * 40, "oops", *["2"] * 19]},
         [],
-        ["column 'b'", "'oops'", "row 41", "mend the cells", "--drop b"],
+        ["column 'b'", "'oops'", "row 41", "correct the cells", "--drop b"],
     ),
     "text": ({"c": ["red", "blue"] * 30}, [], ["column 'c'", "'red'", "--categorical c", "--drop c"]),
     "NaN": (

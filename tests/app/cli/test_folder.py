@@ -103,7 +103,7 @@ def test_a_file_that_appears_during_the_fit_is_kept_too(
     assert refused.code == 2
     assert contents(out) == {"predictions.csv": b"mine"}
     (out / "predictions.csv").unlink()
-    assert "Going on" in kw("fit", path, "--out", out, *QUICK, "--no-report").err
+    assert "Resuming" in kw("fit", path, "--out", out, *QUICK, "--no-report").err
     assert set(contents(out)) == set(RESULTS) - {"report.html"}
 
 

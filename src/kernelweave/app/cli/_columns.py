@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..._registry import did_you_mean
 from ..._words import quoted
 from ._console import CliError
 from ._read import Sheet, as_number, kind_of, row_list
@@ -30,36 +31,27 @@ MOSTLY = 0.5
 DISTINCT = 0.95
 
 
-@dataclass(frozen=True)
-class BadColumn:
-    """A column that cannot be used as it is: why, what to do, and the option that does it."""
-
-    column: str
-    reason: str
-    remedy: str
-    option: str
-
-    def __str__(self) -> str:
-        return f"column {self.column!r} {self.reason}: {self.remedy}"
+#: what is wrong with a column, what to do about it, and the option that does it
+Fault = tuple[str, str, str]
 
 
 def check_columns(
     path: Path, frame: pd.DataFrame, categorical: Sequence[str], keep: Sequence[str], imputed: bool
 ) -> None:
     """One error about all columns that hold neither numbers nor declared categories."""
-    found = [problem_of(name, frame[name].to_numpy(), categorical, keep, imputed) for name in frame]
-    problems = [problem for problem in found if problem is not None]
-    if not problems:
-        return
-    options = " ".join(dict.fromkeys(problem.option for problem in problems if problem.option))
-    if len(problems) == 1:
-        raise CliError(f"{path}: {problems[0]}.")
-    lines = "\n".join(f"  {problem}" for problem in problems[:20])
-    more = f"\n  ... and {len(problems) - 20} more" if len(problems) > 20 else ""
-    raise CliError(
-        f"{path}: {len(problems)} columns cannot be used as they are.\n{lines}{more}\n"
-        f"All at once, if that suits the data: {options}"
-    )
+    found = {name: fault_of(name, frame[name].to_numpy(), categorical, keep, imputed) for name in frame}
+    faults = {name: fault for name, fault in found.items() if fault is not None}
+    lines = [f"column {name!r} {reason}: {remedy}" for name, (reason, remedy, _) in faults.items()]
+    if len(lines) == 1:
+        raise CliError(f"{path}: {lines[0]}.")
+    if lines:
+        more = [f"... and {len(lines) - 20} more"] if len(lines) > 20 else []
+        raise CliError(
+            f"{path}: {len(lines)} columns cannot be used as they are.\n  "
+            + "\n  ".join([*lines[:20], *more])
+            + "\nAll at once, if that suits the data: "
+            + " ".join(dict.fromkeys(option for _, _, option in faults.values()))
+        )
 
 
 def check_decimals(path: Path, columns: dict[str, np.ndarray]) -> None:
@@ -83,65 +75,56 @@ def comma_cell(values: np.ndarray) -> str | None:
     return next((text for text in texts if as_number(text) is None), None)
 
 
-def problem_of(
+def fault_of(
     name: str, values: np.ndarray, categorical: Sequence[str], keep: Sequence[str], imputed: bool
-) -> BadColumn | None:
+) -> Fault | None:
     """What is wrong with a column, if anything."""
-    drop, missing = f"--drop {shlex.quote(name)}", pd.isna(values)
+    drop, missing, kind = f"--drop {shlex.quote(name)}", pd.isna(values), kind_of(values)
     if missing.all():
-        return BadColumn(name, "is empty", f"leave it out with {drop}", drop)
-    if kind_of(values) == "date":
-        return date_problem(name, values[~missing][0])
-    if name in categorical:
-        return None if imputed else missing_problem(name, missing)
-    if kind_of(values) == "text":
-        return text_problem(name, values)
-    if np.isinf(values).any():
-        where = row_list(np.isinf(values))
-        return BadColumn(
-            name, f"has infinite values ({where})", f"mend them, or leave it out with {drop}", drop
-        )
-    if name not in keep and is_identifier(name, values[~missing]):
-        return identifier_problem(name)
-    return None if imputed else missing_problem(name, missing)
-
-
-def missing_problem(name: str, missing: np.ndarray) -> BadColumn | None:
-    if not missing.any():
+        return "is empty", f"leave it out with {drop}", drop
+    if kind == "date":
+        return date_fault(values[~missing][0], drop)
+    if kind == "text" and name not in categorical:
+        return text_fault(name, values, drop)
+    if kind == "number" and name not in categorical:
+        if np.isinf(values).any():
+            where = row_list(np.isinf(values))
+            return f"has infinite values ({where})", f"correct them, or leave it out with {drop}", drop
+        if name not in keep and is_identifier(name, values[~missing]):
+            return identifier_fault(name, drop, f", or use its numbers with --keep {shlex.quote(name)}")
+    if imputed or not missing.any():
         return None
     reason = f"has no value in {int(missing.sum())} of {len(missing)} rows ({row_list(missing)})"
     remedy = "fill gaps with --impute median, leave those rows out with --drop-rows, or the column with "
-    return BadColumn(name, reason, f"{remedy}--drop {shlex.quote(name)}", "--impute median")
+    return reason, remedy + drop, "--impute median"
 
 
-def text_problem(name: str, values: np.ndarray) -> BadColumn:
+def text_fault(name: str, values: np.ndarray, drop: str) -> Fault:
     """Text: numbers with a slip, dates, names of the rows, or categories."""
-    drop, category = f"--drop {shlex.quote(name)}", f"--categorical {shlex.quote(name)}"
     texts = [value for value in values if value is not None]
     bad = np.array([value is not None and as_number(value) is None for value in values])
     slip = str(values[int(np.argmax(bad))])
     if bad.mean() <= 1 - MOSTLY and bad.any():
         reason = f"holds numbers, but text in {int(bad.sum())} cells, such as {slip!r} ({row_list(bad)})"
-        return BadColumn(name, reason, f"mend the cells, or leave it out with {drop}", drop)
+        return reason, f"correct the cells, or leave it out with {drop}", drop
     if all(is_date(value) for value in texts[:50]):
-        return date_problem(name, texts[0])
+        return date_fault(texts[0], drop)
     if len(set(texts)) >= DISTINCT * len(texts) and len(texts) > 4:
-        return identifier_problem(name, numbers=False)
+        return identifier_fault(name, drop)
+    category = f"--categorical {shlex.quote(name)}"
     reason = f"holds text, such as {slip!r} ({len(set(texts))} different values)"
-    return BadColumn(name, reason, f"encode it with {category}, or leave it out with {drop}", category)
+    return reason, f"encode it with {category}, or leave it out with {drop}", category
 
 
-def date_problem(name: str, example: object) -> BadColumn:
-    drop = f"--drop {shlex.quote(name)}"
+def date_fault(example: object, drop: str) -> Fault:
     remedy = f"turn dates into numbers first (days since a start, month), or leave it out with {drop}"
-    return BadColumn(name, f"holds dates, such as {str(example)[:19]!r}", remedy, drop)
+    return f"holds dates, such as {str(example)[:19]!r}", remedy, drop
 
 
-def identifier_problem(name: str, numbers: bool = True) -> BadColumn:
-    word = shlex.quote(name)
-    remedy = f"say so with --id {word} (it then names the predictions), or leave it out with --drop {word}"
-    remedy += f", or use its numbers with --keep {word}" if numbers else ""
-    return BadColumn(name, "looks like an identifier", remedy, f"--id {word}")
+def identifier_fault(name: str, drop: str, otherwise: str = "") -> Fault:
+    ident = f"--id {shlex.quote(name)}"
+    remedy = f"say so with {ident} (it then names the predictions), or leave it out with {drop}{otherwise}"
+    return "looks like an identifier", remedy, ident
 
 
 def is_identifier(name: str, values: np.ndarray) -> bool:
@@ -169,14 +152,10 @@ def match(patterns: list[str], names: list[str], option: str, path: Path) -> lis
     """Columns that names or globs stand for, in the order of the table; a pattern without any is an error."""
     chosen: set[str] = set()
     for pattern in patterns:
-        hits = {name for name in names if name == pattern} or {
-            name for name in names if fnmatchcase(name, pattern)
-        }
+        hits = {pattern} & set(names) or {name for name in names if fnmatchcase(name, pattern)}
         if not hits:
-            raise CliError(
-                f"{option}: no column of {path.name} is called or matches {pattern!r}; "
-                f"it has {quoted(names)}."
-            )
+            has = f"it has {quoted(names)}"
+            raise CliError(f"{option}: no column of {path.name} is called or matches {pattern!r}; {has}.")
         chosen |= hits
     return [name for name in names if name in chosen]
 
@@ -208,8 +187,7 @@ def target_column(columns: Any, name: str, path: Path, option: str = "--target")
     """The column of the targets."""
     if name in columns:
         return np.asarray(columns[name])
-    close = [known for known in columns if known.lower() == name.lower()]
-    meant = f" Did you mean {close[0]!r}?" if close else ""
+    meant = did_you_mean(name, columns)
     raise CliError(f"{path} has no column {name!r} ({option}).{meant} It has {quoted(columns)}.")
 
 
@@ -226,7 +204,9 @@ def check_target(values: np.ndarray, name: str, path: Path) -> None:
     if kind_of(values) == "date":
         raise CliError(f"{path}: the target {name!r} holds dates; turn them into numbers first.")
     if kind_of(values) == "number" and np.isinf(values).any():
-        raise CliError(f"{path}: the target {name!r} is infinite in {row_list(np.isinf(values))}; mend it.")
+        raise CliError(
+            f"{path}: the target {name!r} is infinite in {row_list(np.isinf(values))}; correct it."
+        )
 
 
 def infer_target(values: np.ndarray, name: str, path: Path, task: str = "auto") -> Target:
@@ -235,11 +215,20 @@ def infer_target(values: np.ndarray, name: str, path: Path, task: str = "auto") 
     kind, why = decided(values, name)
     if task != "auto":
         kind, why = task, f"--task {task}"
-    if kind == "regression":
-        return Target(as_numbers(values, name, path), kind, why)
-    y = labels(values)
-    check_classes(y, name, path, why)
-    return Target(y, kind, why)
+    if kind == "classification":
+        y = labels(values)
+        check_classes(y, name, path, why)
+        return Target(y, kind, why)
+    if kind_of(values) == "text":
+        raise CliError(
+            f"{path}: the target {name!r} holds text, such as {values[0]!r}, so it cannot be regressed; use "
+            "--task classification."
+        )
+    if len(np.unique(values)) == 1:
+        raise CliError(
+            f"{path}: the target {name!r} is {values[0]:g} in every row: there is nothing to learn."
+        )
+    return Target(values, kind, why)
 
 
 def decided(values: np.ndarray, name: str) -> tuple[str, str]:
@@ -253,25 +242,11 @@ def decided(values: np.ndarray, name: str) -> tuple[str, str]:
     return "regression", f"{name!r} holds numbers, {distinct} different ones"
 
 
-def as_numbers(values: np.ndarray, name: str, path: Path) -> np.ndarray:
-    if kind_of(values) == "text":
-        raise CliError(
-            f"{path}: the target {name!r} holds text, such as {values[0]!r}, so it cannot be regressed; use "
-            "--task classification."
-        )
-    if len(np.unique(values)) == 1:
-        raise CliError(
-            f"{path}: the target {name!r} is {values[0]:g} in every row: there is nothing to learn."
-        )
-    return values
-
-
 def labels(values: np.ndarray) -> np.ndarray:
     """Class labels: whole numbers as integers, anything else as text."""
-    if kind_of(values) == "number":
-        whole = bool((values == np.round(values)).all())
-        return values.astype(np.int64) if whole else values
-    return values.astype(str)
+    if kind_of(values) != "number":
+        return values.astype(str)
+    return values.astype(np.int64) if (values == np.round(values)).all() else values
 
 
 def check_classes(y: np.ndarray, name: str, path: Path, why: str) -> None:

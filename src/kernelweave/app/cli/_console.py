@@ -18,24 +18,14 @@ from rich.console import Console
 from ..._words import plain, quoted
 
 
-def out() -> Console:
-    """The console of results."""
-    return Console(soft_wrap=False)
-
-
-def err() -> Console:
-    """The console of progress, notes and errors."""
-    return Console(stderr=True)
-
-
 def show(content: Any, **style: Any) -> None:
     """A table, or a line without markup, on stdout."""
-    out().print(content, markup=False, highlight=False, **style)
+    Console().print(content, markup=False, highlight=False, **style)
 
 
 def say(message: str, style: str = "") -> None:
     """One message on stderr, not wrapped, no markup in it."""
-    err().print(message, style=style, markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(message, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def note(message: str) -> None:
@@ -89,37 +79,33 @@ def guarded(command: Command) -> Command:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
+        except typer.Exit:
+            raise
         except Quit:
             say("Stopped at once.", style="bold")
             sys.stderr.flush()
             os._exit(INTERRUPTED)  # threads that still compute would keep the process
-        except (CliError, KeyboardInterrupt, Exception) as error:
-            if isinstance(error, typer.Exit):
-                raise
-            raise typer.Exit(_report(error, kwargs)) from None
+        except (KeyboardInterrupt, Exception) as error:
+            message, code = _described(error)
+            if kwargs.get("debug"):
+                sys.stderr.write("".join(traceback.format_exception(error)))
+            if kwargs.get("as_json"):
+                sys.stdout.write(json.dumps({"error": message, "exit_code": code}) + "\n")
+            stopped = code == INTERRUPTED
+            say(message if stopped else f"Error: {message}", style="bold" if stopped else "red")
+            raise typer.Exit(code) from None
 
     return run  # type: ignore[return-value]
 
 
-def _report(error: BaseException, options: dict[str, Any]) -> int:
-    """Print the message, with the traceback if asked for; the exit code."""
-    message, code = describe(error)
-    if options.get("debug"):
-        sys.stderr.write("".join(traceback.format_exception(error)))
-    if options.get("as_json"):
-        sys.stdout.write(json.dumps({"error": message, "exit_code": code}) + "\n")
-    say(message if code == INTERRUPTED else f"Error: {message}", style="bold" if code == 130 else "red")
-    return code
-
-
-def describe(error: BaseException) -> tuple[str, int]:
+def _described(error: BaseException) -> tuple[str, int]:
     """What to tell the user about `error`, and the exit code."""
     if isinstance(error, CliError):
         return str(error), error.code
     if isinstance(error, KeyboardInterrupt):
         return "Stopped; nothing was written.", INTERRUPTED
     kind = type(error).__name__
-    return f"unexpected {kind}: {error}. Run again with --debug for the whole story.", UNEXPECTED
+    return f"unexpected {kind}: {error}. Run again with --debug for the traceback.", UNEXPECTED
 
 
 # -- files, looked at before anything heavy is imported -----------------------------------------------

@@ -127,11 +127,13 @@ def _number(table: Sheet, name: str, filled: bool) -> np.ndarray:
         if bad.any():
             raise CliError(
                 f"{table.path}: column {name!r} holds text, such as {values[int(np.argmax(bad))]!r} "
-                f"({row_list(bad)}), where the model was fitted on numbers: mend those cells."
+                f"({row_list(bad)}), where the model was fitted on numbers: correct those cells."
             )
         values = np.array(numbers, dtype=np.float64)
     if np.isinf(values).any():
-        raise CliError(f"{table.path}: column {name!r} is infinite in {row_list(np.isinf(values))}: mend it.")
+        raise CliError(
+            f"{table.path}: column {name!r} is infinite in {row_list(np.isinf(values))}: correct it."
+        )
     if np.isnan(values).any() and not filled:
         raise CliError(
             f"{table.path}: column {name!r} has no value in {row_list(np.isnan(values))}; fill it in, or fit "
@@ -148,7 +150,7 @@ def _category(table: Sheet, name: str, known: list[Any], allow_unseen: bool) -> 
         new = sorted(set(shown(values[unseen].tolist())))
         raise CliError(
             f"{table.path}: column {name!r} has {quoted(new, 5)} ({row_list(unseen)}), unknown to the model, "
-            f"which was fitted on {quoted(shown(known), 8)}: mend those cells, or count them as none of "
+            f"which was fitted on {quoted(shown(known), 8)}: correct those cells, or count them as none of "
             "these with --allow-unseen."
         )
     return values

@@ -185,7 +185,7 @@ class OutFolder:
                 "--resume out."
             )
         if changed == "" and resume is not False:
-            note(f"Going on with the interrupted fit in {self.path} (--no-resume starts anew).")
+            note(f"Resuming the interrupted fit in {self.path} (--no-resume starts again).")
         else:
             self.forget()
         write_json(before, request)

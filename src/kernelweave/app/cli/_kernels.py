@@ -68,7 +68,7 @@ def choose_kernels(table: Sheet, features: dict[str, list[str]], choice: KernelC
     if kinds:
         return from_groups({"all": table.names}, places, layout, kinds, "--kernel")
     named_kernels = dict(auto().expand(layout))
-    alone = ", and one RBF a column" if len(named_kernels) > 4 else ""
+    alone = ", and one RBF per column" if len(named_kernels) > 4 else ""
     return Chosen(named_kernels, f"the default dictionary: linear and three RBF widths on all columns{alone}")
 
 
@@ -164,7 +164,7 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def entry_kernels(entry: Any, where: str, table: Sheet, positions: Places) -> dict[str, Kernel]:
-    """The kernel, or one a column, that an entry describes."""
+    """The kernel that an entry describes, or one per column."""
     kernel_class = entry_class(entry, where)
     columns = entry.get("columns", "*")
     patterns = [columns] if isinstance(columns, str) else columns

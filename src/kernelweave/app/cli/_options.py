@@ -26,7 +26,7 @@ def option(words: str, panel: str, *names: str, **limits: Any) -> Any:
     return typer.Option(*names, help=words, rich_help_panel=panel, **limits)
 
 
-Sep = Annotated[str | None, option("Separator of a text file; found out by default.", READING)]
+Sep = Annotated[str | None, option("Separator of a text file; detected by default.", READING)]
 Encoding = Annotated[str, option("Encoding of a text file.", READING)]
 Decimal = Annotated[str, option("Decimal point of a text file.", READING)]
 
@@ -118,7 +118,7 @@ Approximation = Annotated[
     Literal["nystroem", "rff"] | None,
     typer.Option(help="Features in place of Gram matrices, for many rows: landmarks, or random frequencies."),
 ]
-Rank = Annotated[int, typer.Option(min=1, help="Most features a kernel with --approximation.")]
+Rank = Annotated[int, typer.Option(min=1, help="Most features per kernel, with --approximation.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads over models and folds.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]

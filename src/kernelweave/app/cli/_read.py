@@ -186,7 +186,7 @@ def check_lines(text: str, path: Path, sep: str) -> list[str]:
         if len(row) != len(header) and any(cell.strip() for cell in row):
             raise CliError(
                 f"{path}, line {reader.line_num}: {len(row)} cells where the first line names {len(header)} "
-                f"columns; mend the line, or name the separator with --sep (now {sep!r})."
+                f"columns; correct the line, or name the separator with --sep (now {sep!r})."
             )
     return header
 
@@ -202,7 +202,7 @@ def check_header(names: list[str], path: Path) -> None:
 
 
 def read_text(path: Path, encoding: str) -> str:
-    """The text of a file, unpacked if gzipped, or an error with the first line that is none."""
+    """The text of a file, unpacked if gzipped, or an error with the first line that is not text."""
     try:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":

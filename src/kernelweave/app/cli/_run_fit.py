@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from sklearn.model_selection import train_test_split
 
 from ..._words import versions
 from ...gram import parse_memory
 from ._bundle import save_bundle, sketch, write_text
 from ._columns import Parts, Target
-from ._console import INTERRUPTED, MODEL, CliError, note, print_json
+from ._console import INTERRUPTED, MODEL, CliError, note, print_json, refusing
 from ._design import design
 from ._facts import (
     WEIGHT_COLUMNS,
@@ -52,7 +53,7 @@ class Job:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What the problem depends on; the tolerance may change when a fit goes on."""
+        """What the problem depends on; the tolerance may change when a fit is resumed."""
         names = ("method", "tune", "p", "C", "seed", "approximation", "rank")
         return {
             "data": str(self.data),
@@ -63,32 +64,19 @@ class Job:
         }
 
 
-@dataclass(frozen=True)
-class Split:
-    """Rows to learn from and rows held out."""
-
-    train: np.ndarray
-    test: np.ndarray
-
-    @property
-    def shown(self) -> np.ndarray:
-        """The rows predictions are written for: the held-out ones, or all where none are."""
-        return self.test if len(self.test) else self.train
-
-
-def split_rows(target: Target, test_size: float, seed: int) -> Split:
-    """A random split, with the classes in proportion."""
-    n = len(target.y)
+def split_rows(target: Target, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows to learn from, rows held out, and those predicted: the held-out ones, or all where none are."""
+    every = np.arange(len(target.y))
     if test_size == 0:
-        return Split(np.arange(n), np.arange(0))
+        return every, every[:0], every
     labels = target.y if target.task == "classification" else None
     try:
-        train, test = train_test_split(np.arange(n), test_size=test_size, stratify=labels, random_state=seed)
+        train, test = train_test_split(every, test_size=test_size, stratify=labels, random_state=seed)
     except ValueError as error:
         raise CliError(
             f"--test-size {test_size}: {error} Use another share, or 0 to hold nothing out."
         ) from None
-    return Split(np.sort(train), np.sort(test))
+    return np.sort(train), np.sort(test), np.sort(test)
 
 
 def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
@@ -97,31 +85,31 @@ def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
     with Monitor(quiet) as monitor:
         monitor.stage(f"reading {job.data.name}")
         ready = design(job.data, job.reading, job.choice)
-        split = split_rows(ready.target, job.test_size, job.options.seed)
-        parts = ready.split(split.train, split.shown)
-        y, truth = ready.target.y[split.train], ready.target.y[split.shown]
-        folder = out_folder(job)
+        target = ready.target
+        train, test, shown = split_rows(target, job.test_size, job.options.seed)
+        parts = ready.split(train, shown)
+        y, truth = target.y[train], target.y[shown]
+        folder = OutFolder(job.out, job.force)
+        folder.check_data(job.data)
+        folder.check()
         checkpoint = folder.start({**job.request, "sha256": file_digest(job.data)}, resume)
-        options = replace(job.options, groups=parts.groups, task=ready.target.task)
+        options = replace(job.options, groups=parts.groups, task=target.task)
         outcome = fit_model(options, parts, y, checkpoint, monitor)
         monitor.stage("writing model, weights and predictions")
-        facts = describe(job, ready.target, split, parts, outcome)
-        facts["trivial"] = trivial_score(ready.target.task, y, truth)
-        facts["scores"] = write_all(folder, outcome.model, parts, facts, ready.ids[split.shown], truth)
+        facts = {
+            **describe(job, target, parts, outcome),
+            "n_train": len(train),
+            "n_test": len(test),
+            "scored_on": "held-out rows" if len(test) else "training rows",
+            "trivial": trivial_score(target.task, y, truth),
+        }
+        facts["scores"] = write_all(folder, outcome.model, parts, facts, ready.ids[shown], truth)
         if not outcome.interrupted:
             folder.forget()
             if job.report:
-                held_out = (parts.X_rest, truth) if len(split.test) else (None, None)
+                held_out = (parts.X_rest, truth) if len(test) else (None, None)
                 facts |= report_facts(job, folder, outcome.model, (parts.X, y, *held_out), facts, monitor)
     finish(job.out, facts, outcome, as_json)
-
-
-def out_folder(job: Job) -> OutFolder:
-    """The folder to write to, unless that would touch what others made."""
-    folder = OutFolder(job.out, job.force)
-    folder.check_data(job.data)
-    folder.check()
-    return folder
 
 
 def check_options(job: Job) -> None:
@@ -139,50 +127,34 @@ def check_options(job: Job) -> None:
         raise CliError(
             "--tune holds all Gram matrices, which --approximation is there to avoid: leave one out."
         )
-    try:
+    with refusing(f"--memory-limit {options.memory_limit}"):
         parse_memory(options.memory_limit)
-    except ValueError:
-        raise CliError(f"--memory-limit {options.memory_limit}: expected a size such as 2GB.") from None
 
 
-def kernel_words(method: str, parts: Parts) -> str:
-    """How the kernels came about; generalized MKL has one, with a width a column or group."""
-    if method != "gmkl":
-        return parts.why
-    return f"the widths of one Gaussian kernel, one per {'group' if parts.groups else 'column'}"
-
-
-def describe(job: Job, target: Target, split: Split, parts: Parts, outcome: Outcome) -> dict[str, Any]:
+def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[str, Any]:
     """Everything to reproduce the fit, and what came of it, as plain data."""
-    model = outcome.model
+    model, kernels = outcome.model, parts.why
+    if outcome.method == "gmkl":
+        kernels = f"the widths of one Gaussian kernel, one per {'group' if parts.groups else 'column'}"
     return {
         "command": shlex.join(["kernelweave", *job.command]),
-        "data": {
-            "file": job.data.name,
-            "path": str(job.data.resolve()),
-            "sha256": file_digest(job.data),
-        },
+        "data": {"file": job.data.name, "path": str(job.data.resolve()), "sha256": file_digest(job.data)},
         "target": job.reading.target,
         "task": target.task,
         "task_because": target.why,
         "classes": target.classes,
-        "n_train": len(split.train),
-        "n_test": len(split.test),
-        "scored_on": "held-out rows" if len(split.test) else "training rows",
-        "kernels": kernel_words(outcome.method, parts),
+        "kernels": kernels,
         "n_kernels": len(model.kernel_names_),
         "n_used": live_kernels(model),
         "method": outcome.method,
         "reasons": outcome.reasons,
         "estimator": repr(model) if len(repr(model)) < 2000 else type(model).__name__,
         "certificate": certificate(model),
-        "n_machines": np.sum(getattr(model, "n_iter_", 0)),
+        "n_machines": int(np.sum(getattr(model, "n_iter_", 0))),
         "n_machines_now": outcome.n_machines,
         "objective": getattr(model, "objective_", None),
         "gram": getattr(model, "gram_", None),
-        "seconds": outcome.seconds,
-        "interrupted": outcome.interrupted,
-        "notes": outcome.notes,
+        **{name: getattr(outcome, name) for name in ("seconds", "interrupted", "notes")},
         "request": job.request,
         "versions": versions(),
     }
@@ -230,8 +202,6 @@ def report_facts(
 
 def finish(out: Path, facts: dict[str, Any], outcome: Outcome, as_json: bool) -> None:
     """Say what came of it; exit code 130 where Ctrl-C ended the fit."""
-    import typer
-
     for message in outcome.notes:
         note(message)
     if as_json:
@@ -242,7 +212,7 @@ def finish(out: Path, facts: dict[str, Any], outcome: Outcome, as_json: bool) ->
         value = facts["certificate"]["value"]
         reached = "" if value is None else f", {facts['certificate']['kind']} {value:.1e}"
         note(
-            f"Stopped by Ctrl-C after {facts['n_machines']} machines{reached}: the model so far is in "
-            f"{out / MODEL} and predicts. The same command goes on from there."
+            f"Stopped by Ctrl-C after {facts['n_machines']} steps{reached}: the model so far is in "
+            f"{out / MODEL} and predicts. The same command resumes from there."
         )
         raise typer.Exit(INTERRUPTED)

@@ -40,12 +40,12 @@ def compare(
     from ._methods import Options
     from ._monitor import Monitor, stopping_with
 
-    options = Options(tol=tol, n_jobs=n_jobs, seed=seed)
     with stopping_with("Stopped; there is no comparison yet."), Monitor(quiet) as monitor:
         monitor.stage(f"reading {data.name}")
         ready = design(data, reading, choice)
         names = chosen_methods(methods, hasattr(ready, "table"))
         outer = outer_folds(ready.target.task, folds, seed, ready.target.y)
+        options = Options(tol=tol, n_jobs=n_jobs, seed=seed, task=ready.target.task)
         monitor.stage("comparing")
         entries = compare_all(names, ready, outer, options, monitor)
     found = verdict(entries)

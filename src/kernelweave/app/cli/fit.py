@@ -34,7 +34,7 @@ def fit(
     n_jobs: opt.Jobs = None,
     resume: Annotated[
         bool | None,
-        typer.Option("--resume/--no-resume", help="Resume an interrupted fit (the default), or start anew."),
+        typer.Option("--resume/--no-resume", help="Resume an interrupted fit (the default), or start again."),
     ] = None,
     force: Annotated[
         bool,
@@ -50,7 +50,7 @@ def fit(
 ) -> None:
     """Learn a model and the weights of its kernels from a table, and report on both.
 
-    Ctrl-C keeps the model learned so far; the same command then goes on where it stopped.
+    Ctrl-C keeps the model learned so far; the same command then resumes the fit.
     """
     check_file(data)
     check_spec(choice.spec)

@@ -88,11 +88,9 @@ def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
 
     request = bundle.settings["request"]
     ready = design(path, Reading(**request["reading"]), KernelChoice())
-    split = split_rows(ready.target, request["test_size"], request["seed"])
-    parts = ready.split(split.train, split.shown)
-    y, truth = ready.target.y[split.train], ready.target.y[split.shown]
-    held_out = (parts.X_rest, truth) if len(split.test) else (None, None)
-    return parts.X, y, *held_out
+    train, test, shown = split_rows(ready.target, request["test_size"], request["seed"])
+    parts, y = ready.split(train, shown), ready.target.y
+    return parts.X, y[train], *((parts.X_rest, y[test]) if len(test) else (None, None))
 
 
 def make_report(

@@ -228,7 +228,7 @@ def load_arrays(name: str) -> Arrays:
         return _read(fetch(record))
     arrays = _read(path)
     if path.parent == cache_folder() and record.sha256:
-        check(record, arrays, f"{path} (delete it to download it anew)")
+        check(record, arrays, f"{path} (delete it to download it again)")
     return arrays
 
 
