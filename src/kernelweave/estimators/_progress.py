@@ -54,7 +54,7 @@ class Progress:
             stop = self.listener is not None and bool(self.listener(title, iteration, state))
             if context is None:
                 return stop
-            step = context.subcontext(task_name="step")
+            step = context.subcontext(task_name="machine")
             step.call_on_fit_task_begin(estimator=self.estimator)
             return bool(step.call_on_fit_task_end(estimator=self.estimator)) or stop
 
