@@ -234,6 +234,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_other_tables_are_as_good_as_frames(binary, frame, new_frame, table, model):
     ours = clone(model).fit(table(frame), binary.y)

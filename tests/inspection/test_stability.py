@@ -82,6 +82,7 @@ SLOW = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SEPARATING]
 )
@@ -143,6 +144,7 @@ def shares(model: Any) -> Any:
     return (weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("estimator", "y"),
     [

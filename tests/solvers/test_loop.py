@@ -61,7 +61,9 @@ def test_too_few_iterations_warn_and_report_the_gap(draw, name, p):
     if np.isinf(p):
         pytest.skip("nothing to iterate")
     sample = draw(Hinge())
-    with pytest.warns(ConvergenceWarning, match=r"the relative duality gap is .* after 2 machines") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match=r"the relative duality gap is .* after 2 single-kernel fits"
+    ) as caught:
         solution = solve(sample, p, name, tol=1e-9, max_iter=2)
     assert "Increase max_iter" in str(caught[0].message)
     assert not solution.converged
@@ -79,7 +81,7 @@ def test_a_callback_sees_every_machine(draw, name, p):
 
 def test_a_callback_can_stop_the_run(draw):
     sample = draw(Hinge())
-    with pytest.warns(ConvergenceWarning, match="after 3 machines"):
+    with pytest.warns(ConvergenceWarning, match="after 3 single-kernel fits"):
         solution = solve(sample, 4 / 3, tol=1e-9, callback=lambda i, state: i == 2)
     assert solution.n_iter == 3
     assert not solution.converged

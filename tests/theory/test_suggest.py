@@ -44,6 +44,7 @@ def test_squares_are_means_over_different_samples(rng):
     assert _squared_mean(h.copy()) == pytest.approx(brute * (1 - 1 / n) ** 2)
 
 
+@pytest.mark.slow
 def test_strengths_and_squares_have_no_bias_by_chance(rng):
     n = 12
     gram = DenseGram(centred_kernels(rng, n, 3))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
 
 from .._typing import FloatArray
-from ..estimators._names import function_names
+from ..estimators._base import function_names
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
 from ._models import data_for, fitted_model, inputs_for
 

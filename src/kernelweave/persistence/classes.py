@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from .. import estimators
-from ..estimators._greedy_path import GreedyPath
+from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..gram.lowrank import Approximation
 from ..gram.predictor import LiveKernels, Predictor, Spread

@@ -48,7 +48,7 @@ def digest(*arrays: Any) -> str:
 
 def describe_problem(problem: Problem, rows: Any = None) -> str:
     """Loss, targets, costs and intercept of a problem, and the samples it is on."""
-    arrays = digest(problem.y, problem.C, np.arange(0) if rows is None else rows)
+    arrays = digest(problem.y, *problem.costs, np.arange(0) if rows is None else rows)
     return f"{describe(problem.loss)}, intercept={problem.fit_intercept}, {arrays}"
 
 

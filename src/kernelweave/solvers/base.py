@@ -15,10 +15,9 @@ from ..gram.lowrank.matrix import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Entry, Keeper, history_of, with_history
-from .growing import Growing, Pilot, can_grow, pilot_of
-from .many_kernels import SelectingKernels, can_select, start_of
+from .growing import Growing, Pilot, SelectingKernels, can_grow, can_select, pilot_of, start_of
 from .problem import Problem
-from .run import STILL, Bounds, Callback, Method, Part, Result, Run
+from .run import STILL, Bracket, Callback, Method, Part, Result, Run
 from .single import SingleSolver, choose_single, machine_for
 
 #: first accuracy of the inner machines; later ones follow the outer gap
@@ -94,7 +93,7 @@ class MKLSolver(Method, BaseEstimator):
     requires: tuple[str, ...] = ()
     columns = ("primal", "dual", "gap", "n_passes")
     counts_start = True
-    counted = "machines"
+    counted, residual_name = "single-kernel fits", "relative duality gap"
     patience = STILL
 
     #: a first solve on one sample in so many (0: none), to this gap
@@ -195,27 +194,26 @@ class MKLSolver(Method, BaseEstimator):
     def drive(self, run: Run) -> None:
         """Resume what there is, solve, and where kernels are rounded finish in double precision."""
         self.resume(run)
-        self._begin(run)
-        goes_on = run.n_iter < run.max_iter and not run.told
-        if self.settle(run) and goes_on and not run.converged:
+        while True:
+            if run.best is None or not (run.converged or run.n_iter >= run.max_iter):
+                run.iterate(self._opening(run))
+            stops = run.told or run.n_iter >= run.max_iter
+            if not self.settle(run) or stops or run.converged:
+                return
             run.begin = Begin()
-            self._begin(run)
 
-    def _begin(self, run: Run) -> None:
-        """Choose a start, and whether all samples and all kernels take part from the start."""
-        cold, begin = run.best is None, run.begin
-        if not cold and (run.converged or run.n_iter >= run.max_iter):
-            return
+    def _opening(self, run: Run) -> Method:
+        """Which method begins, so that all samples or all kernels need not take part, and from where."""
+        begin, cold = run.begin, run.best is None
         if begin.norms is None and can_select(run.gram, run.regularizer):
-            run.iterate(SelectingKernels())
-        elif can_grow(run.problem, run.gram, run.regularizer):
+            return SelectingKernels()
+        if can_grow(run.problem, run.gram, run.regularizer):
             run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
-            run.iterate(Growing())
-        else:
-            if cold and begin.norms is None:
-                pilot = pilot_of(run, self.pilot_share)
-                run.begin = Begin(*start_of(run)) if pilot is None else begin._replace(pilot=pilot)
-            run.iterate()
+            return Growing()
+        if cold and begin.norms is None:
+            pilot = pilot_of(run, self.pilot_share)
+            run.begin = Begin(*start_of(run)) if pilot is None else begin._replace(pilot=pilot)
+        return self
 
     def start(self, run: Run) -> State:
         """The machine at the weights of an earlier iterate, of given norms, of a pilot, or of equal norms."""
@@ -251,27 +249,22 @@ class MKLSolver(Method, BaseEstimator):
         """Train the machine at `weights`, from `alpha` or the previous one, and certify it."""
         machine_tol = self.machine_tol(run, previous)
         run.K = None  # let go of the last one before the next is made
-        run.K = run.gram.combine(weights)
+        run.K = K = run.gram.combine(weights)
         start = alpha if previous is None else previous.alpha
         if previous is not None and isinstance(run.K, FactoredMatrix):
             run.K.start = previous.coefficients
-        state = self._trained(run, weights, machine_tol, start)
-        if state.certificate.machine_gap > FAILED and start is not None:
-            # Newton steps from the solution at much smaller weights can stall
-            again = self._trained(run, weights, machine_tol, None)
-            return min(state, again, key=lambda state: state.certificate.machine_gap)
-        return state
-
-    def _trained(self, run: Run, weights: FloatArray, machine_tol: float, start: FloatArray | None) -> State:
-        machine = machine_for(run.K, self._machine).solve(run.K, run.problem, machine_tol, start)
-        squares = self._squares(run, machine.alpha, weights)
-        parts = (weights, machine.alpha, machine.fitted, squares, machine_tol)
-        return self.certified(run, *parts, machine.coefficients)
-
-    def _squares(self, run: Run, alpha: FloatArray, weights: FloatArray) -> FloatArray:
-        """s_m of the kernels that can still carry weight."""
-        squares: FloatArray = run.gram.quad(alpha)
-        return squares
+        # a concave penalty gives no weight back to a kernel that has lost it
+        live = None if run.regularizer.convex else np.flatnonzero(weights)
+        states: list[State] = []
+        for begin in (start, None):
+            machine = machine_for(K, self._machine).solve(K, run.problem, machine_tol, begin)
+            squares = _spread(run.gram.quad(machine.alpha, live), live, len(weights))
+            parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
+            states.append(self.certified(run, *parts))
+            # Newton steps from the solution at much smaller weights can stall: once more, from nothing
+            if begin is None or states[0].certificate.machine_gap <= FAILED:
+                break
+        return min(states, key=lambda state: state.certificate.machine_gap)
 
     def certified(
         self,
@@ -311,7 +304,7 @@ class MKLSolver(Method, BaseEstimator):
         proof = iterate.certificate
         missed = proof.machine_gap if proof.machine_gap > 2.0 * iterate.machine_tol else 0.0
         fails = missed + proof.rounding > 0.5 * iterate.residual
-        run.watch.add(Bounds(proof.primal, proof.dual, iterate.residual), proof.is_rounding, fails)
+        run.watch.add(Bracket(proof.primal, proof.dual, iterate.residual), proof.is_rounding, fails)
         return proof.primal, proof.dual, proof.gap, run.gram.n_passes
 
     def settle(self, run: Run) -> bool:
@@ -340,18 +333,14 @@ class MKLSolver(Method, BaseEstimator):
         for place in np.flatnonzero(np.equal(run.history["primal"], rounded.primal)).tolist():
             run.history["primal"][place], run.history["dual"][place] = proof.primal, proof.dual
             run.history["gap"][place] = proof.gap
-        run.start_again()
+        run.last = None  # starts again
         return True
-
-    def residual_name(self, run: Run) -> str:
-        known = np.isfinite(run.best.certificate.gap)
-        return "relative duality gap" if known else super().residual_name(run)
 
     def advice(self, run: Run) -> str:
         if run.best.certificate.rounding > 0.5 * run.best.residual:
             return "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
         if run.reason == "standstill":
-            return "More machines do not improve it: scale the data, lower C, or accept a larger tol."
+            return "More of them do not improve it: scale the data, lower C, or accept a larger tol."
         return "Increase max_iter, or scale the data."
 
     # -- checkpoints --------------------------------------------------------------------------

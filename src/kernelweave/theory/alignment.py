@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..gram import Dictionary
-from ..regularizers.mahalanobis import alignments
+from ..regularizers.structured import alignments
 from ._statements import Assumption, Finding, dictionary, target_matrix
 
 

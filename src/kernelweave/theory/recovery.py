@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import FloatArray
-from ..solvers.greedy import FactorDictionary
-from ..solvers.greedy.blocks import LowRank
+from ..solvers.greedy.dictionary import FactorDictionary, LowRank
 from ._statements import (
     Assumption,
     all_hold,

@@ -14,7 +14,7 @@ from ..gram import Gram, KernelStack
 from ..gram.stack import as_stack
 from ..kernels.columns import as_table
 from ..regularizers import LpNorm, Regularizer, Uniform
-from ..regularizers.mahalanobis import alignments
+from ..regularizers.structured import alignments
 from ._statements import check_count, dictionary, is_classification, target_matrix
 from .alignment import effective_number
 from .complexity import lp_suprema, quad_columns

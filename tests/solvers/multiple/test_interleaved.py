@@ -24,8 +24,8 @@ from kernelweave.regularizers import (
 )
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import Interleaved, choose_solver
-from kernelweave.solvers.multiple._fields import Fields, working_set
 from kernelweave.solvers.multiple._interleaved_loops import add_rows
+from kernelweave.solvers.multiple.interleaved import Fields, working_set
 from kernelweave.solvers.single import SMO
 from kernelweave.solvers.single._box_qp import BoxQP
 
@@ -308,7 +308,7 @@ def test_both_kinds_of_step_raise_the_joint_value_of_large_block_norms(draw, ref
 
 
 def test_too_few_rounds_warn_and_report_the_gap(draw):
-    with pytest.warns(ConvergenceWarning, match=r"the relative duality gap is .* after 2 machines"):
+    with pytest.warns(ConvergenceWarning, match=r"the relative duality gap is .* after 2 single-kernel fits"):
         solution = solve(draw(Hinge()), LpNorm(4 / 3), tol=1e-9, max_iter=2)
     assert not solution.converged
     assert solution.n_iter == 2
@@ -319,7 +319,7 @@ def test_a_callback_sees_every_round_and_can_stop(draw):
     solution = solve(draw(Hinge()), LpNorm(4 / 3), callback=lambda i, state: seen.append((i, state)))
     assert [i for i, _ in seen] == list(range(solution.n_iter))
     assert [state.certificate.gap for _, state in seen] == solution.history["gap"]
-    with pytest.warns(ConvergenceWarning, match="after 2 machines"):
+    with pytest.warns(ConvergenceWarning, match="after 2 single-kernel fits"):
         stopped = solve(draw(Hinge()), LpNorm(4 / 3), callback=lambda i, state: i == 1)
     assert stopped.n_iter == 2
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn import metrics
 
-from ...estimators._names import model_names
+from ...estimators._base import model_names
 
 #: weights below this share of the largest count as zero
 LIVE = 1e-6

@@ -13,8 +13,7 @@ import numpy as np
 
 from ..._typing import FloatArray, IntArray
 from .dictionary import FactorDictionary
-from .refit import refit_for
-from .task import Fit, GreedyTask
+from .refit import Fit, GreedyTask, refit_for
 
 #: machines a node may spend on its lower bound
 BOUND_STEPS = 4

@@ -15,7 +15,7 @@ from ..._typing import FloatArray, IntArray
 from ...gram import Gram, Spread
 from ...losses import Logistic
 from ..problem import Problem
-from ..single.newton import _direction as newton_direction
+from ..single import Newton
 
 #: noise and prior variances are kept within these multiples of the scale of the targets
 LEAST_NOISE, MOST_VARIANCE = 1e-8, 1e3
@@ -364,7 +364,7 @@ class LaplaceEvidence(Evidence):
             if warm < value:
                 alpha, b, f, value = start.alpha, start.intercept, K @ start.alpha, warm
         for _ in range(MODE_STEPS):
-            step, db = newton_direction(K, self.problem, alpha, f + b)
+            step, db = Newton().direction(K, self.problem, alpha, f + b)
             df, t = K @ step, 1.0
             while t > 1e-10 and self._energy(alpha + t * step, f + t * df, b + t * db) > value:
                 t *= 0.5

@@ -1,20 +1,130 @@
-"""Alternating minimisation over machine and weights."""
+"""Fixed points of the norms: alternating minimisation, and joint ascent for block norms q > 2."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 
 import numpy as np
 
-from ..._typing import FloatArray, IntArray
+from ..._typing import FloatArray
 from ...gram import Gram
 from ...regularizers import Regularizer
-from ..base import State
+from ..base import MKLSolver, State
 from ..growing import Pilot
 from ..problem import Problem
 from ..run import Run
-from ._fixed_point import LEAST, NEAR, FixedPoint, _log
+from ..single import SingleSolver
 from .newton_weights import value_hessian
+
+#: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
+SLOW, NEAR = 0.3, 0.3
+
+#: most that log norms may change by more than the plain step: what is all but zero is slow to return
+LEAP = 4.0
+
+#: share of the largest norm from which plain steps start, where others led astray
+LEAST = 1e-3
+
+
+class FixedPoint(MKLSolver):
+    """Iterates a map of log norms to log norms, extrapolated from the last iterates.
+
+    A subclass says which norms (`dual`), and when an extrapolated step was a mistake (`is_worse`); the
+    plain step is then taken instead.
+
+    Parameters
+    ----------
+    single : str or SingleSolver, default="auto"
+    memory : int, default=5
+        Iterates used to extrapolate (Anderson acceleration); 0 is the plain iteration.
+    """
+
+    #: whether the norms are the dual ones
+    dual = False
+
+    def __init__(self, single: str | SingleSolver = "auto", memory: int = 5) -> None:
+        super().__init__(single)
+        self.memory = memory
+
+    def successor(self, run: Run) -> FixedPoint | None:
+        """The plain iteration, which converges; nothing after that."""
+        return type(self)(self.single, memory=0) if self.memory > 0 else None
+
+    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+        """The weights that belong to norms."""
+        return regularizer.weights_from_dual(norms) if self.dual else regularizer.weights(norms)
+
+    @abstractmethod
+    def is_worse(self, run: Run, state: State) -> bool:
+        """Whether `state` is certainly worse than the best one so far; remembers it if not."""
+
+    def safe(self, log_norms: FloatArray) -> FloatArray:
+        """Log norms kept where their weights are safe to try.
+
+        They are relative to the largest where weights depend on ratios only, as do then all steps.
+        """
+        return log_norms - log_norms.max() if self._only_ratios else log_norms
+
+    def newton(self, run: Run, state: State) -> FloatArray | None:
+        """(I - J)^-1 of the map of log norms at `state`, where steps are slow; None to do without."""
+        return None
+
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
+        # whether the norms n and 2 n have the same weights, as with a constraint: no unit enters
+        some = np.linspace(1.0, 2.0, len(norms))
+        once, twice = (self.weights_of(run.regularizer, size * some) for size in (1.0, 2.0))
+        self._only_ratios = np.allclose(once, twice, rtol=1e-6)
+        self._points = [self.safe(_log(norms))]  # log norms whose weights were tried
+        self._images: list[FloatArray] = []  # where the steps from them lead
+        self._leapt = False  # whether the last proposal was more than the plain step
+        self._before = np.inf  # residual of the last iterate
+        self._from = self._plain = self._points[0]  # where the last step started, and its plain end
+        self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
+        return self.weights_of(run.regularizer, np.exp(self._points[0]))
+
+    def next_weights(self, run: Run, state: State) -> FloatArray:
+        if self.is_worse(run, state) and self._leapt:
+            # take the plain step from where it leapt, and start afresh
+            self._points, self._images, self._newton = [self._from], [self._plain], None
+        else:
+            proof = state.certificate
+            image = proof.dual_norms if self.dual else proof.norms
+            self._from, self._plain = self._points[-1], self.safe(_log(image))
+            slow = SLOW * self._before < state.residual < NEAR
+            newton = self.newton(run, state) if slow else None
+            if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
+                self._newton, self._points, self._images = newton, self._points[-1:], []
+            step = self._plain - self._from
+            far = self._plain if self._newton is None else self._from + self._newton @ step
+            self._images = [*self._images, far]
+        self._before = state.residual
+        leap = extrapolate(self._points, self._images) - self._plain
+        proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
+        self._leapt = len(self._images) > 1 or self._newton is not None
+        self._points = [*self._points, proposal][-1 - self.memory :]
+        self._images = self._images[-self.memory :] if self.memory else []
+        return self.weights_of(run.regularizer, np.exp(np.clip(proposal, -200.0, 200.0)))
+
+
+def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
+    """Anderson's step for a fixed point of `image(point)`.
+
+    The affine combination of past images whose residuals image - point combine to the least
+    length (Walker & Ni 2011); with one image, that image.
+    """
+    Y = np.array(images)
+    residuals = Y - np.array(points)
+    changes = np.diff(residuals, axis=0)
+    if len(changes) == 0:
+        return Y[-1]
+    mix = np.linalg.lstsq(changes.T, residuals[-1], rcond=1e-8)[0]
+    return Y[-1] - mix @ np.diff(Y, axis=0)
+
+
+def _log(norms: FloatArray) -> FloatArray:
+    return np.log(np.maximum(norms, 1e-80 * max(float(norms.max()), 1e-80)))
+
 
 #: kernels up to which Newton steps pay: their matrix is of that size
 MOST_NEWTON = 1000
@@ -107,12 +217,6 @@ class Alternating(FixedPoint):
             return None
         return newton_factor(run.problem, run.gram, run.regularizer, state, run.K)
 
-    def image(self, state: State) -> FloatArray:
-        return state.certificate.norms
-
-    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        return regularizer.weights(norms)
-
     def is_worse(self, run: Run, state: State) -> bool:
         price = 0.5 * run.regularizer.price(state.weights)
         if state.certificate.machine_dual + price > self._best:
@@ -129,11 +233,7 @@ def newton_factor(
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
         return None
-
-    def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-        return gram.dots(each, alpha, rows)
-
-    H = value_hessian(problem, state, K, products)
+    H = value_hessian(problem, gram, state, K, each)
     of_weights = each - H * state.weights / squares[:, None]
     factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
     return factor if np.isfinite(factor).all() else None
@@ -144,3 +244,72 @@ def log_weight_slopes(regularizer: Regularizer, norms: FloatArray, step: float =
     start = np.log(regularizer.weights(norms))
     moved = [np.log(regularizer.weights(norms * np.exp(step * unit))) for unit in np.eye(len(norms))]
     return (np.array(moved) - start).T / step
+
+
+#: dual norms under this share of the largest are raised to it, less as the gap closes: theta = 0 would
+#: make the matrix of the machine infinite
+LARGEST_FLOOR, SMALLEST_FLOOR = 1e-2, 1e-6
+
+
+class JointAscent(FixedPoint):
+    """Both steps go up: the machine at weights 1 / theta, then the theta of its dual norms.
+
+        max_{alpha, theta}  -sum_i C_i V*(y_i, -alpha_i / C_i) - 1/2 sum_m alpha' K_m alpha / theta_m
+
+    is jointly concave, and its maximum over theta is the dual with Omega*(r) = 1/2 ||r||_{q*}^2.
+    Steps are extrapolated as in `Alternating`.
+
+    Parameters
+    ----------
+    single : str or SingleSolver, default="auto"
+    memory : int, default=5
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.gram import DenseGram
+    >>> from kernelweave.losses import Squared
+    >>> from kernelweave.regularizers import BlockNorm
+    >>> from kernelweave.solvers import Problem
+    >>> x = np.linspace(-1, 1, 20)[:, None]
+    >>> gram = DenseGram([x @ x.T, np.exp(-((x - x.T) ** 2))])
+    >>> problem = Problem(x, Squared(), np.ones((20, 1)))
+    >>> JointAscent().solve(problem, gram, BlockNorm(q=8), tol=1e-6).converged
+    True
+    """
+
+    name = "joint_ascent"
+    dual = True
+
+    def can_handle(self, regularizer: Regularizer) -> bool:
+        return bool(getattr(regularizer, "ascends", False))
+
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
+        self._best = -np.inf  # lower bound of the highest joint value so far
+        self._floor = LARGEST_FLOOR
+        return super().init(run, norms)
+
+    def restart(self, run: Run, state: State) -> FloatArray:
+        self.init(run, state.certificate.dual_norms)
+        self._lower_floor(state)
+        return super().init(run, state.certificate.dual_norms)
+
+    def next_weights(self, run: Run, state: State) -> FloatArray:
+        self._lower_floor(state)
+        return super().next_weights(run, state)
+
+    def _lower_floor(self, state: State) -> None:
+        """What a floor on theta costs is in proportion to it: it follows the gap."""
+        wanted = 0.3 * state.residual / len(state.weights)
+        while self._floor > max(wanted, SMALLEST_FLOOR):
+            self._floor *= 0.3
+
+    def safe(self, log_norms: FloatArray) -> FloatArray:
+        log_norms = super().safe(log_norms)
+        return np.maximum(log_norms, log_norms.max() + np.log(self._floor))
+
+    def is_worse(self, run: Run, state: State) -> bool:
+        if state.certificate.machine_primal < self._best:
+            return True
+        self._best = max(self._best, state.certificate.machine_dual)
+        return False

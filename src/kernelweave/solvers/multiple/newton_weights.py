@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.linalg import cho_solve
 
 from ..._linalg import positive_factor
 from ..._typing import FloatArray, IntArray
+from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..growing import Pilot
@@ -17,9 +17,13 @@ from ..problem import Problem
 from ..run import SLOW, Run
 from ..single import SingleSolver
 from ..single._box_qp import BoxQP
+from ..single.joint_newton import System
 
 #: a step is slow that leaves more than this share of the gap, and the next machine finer by that share
 SLOW_STEP, SLOW_SHARE = 0.7, 0.1
+
+#: accuracy of the linear systems behind the Hessian of a loss that couples samples
+EXACT = 1e-4
 
 
 class NewtonWeights(MKLSolver):
@@ -72,9 +76,15 @@ class NewtonWeights(MKLSolver):
         self._T = Coordinates(generators(run.gram.n_kernels))
         return super().init(run, norms)
 
-    def successor(self, run: Run) -> MKLSolver:
-        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round."""
+    def successor(self, run: Run) -> MKLSolver | None:
+        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round.
+
+        That of a loss that couples samples has one: alpha is a gradient.
+        """
         from .cutting_planes import CuttingPlanes
+
+        if not run.problem.loss.separable:
+            return None
 
         return CuttingPlanes(self.single)
 
@@ -135,11 +145,8 @@ class NewtonWeights(MKLSolver):
         return np.concatenate([np.flatnonzero(z), entering])
 
     def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
-        def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-            found: FloatArray = run.gram.dots(np.array([self._T.column(k) for k in chosen]), alpha, rows)
-            return found
-
-        return value_hessian(run.problem, state, run.K, products)
+        columns = np.array([self._T.column(k) for k in chosen])
+        return value_hessian(run.problem, run.gram, state, run.K, columns)
 
     def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
@@ -190,11 +197,7 @@ def minimise_model(
     return x / x.sum() if tied else x
 
 
-#: products(alpha, rows): one column per kernel, K_m alpha on some rows
-Products = Callable[[FloatArray, IntArray], FloatArray]
-
-
-def value_hessian(problem: Problem, state: State, K: Any, products: Products) -> FloatArray:
+def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
     """d2J/dd_m dd_l = g_m' P g_l, with J(d) the value of the machine at weights d and g_m = K_m alpha.
 
     P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace that keeps
@@ -203,16 +206,20 @@ def value_hessian(problem: Problem, state: State, K: Any, products: Products) ->
     Parameters
     ----------
     problem : Problem
+    gram : Gram
     state : State
     K : ndarray of shape (n, n)
         K_d at the weights of `state`.
-    products : callable
+    directions : ndarray of shape (k, M)
+        In which to differentiate: the unit vectors, or others.
     """
+    if not problem.loss.separable:
+        return _joint_hessian(problem, gram, state, K, directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
         free = np.flatnonzero(np.isfinite(curvature[:, k]))
-        G = products(state.alpha[:, k], free)
+        G = gram.dots(directions, state.alpha[:, k], free)
         if isinstance(K, np.ndarray):
             K_free = K[np.ix_(free, free)]
             size = float(K.diagonal().mean())
@@ -220,6 +227,16 @@ def value_hessian(problem: Problem, state: State, K: Any, products: Products) ->
         else:  # on another device
             form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
         total = total + form
+    return np.asarray(total)
+
+
+def _joint_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
+    """The same for a loss that couples samples: V'' is a matrix, and all samples are free."""
+    f, every = state.fitted + state.certificate.intercept, np.arange(len(state.fitted))
+    total: FloatArray | float = 0.0
+    for k in range(problem.shape[1]):
+        G = gram.dots(directions, state.alpha[:, k], every)
+        total = total + System(K, problem.column(k), f[:, k : k + 1]).inverse_form(G, EXACT)
     return np.asarray(total)
 
 

@@ -1,4 +1,4 @@
-"""lp norm of the kernel weights, as a constraint or as a penalty."""
+"""Norms of the weights or of the components: lp, block q, and the uniform sum that both end at."""
 
 from __future__ import annotations
 
@@ -67,84 +67,83 @@ class LpNorm(Regularizer):
     @property
     def sparse(self) -> bool:  # type: ignore[override]
         """Only p = 1 gives weights of exactly zero."""
-        return self._order() == 1.0
+        return self._checked()[0] == 1.0
 
     @property
     def tied(self) -> bool:  # type: ignore[override]
         """The constraint p = 1 is the simplex."""
-        return self.sparse and not self._penalised()
+        p, penalised, _ = self._checked()
+        return p == 1.0 and not penalised
 
     @property
     def homogeneous(self) -> bool:  # type: ignore[override]
         """The penalty p = 1 is the sum of norms."""
-        return self.sparse and self._penalised()
+        p, penalised, _ = self._checked()
+        return p == 1.0 and penalised
 
     def price(self, weights: FloatArray) -> float:
-        p, costly = self._order(), weights * self._costs()
-        if not self._penalised():
-            return indicator(power_norm(costly, p) - 1.0)
-        return float((costly**p).sum() / p)
+        p, penalised, costs = self._checked()
+        costly = weights * costs
+        return float((costly**p).sum() / p) if penalised else indicator(power_norm(costly, p) - 1.0)
 
     def generators(self, n_kernels: int) -> FloatArray:
         """d = z / costs: the costs vanish from the price of z."""
-        return np.asarray(1.0 / (self._costs() * np.ones(n_kernels)))
+        return np.asarray(1.0 / (self._checked()[2] * np.ones(n_kernels)))
 
     def price_slopes(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """h' and h'' of the penalty in z; of the constraint only its domain matters."""
-        p = self._order()
-        if not self._penalised():
+        p, penalised, _ = self._checked()
+        if not penalised:
             return np.zeros_like(z), np.zeros_like(z)
         floor = np.maximum(z, 1e-300)
         return floor ** (p - 1.0), (p - 1.0) * floor ** (p - 2.0)
 
     def penalty(self, norms: FloatArray) -> float:
-        # costs c: n^2 / d = (n sqrt(c))^2 / (c d)
-        p, costly = self._order(), norms * np.sqrt(self._costs())
+        p, penalised, costs = self._checked()
+        costly = norms * np.sqrt(costs)  # n^2 / d = (n sqrt(c))^2 / (c d)
         q = 2.0 if np.isinf(p) else 2.0 * p / (p + 1.0)
-        if not self._penalised():
-            return 0.5 * power_norm(costly, q) ** 2
-        return 0.5 * (1.0 + 1.0 / p) * float((costly**q).sum())
+        if penalised:
+            return 0.5 * (1.0 + 1.0 / p) * float((costly**q).sum())
+        return 0.5 * power_norm(costly, q) ** 2
 
     def weights(self, norms: FloatArray) -> FloatArray:
-        p, costs = self._order(), self._costs()
+        p, penalised, costs = self._checked()
         costly = norms * np.sqrt(costs)
         if np.isinf(p):
             return np.ones(norms.shape) / costs
-        if self._penalised():
+        if penalised:
             return np.asarray(costly ** (2.0 / (p + 1.0)) / costs)
         top = costly.max(initial=0.0)
         raised = (costly / top) ** (2.0 / (p + 1.0)) if top > 0.0 else np.ones(norms.shape)
         return np.asarray(raised / (power_norm(raised, p) * costs))
 
     def conjugate(self, dual_norms: FloatArray) -> float:
-        p, s = self._order(), dual_norms**2 / self._costs()
+        p, penalised, costs = self._checked()
+        s = dual_norms**2 / costs
         dual = 1.0 if np.isinf(p) else np.inf if p == 1.0 else p / (p - 1.0)
-        if self.homogeneous:
-            return indicator(float(s.max(initial=0.0)) - 1.0)
-        if not self._penalised():
+        if not penalised:
             return 0.5 * power_norm(s, dual)
+        if p == 1.0:
+            return indicator(float(s.max(initial=0.0)) - 1.0)
         return 0.5 * float((s**dual).sum()) / dual
 
     def dual_scale(self, dual_norms: FloatArray) -> float:
-        if not self.homogeneous:
+        p, penalised, costs = self._checked()
+        if p > 1.0 or not penalised:
             return 1.0
-        return float(min(1.0, 1.0 / max(float((dual_norms / np.sqrt(self._costs())).max()), 1e-300)))
+        return float(min(1.0, 1.0 / max(float((dual_norms / np.sqrt(costs)).max()), 1e-300)))
 
-    def _order(self) -> float:
+    def _checked(self) -> tuple[float, bool, FloatArray]:
+        """p, whether h is a penalty, and the costs."""
         if not (isinstance(self.p, Real) and self.p >= 1):
             raise ValueError(f"LpNorm: p={self.p!r} must be at least 1; for sparser models use p=1.")
-        return float(self.p)
-
-    def _penalised(self) -> bool:
         if self.form not in ("constraint", "penalty"):
             raise ValueError(f"LpNorm: form={self.form!r} must be 'constraint' or 'penalty'.")
-        return self.form == "penalty" and self._order() < np.inf  # p = inf is a constraint in either form
-
-    def _costs(self) -> FloatArray:
         costs = np.asarray(1.0 if self.costs is None else self.costs, dtype=np.float64)
         if not (costs > 0).all():
             raise ValueError("LpNorm: costs must be positive.")
-        return costs
+        p = float(self.p)
+        return p, self.form == "penalty" and p < np.inf, costs  # p = inf is a constraint in either form
 
 
 def equivalent_cost(
@@ -185,8 +184,130 @@ def equivalent_cost(
         raise ValueError(f"mu={mu!r} must be positive.")
     rule = LpNorm(p, "penalty", costs)
     d = rule.weights(np.asarray(norms, dtype=np.float64)) * mu ** (-1.0 / (p + 1.0))
-    size = power_norm(d * rule._costs(), p)
+    size = power_norm(d * rule._checked()[2], p)
     factors = {"constraint": size, "penalty": 1.0 / size}
     if to not in factors:
         raise ValueError(f"to={to!r} must be 'constraint' or 'penalty'.")
     return float(C * factors[to])
+
+
+class BlockNorm(Regularizer):
+    """Omega(n) = 1/2 ||n||_q^2,  Omega*(r) = 1/2 ||r||_{q*}^2,  1/q + 1/q* = 1.
+
+    For q <= 2 it is the lp norm of the weights with p = q / (2 - q): q = 1 is sparse, q = 2
+    the uniform sum. For q > 2 components are made more equal than the uniform sum makes them;
+    the weights then are d = 1 / theta with ||theta||_rho <= 1, rho = q / (q - 2), and
+
+        ||r||_{q*}^2 = min_theta sum_m r_m^2 / theta_m,   theta_m ~ r_m^(2/(rho+1))
+
+    is maximised jointly over alpha and theta. Kloft et al. (2011), section 3; their update
+    (33) can diverge and is not used.
+
+    Parameters
+    ----------
+    q : float, default=2.0
+        From 1 to infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> BlockNorm(q=np.inf).penalty(np.array([3.0, 1.0]))
+    4.5
+    """
+
+    name = "block"
+
+    def __init__(self, q: float = 2.0) -> None:
+        self.q = q
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Only q = 1 gives weights of exactly zero."""
+        return self._order() == 1.0
+
+    @property
+    def tied(self) -> bool:  # type: ignore[override]
+        """q = 1 is the simplex."""
+        return self.sparse
+
+    @property
+    def ascends(self) -> bool:
+        """Whether weights come from a maximum, q > 2, not from a minimum."""
+        return self._order() > 2.0
+
+    def price(self, weights: FloatArray) -> float:
+        if self.ascends:
+            return indicator(power_norm(1.0 / np.maximum(weights, 1e-300), self._rho()) - 1.0)
+        return self._lp().price(weights)
+
+    def price_slopes(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Those of the lp constraint: zero."""
+        return self._lp().price_slopes(weights)
+
+    def penalty(self, norms: FloatArray) -> float:
+        return 0.5 * power_norm(norms, self._order()) ** 2
+
+    def weights(self, norms: FloatArray) -> FloatArray:
+        if self.ascends:
+            raise ValueError("BlockNorm with q > 2 has no weights of given norms; use `weights_from_dual`.")
+        return self._lp().weights(norms)
+
+    def weights_from_dual(self, dual_norms: FloatArray) -> FloatArray:
+        """1 / theta with theta_m ~ r_m^(2/(rho+1)), kept away from zero."""
+        top = dual_norms.max(initial=0.0)
+        share = dual_norms / top if top > 0.0 else np.ones(dual_norms.shape)
+        raised = np.maximum(share, 1e-6) ** (2.0 / (self._rho() + 1.0))
+        return np.asarray(power_norm(raised, self._rho()) / raised)
+
+    def initial_weights(self, n_kernels: int) -> FloatArray:
+        equal = np.ones(n_kernels)
+        return self.weights_from_dual(equal) if self.ascends else self.weights(equal)
+
+    def conjugate(self, dual_norms: FloatArray) -> float:
+        q = self._order()
+        dual = np.inf if q == 1.0 else 1.0 if np.isinf(q) else q / (q - 1.0)
+        return 0.5 * power_norm(dual_norms, dual) ** 2
+
+    def _order(self) -> float:
+        if not self.q >= 1:
+            raise ValueError(f"BlockNorm: q={self.q!r} must be at least 1.")
+        return float(self.q)
+
+    def _lp(self) -> LpNorm:
+        q = self._order()
+        return LpNorm(np.inf if q == 2.0 else q / (2.0 - q))
+
+    def _rho(self) -> float:
+        q = self._order()
+        return 1.0 if np.isinf(q) else q / (q - 2.0)
+
+
+class Uniform(Regularizer):
+    """h(d) = 0 if max_m d_m <= 1, else +inf:  the uniform sum, lp-norm at p = inf.
+
+        weights    d_m = 1
+        penalty    1/2 sum_m n_m^2
+        conjugate  1/2 sum_m r_m^2
+
+    The baseline every learned weighting has to beat. Kloft et al. (2011), section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Uniform().weights(np.array([3.0, 0.0]))
+    array([1., 1.])
+    """
+
+    name = "uniform"
+
+    def price(self, weights: FloatArray) -> float:
+        return indicator(float(weights.max(initial=0.0)) - 1.0)
+
+    def penalty(self, norms: FloatArray) -> float:
+        return 0.5 * float(norms @ norms)
+
+    def weights(self, norms: FloatArray) -> FloatArray:
+        return np.ones(norms.shape)
+
+    def conjugate(self, dual_norms: FloatArray) -> float:
+        return 0.5 * float(dual_norms @ dual_norms)
