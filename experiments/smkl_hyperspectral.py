@@ -2,12 +2,12 @@
 
 Indian Pines, 16 classes, 10249 labelled pixels, 200 bands. Eleven groups of 200 features: the spectrum of a
 pixel, and mean and deviation of every band in windows of 3, 5, 7, 9 and 11 pixels around it. On each group
-one linear, one cubic and two Gaussian kernels: 44 in all. One classifier for every two classes, 120 with weights
+one linear, one cubic and two Gaussian kernels: 44 in all. One classifier per two classes, 120 with weights
 of their own, which vote. 20 % of the pixels train, drawn at random within each class, the others test.
 
 C (for SMKL the strength of its penalty; its terms are in the ratio of the paper's scaling, 1 / sqrt(n) at the
 256 pixels that two classes have on average) by 3-fold cross-validation on the training part, one value for
-all classifiers; the paper takes leave-one-out estimates. "uniform" is the unweighted sum of all kernels, "SVM"
+all of them; the paper takes leave-one-out estimates. "uniform" is the unweighted sum of all kernels, "SVM"
 one Gaussian kernel on all features, "SVM, spectrum" on the spectrum alone. Processor seconds are for all of
 it: kernels, tuning, training, and mapping 8199 pixels.
 

@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """A method against the uniform sum: points it is better by, one value per problem, and their data sets."""
+    """A method against the uniform sum: points it is better by, one per problem, and their data sets."""
 
     method: str
     gains: list[float]
