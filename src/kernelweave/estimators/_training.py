@@ -71,7 +71,7 @@ class Report:
         """Report an iterate; whether to stop."""
         estimator, listener = self.estimator, getattr(self.estimator, "_listener", None)
         if estimator.verbose > 1:
-            self._say(f"{estimator._counted} {iteration + 1}", state)
+            self._say(f"step {iteration + 1}", state)
         stop = listener is not None and bool(listener(self.title, iteration, state))
         if self.context is None:
             return stop
@@ -82,7 +82,7 @@ class Report:
     def done(self, solution: Result) -> None:
         """Close what `Progress.model` opened."""
         if self.estimator.verbose == 1:
-            self._say(f"{solution.n_iter} {self.estimator._counted}s", solution.state)
+            self._say(f"{solution.n_iter} step{'' if solution.n_iter == 1 else 's'}", solution.state)
         if self.context is not None:
             self.context.call_on_fit_task_end(estimator=self.estimator)
 
@@ -115,7 +115,7 @@ def open_checkpoint(estimator: Any, parts: Mapping[str, Any], names: Iterable[st
     texts |= {name: describe(getattr(estimator, name, None)) for name in names}
     checkpoint = Checkpoint(estimator.checkpoint, {"estimator": type(estimator).__name__, **texts})
     if estimator.verbose and checkpoint.resumed:
-        print(f"[{type(estimator).__name__}] going on from {str(checkpoint.path)!r}")
+        print(f"[{type(estimator).__name__}] resuming from {str(checkpoint.path)!r}")
     return checkpoint
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..estimators._input import take
 from ..estimators._kernels import BaseKernels

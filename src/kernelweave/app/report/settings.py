@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pprint import pformat
 from typing import Any
 
-from ...._version import __version__
-from ..data import Settings
-from .given import Given
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+from ..._words import versions
+from .data import Settings
+from .given import Subject
 
 #: characters of code beyond which long arguments are cut
 LONGEST = 4000
@@ -28,7 +24,7 @@ ASIDE = ("checkpoint", "verbose")
 MODULES = ("kernels", "regularizers", "losses", "solvers")
 
 
-def settings(given: Given) -> Settings:
+def settings(given: Subject) -> Settings:
     """Parameters of the model as it was made, and code that makes it."""
     parameters = {name: readable(value) for name, value in given.model.get_params(deep=False).items()}
     return Settings(parameters, versions(), code(given), now(), given.random_state)
@@ -56,17 +52,6 @@ def spelled(value: Any) -> str:
     return text.replace("\n", "\n    ")
 
 
-def versions() -> dict[str, str]:
-    """Versions of what computed the model."""
-    found = {"kernelweave": __version__, "Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {**found, "system": f"{platform.system()} {platform.machine()}"}
-
-
 def now() -> str:
     """The time of the report; SOURCE_DATE_EPOCH fixes it for reproducible files."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -74,7 +59,7 @@ def now() -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def code(given: Given) -> str:
+def code(given: Subject) -> str:
     """Python that makes and fits the model."""
     call = constructor(given.model)
     homes: dict[str, set[str]] = {}

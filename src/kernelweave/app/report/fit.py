@@ -1,4 +1,4 @@
-"""What was fitted, and how the fit went: certificate, curves, path."""
+"""What was fitted, how the fit went (certificate, curves, path), and what its kernels weigh."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ....losses import LOSSES, Loss
-from ....regularizers import REGULARIZERS, Regularizer
-from ..data import Convergence, Curve, Fitted, Path
-from ..numbers import count, fixed, number
-from .given import Given, as_rows
+from ..._typing import IntArray
+from ...inspection import drop_one, kernel_alignments, stability_selection
+from ...inspection.alignments import clustered
+from ...losses import LOSSES, Loss
+from ...regularizers import REGULARIZERS, Regularizer
+from ...theory.alignment import effective_number
+from .data import Convergence, Curve, Fitted, KernelFacts, PathCurves, Redundancy, Stability
+from .given import Progress, Subject, as_rows, spread
+from .words import count, fixed, number
 
 #: most lines in one figure
 MOST_CURVES = 8
@@ -41,7 +45,7 @@ METHODS = {
 }
 
 
-def fitted(given: Given, source: dict[str, Any] | None) -> Fitted:
+def fitted(given: Subject, source: dict[str, Any] | None) -> Fitted:
     """Estimator, method, sizes and classes."""
     inner, name = given.inner, type(given.inner).__name__
     method, formula = next(words for family, words in METHODS.items() if name.startswith(family))
@@ -71,7 +75,7 @@ def _short(part: Any) -> str:
     return re.sub(r"\d+\.\d{5,}", lambda found: f"{float(found[0]):.4g}", str(part))
 
 
-def convergence(given: Given) -> Convergence | None:
+def convergence(given: Subject) -> Convergence | None:
     """The certificate of a convex fit, the residual of another, the gains of a greedy one."""
     inner = given.inner
     if hasattr(inner, "path_"):
@@ -98,7 +102,7 @@ def convergence(given: Given) -> Convergence | None:
     return Convergence(kind, worst, float(inner.tol), worst <= inner.tol, n_iter, label, tuple(curves))
 
 
-def model_names(given: Given, n_models: int) -> list[str]:
+def model_names(given: Subject, n_models: int) -> list[str]:
     """Names of the models: of the functions where there is one each."""
     if n_models == 1:
         return ["all functions" if len(given.functions) > 1 else "model"]
@@ -107,14 +111,14 @@ def model_names(given: Given, n_models: int) -> list[str]:
     return [f"model {k + 1}" for k in range(n_models)]
 
 
-def path(given: Given) -> Path | None:
+def path(given: Subject) -> PathCurves | None:
     """The greedy path, or the scores of a search over costs."""
     if hasattr(given.inner, "path_"):
         return _greedy_path(given.inner.path_)
     return _search_path(given.model) if hasattr(given.model, "cv_results_") else None
 
 
-def _greedy_path(greedy: Any) -> Path | None:
+def _greedy_path(greedy: Any) -> PathCurves | None:
     if len(greedy) == 0:
         return None
     sizes = range(1, len(greedy) + 1)
@@ -126,10 +130,10 @@ def _greedy_path(greedy: Any) -> Path | None:
         f"The path went through models of 1 to {count(len(greedy), 'kernel')}, beginning with {names[0]}; "
         f"the model with {greedy.n_selected} was chosen."
     )
-    return Path("kernels in the model", "error", tuple(curves), greedy.n_selected, False, words, names)
+    return PathCurves("kernels in the model", "error", tuple(curves), greedy.n_selected, False, words, names)
 
 
-def _search_path(search: Any) -> Path | None:
+def _search_path(search: Any) -> PathCurves | None:
     """Mean score over C, one curve per regulariser, of a search over pairs of them."""
     results = search.cv_results_
     points = results.get("params", ())
@@ -148,4 +152,82 @@ def _search_path(search: Any) -> Path | None:
         f"Cross-validation on the training samples chose {best['regularizer']} and C = {number(best['C'])}, "
         f"with a mean score of {fixed(search.best_score_)}."
     )
-    return Path("cost C", "cross-validated score", tuple(curves[:MOST_CURVES]), float(best["C"]), True, words)
+    return PathCurves(
+        "cost C", "cross-validated score", tuple(curves[:MOST_CURVES]), float(best["C"]), True, words
+    )
+
+
+# -- the kernels --------------------------------------------------------------------------------------
+
+
+#: sub-samples of few and of many samples, and how many are few
+ROUNDS, FEWER_ROUNDS, FEW = 50, 20, 600
+
+#: most samples of the sub-samples, and bytes of their Gram matrices; fewer than the least say nothing
+MOST_SAMPLES, MATRIX_BYTES, LEAST_SAMPLES = 1500, 400_000_000, 20
+
+#: most kernels of the heat map, and samples on which they are compared
+MOST_ALIGNED, ALIGNED_SAMPLES = 40, 500
+
+
+def stability(given: Subject, wanted: Any, progress: Progress) -> Stability | None:
+    """Shares of the weights over sub-samples: computed, or taken from a result; None when not wanted."""
+    if wanted is False or wanted is None:
+        return None
+    size = None
+    if wanted is True:
+        M, n = len(given.inner.kernel_names_), len(as_rows(given.X))
+        size = min(n, MOST_SAMPLES, int((MATRIX_BYTES / (8 * M)) ** 0.5))
+        if size < LEAST_SAMPLES:
+            return None
+        X, y = given.X, given.y
+        if size < n:
+            rows = spread(n, size)
+            X, y = given.subset(X, rows), None if y is None else np.asarray(y)[rows]
+        wanted = stability_selection(
+            given.model,
+            X,
+            y,
+            n_subsamples=ROUNDS if size <= FEW else FEWER_ROUNDS,
+            random_state=given.random_state,
+            progress=lambda done, total: progress(f"weights on sub-sample {done} of {total}"),
+        )
+    low, high, frequency = np.asarray(wanted.low), np.asarray(wanted.high), np.asarray(wanted.frequency)
+    n_rounds = len(wanted.weights)
+    return Stability(low, high, frequency, n_rounds, float(wanted.level), float(wanted.threshold), size)
+
+
+def kernels(given: Subject, stability: Stability | None) -> KernelFacts:
+    """Weights, norms and stability of the kernels; spread and worth of their components."""
+    weights = np.atleast_2d(np.asarray(given.inner.weights_, dtype=float))
+    norms, parts, drop = getattr(given.inner, "norms_", None), given.parts, None
+    if parts is not None and given.truth is not None and given.task != "novelty":
+        drop = np.asarray(drop_one(given.model, given.seen, given.truth).effects)
+    return KernelFacts(
+        names=tuple(str(name) for name in given.inner.kernel_names_),
+        models=tuple(model_names(given, len(weights))),
+        weights=weights,
+        norms=None if norms is None else np.atleast_2d(np.asarray(norms, dtype=float)),
+        stability=stability,
+        spread=None if parts is None else np.sqrt((parts.std(axis=1) ** 2).mean(axis=0)),
+        drop=drop,
+        drop_metric="accuracy" if given.task == "classification" else "R²",
+    )
+
+
+def redundancy(given: Subject, found: KernelFacts) -> Redundancy | None:
+    """Alignments of the heaviest kernels, like ones side by side."""
+    chosen = np.sort(_kept(given.inner, found.heaviest(len(found.names)))[:MOST_ALIGNED])
+    if given.parts is None or len(chosen) < 2:
+        return None
+    matrix = kernel_alignments(given.model, given.X, ALIGNED_SAMPLES, kernels=chosen)
+    order = clustered(matrix, optimal_ordering=True)
+    names = tuple(found.names[m] for m in chosen[order])
+    left_out = len(found.names) - len(chosen)
+    return Redundancy(names, matrix[np.ix_(order, order)], effective_number(matrix), left_out)
+
+
+def _kept(inner: Any, kernels: IntArray) -> IntArray:
+    """Of the kernels those that the model still has: one read from a file has only those with weight."""
+    held = getattr(inner.model_.source, "kernels", None)
+    return kernels if held is None else np.array([m for m in kernels if held[m] is not None], dtype=int)
