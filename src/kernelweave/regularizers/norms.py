@@ -231,7 +231,7 @@ class BlockNorm(Regularizer):
         return self.sparse
 
     @property
-    def ascends(self) -> bool:
+    def ascends(self) -> bool:  # type: ignore[override]
         """Whether weights come from a maximum, q > 2, not from a minimum."""
         return self._order() > 2.0
 

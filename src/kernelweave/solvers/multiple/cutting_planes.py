@@ -66,7 +66,7 @@ class CuttingPlanes(MKLSolver):
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         weights = super().init(run, norms)
-        self._T = Coordinates(getattr(run.regularizer, "generators", np.ones)(run.gram.n_kernels))
+        self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         self._planes = Planes(self._T, run.regularizer)
         self._best: State | None = None  # of least F, and an upper bound of that
         self._least = np.inf
