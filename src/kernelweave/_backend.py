@@ -23,10 +23,11 @@ class _Lazy:
         self._name, self._remedy = name, remedy
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__") and sys.modules.get(self._name) is None:
+        module = sys.modules.get(self._name)
+        if module is None and attribute.startswith("__"):
             raise AttributeError(f"{self._name}.{attribute}: {self._name} has not been imported yet")
         try:
-            module = importlib.import_module(self._name)
+            module = importlib.import_module(self._name) if module is None else module
         except ImportError as error:
             raise ImportError(self._remedy) from error
         return getattr(module, attribute)

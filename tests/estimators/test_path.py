@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 import kernelweave as kw
-from kernelweave.estimators.path import solve_chain
+from kernelweave.estimators._base import Spec
+from kernelweave.estimators.path import prepare
 from kernelweave.kernels import RBF, Constant, FunctionKernel, Linear
 
 # small costs buy nothing: the paths start there
@@ -148,9 +149,8 @@ def test_gaps_recomputed_from_the_definition(data, param):
     Model, X, y = data
     regularizer, values, norms = DEFINED[param]
     estimator = Model(KERNELS, regularizer=regularizer, C=2.0, tol=TOL)
-    points = [clone(estimator).set_params(**{f"regularizer__{param}": value}) for value in values]
-    setup = estimator._setup(X, y, None)
-    solutions = solve_chain(estimator._dictionary(setup), setup.tasks[0], points, 2.0)
+    points = [Spec.of(clone(estimator).set_params(**{f"regularizer__{param}": value})) for value in values]
+    [solutions] = prepare(estimator, X, y, None).solve(points)
     path = kw.mkl_path(Model(KERNELS, regularizer=regularizer, C=2.0, tol=TOL), X, y, param, values)
 
     Ks, is_class = variance_normalised(X), Model is kw.MKLClassifier

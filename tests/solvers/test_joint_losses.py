@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
-from sklearn.base import BaseEstimator
 
-from kernelweave.estimators._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
-from kernelweave.estimators._progress import with_callbacks
+from kernelweave import GroupOMPRegressor, MKLRegressor
+from kernelweave.estimators._base import Spec, all_or_nothing, follows_input
+from kernelweave.estimators._input import check_weights
+from kernelweave.estimators._mkl import BaseMKL, Setup, SubProblem
+from kernelweave.estimators._training import with_callbacks
 from kernelweave.gram import DenseGram
 from kernelweave.gram.lowrank import LowRankGram, StoredFactors
 from kernelweave.kernels import RBF, Linear
@@ -21,6 +23,7 @@ from kernelweave.regularizers import REGULARIZERS, BlockNorm, ElasticNet, LpNorm
 from kernelweave.solvers import Problem, leave_one_out
 from kernelweave.solvers.certificate import certificate
 from kernelweave.solvers.multiple import MKL_SOLVERS, choose_solver
+from kernelweave.solvers.multiple.cutting_planes import CuttingPlanes
 from kernelweave.solvers.single import SINGLE_SOLVERS, JointNewton, choose_single
 from kernelweave.testing import check_loss, check_mkl_estimator, check_solver
 from kernelweave.testing.losses import joint_contract
@@ -104,8 +107,8 @@ def cox_problem(n=60, C=1.0, loss=None, weighted=False):
     X, y = survival(n)
     square = (X[:, None] - X[None]) ** 2
     Ks = [np.exp(-square[..., m]) for m in range(4)] + [np.outer(X[:, m], X[:, m]) for m in range(2)]
-    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=(n, 1)) if weighted else None
-    problem = Problem(y[:, None], loss or Cox(), np.full((n, 1), C), weight=weight)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=n) if weighted else np.ones(n)
+    problem = Problem.weighted(y[:, None], loss or Cox(), C, weight)
     return problem, np.array([K / (K.diagonal().mean() - K.mean()) for K in Ks])
 
 
@@ -244,6 +247,10 @@ def test_methods_that_cannot_serve_say_so():
         MKL_SOLVERS["interleaved"]().solve(problem, DenseGram(Ks), LpNorm(p=2))
     with pytest.raises(ValueError, match="Cox has no `linear_dual`, required by SMO"):
         SINGLE_SOLVERS["smo"]().solve(Ks[0], problem, 1e-3)
+    with pytest.raises(ValueError, match="Cox has no conjugate; use solver='auto'"):
+        CuttingPlanes().solve(problem, DenseGram(Ks), LpNorm(p=1))
+    with pytest.raises(ValueError, match="SoftWorst couples samples, and greedy selection needs a sum"):
+        GroupOMPRegressor(loss=SoftWorst()).fit(*survival())
     with pytest.raises(ValueError, match="Cox couples samples: no formula leaves one of them out"):
         leave_one_out(Ks[0], problem, np.zeros(60), np.zeros(60))
 
@@ -389,13 +396,19 @@ def test_cox_against_a_conic_solver(rule, weighted):
 # -- an estimator -------------------------------------------------------------------------------
 
 
-class MKLCox(BaseMKL, BaseEstimator):
+COX = Cox()
+
+
+class MKLCox(BaseMKL):
     """Log hazard as a weighted sum of kernels; y has columns time and event."""
+
+    _tasks = ("survival",)
 
     def __init__(
         self,
         kernels="auto",
         *,
+        loss=COX,
         regularizer="lp",
         C=1.0,
         normalize="variance",
@@ -417,19 +430,27 @@ class MKLCox(BaseMKL, BaseEstimator):
     @all_or_nothing
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
-        self._check_parameters()
+        spec = Spec.of(self)
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
         used = weight > 0
         targets = y[used, None].astype(float)
-        costs = np.full((len(targets), 1), self.C)
-        problem = Problem(targets, Cox(), costs, weight=weight[used, None])
-        self._fit_tasks(Setup(table, weight, [Task("fit", problem)], targets))
+        problem = Problem.weighted(targets, spec.loss, self.C, weight[used])
+        self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         return self
 
     @follows_input
     def predict(self, X):
         return self._decision(X)[:, 0]
+
+
+def test_regression_takes_a_joint_loss():
+    check_mkl_estimator(MKLRegressor(loss=SoftWorst(), C=5.0))
+
+
+def test_an_estimator_takes_the_losses_of_its_task():
+    with pytest.raises(ValueError, match=r"loss=SoftWorst\(\) is not for MKLCox"):
+        MKLCox(loss=SoftWorst()).fit(*survival())
 
 
 def test_an_estimator_of_one_file():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
-from ..estimators._names import function_names
+from ..estimators._base import function_names
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
 from ._models import fitted_model
 from .components import contributions

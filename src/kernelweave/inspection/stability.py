@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from .._typing import BoolArray, FloatArray
 from .._warnings import in_turn
-from ..estimators._base import _take, check_weights
+from ..estimators._input import check_weights, take
 from ..gram.stack import as_stack
 from ._models import mean_shares
 from ._refits import Refits, refits_for, weights_of
@@ -240,7 +240,7 @@ def _positive(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -
         if values is not None and len(values) != len(weight):
             raise ValueError(f"{name} has {len(values)} entries for {len(weight)} samples.")
     y, groups = (None if values is None else _safe_indexing(values, used) for values in targets)
-    return _take(X, used), y, weight[used], groups
+    return take(X, used), y, weight[used], groups
 
 
 def _check(n_subsamples: Any, fraction: Any, method: Any, level: Any, threshold: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..estimators._greedy_path import GreedyPath
+from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..gram import Predictor
 from ..kernels import Precomputed

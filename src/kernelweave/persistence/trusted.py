@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy import sparse
 
-from ..estimators._greedy_path import GreedyPath
+from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..gram.predictor import LiveKernels, Predictor, Spread
 from ..gram.sharing import Batch

@@ -111,7 +111,10 @@ def certificate(
     noise = Rounding.of(gram, weights, alpha, fitted, products if own else None)
     dual_norms = np.sqrt(squares)
     norms = weights * dual_norms if norms is None else norms
-    machine_energy = energy if own else _energy(norms, weights)
+    machine_energy = energy
+    if not own:  # 1/2 sum_m n_m^2 / d_m
+        shares = np.divide(norms**2, weights, out=np.zeros_like(norms), where=weights > 0)
+        machine_energy = 0.5 * float(shares.sum())
     f, primal_loss = fitted + intercept, problem.primal_loss(fitted, intercept)
     primal = primal_loss + regularizer.penalty(norms)
     # an intercept of another size costs f some of its digits
@@ -138,11 +141,6 @@ def certificate(
         machine_primal=machine_primal,
         machine_dual=primal_loss - misfit - energy + products,
     )
-
-
-def _energy(norms: FloatArray, weights: FloatArray) -> float:
-    """1/2 sum_m n_m^2 / d_m."""
-    return 0.5 * float(np.divide(norms**2, weights, out=np.zeros_like(norms), where=weights > 0).sum())
 
 
 def difference(
@@ -264,7 +262,7 @@ def relative(part: float, size: float) -> float:
 
 
 def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatArray:
-    """s with rounding below zero removed; a truly negative entry means a kernel that is none."""
+    """s with rounding below zero removed; a truly negative entry is refused: K_m is not a kernel."""
     if not np.isfinite(squares).all():
         raise FloatingPointError("alpha' K alpha is not finite: check the kernels for overflow.")
     worst = int(squares.argmin())

@@ -53,6 +53,22 @@ class Problem:
         object.__setattr__(self, "fit_intercept", self.fit_intercept and not known.shift_invariant)
         object.__setattr__(self, "weight", np.ones_like(self.C) if self.weight is None else self.weight)
 
+    @classmethod
+    def weighted(
+        cls, y: FloatArray, loss: Loss, C: float, weight: FloatArray, fit_intercept: bool = True
+    ) -> Problem:
+        """The problem at one C whose samples have weights, of shape (n,), whatever the loss.
+
+        Examples
+        --------
+        >>> from kernelweave.losses import Squared
+        >>> Problem.weighted(np.zeros((2, 1)), Squared(), C=10.0, weight=np.array([1.0, 2.0])).C.ravel()
+        array([10., 20.])
+        """
+        if loss.separable:
+            return cls(y, loss, C * weight[:, None], fit_intercept)
+        return cls(y, loss, np.full((len(y), 1), float(C)), fit_intercept, weight[:, None])
+
     @property
     def shape(self) -> tuple[int, int]:
         """(n, c), the shape of alpha."""
@@ -188,7 +204,7 @@ class Problem:
 
 
 def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
-    """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one an output.
+    """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one per output.
 
     The derivative in b is non-decreasing: its sign change is found by bisection, among the
     kinks of a piecewise linear loss, to rounding of y - f for the others.

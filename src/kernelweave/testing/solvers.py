@@ -168,14 +168,20 @@ def draw_problem(
     X = rng.normal(size=(n, M))
     score = X[:, :3] @ rng.normal(size=(min(3, M), outputs)) + np.sin(2 * X[:, [1 % M]])
     y = labels_like(loss, score + 0.4 * rng.normal(size=score.shape))
-    weight = rng.uniform(0.3, 2.0, size=(n, 1)) if costs else np.ones((n, 1))
+    weight = rng.uniform(0.3, 2.0, size=n) if costs else np.ones(n)
     square = (X[:, None, :] - X[None, :, :]) ** 2
     Ks = [np.exp(-square[..., m]) if m % 4 else np.outer(X[:, m], X[:, m]) + 1.0 for m in range(M)]
     scaled = [K / (K.diagonal().mean() - K.mean()) for K in Ks]  # variance 1 in feature space
-    if loss.separable:
-        return Sample(Problem(y, loss, C * weight, fit_intercept), np.array(scaled))
-    y = y if targets is None else targets_from(targets, n, outputs)
-    return Sample(Problem(y, loss, np.full((n, 1), C), fit_intercept, weight), np.array(scaled))
+    if targets is not None and not loss.separable:
+        y = targets_from(targets, n, outputs)
+    return Sample(Problem.weighted(y, loss, C, weight, fit_intercept), np.array(scaled))
+
+
+def dual_loss(problem: Problem, f: FloatArray, alpha: FloatArray) -> float:
+    """-sum_i C_i V*(y_i, -alpha_i / C_i); of a loss that couples samples C L(f) + <alpha, f> at its alpha."""
+    if problem.loss.separable:
+        return problem.dual_loss(alpha)
+    return problem.primal_loss(f, np.zeros(f.shape[1])) + float((alpha * f).sum())
 
 
 def _gap(
@@ -183,20 +189,16 @@ def _gap(
 ) -> float:
     """(P - D) / |P|: P = sum_i C_i V(y_i, f_i + b) + Omega, D = -sum_i C_i V*(y_i, -alpha_i/C_i) - Omega*."""
     expect(problem.has_right_sum(alpha), "alpha is not feasible: its sum is not that of the intercept")
-    primal, dual = problem.primal_loss(f, b) + penalties[0], problem.dual_loss(alpha) - penalties[1]
+    primal, dual = problem.primal_loss(f, b) + penalties[0], dual_loss(problem, f + b, alpha) - penalties[1]
     return (primal - dual) / max(abs(primal), 1e-12)
 
 
 def _machine_gap(problem: Problem, K: FloatArray, machine: Machine) -> float:
     f = K @ machine.alpha
     b, energy = best_intercept(problem, f), 0.5 * float((machine.alpha * f).sum())
-    if problem.loss.separable:
-        return _gap(problem, (energy, energy), f, machine.alpha, b)
-    # -C L*(-alpha / C) = C L(f) + <alpha, f> at the alpha of f
-    primal, alpha = problem.primal_loss(f, b), problem.alpha_of(f + b)
-    expect(problem.has_right_sum(alpha), "the sum of L'(f) is not zero")
-    dual = primal + float((alpha * (f + b)).sum()) - 0.5 * float((alpha * (K @ alpha)).sum())
-    return (primal + energy - dual) / max(abs(primal + energy), 1e-12)
+    alpha = machine.alpha if problem.loss.separable else problem.alpha_of(f + b)
+    penalties = (energy, 0.5 * float((alpha * (K @ alpha)).sum()))
+    return _gap(problem, penalties, f, alpha, b)
 
 
 def _machine_primal(problem: Problem, K: FloatArray, alpha: FloatArray) -> float:

@@ -95,7 +95,7 @@ def weight_rows(model: Any) -> list[tuple[str, str, float, float | None]]:
 
 def model_labels(model: Any, count: int) -> list[str]:
     """Names of the models of a fit, where there are several: classes, pairs of them, outputs."""
-    from ...estimators._names import model_names
+    from ...estimators._base import model_names
 
     return [""] if count == 1 else [str(name) for name in model_names(model)]
 

@@ -1,7 +1,7 @@
 """Loops over many Gaussian kernels of one base, compiled by Triton for the GPU.
 
 A program holds a tile of the base in registers and goes through all kernels while it is there. The
-exponentials are powers of two, exp(-g d) = 2^(-g d / log 2): one instruction each.
+exponentials are powers of two, exp(-g d) = 2^(-g d / log 2): one instruction each in single precision.
 """
 
 # Triton reads the types of its functions itself
@@ -212,7 +212,7 @@ def _width(F: int) -> int:
 
 
 def _powers(gammas: Any) -> Any:
-    return (gammas.double() / -math.log(2.0)).float()
+    return (gammas.double() / -math.log(2.0)).to(gammas.dtype)
 
 
 def _grid(n: int, m: int) -> tuple[int, int]:

@@ -150,7 +150,7 @@ class SubsetGaussians(DevicePart):
             self.take(self.base, live).add(base, factors[live], centres[live], out)
             return
         pairs, own = base.reshape(-1, base.shape[-1]), like(factors, base)
-        loops = loops_for(base) if base.shape[-1] <= MOST_COLUMNS else None
+        loops = self._loops(base)
         if loops is not None:
             total = loops.add_subsets(pairs, self.subsets, self._rates(base), own, like(centres, base))
         else:
@@ -165,7 +165,7 @@ class SubsetGaussians(DevicePart):
     def weigh(self, base: Any, W: Any, centres: FloatArray | None = None) -> Any:
         flat = W.reshape(-1).to(base.dtype)
         middles = np.zeros(self.n_kernels) if centres is None else centres
-        loops = loops_for(base) if base.shape[-1] <= MOST_COLUMNS else None
+        loops = self._loops(base)
         if loops is not None:
             pairs = base.reshape(-1, base.shape[-1])
             return loops.weigh_subsets(pairs, self.subsets, self._rates(base), flat, like(middles, base))
@@ -185,6 +185,11 @@ class SubsetGaussians(DevicePart):
             some = slice(start, min(start + step, self.n_kernels))
             exponents = self.subsets[some].to(pairs.dtype) * -rates[some][:, None]
             yield some, (pairs @ exponents.T).exp_().sub_(middles[some])
+
+    def _loops(self, base: Any) -> Any:
+        """The compiled loops, for differences of single precision that fit into registers; else None."""
+        fits = base.dtype == torch.float32 and base.shape[-1] <= MOST_COLUMNS
+        return loops_for(base) if fits else None
 
     def _rates(self, base: Any) -> Any:
         """The gammas on the device; sent there once."""
@@ -224,7 +229,7 @@ def compiled() -> Any:
 
 def loops_for(base: Any) -> Any:
     """The compiled functions, where they can run on that base."""
-    return compiled() if base.is_cuda and base.dtype == torch.float32 else None
+    return compiled() if base.is_cuda else None
 
 
 def few_rows(base: Any) -> Iterator[slice]:

@@ -77,6 +77,8 @@ class Sums(Gram):
         self.n_samples, self.n_kernels = parts[0].n_samples, len(constants.scales)
         self.n_passes = 0.0
         self._kept: dict[int, Any] = {}
+        # the kernels of a part that has all of them need no copying: there may be a million
+        self._places: list[Any] = [slice(None)] if len(parts) == 1 else self.members
 
     # -- sums ---------------------------------------------------------------------------------
 
@@ -99,7 +101,8 @@ class Sums(Gram):
         """sum_m factors[m] (K'_m - centres[m]) between two sets of samples."""
         constants, out = self.constants, None
         for index, (part, members) in enumerate(zip(self.parts, self.members, strict=True)):
-            own = factors[members]
+            place = self._places[index]
+            own = factors[place]
             if not own.any():
                 continue
             base = self._base(index, rows, columns, keep)
@@ -107,7 +110,7 @@ class Sums(Gram):
                 shape = (_length(rows), _length(columns))
                 out = torch.zeros(shape, dtype=self.kind.dtype, device=self.kind.device)
             if constants.roots is None:
-                part.add(base, own, constants.centres[members], out)
+                part.add(base, own, constants.centres[place], out)
                 continue
             for k in np.flatnonzero(own).tolist():
                 root = self._tensor(constants.roots[members[k]])
@@ -143,9 +146,10 @@ class Sums(Gram):
         for index, (part, members) in enumerate(zip(self.parts, self.members, strict=True)):
             base = self._base(index, rows, columns, keep=False)
             if self.constants.roots is None:
-                centres = self.constants.centres[members]
+                place = self._places[index]
+                centres = self.constants.centres[place]
                 found = part.inner(base, centres, *W) if isinstance(W, tuple) else part.weigh(base, W)
-                total[torch.as_tensor(members, device=total.device)] += found
+                total[place if isinstance(place, slice) else self._positions(place)] += found
                 continue
             full = W[0] @ W[1].T if isinstance(W, tuple) else W
             for k, m in enumerate(members.tolist()):

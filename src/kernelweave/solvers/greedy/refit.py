@@ -52,6 +52,13 @@ class GreedyTask:
     ridge: float
     fit_intercept: bool = True
 
+    def __post_init__(self) -> None:
+        if not self.loss.separable:
+            raise ValueError(
+                f"{type(self.loss).__name__} couples samples, and greedy selection needs a sum over samples: "
+                "use an MKL estimator, such as MKLRegressor with regularizer='elasticnet'."
+            )
+
     @property
     def total(self) -> float:
         """The number of samples l, each counted by its weight."""

@@ -65,6 +65,8 @@ class CuttingPlanes(MKLSolver):
         return regularizer.convex and regularizer.sparse
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
+        if not run.problem.loss.separable:
+            raise ValueError(f"{type(run.problem.loss).__name__} has no conjugate; use solver='auto'.")
         weights = super().init(run, norms)
         self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         self._planes = Planes(self._T, run.regularizer)

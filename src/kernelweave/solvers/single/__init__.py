@@ -1,6 +1,6 @@
 """Machines for one Gram matrix.
 
-Reading order: ``base.py``, ``least_squares.py``, ``newton.py``, ``smo.py`` (with ``_box_qp.py`` and, for
+Reading order: ``base.py``, ``smooth.py``, ``smo.py`` (with ``_box_qp.py`` and, for
 what is badly conditioned, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors,
 ``joint_newton.py`` for losses that couple samples. ``torch_smooth.py`` and ``torch_box.py`` are machines on
 a device.
@@ -15,10 +15,9 @@ from ...gram.lowrank.matrix import FactoredMatrix
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
 from .joint_newton import JointNewton
-from .least_squares import LeastSquares
-from .newton import Newton
 from .primal_newton import PrimalNewton
 from .smo import SMO
+from .smooth import LeastSquares, Newton
 
 # "auto" takes the first that can handle the loss
 SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton, JointNewton))

@@ -46,8 +46,8 @@ class JointNewton(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: Any, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
-        a, fitted, still = alpha, product(K, alpha), Standstill()
-        best = (np.inf, a)
+        a, fitted = _best_multiple(K, problem, alpha)
+        best, still = (np.inf, a), Standstill()
         for n_iter in range(self.max_iter + 1):
             b = best_intercept(problem, fitted)
             residual = a - problem.alpha_of(fitted + b)
@@ -66,6 +66,14 @@ class JointNewton(SingleSolver):
                 break
             a, fitted = a + t * step, fitted + t * moved
         return Machine(best[1], product(K, best[1]), n_iter)
+
+
+def _best_multiple(K: Any, problem: Problem, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The multiple of alpha to start from, and K times it: alpha may be that of other weights."""
+    fitted = product(K, alpha)
+    b = best_intercept(problem, fitted) + np.zeros_like(fitted)
+    t = _step_length(problem, np.zeros_like(alpha), b, alpha, fitted, 0.0)
+    return t * alpha, t * fitted
 
 
 def _step_length(

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.utils import _safe_indexing
 
 from ...._typing import FloatArray, IntArray
-from ....estimators._names import function_names
+from ....estimators._base import function_names
 from ....gram import KernelStack
 from ....gram.stack import as_stack
 from ....inspection import contributions

@@ -1,4 +1,4 @@
-"""Newton's method for smooth losses: logistic, squared hinge, Huber."""
+"""Smooth losses by linear systems: one for the squared loss, Newton's method for the others."""
 
 from __future__ import annotations
 
@@ -13,6 +13,47 @@ from ..._typing import FloatArray
 from ..certificate import relative
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, Standstill, centred, product, uncentred
+
+
+class LeastSquares(SingleSolver):
+    """Solves (K + diag(1/C)) alpha + b = y, sum(alpha) = 0, by one Cholesky factor for all outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.losses import Squared
+    >>> from kernelweave.solvers import Problem
+    >>> y = np.array([[2.0], [-2.0]])
+    >>> LeastSquares().solve(np.eye(2), Problem(y, Squared(), np.ones((2, 1))), tol=1e-6).alpha.ravel()
+    array([ 1., -1.])
+    """
+
+    name = "least_squares"
+    requires = ("quadratic",)
+
+    def solve(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray | None = None) -> Machine:
+        self.check(problem.loss)
+        if not problem.fit_intercept:
+            alpha = _solved(K, problem)
+            return Machine(alpha, product(K, alpha), 1)
+        about, means = centred(K)
+        alpha = _solved(about, problem)
+        return Machine(alpha, uncentred(product(about, alpha), means, alpha), 1)
+
+    def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        return self.solve(K, problem, tol, alpha)
+
+
+def _solved(K: FloatArray, problem: Problem) -> FloatArray:
+    """alpha of the linear system."""
+    A = K.astype(np.float64)
+    A.flat[:: len(A) + 1] += 1.0 / problem.C[:, 0]
+    solution = cho_solve(positive_factor(A), np.hstack([problem.centred(problem.y), np.ones_like(problem.C)]))
+    alpha = solution[:, :-1]
+    if problem.fit_intercept:
+        ones = solution[:, -1:]
+        alpha = alpha - ones * (alpha.sum(axis=0) / ones.sum())
+    return problem.feasible(alpha)
 
 
 class Newton(SingleSolver):
@@ -81,8 +122,26 @@ class Newton(SingleSolver):
     def direction(
         self, K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Newton direction (dalpha, db) of the optimality conditions at predictions f."""
-        return _direction(K, problem, alpha, f)
+        """Newton direction (dalpha, db) of the optimality conditions.
+
+        Where the curvature W = C V'' vanishes, dalpha = -(alpha + C V'); elsewhere
+        (diag(1/W) + K) dalpha + db = -(alpha + C V') / W  with the known part of K dalpha moved to
+        the right, solved in the well-conditioned form S (I + S K S)^-1 S, S = sqrt(W).
+        """
+        residual = (alpha - problem.alpha_of(f))[:, 0]
+        W = (problem.C * problem.loss.hessian(problem.y, f))[:, 0]
+        curved = np.flatnonzero(W > 1e-12 * W.max(initial=0.0))
+        step, db = -residual, 0.0
+        if len(curved):
+            flat = np.flatnonzero(W <= 1e-12 * W.max(initial=0.0))
+            right = -residual[curved] / W[curved] + K[np.ix_(curved, flat)] @ residual[flat]
+            block = K if len(curved) == len(W) else K[np.ix_(curved, curved)]
+            x, ones = _solve_scaled(block, np.sqrt(W[curved]), right)
+            if problem.fit_intercept:
+                wanted = problem.loss.alpha_sum - alpha.sum() + residual[flat].sum()
+                db = (x.sum() - wanted) / ones.sum()
+            step[curved] = x - db * ones
+        return step[:, None], np.array([db])
 
 
 def _feasible_machine(K: FloatArray, problem: Problem, alpha: FloatArray) -> Machine:
@@ -98,31 +157,6 @@ def _gaps(problem: Problem, machine: Machine) -> tuple[float, float]:
     loss = problem.primal_loss(machine.fitted, intercept)
     misfit = float(problem.misfit(machine.alpha, machine.fitted + intercept).sum())
     return relative(misfit, loss + 0.5 * energy), loss + abs(energy) - problem.dual_loss(machine.alpha)
-
-
-def _direction(
-    K: FloatArray, problem: Problem, alpha: FloatArray, f: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Newton direction (dalpha, db) of the optimality conditions.
-
-    Where the curvature W = C V'' vanishes, dalpha = -(alpha + C V'); elsewhere
-    (diag(1/W) + K) dalpha + db = -(alpha + C V') / W  with the known part of K dalpha moved to
-    the right, solved in the well-conditioned form S (I + S K S)^-1 S, S = sqrt(W).
-    """
-    residual = (alpha - problem.alpha_of(f))[:, 0]
-    W = (problem.C * problem.loss.hessian(problem.y, f))[:, 0]
-    curved = np.flatnonzero(W > 1e-12 * W.max(initial=0.0))
-    step, db = -residual, 0.0
-    if len(curved):
-        flat = np.flatnonzero(W <= 1e-12 * W.max(initial=0.0))
-        right = -residual[curved] / W[curved] + K[np.ix_(curved, flat)] @ residual[flat]
-        block = K if len(curved) == len(W) else K[np.ix_(curved, curved)]
-        x, ones = _solve_scaled(block, np.sqrt(W[curved]), right)
-        if problem.fit_intercept:
-            wanted = problem.loss.alpha_sum - alpha.sum() + residual[flat].sum()
-            db = (x.sum() - wanted) / ones.sum()
-        step[curved] = x - db * ones
-    return step[:, None], np.array([db])
 
 
 def _solve_scaled(K: FloatArray, S: FloatArray, right: FloatArray) -> FloatArray:
