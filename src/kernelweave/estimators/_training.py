@@ -10,8 +10,7 @@ from joblib import delayed
 
 from .._warnings import parallel
 from ..gram import Gram
-from ..solvers._fingerprint import describe, digest
-from ..solvers.checkpoint import Checkpoint, Keeper
+from ..solvers.checkpoint import Checkpoint, Keeper, describe, digest
 from ..solvers.run import Result
 
 try:
