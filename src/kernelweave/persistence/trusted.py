@@ -49,7 +49,7 @@ def skops_types() -> list[str]:
 
     Examples
     --------
-    >>> "kernelweave.kernels.rbf.RBF" in skops_types()
+    >>> "kernelweave.kernels.bandwidth.RBF" in skops_types()
     True
     >>> any("FunctionKernel" in name for name in skops_types())
     False

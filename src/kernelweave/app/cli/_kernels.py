@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...kernels import RBF, Linear, auto, bands, per_group
 from ...kernels.base import Kernel
-from ...kernels.registry import KERNELS
+from ...kernels.convert import KERNELS
 from ._columns import match
 from ._errors import CliError, refusing
 from ._options import KernelChoice
