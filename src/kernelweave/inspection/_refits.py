@@ -14,8 +14,8 @@ from ..estimators._base import BaseKernels, BaseMKL, Task, _take
 from ..estimators._search import _task_on
 from ..estimators.path import solve_chain
 from ..gram import Dictionary, KernelStack, parse_memory
+from ..gram.choice import SHARE, free_memory
 from ..gram.lowrank.dictionary import LowRankDictionary
-from ..gram.memory import SHARE, free_memory
 from ..solvers.base import State
 
 

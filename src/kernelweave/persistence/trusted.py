@@ -7,9 +7,8 @@ from scipy import sparse
 from ..estimators._greedy_path import GreedyPath
 from ..estimators._labels import Link
 from ..gram.predictor import LiveKernels, Predictor, Spread
-from ..gram.sharing import Batch
+from ..gram.sharing import Batch, Lines, SharedSquares
 from ..gram.sources import FeatureSource, ParametricSource, StackSource
-from ..gram.squares import Lines, SharedSquares
 from ..gram.terms import KernelTerm, SumTerm
 from ..kernels.subsets import FittedSubsets, Subsets
 from .classes import gp_classes, own_classes

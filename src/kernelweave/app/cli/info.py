@@ -33,7 +33,7 @@ def info(as_json: opt.Json = False, debug: opt.Debug = False) -> None:
 
 def collect() -> dict[str, Any]:
     """All there is to know about the installation."""
-    from ...gram.memory import free_memory, show_bytes
+    from ...gram.choice import free_memory, show_bytes
     from ._facts import versions
 
     free = free_memory()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._registry import Registry
-from ...gram.lowrank.matrix import FactoredMatrix
+from ...gram.lowrank.engine import FactoredMatrix
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
 from .least_squares import LeastSquares
