@@ -13,7 +13,7 @@ from ..estimators._input import take
 from ..estimators._kernels import BaseKernels
 from ..estimators.path import can_prepare, prepare
 from ..gram import Dictionary, KernelStack, parse_memory
-from ..gram.memory import SHARE, free_memory
+from ..gram.choice import SHARE, free_memory
 
 
 class Refits(Protocol):
