@@ -18,13 +18,13 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import KernelSource, KernelStack, Predictor
 from ..gram.terms import KernelTerm
-from ..solvers.checkpoint import Checkpoint
+from ..solvers.checkpoint import Keeper
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyTask, GroupOMP, best_subset
 from ..solvers.run import Result
 from ._base import Spec, one_or_all
 from ._input import check_positive, check_settings
 from ._kernels import BaseKernels
-from ._training import Progress, keeping, open_checkpoint
+from ._training import ModelProgress, Training
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -110,8 +110,8 @@ class Validation(NamedTuple):
     weight: FloatArray | None
 
 
-class Training(NamedTuple):
-    """Checked settings and training data."""
+class GreedySetup(NamedTuple):
+    """Checked settings and setup data."""
 
     spec: Spec
     table: Any
@@ -156,27 +156,27 @@ class BaseGroupOMP(BaseKernels):
 
     # -- held-out samples ---------------------------------------------------------------------
 
-    def _split(self, training: Training, y: Any, validation_set: Any, strata: Any = None) -> Training:
-        """Give the training data their validation samples: those passed, or some held out."""
+    def _split(self, setup: GreedySetup, y: Any, validation_set: Any, strata: Any = None) -> GreedySetup:
+        """Give the setup data their validation samples: those passed, or some held out."""
         if self.validation_fraction is not None and validation_set is not None:
             raise ValueError(
                 "validation_set and validation_fraction are both given: pass only one of them, the samples "
                 "themselves or the share to hold out."
             )
         if validation_set is not None:
-            return training._replace(validation=_as_validation(validation_set))
+            return setup._replace(validation=_as_validation(validation_set))
         if self.validation_fraction is None:
-            return training
-        used = np.flatnonzero(training.weight)
+            return setup
+        used = np.flatnonzero(setup.weight)
         options = {"test_size": float(self.validation_fraction), "random_state": self.random_state}
         groups = None if strata is None else strata[used]
         held = np.sort(train_test_split(used, stratify=groups, **options)[1])
-        weight = training.weight.copy()
+        weight = setup.weight.copy()
         weight[held] = 0.0
-        table = training.table
+        table = setup.table
         rows = table[held] if isinstance(table, KernelStack) else _safe_indexing(table, held)
-        validation = Validation(rows, y[held], training.weight[held])
-        return training._replace(weight=weight, validation=validation, held=held)
+        validation = Validation(rows, y[held], setup.weight[held])
+        return setup._replace(weight=weight, validation=validation, held=held)
 
     def _checked(self, validation: Validation | None) -> Validation | None:
         """Validation samples as the kernels take them."""
@@ -196,18 +196,18 @@ class BaseGroupOMP(BaseKernels):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> Training:
+    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> GreedySetup:
         """Check parameters and data."""
         raise NotImplementedError
 
-    def _problem(self, training: Training) -> tuple[KernelSource, GreedyTask]:
+    def _problem(self, setup: GreedySetup) -> tuple[KernelSource, GreedyTask]:
         """The kernels on the samples of positive weight, and what to minimise there."""
-        used = np.flatnonzero(training.weight)
-        weight = training.weight[used]
-        source = self._source(training.table, training.weight, training.held)
+        used = np.flatnonzero(setup.weight)
+        weight = setup.weight[used]
+        source = self._source(setup.table, setup.weight, setup.held)
         self._check_counts(len(source.names))
-        targets, ridge = training.targets[used], float(self.alpha)
-        return source, GreedyTask(targets, weight, training.spec.loss, ridge, bool(self.fit_intercept))
+        targets, ridge = setup.targets[used], float(self.alpha)
+        return source, GreedyTask(targets, weight, setup.spec.loss, ridge, bool(self.fit_intercept))
 
     def _dictionary(self, spec: Spec, source: KernelSource, task: GreedyTask) -> FactorDictionary:
         return FactorDictionary(
@@ -224,38 +224,37 @@ class BaseGroupOMP(BaseKernels):
     def _rule(self) -> GroupOMP:
         return GroupOMP(self.n_kernels, self.tol, self.backward, self.dictionary_sample, self.random_state)
 
-    def _fit_path(self, training: Training) -> None:
+    def _fit_path(self, setup: GreedySetup) -> None:
         """Run the path, choose a model on it, and store both."""
-        progress = Progress(self, 1)
-        with blas_threads_for(len(training.weight)):
-            source, task = self._problem(training)
+        with blas_threads_for(len(setup.weight)):
+            source, task = self._problem(setup)
             self.kernel_names_ = source.names
-            checkpoint = self._open_checkpoint(source, task)
-            training = training._replace(validation=self._checked(training.validation))
-            dictionary = self._dictionary(training.spec, source, task)
-            report = progress.model(0, "path")
-            with keeping(checkpoint) as keepers:
-                found = self._rule().solve(dictionary, task, report, keepers(0))
-                keepers.finish(found.reason != "interrupted")
-            report.done(found)
-            self._store_path(dictionary, found, task, training)
+            told = {
+                "kernels": np.array(source.names),
+                "loss": task.loss,
+                "alpha": float(task.ridge),
+                "targets": task.y,
+                "weights of the samples": task.weight,
+                "fit_intercept": task.fit_intercept,
+                "tol": float(self.tol) if self.backward else None,  # else a path may grow by it
+            }
+            names = ("backward", "dictionary_sample", "random_state", "normalize")
+            training = Training(self, 1, told, names)
+            setup = setup._replace(validation=self._checked(setup.validation))
+            dictionary = self._dictionary(setup.spec, source, task)
+            [found] = training.models(self._train, dictionary, [("path", task)])
+            self._store_path(dictionary, found, task, setup)
             fit = found.state.stages[self.path_.n_selected].fit
             self._store_model(dictionary, fit)
             self._calibrate(dictionary, task, fit)
-        progress.done()
+        training.end(found.reason != "interrupted")
 
-    def _open_checkpoint(self, source: KernelSource, task: GreedyTask) -> Checkpoint | None:
-        """A path may be made longer, by `n_kernels` or `tol`, but for one with backward steps."""
-        told = {
-            "kernels": np.array(source.names),
-            "loss": task.loss,
-            "alpha": float(task.ridge),
-            "targets": task.y,
-            "weights of the samples": task.weight,
-            "fit_intercept": task.fit_intercept,
-            "tol": float(self.tol) if self.backward else None,
-        }
-        return open_checkpoint(self, told, ("backward", "dictionary_sample", "random_state", "normalize"))
+    def _train(
+        self, dictionary: FactorDictionary, task: GreedyTask, report: ModelProgress, keeper: Keeper
+    ) -> Result:
+        found = self._rule().solve(dictionary, task, report, keeper)
+        report.done(found)
+        return found
 
     def _told(self, state: Any) -> str:
         if not state.fit.kernels:
@@ -267,7 +266,7 @@ class BaseGroupOMP(BaseKernels):
         """What a classifier does for its probabilities."""
 
     def _store_path(
-        self, dictionary: FactorDictionary, found: Result, task: GreedyTask, training: Training
+        self, dictionary: FactorDictionary, found: Result, task: GreedyTask, setup: GreedySetup
     ) -> None:
         fits = [stage.fit for stage in found.state.stages]
         alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
@@ -275,12 +274,12 @@ class BaseGroupOMP(BaseKernels):
         self.gram_ = dictionary.engine
         self.model_ = path_predictor(dictionary, fits, alphas)
         errors = None
-        if training.validation is not None:
-            X, y, weight = training.validation
+        if setup.validation is not None:
+            X, y, weight = setup.validation
             models = np.moveaxis(self.model_.staged(X, range(1, self.model_.n_stages)), 1, 0)
-            errors = np.array([self._held_out_error(training.spec, f, y, weight) for f in models])
-        dual_coef = np.zeros((len(fits) - 1, len(training.weight), alphas.shape[2]))
-        dual_coef[:, np.flatnonzero(training.weight)] = alphas[1:]
+            errors = np.array([self._held_out_error(setup.spec, f, y, weight) for f in models])
+        dual_coef = np.zeros((len(fits) - 1, len(setup.weight), alphas.shape[2]))
+        dual_coef[:, np.flatnonzero(setup.weight)] = alphas[1:]
         self.path_ = GreedyPath(
             kernel_names=dictionary.names,
             sets=[fit.kernels for fit in fits[1:]],
@@ -348,7 +347,7 @@ class BaseGroupOMP(BaseKernels):
         Parameters
         ----------
         X, y, sample_weight
-            Training samples, as in `fit`; the objective of both sets is that on them.
+            GreedySetup samples, as in `fit`; the objective of both sets is that on them.
         n_kernels : int, optional
             Size of the sets, to compare with that model of the path; by default the model chosen.
         max_nodes : int, default=10000
@@ -363,10 +362,10 @@ class BaseGroupOMP(BaseKernels):
         size = self._size(n_kernels)
         options = dict.fromkeys(("validation_fraction", "n_kernels", "checkpoint"))
         worker = clone(self).set_params(**options)
-        training = worker._setup(X, y, sample_weight)
-        with blas_threads_for(len(training.weight)):
-            source, task = worker._problem(training)
-            dictionary = worker._dictionary(training.spec, source, task)
+        setup = worker._setup(X, y, sample_weight)
+        with blas_threads_for(len(setup.weight)):
+            source, task = worker._problem(setup)
+            dictionary = worker._dictionary(setup.spec, source, task)
             start = self.path_.sets[size - 1] if size else None
             return best_subset(dictionary, task, size, start, max_nodes)
 
