@@ -58,8 +58,8 @@ class Kernels:
         return raw
 
     def check_matrix(self, m: int, K: FloatArray) -> None:
-        """`check_values` of the whole matrix of kernel m."""
-        if self.check:
+        """`check_values` of the whole matrix of kernel m, unless it can be nothing else."""
+        if self.check and not self.source.is_positive(m):
             check_values(self.source, m, K)
 
     def live(self, scales: FloatArray) -> IntArray:

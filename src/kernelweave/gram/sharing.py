@@ -98,10 +98,16 @@ def _joins(key: Any, group: list[Kernel], many: bool) -> bool:
     """Whether kernels of one key are computed together with those on other columns."""
     if key[0] != SquaredEuclidean() or key[1] is None or len(set(key[1])) < len(key[1]):
         return False
-    forms = [form_of(kernel) for kernel in group]
-    if any(form is None or form[0] != "exp" or len(form) > 2 for form in forms):
+    if not all(is_positive(kernel) for kernel in group):
         return False
     return len(group) <= MOST_ALIKE and (many or len(group) * len(key[1]) <= MOST_SUMMED)
+
+
+def is_positive(kernel: Kernel) -> bool:
+    """Whether a fitted kernel is exp(r b) of a distance b, r <= 0: positive semidefinite on any data."""
+    base = base_of(kernel)
+    form = None if base is None or not base.distance else form_of(kernel)
+    return form is not None and form[0] == "exp" and len(form) == 2 and form[1] <= 0
 
 
 def _batch(kernels: Sequence[Any], members: IntArray, columns: IntArray, table: Any) -> Batch:

@@ -14,7 +14,7 @@ from ..kernels import Kernel, ParametricKernel, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.subsets import Subsets
 from .blocks import Blocks
-from .sharing import Batch, batch_of, share, share_keys
+from .sharing import Batch, batch_of, is_positive, share, share_keys
 from .stack import KernelStack
 
 
@@ -59,6 +59,10 @@ class KernelSource(ABC):
     def n_bases(self) -> int:
         """How many quantities of two samples (distances, inner products) a cache could keep."""
         return len(self.names)
+
+    def is_positive(self, m: int) -> bool:
+        """Whether kernel m is known to be positive semidefinite, whatever the data."""
+        return False
 
     def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
         """Phi of shape (n, r) with K_m = Phi Phi' on the training samples, r <= `max_rank`, if known."""
@@ -159,6 +163,9 @@ class FeatureSource(KernelSource):
             return 0
         keys, apart = share_keys(self.kernels), without(np.ones(len(self.kernels), dtype=bool), self.together)
         return len({keys[m] for m in apart})
+
+    def is_positive(self, m: int) -> bool:
+        return is_positive(self.kernels[m])
 
     def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
         return self.kernels[m].low_rank(self.X, max_rank)

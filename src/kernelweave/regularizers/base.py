@@ -81,13 +81,8 @@ class Regularizer(BaseEstimator):
                 raise ValueError(
                     f"{type(self).__name__}: {parameter} has {len(value)} entries for {n_kernels} kernels."
                 )
-            setattr(part, parameter, _take_axes(np.asarray(value), kernels))
+            setattr(part, parameter, np.asarray(value)[np.ix_(*[kernels] * np.ndim(value))])
         return part
-
-
-def _take_axes(values: FloatArray, kernels: IntArray) -> FloatArray:
-    """Entries of the kernels on every axis."""
-    return values[np.ix_(*[kernels] * values.ndim)]
 
 
 def power_norm(x: FloatArray, p: float) -> float:

@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray
 from ..gram import Gram
-from .problem import Problem
 
 #: kernel rows that are looked at, and relative difference of their values that is rounding
 PROBE_ROWS, ROUNDING = 4, 1e-5
@@ -44,12 +43,6 @@ def digest(*arrays: Any) -> str:
         total.update(f"{array.dtype.str}{array.shape}".encode())
         total.update(array.tobytes())
     return total.hexdigest()[:32]
-
-
-def describe_problem(problem: Problem, rows: Any = None) -> str:
-    """Loss, targets, costs and intercept of a problem, and the samples it is on."""
-    arrays = digest(problem.y, *problem.costs, np.arange(0) if rows is None else rows)
-    return f"{describe(problem.loss)}, intercept={problem.fit_intercept}, {arrays}"
 
 
 def probe(gram: Gram) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,7 +15,7 @@ from ..gram.lowrank.matrix import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Entry, Keeper, history_of, with_history
-from .growing import Growing, Pilot, SelectingKernels, can_grow, can_select, pilot_of, start_of
+from .growing import Begin, Pilot, opening
 from .problem import Problem
 from .run import STILL, Bracket, Callback, Method, Part, Result, Run
 from .single import SingleSolver, choose_single, machine_for
@@ -28,9 +28,6 @@ MOST_ROUNDING = 5
 
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
-
-#: one sample in so many for the first look that chooses the samples to begin with
-GROWING_SHARE = 4
 
 #: iterations on rounded kernels after which the gap has to be smaller, and by how much
 ROUNDED_PATIENCE, ROUNDED_PROGRESS = 10, 0.9
@@ -68,14 +65,6 @@ class State:
     coefficients: dict[int, FloatArray] | None = None
 
 
-class Begin(NamedTuple):
-    """Where a run starts: component norms, dual variables, a first solve on a few samples."""
-
-    norms: FloatArray | None = None
-    alpha: FloatArray | None = None
-    pilot: Pilot | None = None
-
-
 class MKLSolver(Method, BaseEstimator):
     """Learns weights and machine together, and proves how near the optimum they are.
 
@@ -85,7 +74,7 @@ class MKLSolver(Method, BaseEstimator):
     Parameters
     ----------
     single : str or SingleSolver, default="auto"
-        The machine for fixed weights.
+        The solver of the single-kernel fit at fixed weights, the machine.
     """
 
     name: str
@@ -175,9 +164,9 @@ class MKLSolver(Method, BaseEstimator):
             What to solve.
         tol : float, default=1e-3
         max_iter : int, default=200
-            Most machines to train.
+            Most single-kernel fits.
         callback : callable, optional
-            Called as callback(iteration, state) after every machine; a true answer stops
+            Called as callback(iteration, state) after every single-kernel fit; a true answer stops
             the run. So does Ctrl-C: the best iterate is kept.
         norms : ndarray of shape (M,), optional
             Component norms to start from, such as those of a similar problem; by default those
@@ -186,7 +175,7 @@ class MKLSolver(Method, BaseEstimator):
             Dual variables to start from; need not be feasible.
         keeper : Keeper, optional
             Where iterates are kept; one found there is resumed, and `max_iter` counts the
-            machines that it took.
+            single-kernel fits that it took.
         """
         parts, begin = (problem, gram, regularizer.bound_to(gram)), Begin(norms, alpha)
         return Run(self, *parts, tol, max_iter, callback, keeper, begin=begin).solve()
@@ -196,24 +185,11 @@ class MKLSolver(Method, BaseEstimator):
         self.resume(run)
         while True:
             if run.best is None or not (run.converged or run.n_iter >= run.max_iter):
-                run.iterate(self._opening(run))
+                run.iterate(opening(run))
             stops = run.told or run.n_iter >= run.max_iter
             if not self.settle(run) or stops or run.converged:
                 return
             run.begin = Begin()
-
-    def _opening(self, run: Run) -> Method:
-        """Which method begins, so that all samples or all kernels need not take part, and from where."""
-        begin, cold = run.begin, run.best is None
-        if begin.norms is None and can_select(run.gram, run.regularizer):
-            return SelectingKernels()
-        if can_grow(run.problem, run.gram, run.regularizer):
-            run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
-            return Growing()
-        if cold and begin.norms is None:
-            pilot = pilot_of(run, self.pilot_share)
-            run.begin = Begin(*start_of(run)) if pilot is None else begin._replace(pilot=pilot)
-        return self
 
     def start(self, run: Run) -> State:
         """The machine at the weights of an earlier iterate, of given norms, of a pilot, or of equal norms."""

@@ -54,7 +54,7 @@ def history_of(entry: Entry) -> dict[str, list[float]]:
 class Checkpoint:
     """The state of all models of a fit, in one file that is replaced as a whole.
 
-    Written after the first machine and then as often as keeps writing under 2 % of the time, to a
+    Written after the first iteration and then as often as keeps writing under 2 % of the time, to a
     temporary file that takes the place of the last one at once; the last but one stays as
     ``path + ".previous"``. No code is stored, and none is run by reading.
 
@@ -162,7 +162,7 @@ class Checkpoint:
                     f"checkpoint={str(self.path)!r} cannot be used, {error}: pass another path."
                 ) from error
             warn(
-                f"checkpoint {str(self.path)!r} is damaged ({error}), and there is none before it: the fit "
+                f"checkpoint {str(self.path)!r} is damaged ({error}), and there is no older one: the fit "
                 "starts anew.",
             )
             return {}

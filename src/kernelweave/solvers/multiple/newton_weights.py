@@ -178,11 +178,7 @@ class Coordinates:
 
     def column(self, k: int) -> FloatArray:
         """Weights at z = 1 in coordinate k alone."""
-        if not self.diagonal:
-            return self.T[:, k]
-        unit = np.zeros_like(self.T)
-        unit[k] = self.T[k]
-        return unit
+        return self.T[k] * np.eye(1, len(self.T), k)[0] if self.diagonal else self.T[:, k]
 
 
 def minimise_model(
