@@ -111,7 +111,7 @@ class Validation(NamedTuple):
 
 
 class GreedySetup(NamedTuple):
-    """Checked settings and setup data."""
+    """Checked settings and training data."""
 
     spec: Spec
     table: Any
@@ -145,26 +145,20 @@ class BaseGroupOMP(BaseKernels):
                 f"dictionary_sample={sample!r} must be a number of kernels, a share between 0 and 1, or None."
             )
 
-    def _check_counts(self, n_kernels: int) -> None:
-        """Say so where more kernels are wanted than the dictionary has, and refuse to draw more than that."""
-        wanted, drawn = self.n_kernels, self.dictionary_sample
-        if wanted is not None and int(wanted) > n_kernels:
-            told = f"n_kernels={wanted} is more than the {n_kernels} kernels given: all of them may be taken."
-            warn(told)
-        if _is_count(drawn) and int(drawn) > n_kernels:
-            raise ValueError(f"dictionary_sample={drawn} exceeds the {n_kernels} kernels given; lower it.")
-
     # -- held-out samples ---------------------------------------------------------------------
 
     def _split(self, setup: GreedySetup, y: Any, validation_set: Any, strata: Any = None) -> GreedySetup:
-        """Give the setup data their validation samples: those passed, or some held out."""
+        """Give the training data their validation samples: those passed, or some held out."""
         if self.validation_fraction is not None and validation_set is not None:
             raise ValueError(
                 "validation_set and validation_fraction are both given: pass only one of them, the samples "
                 "themselves or the share to hold out."
             )
         if validation_set is not None:
-            return setup._replace(validation=_as_validation(validation_set))
+            if not (isinstance(validation_set, list | tuple) and len(validation_set) == 2):
+                raise ValueError("validation_set must be a pair (X_val, y_val).")
+            X, y = validation_set
+            return setup._replace(validation=Validation(X, np.asarray(y), None))
         if self.validation_fraction is None:
             return setup
         used = np.flatnonzero(setup.weight)
@@ -202,11 +196,14 @@ class BaseGroupOMP(BaseKernels):
 
     def _problem(self, setup: GreedySetup) -> tuple[KernelSource, GreedyTask]:
         """The kernels on the samples of positive weight, and what to minimise there."""
-        used = np.flatnonzero(setup.weight)
-        weight = setup.weight[used]
+        used = setup.weight > 0
         source = self._source(setup.table, setup.weight, setup.held)
-        self._check_counts(len(source.names))
-        targets, ridge = setup.targets[used], float(self.alpha)
+        n, wanted, drawn = len(source.names), self.n_kernels, self.dictionary_sample
+        if wanted is not None and int(wanted) > n:
+            warn(f"n_kernels={wanted} is more than the {n} kernels given: all of them may be taken.")
+        if _is_count(drawn) and int(drawn) > n:
+            raise ValueError(f"dictionary_sample={drawn} exceeds the {n} kernels given; lower it.")
+        targets, weight, ridge = setup.targets[used], setup.weight[used], float(self.alpha)
         return source, GreedyTask(targets, weight, setup.spec.loss, ridge, bool(self.fit_intercept))
 
     def _dictionary(self, spec: Spec, source: KernelSource, task: GreedyTask) -> FactorDictionary:
@@ -389,9 +386,3 @@ def _is_count(value: Any) -> bool:
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
-
-
-def _as_validation(pair: Any) -> Validation:
-    if not (isinstance(pair, list | tuple) and len(pair) == 2):
-        raise ValueError("validation_set must be a pair (X_val, y_val).")
-    return Validation(pair[0], np.asarray(pair[1]), None)
