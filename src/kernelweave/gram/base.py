@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization
 from .blocks import Blocks, normalised
-from .choice import Choice, Needs, Task
+from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
     from .dictionary import Kernels
@@ -63,7 +63,7 @@ class Gram(ABC):
         return Needs(task.dense, "it is made of matrices in memory")
 
     @classmethod
-    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+    def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """The engine of the kernels that vary, the normalisations of all, and which kernels vary."""
         blocks, rules = normalised(kernels.checked(), kernels.normalize, kernels.sample_weight)
         scales = np.array([rule.scale_ for rule in rules])

@@ -232,7 +232,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Choice:
+class EngineChoice:
     """An engine, and why it was chosen.
 
     Attributes
@@ -255,7 +255,7 @@ class Choice:
         return self.engine.name
 
 
-def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
+def choose_engine(name: str, task: Task, memory_limit: int | None) -> EngineChoice:
     """The engine called `name`, or for "auto" the first of the registry that can serve the task and fits.
 
     Matrices that are given are never copied: they are dense or read in blocks, or, all of a store, mapped
@@ -300,7 +300,7 @@ def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
             "raise memory_limit, or use fewer kernels or samples."
         )
     engine, needs = fitting[0]
-    return Choice(engine, needs, task, _reason(engine, needs, task, allows))
+    return EngineChoice(engine, needs, task, _reason(engine, needs, task, allows))
 
 
 def _reason(engine: type[Gram], needs: Needs, task: Task, allows: str) -> str:

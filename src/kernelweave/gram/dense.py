@@ -14,7 +14,7 @@ from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocked import Unrounded
 from .blocks import with_rules
-from .choice import Choice, Needs, Task
+from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
     from .dictionary import Kernels
@@ -69,7 +69,7 @@ class DenseGram(Gram):
         return Needs(task.dense, "all matrices are in memory")
 
     @classmethod
-    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+    def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """One matrix after another, normalised where it is."""
         rules = [resolve_normalization(kernels.normalize) for _ in kernels.source.names]
         matrices: dict[int, FloatArray] = {}
