@@ -88,13 +88,6 @@ class DenseGram(Gram):
         return gram, rules, live
 
     @property
-    def rounds(self) -> bool:
-        return self.unrounded is not None
-
-    def in_double(self) -> Gram | None:
-        return None if self.unrounded is None else self.unrounded.gram(self.scales)
-
-    @property
     def nbytes(self) -> int:
         return sum(K.nbytes for K in self.matrices)
 
@@ -188,6 +181,3 @@ class DenseGram(Gram):
     def _quad_columns(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
         self._count(len(matrices))
         return np.array([np.einsum("ic,ic->", alpha, K @ alpha) for K in matrices])
-
-    def _count(self, matrices_read: float) -> None:
-        self.n_passes += matrices_read / self.n_kernels
