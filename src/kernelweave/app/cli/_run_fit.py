@@ -161,12 +161,7 @@ def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[s
 
 
 def write_all(
-    folder: OutFolder,
-    model: Any,
-    parts: Parts,
-    facts: dict[str, Any],
-    ids: np.ndarray,
-    truth: np.ndarray,
+    folder: OutFolder, model: Any, parts: Parts, facts: dict[str, Any], ids: np.ndarray, truth: np.ndarray
 ) -> dict[str, float]:
     """Write weights, predictions, model and settings, all or none; the scores. An earlier report goes."""
     columns = predictions(model, parts.X_rest)
@@ -179,12 +174,7 @@ def write_all(
 
 
 def report_facts(
-    job: Job,
-    folder: OutFolder,
-    model: Any,
-    data: tuple[Any, ...],
-    facts: dict[str, Any],
-    monitor: Monitor,
+    job: Job, folder: OutFolder, model: Any, data: tuple[Any, ...], facts: dict[str, Any], monitor: Monitor
 ) -> dict[str, Any]:
     """The report page; its baselines, and where it is. Ctrl-C leaves it out."""
     monitor.stage("report")
