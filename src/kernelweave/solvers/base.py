@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
-from ..gram.lowrank.matrix import FactoredMatrix
+from ..gram.lowrank.engine import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Entry, Keeper

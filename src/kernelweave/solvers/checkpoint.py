@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from .. import _container
-from .._container import CHECKPOINT, ContainerError, DamagedFileError, ForeignFileError
-from .._part_files import part_of, sweep
+from .._container import CHECKPOINT, ContainerError, DamagedFileError, ForeignFileError, part_of, sweep
 from .._typing import FloatArray
 from .._warnings import warn
 from ..gram import Gram

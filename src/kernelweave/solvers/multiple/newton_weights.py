@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._cholesky import positive_factor
+from ..._linalg import positive_factor
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
 from ...regularizers import Regularizer
