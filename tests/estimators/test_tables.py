@@ -278,7 +278,7 @@ def test_a_model_of_another_table_can_be_saved(binary, mixed, table, tmp_path, m
     if alone:
         pytest.importorskip("polars")
         there = {"pandas": None, "polars": object()}
-        monkeypatch.setattr("kernelweave.persistence.tables.find_spec", there.get)
+        monkeypatch.setattr("kernelweave.persistence.values.find_spec", there.get)
     kernels = [RBF(columns=["height", "weight"]), Spectrum(2, columns="sequence")]
     model = kw.MKLClassifier(kernels).fit(table(mixed), binary.y)
     kw.save_model(model, tmp_path / "model.kw")

@@ -19,8 +19,8 @@ from kernelweave import _cluster
 from kernelweave.gram import DenseGram, FeatureSource
 from kernelweave.gram.blocks import Blocks
 from kernelweave.gram.dask import share as worker_side
+from kernelweave.gram.dask.engine import deal
 from kernelweave.gram.dask.share import Plan, Share, lower_of, make_share, square_of
-from kernelweave.gram.dask.spread import deal
 from kernelweave.gram.dictionary import Dictionary
 from kernelweave.kernels import RBF, FunctionKernel, Linear, Polynomial
 

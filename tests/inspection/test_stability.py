@@ -18,7 +18,7 @@ import kernelweave as kw
 from kernelweave.gram import KernelStack
 from kernelweave.inspection import StabilityResult, stability_selection
 from kernelweave.inspection._refits import PlainParts, refits_for
-from kernelweave.inspection._subsamples import draw_subsamples
+from kernelweave.inspection.stability import draw_subsamples
 from kernelweave.kernels import RBF, FunctionKernel, Linear, per_feature
 
 from .conftest import CLASSES, KERNELS, LABELS, MODELS, X, Y

@@ -12,8 +12,14 @@ import kernelweave as kw
 from kernelweave.gram import DenseGram
 from kernelweave.kernels import RBF, Linear, per_feature
 from kernelweave.theory import suggest
-from kernelweave.theory._signal import _squared_mean, chance_spread, measure
-from kernelweave.theory.suggest import NORMS, informative_number, norm_costs
+from kernelweave.theory.suggest import (
+    NORMS,
+    _squared_mean,
+    chance_spread,
+    informative_number,
+    measure,
+    norm_costs,
+)
 
 
 def centred_kernels(rng, n, count, rank=2):

@@ -98,9 +98,6 @@ class BaseLearner(CallbackSupportMixin, BaseEstimator):
     #: what a loss may be for
     _tasks: ClassVar[tuple[str, ...]] = ("regression",)
 
-    #: what the iterations of a fit are called
-    _counted: ClassVar[str] = "step"
-
     # -- parameters ---------------------------------------------------------------------------
 
     def set_params(self, **params: Any) -> Self:

@@ -14,9 +14,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
 from .._typing import FloatArray, IntArray
+from .._words import listed
 from ..gram import KernelStack
 from ..gram.tables import Table
-from ..kernels.faults import as_floats, is_missing, is_pandas, listed, not_finite_error, unusable_error
+from ..kernels.faults import as_floats, is_missing, is_pandas, not_finite_error, unusable_error
 
 #: sizes whose squares and products with C are floating-point numbers
 WITHIN = (1e-100, 1e100)

@@ -15,8 +15,8 @@ from ..gram.tables import Table, as_lazy
 from ..gram.terms import NotLinearError
 from ..kernels import resolve_kernels
 from ..kernels.columns import is_frame, numeric_positions
+from ..kernels.compose import NestedKernels
 from ..kernels.faults import refuse_dates
-from ..kernels.nested import NestedKernels
 from ..kernels.strings import text_column
 from ..kernels.subsets import Subsets
 from ._base import BaseLearner

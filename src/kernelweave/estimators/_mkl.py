@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 
 from .._backend import resolve_device
+from .._linalg import blas_threads_for
 from .._registry import Registry
-from .._threads import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import GRAMS, Dictionary, FeatureSource, Gram
@@ -113,8 +113,6 @@ class BaseMKL(BaseKernels):
         "regularizer": (REGULARIZERS, Regularizer),
         "loss": (LOSSES, Loss),
     }
-
-    _counted = "machine"
 
     #: whether C may be None
     _optional_cost = False

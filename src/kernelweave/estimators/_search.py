@@ -18,10 +18,10 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Predictor
-from ..kernels.nested import NestedKernels
+from ..kernels.compose import NestedKernels
 from ._base import all_or_nothing
 from ._input import check_settings
 from ._labels import decided

@@ -10,8 +10,7 @@ from joblib import delayed
 
 from .._warnings import parallel
 from ..gram import Gram
-from ..solvers._fingerprint import describe, digest
-from ..solvers.checkpoint import Checkpoint, Keeper
+from ..solvers.checkpoint import Checkpoint, Keeper, describe, digest
 from ..solvers.run import Result
 
 try:
@@ -58,7 +57,7 @@ class Training:
         parts |= {name: describe(getattr(estimator, name, None)) for name in names}
         self.checkpoint = Checkpoint(estimator.checkpoint, {"estimator": type(estimator).__name__, **parts})
         if estimator.verbose and self.checkpoint.resumed:
-            print(f"[{type(estimator).__name__}] going on from {str(self.checkpoint.path)!r}")
+            print(f"[{type(estimator).__name__}] resuming from {str(self.checkpoint.path)!r}")
 
     def models(
         self,
@@ -130,7 +129,7 @@ class ModelProgress:
         """Report an iterate; whether to stop."""
         estimator, listener = self.estimator, getattr(self.estimator, "_listener", None)
         if estimator.verbose > 1:
-            self._say(f"{estimator._counted} {iteration + 1}", state)
+            self._say(f"step {iteration + 1}", state)
         stop = listener is not None and bool(listener(self.title, iteration, state))
         if self.context is None:
             return stop
@@ -141,7 +140,7 @@ class ModelProgress:
     def done(self, solution: Result) -> None:
         """The model is trained."""
         if self.estimator.verbose == 1:
-            self._say(f"{solution.n_iter} {self.estimator._counted}s", solution.state)
+            self._say(f"{solution.n_iter} step{'' if solution.n_iter == 1 else 's'}", solution.state)
         if self.context is not None:
             self.context.call_on_fit_task_end(estimator=self.estimator)
 

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._linalg import blas_threads_for
 from .._registry import Registry
-from .._threads import blas_threads_for
 from .._typing import BoolArray, FloatArray
 from .._warnings import warn
 from ..gram import ParametricSource, Predictor

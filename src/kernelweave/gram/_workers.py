@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._threads import _controller
+from .._linalg import _controller
 
 MIN_ROWS = 32  # below so many rows a thread costs more than it saves
 MAX_THREADS = 16  # each has tiles of its own in memory
@@ -75,7 +75,7 @@ def mirror_lower(A: Any) -> None:
     array([[1., 2.],
            [2., 3.]])
     """
-    from ._dense_loops import MIRROR_ROWS, mirror
+    from ._matrix_loops import MIRROR_ROWS, mirror
 
     starts = range(0, len(A), MIRROR_ROWS)
     deque(map_tiles(lambda start: mirror(A, start, min(start + MIRROR_ROWS, len(A))), starts), maxlen=0)

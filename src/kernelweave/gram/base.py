@@ -10,9 +10,8 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization
-from .blocks import Blocks
+from .blocks import Blocks, normalised
 from .choice import Choice, Needs, Task
-from .normalised import normalised
 
 if TYPE_CHECKING:
     from .dictionary import Kernels

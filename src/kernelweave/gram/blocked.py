@@ -11,8 +11,7 @@ from .._typing import FloatArray, IntArray
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocks import Bases, Blocks, lower_tiles, rectangle
-from .choice import HELD, Needs, Task
-from .memory import SUM_SHARE, show_bytes
+from .choice import HELD, SUM_SHARE, Needs, Task, show_bytes
 from .stack import KernelStack
 
 #: bytes of bases kept from one call of `dot` to the next: solvers ask for many sums on the same rows

@@ -13,8 +13,7 @@ from ._workers import map_tiles
 from .blocked import StreamedGram
 from .blocks import Blocks, rectangle
 from .choice import AT_MOST, HELD, LEAST_CACHED, Needs, Task
-from .pairs import Pairs, Part, count, positions
-from .shared import Shared
+from .shared import Pairs, Part, Shared, count, positions
 from .stack import KernelStack
 
 #: bytes of cache when nothing is said

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..kernels import Normalization, check_gram, resolve_normalization
 from ..kernels.base import largest_size
 from .blocks import Blocks
-from .choice import Task, choose_engine
-from .memory import parse_memory
+from .choice import Task, choose_engine, parse_memory
 from .predictor import Predictor
 from .sources import KernelSource, without
 from .terms import kernel_terms

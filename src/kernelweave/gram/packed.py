@@ -17,7 +17,7 @@ from .blocked import Unrounded
 from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
 from .choice import Needs, Task
 from .dense import SMALL_SUPPORT
-from .pairs import Given
+from .shared import Given
 from .stack import KernelStack
 
 #: above this share of rows a pass over everything is cheaper than columns picked entry by entry
@@ -103,7 +103,7 @@ class PackedGram(Gram):
         return int(self.triangles.nbytes)
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._packed_loops import combine_rows
+        from ._matrix_loops import combine_rows
 
         kernels, factors = self._live(weights)
         out = np.empty((self.n_samples, self.n_samples))
@@ -121,13 +121,13 @@ class PackedGram(Gram):
         return found.reshape(len(chosen), *alpha.shape[1:])
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
-        from ._packed_loops import quad_entries, quad_rows
+        from ._matrix_loops import quad_entries, quad_triangle_rows
 
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1).T, dtype=np.float64)
         support = np.flatnonzero(columns.any(axis=0))
         share = len(support) / self.n_samples
-        loop = quad_entries if share < SMALL_SUPPORT else quad_rows
+        loop = quad_entries if share < SMALL_SUPPORT else quad_triangle_rows
         lines = np.zeros((len(support), len(chosen)))
         for some in tiles(len(support), TILE_ROWS):
             rows = range(some.start, some.stop)
@@ -136,7 +136,7 @@ class PackedGram(Gram):
         return np.asarray(self.scales[chosen] * lines.sum(axis=0))
 
     def inner(self, A: FloatArray) -> FloatArray:
-        from ._packed_loops import inner_rows
+        from ._matrix_loops import inner_rows
 
         lines = np.empty((self.n_samples, self.n_kernels))
         rows = range(self.n_samples)
@@ -145,7 +145,7 @@ class PackedGram(Gram):
         return np.asarray(self.scales * lines.sum(axis=0))
 
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
-        from ._packed_loops import full_rows, many_rows
+        from ._matrix_loops import full_rows, many_rows
 
         kernels, factors = self._live(weights)
         out, chosen = np.empty((len(indices), self.n_samples)), np.asarray(indices, dtype=int)
@@ -177,7 +177,7 @@ class PackedGram(Gram):
         return part
 
     def _triangles_of(self, samples: IntArray, kernels: IntArray) -> FloatArray:
-        from ._packed_loops import take
+        from ._matrix_loops import take
 
         out = np.empty((len(kernels), triangle_size(len(samples))), self.triangles.dtype)
         for m, triangle in zip(kernels, out, strict=True):
@@ -185,7 +185,7 @@ class PackedGram(Gram):
         return out
 
     def _dot_all(self, weights: FloatArray, columns: FloatArray) -> FloatArray:
-        from ._packed_loops import product
+        from ._matrix_loops import product
 
         kernels, factors = self._live(weights)
         out = np.zeros(columns.shape)
@@ -330,7 +330,7 @@ def pack(blocks: Blocks, triangles: FloatArray) -> None:
 
 def _pack_tiles(blocks: Blocks, triangles: FloatArray, kernels: IntArray) -> None:
     """Fill the rows `kernels` of the triangles a tile at a time."""
-    from ._packed_loops import store
+    from ._matrix_loops import store
 
     def fill(pair: tuple[slice, slice]) -> None:
         for m, K in blocks.each(*pair):

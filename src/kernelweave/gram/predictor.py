@@ -16,9 +16,8 @@ from .._typing import FloatArray, IntArray
 from ..kernels import RBF, Kernel, ParametricKernel
 from ..kernels.base import as_numeric
 from ..kernels.columns import as_table, take_columns
-from .sharing import Batch
+from .sharing import Batch, SharedSquares
 from .sources import FeatureSource, KernelSource, ParametricSource, StackSource
-from .squares import SharedSquares
 from .tables import Table
 from .terms import TERMS, KernelTerm, NotLinearError, SumTerm, checked, demand
 

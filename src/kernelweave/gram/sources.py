@@ -402,6 +402,6 @@ class ParametricSource(KernelSource):
 
 def take_square(K: FloatArray, rows: IntArray) -> FloatArray:
     """K on some samples, both axes."""
-    from ._dense_loops import take_square as compiled
+    from ._matrix_loops import take_square as compiled
 
     return np.asarray(compiled(K, rows) if K.flags.c_contiguous else K[np.ix_(rows, rows)])

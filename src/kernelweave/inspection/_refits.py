@@ -7,13 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..estimators._input import take
 from ..estimators._kernels import BaseKernels, kernels_on
 from ..estimators.path import can_prepare, prepare
 from ..gram import Dictionary, KernelStack, parse_memory
-from ..gram.memory import SHARE, free_memory
+from ..gram.choice import SHARE, free_memory
 
 
 class Refits(Protocol):

@@ -12,8 +12,7 @@ from .._warnings import warn
 from .base import Kernel
 from .columns import Columns, as_table, numeric_positions, resolve_columns
 from .convert import EXPECTED, as_kernel
-from .families import Auto
-from .family import Family, feature_name
+from .families import Auto, Family, feature_name
 from .subsets import RandomSubsets
 
 #: names in a message

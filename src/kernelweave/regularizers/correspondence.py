@@ -164,7 +164,7 @@ def check_concave(g: Function, x: FloatArray) -> None:
 
 def check_infimum(rule: Regularizer) -> Regularizer:
     """Refuse a regulariser whose weights are those of a maximum."""
-    if getattr(rule, "ascends", False):
+    if rule.ascends:
         raise ValueError(f"{rule!r} is not an infimum over weights. {MAXIMUM}")
     return rule
 

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
-from ..gram.lowrank.matrix import FactoredMatrix
+from ..gram.lowrank.engine import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
-from .checkpoint import Entry, Keeper, history_of, with_history
+from .checkpoint import Entry, Keeper
 from .growing import Begin, Pilot, opening
 from .problem import Problem
 from .run import STILL, Bracket, Callback, Method, Part, Result, Run
@@ -331,17 +331,17 @@ class MKLSolver(Method, BaseEstimator):
             "alpha": _spread(state.alpha, rows, whole.gram.n_samples),
         }
         machines = run.n_iter + (0 if whole is run else whole.n_iter)
-        return with_history({"n_machines": machines}, arrays, whole.history)
+        return Entry({"n_machines": machines}, arrays)
 
     def resume(self, run: Run) -> None:
         """Put the iterate that an earlier run kept, if there is one, into `run`, certified anew."""
-        entry = run.keeper.found(run.phase)
+        entry = run.found()
         if entry is None:
             return
         weights, alpha = entry.arrays["weights"], entry.arrays["alpha"]
         values = (run.gram.dot(weights, alpha), run.gram.quad(alpha))
         run.best = self.certified(run, weights, alpha, *values, FIRST_MACHINE_TOL)
-        run.resume(int(entry.values["n_machines"]), history_of(entry))
+        run.n_iter = run.n_resumed = int(entry.values["n_machines"])
         run.gram.n_passes += max(run.history["n_passes"], default=0.0)
 
 

@@ -1,7 +1,8 @@
-"""The state of a fit on disk: written as it goes, found again after a kill."""
+"""The state of a fit on disk, written as it goes and found again after a kill; and what tells fits apart."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import threading
@@ -13,14 +14,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from .. import _container
-from .._container import CHECKPOINT, ContainerError, DamagedFileError, ForeignFileError
-from .._part_files import part_of, sweep
+from .._container import CHECKPOINT, ContainerError, DamagedFileError, ForeignFileError, part_of, sweep
 from .._typing import FloatArray
 from .._warnings import warn
 from ..gram import Gram
-from ._fingerprint import probe, same_probe
 
 __all__ = ["Checkpoint", "Entry", "Keeper"]
 
@@ -37,18 +37,6 @@ class Entry:
 
     values: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-
-def with_history(values: dict[str, Any], arrays: dict[str, Any], history: dict[str, list[float]]) -> Entry:
-    """An entry that holds a history too, as it is now."""
-    table = np.array(list(history.values()), dtype=np.float64)
-    return Entry({**values, "history": list(history)}, {**arrays, "history": table})
-
-
-def history_of(entry: Entry) -> dict[str, list[float]]:
-    """The history that an entry holds."""
-    rows = zip(entry.values["history"], entry.arrays["history"], strict=True)
-    return {name: row.tolist() for name, row in rows}
 
 
 class Checkpoint:
@@ -319,3 +307,60 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+#: kernel rows that are looked at, and relative difference of their values that is rounding
+PROBE_ROWS, ROUNDING = 4, 1e-5
+
+
+def describe(value: Any) -> str:
+    """A text that is the same in every process: class and parameters of parts, digest of arrays.
+
+    >>> from kernelweave.regularizers import LpNorm
+    >>> describe(LpNorm(p=2))
+    "LpNorm(costs=None, form='constraint', p=2)"
+    """
+    if isinstance(value, BaseEstimator):
+        parameters = value.get_params(deep=False).items()
+        listed = ", ".join(f"{name}={describe(part)}" for name, part in sorted(parameters))
+        return f"{type(value).__name__}({listed})"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(describe, value))}]"
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return digest(value)
+    text = repr(value)
+    # an address differs from process to process
+    return text if " at 0x" not in text else getattr(value, "__qualname__", type(value).__qualname__)
+
+
+def digest(*arrays: Any) -> str:
+    """A checksum of types, shapes and values."""
+    total = hashlib.sha256()
+    for array in arrays:
+        array = np.ascontiguousarray(array)
+        total.update(f"{array.dtype.str}{array.shape}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()[:32]
+
+
+def probe(gram: Gram) -> FloatArray:
+    """A number for each sample that changes with its data and with the kernels; shape (n,).
+
+    Some rows and the diagonal of sum_m d_m K_m at uneven weights d, so that kernels cannot be
+    exchanged unnoticed. Costs a few rows of all the kernels.
+    """
+    passes = gram.n_passes
+    weights = 1.0 + np.modf(np.arange(gram.n_kernels) * 0.6180339887498949)[0]
+    rows = np.unique(np.linspace(0, gram.n_samples - 1, PROBE_ROWS).astype(int))
+    mix = np.sqrt(1.0 + np.arange(len(rows)))
+    values = mix @ gram.rows(rows, weights) + np.pi * gram.diag(weights)
+    gram.n_passes = passes  # the history tells what solving costs
+    return np.asarray(values, dtype=np.float64)
+
+
+def same_probe(first: FloatArray, second: FloatArray) -> bool:
+    """Whether two probes agree but for rounding, which differs from one Gram engine to another."""
+    if first.shape != second.shape:
+        return False
+    largest = float(max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0)))
+    return bool((np.abs(first - second) <= ROUNDING * largest).all())

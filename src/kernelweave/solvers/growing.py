@@ -96,7 +96,8 @@ def opening(run: Run) -> Method:
         return Growing()
     if cold and begin.norms is None:
         pilot = pilot_of(run, run.method.pilot_share)
-        run.begin = start_of(run) if pilot is None else begin._replace(pilot=pilot)
+        many = pilot is None and run.gram.n_kernels >= MANY
+        run.begin = start_of(run) if many else begin._replace(pilot=pilot)
     method: Method = run.method
     return method
 
@@ -247,7 +248,7 @@ def can_select(gram: Gram, regularizer: Regularizer) -> bool:
     """Whether there are many kernels of which most will have no weight."""
     if gram.n_kernels < MANY or not (regularizer.convex and regularizer.sparse):
         return False
-    return np.ndim(getattr(regularizer, "generators", np.ones)(1)) == 1
+    return regularizer.generators(1).ndim == 1
 
 
 def few_kernels(whole: Run) -> tuple[FloatArray, FloatArray]:
@@ -264,12 +265,10 @@ def few_kernels(whole: Run) -> tuple[FloatArray, FloatArray]:
 
 
 def start_of(run: Run) -> Begin:
-    """Norms of all kernels and alpha to start from, after a solve with a few; nothing if all are few.
+    """Norms of all kernels and alpha to start from, after a solve with a few.
 
     The weights at fixed alpha are where weights -> norms d_m sqrt(s_m) -> weights comes to rest.
     """
-    if run.gram.n_kernels < MANY:
-        return Begin()
     alpha, squares = few_kernels(run)
     roots = np.sqrt(np.maximum(squares, 0.0))
     norms = roots.copy()
@@ -318,6 +317,6 @@ def _promising(run: Run, squares: FloatArray, weights: FloatArray) -> IntArray:
     live = np.flatnonzero(weights)
     count = min(max(JOINING, JOINING_SHARE * len(live)), run.gram.n_kernels)
     # a kernel is worth its s_m, less what it costs: the same for all, up to the regulariser's costs
-    promise = squares * getattr(run.regularizer, "generators", np.ones)(run.gram.n_kernels)
+    promise = squares * run.regularizer.generators(run.gram.n_kernels)
     best = np.argpartition(-promise, count - 1)[:count]
     return np.union1d(live, best)

@@ -16,11 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..._words import plain
 from ._bundle import SETTINGS, write_json
-from ._console import note, plain
-from ._errors import CliError
+from ._console import MODEL, CliError, note
 from ._facts import file_digest
-from ._paths import MODEL
 
 WEIGHTS, PREDICTIONS, REPORT = "weights.csv", "predictions.csv", "report.html"
 
@@ -186,7 +185,7 @@ class OutFolder:
                 "--resume out."
             )
         if changed == "" and resume is not False:
-            note(f"Going on with the interrupted fit in {self.path} (--no-resume starts anew).")
+            note(f"Resuming the interrupted fit in {self.path} (--no-resume starts again).")
         else:
             self.forget()
         write_json(before, request)

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import _options as opt
-from ._errors import guarded
-from ._paths import check_file, check_out, model_file
+from ._console import check_file, check_out, guarded, model_file
 
 #: what of the facts goes to the page's account of the data
 SHOWN = ("command", "target", "task_because", "kernels", "reasons", "seconds")
@@ -37,8 +36,7 @@ def report(
     from ._bundle import load_bundle, write_text
     from ._console import note, print_json
     from ._folder import REPORT, OutFolder
-    from ._monitor import Monitor
-    from ._stop import stopping_with
+    from ._monitor import Monitor, stopping_with
 
     bundle = load_bundle(model)
     folder = OutFolder(bundle.path.parent) if out is None else None
@@ -66,7 +64,7 @@ def report(
 
 def training_file(bundle: Any, data: Path | None) -> Path:
     """The file a model was fitted on; another one is refused."""
-    from ._errors import CliError
+    from ._console import CliError
     from ._facts import file_digest
 
     known = bundle.settings["data"]
@@ -90,11 +88,9 @@ def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
 
     request = bundle.settings["request"]
     ready = design(path, Reading(**request["reading"]), KernelChoice())
-    split = split_rows(ready.target, request["test_size"], request["seed"])
-    parts = ready.split(split.train, split.shown)
-    y, truth = ready.target.y[split.train], ready.target.y[split.shown]
-    held_out = (parts.X_rest, truth) if len(split.test) else (None, None)
-    return parts.X, y, *held_out
+    train, test, shown = split_rows(ready.target, request["test_size"], request["seed"])
+    parts, y = ready.split(train, shown), ready.target.y
+    return parts.X, y[train], *((parts.X_rest, y[test]) if len(test) else (None, None))
 
 
 def make_report(

@@ -12,12 +12,13 @@ import numpy as np
 from markupsafe import Markup
 
 from ..._typing import FloatArray, IntArray
+from ..._words import plain as _plain
 from .data import (
     Confusion,
     Curve,
-    Kernels,
+    KernelFacts,
     Novelty,
-    Path,
+    PathCurves,
     Redundancy,
     Residuals,
     Samples,
@@ -25,10 +26,8 @@ from .data import (
     Scores,
     Stability,
 )
-from .data import plain as _plain
-from .figures import Bar, Point, Scale, Square, short
-from .numbers import count, fixed, listed, number, percent, plus_minus, signed
-from .words import ALWAYS, certificate, share_rule
+from .figures import Bar, Dot, Scale, Square, short
+from .words import ALWAYS, certificate, count, fixed, named, number, percent, plus_minus, share_rule, signed
 
 if TYPE_CHECKING:
     from .report import Report
@@ -87,14 +86,14 @@ def facts(report: Report) -> list[tuple[str, Any]]:
     found, names, task = report.fitted, list(report.kernels.names), report.fitted.task
     if found.classes:
         labels = [f"{name} ({n})" for name, n in found.classes]
-        task = f"classification into {len(labels)} class{'es' * (len(labels) > 1)}: {listed(labels, 8)}"
+        task = f"classification into {len(labels)} class{'es' * (len(labels) > 1)}: {named(labels, 8)}"
     pairs = {
         "Model": found.estimator,
         "Task": task,
         "Training": count(found.n_train, "sample"),
         "Held out": count(found.n_test, "sample") if found.n_test else "none; scores are cross-validated",
         "Columns": None if found.n_features is None else str(found.n_features),
-        "Kernels": f"{len(names)}: {listed(names, 6)}",
+        "Kernels": f"{len(names)}: {named(names, 6)}",
     }
     told = {str(key).replace("_", " ").capitalize(): _words(value) for key, value in found.source.items()}
     own = [(key, value) for key, value in pairs.items() if value is not None and key not in told]
@@ -107,7 +106,7 @@ def _words(value: Any) -> Any:
         return number(value)
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         sentences = any(len(item) > 40 for item in value)
-        return "; ".join(value) if sentences else listed(list(value), 20)
+        return "; ".join(value) if sentences else named(value, 20)
     text = (
         dumps(_plain(value), separators=(",", ":")) if isinstance(value, dict | list | tuple) else str(value)
     )
@@ -176,7 +175,7 @@ def interval(found: Stability, m: int) -> str:
     return f"{number(found.lower[m])} to {number(found.upper[m])}"
 
 
-def weight_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
+def weight_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
     """Shares of the weights with their intervals; ticks for the single models."""
     found, rows = kernels.stability, []
     single = kernels.weights / np.maximum(kernels.weights.sum(axis=1, keepdims=True), 1e-300)
@@ -195,7 +194,7 @@ def weight_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
     return rows
 
 
-def spread_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
+def spread_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
     """How much each component varies."""
     assert kernels.spread is not None
     total, rows = float(kernels.spread.sum()) or 1.0, []
@@ -206,7 +205,7 @@ def spread_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
     return rows
 
 
-def drop_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
+def drop_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
     """Fall of the score without each component."""
     assert kernels.drop is not None
     rows = []
@@ -342,7 +341,7 @@ class SampleMap:
 
     label: str
     rows: list[str]
-    points: list[Point]
+    points: list[Dot]
 
 
 def sample_map(report: Report) -> SampleMap | None:
@@ -362,7 +361,7 @@ def sample_map(report: Report) -> SampleMap | None:
         jitter = (k * 0.6180339887 % 1.0 - 0.5) * 0.5 + 0.1
         told = f", {found.truth[k]}, predicted {found.predicted[k]}" if found.truth else ""
         tone = "wrong" if found.wrong and found.wrong[k] else ""
-        points.append(Point(value, row + jitter, f"sample {found.labels[k]}: {number(value)}{told}", tone, k))
+        points.append(Dot(value, row + jitter, f"sample {found.labels[k]}: {number(value)}{told}", tone, k))
     return SampleMap(label, rows, points)
 
 
@@ -411,21 +410,21 @@ def correlation(found: Residuals, k: int) -> float:
     )
 
 
-def observed_points(found: Residuals, k: int, picked: Samples | None) -> list[Point]:
+def observed_points(found: Residuals, k: int, picked: Samples | None) -> list[Dot]:
     """Observed over predicted values of an output; dots of the first pick samples."""
     keys = {} if picked is None or k else {label: row for row, label in enumerate(picked.labels)}
     values = zip(found.predicted[k].tolist(), found.observed[k].tolist(), found.labels, strict=True)
     return [
-        Point(p, o, f"sample {label}: observed {number(o)}, predicted {number(p)}", key=keys.get(label))
+        Dot(p, o, f"sample {label}: observed {number(o)}, predicted {number(p)}", key=keys.get(label))
         for p, o, label in values
     ]
 
 
-def residual_points(found: Residuals) -> list[Point]:
+def residual_points(found: Residuals) -> list[Dot]:
     """Residuals over predictions of the first output: what a good model leaves is shapeless."""
     residuals = (found.observed[0] - found.predicted[0]).tolist()
     values = zip(found.predicted[0].tolist(), residuals, found.labels, strict=True)
-    return [Point(p, e, f"sample {label}: residual {number(e)}") for p, e, label in values]
+    return [Dot(p, e, f"sample {label}: residual {number(e)}") for p, e, label in values]
 
 
 def novelty_bars(found: Novelty) -> list[Bar]:
@@ -446,11 +445,11 @@ def novelty_bars(found: Novelty) -> list[Bar]:
 # -- curves -------------------------------------------------------------------------------------
 
 
-def curve_points(curves: Sequence[Curve], unit: str, marks: Sequence[str] = ()) -> list[list[Point]]:
+def curve_points(curves: Sequence[Curve], unit: str, marks: Sequence[str] = ()) -> list[list[Dot]]:
     """The points of every curve; `marks` names those along x."""
     return [
         [
-            Point(x, y, f"{one.name}, {unit} {number(x)}: {number(y)}{f' ({marks[k]})' if marks else ''}")
+            Dot(x, y, f"{one.name}, {unit} {number(x)}: {number(y)}{f' ({marks[k]})' if marks else ''}")
             for k, (x, y) in enumerate(zip(one.x, one.y, strict=True))
         ]
         for one in curves
@@ -471,7 +470,7 @@ def at(curve: Curve, x: float) -> tuple[str, float | None]:
     return text, float(curve.y[k])
 
 
-def many_sizes(found: Path) -> bool:
+def many_sizes(found: PathCurves) -> bool:
     """Whether values are all positive and of very different size, as a logarithmic axis wants them."""
     values = [value for curve in found.curves for value in curve.y]
     return min(values) > 0 and max(values) > 20 * min(values)

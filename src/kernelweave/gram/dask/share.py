@@ -12,14 +12,12 @@ from ..._typing import FloatArray, IntArray
 from ...kernels import Normalization
 from ..base import Gram
 from ..blocked import BlockedGram
-from ..blocks import Blocks
+from ..blocks import Blocks, normalised
 from ..cached import CachedGram
-from ..choice import Needs, Task
+from ..choice import SHARE, Needs, Task, free_memory, show_bytes
 from ..dense import DenseGram
-from ..memory import SHARE, free_memory, show_bytes
-from ..normalised import normalised
 from ..packed import PackedGram
-from ..pairs import Given
+from ..shared import Given
 
 #: part of a worker's memory that its kernels may fill: beyond it, Dask writes to disk what it holds; and
 #: part that may be at work where nothing is kept: beyond it, Dask pauses the worker

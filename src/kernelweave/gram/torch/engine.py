@@ -14,12 +14,10 @@ from ...kernels import Normalization, resolve_normalization
 from ...kernels.normalize import Variance
 from ..base import Gram
 from ..blocked import Unrounded
-from ..blocks import Blocks
+from ..blocks import Blocks, normalised
 from ..choice import Choice, Needs, Task
-from ..normalised import normalised
-from .matrix import Matrix, StoredMatrix
 from .parts import part_of
-from .sums import MATRIX_SHARE, Constants, Sums
+from .sums import MATRIX_SHARE, Constants, Matrix, StoredMatrix, Sums
 
 if TYPE_CHECKING:
     from ..dictionary import Kernels

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
 from ...kernels.parametric import ParametricKernel
-from ..checkpoint import Entry, Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper
 from ..problem import Problem
 from ..run import Callback, Method, Result, Run, best_of
 from .objective import FINEST_ACCURACY, FIRST_ACCURACY, KernelPoint, Objective
@@ -129,14 +129,14 @@ class KernelGradient(Method, BaseEstimator):
 
     def start(self, run: Run) -> KernelPoint:
         """The single-kernel fit at the start values, or where an earlier run had come."""
-        objective, u, entry = run.problem, run.begin, run.keeper.found(run.phase)
+        objective, u, entry = run.problem, run.begin, run.found()
         objective.accuracy, objective.alpha, objective.n_machines = FIRST_ACCURACY, None, 0
         if entry is not None:
-            history, u = history_of(entry), entry.arrays["u"]
-            objective.alpha = entry.arrays["alpha"]
-            objective.n_machines = int(history["n_machines"][-1]) - 1  # the last one is fitted again
-            objective.sharpen(history["stationarity"][-1])
-            run.resume(int(entry.values["n_iter"]), {name: values[:-1] for name, values in history.items()})
+            u, objective.alpha = entry.arrays["u"], entry.arrays["alpha"]
+            run.n_iter = run.n_resumed = int(entry.values["n_iter"])
+            last = {name: column.pop() for name, column in run.history.items()}  # is fitted again
+            objective.n_machines = int(last["n_machines"]) - 1
+            objective.sharpen(last["stationarity"])
         return self._measured(objective, objective.evaluate(u))
 
     def step(self, run: Run, point: KernelPoint) -> KernelPoint | None:
@@ -180,7 +180,7 @@ class KernelGradient(Method, BaseEstimator):
         if not run.last.u.any():  # no fit can be resumed there
             return None
         arrays = {"u": run.last.u, "alpha": run.last.alpha}
-        return with_history({"n_iter": run.n_iter}, arrays, run.history)
+        return Entry({"n_iter": run.n_iter}, arrays)
 
 
 #: share of the predicted decrease that a step must reach

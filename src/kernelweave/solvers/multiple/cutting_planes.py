@@ -68,7 +68,7 @@ class CuttingPlanes(MKLSolver):
         if not run.problem.loss.separable:
             raise ValueError(f"{type(run.problem.loss).__name__} has no conjugate; use solver='auto'.")
         weights = super().init(run, norms)
-        self._T = Coordinates(getattr(run.regularizer, "generators", np.ones)(run.gram.n_kernels))
+        self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         self._planes = Planes(self._T, run.regularizer)
         self._best: State | None = None  # of least F, and an upper bound of that
         self._least = np.inf

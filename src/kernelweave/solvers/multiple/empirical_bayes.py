@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..._typing import BoolArray, FloatArray, IntArray
-from ..checkpoint import Entry, Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper
 from ..run import Callback, Method, Result, Run, best_of
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
 from .alternating import extrapolate
@@ -235,11 +235,12 @@ class EmpiricalBayes(Method, BaseEstimator):
         weights, self._noise = run.begin
         live = np.flatnonzero(weights)
         theta = np.log(np.append(weights[live], [self._noise] * run.problem.learns_noise))
-        entry = run.keeper.found(run.phase)
+        entry = run.found()
         if entry is not None:
             live, theta = entry.arrays["live"], entry.arrays["theta"]
-            history = {name: values[:-1] for name, values in history_of(entry).items()}
-            run.resume(len(history["stationarity"]), history)
+            for column in run.history.values():
+                column.pop()  # the last one is evaluated again
+            run.n_iter = run.n_resumed = len(run.history["stationarity"])
         self._evidence = run.problem.subset(live)
         self._points: list[FloatArray] = []  # the last iterates
         self._images: list[FloatArray] = []  # where MacKay's update takes them
@@ -405,7 +406,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         return run.problem.log_evidence(iterate.objective), iterate.residual, len(iterate.live)
 
     def saved(self, run: Run) -> Entry:
-        return with_history({}, {"live": run.last.live, "theta": run.last.theta}, run.history)
+        return Entry({}, {"live": run.last.live, "theta": run.last.theta})
 
     def summary(self, run: Run) -> dict[str, Any]:
         """Where the run began, and how far it came."""

@@ -104,7 +104,7 @@ class Interleaved(MKLSolver):
         self._run, regularizer = run, run.regularizer
         self._limit = np.inf  # U at the last change of the weights
         self._gap, self._size = FIRST_GAP, self.working_set
-        self._ascends = bool(getattr(regularizer, "ascends", False))
+        self._ascends = regularizer.ascends
         self._floors, self._floor = DUAL_FLOOR if self._ascends else FLOOR, 0.0
         self._newton = FieldNewton() if regularizer.sparse else None
         if self._newton is not None:

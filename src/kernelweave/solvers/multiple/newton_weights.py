@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._cholesky import positive_factor
+from ..._linalg import positive_factor
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
 from ...regularizers import Regularizer
@@ -72,8 +72,7 @@ class NewtonWeights(MKLSolver):
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
         self._rejected = self._slow = False
-        generators = getattr(run.regularizer, "generators", np.ones)
-        self._T = Coordinates(generators(run.gram.n_kernels))
+        self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         return super().init(run, norms)
 
     def successor(self, run: Run) -> MKLSolver | None:

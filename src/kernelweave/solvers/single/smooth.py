@@ -8,7 +8,7 @@ from operator import itemgetter
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._cholesky import positive_factor
+from ..._linalg import positive_factor
 from ..._typing import FloatArray
 from ..certificate import relative
 from ..problem import Problem, best_intercept
