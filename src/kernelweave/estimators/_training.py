@@ -49,7 +49,7 @@ class Training:
         heard = getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx")
         if heard and isinstance(
             estimator, CallbackSupportMixin
-        ):  # a pipeline tells every estimator of itself
+        ):  # a pipeline tells all of itself
             self.context = estimator._init_callback_context(max_subtasks=n_models, sequential_subtasks=False)
             self.context.call_on_fit_task_begin(estimator=estimator)
         if estimator.checkpoint is None:
