@@ -121,7 +121,8 @@ class FeatureSource(KernelSource):
         self.X = X if own else in_double(values)
         self.n_samples = self.X.shape[0]
         self.kernels: Sequence[Kernel]
-        finite = _finite(self.X)
+        numbers = isinstance(self.X, np.ndarray) and self.X.dtype.kind == "f"
+        finite = self.X if numbers and largest_size(self.X) <= LARGEST else None  # and can be squared
         with known_finite(finite):
             if isinstance(kernels, Subsets):
                 self.names, self.kernels = kernels.labels(), kernels.fit(X, sample_weight)
@@ -191,12 +192,6 @@ def without(chosen: BoolArray, members: IntArray) -> IntArray:
     rest = chosen.copy()
     rest[members] = False
     return np.flatnonzero(rest)
-
-
-def _finite(X: Any) -> Any:
-    """X, if it is an array of finite numbers that can be squared; else None."""
-    numbers = isinstance(X, np.ndarray) and X.dtype.kind == "f"
-    return X if numbers and largest_size(X) <= LARGEST else None
 
 
 class StackSource(KernelSource):

@@ -78,13 +78,13 @@ def _pieces(
 
 def only(blocks: Blocks) -> Blocks:
     """The same kernels, without what others in the same container would bring along."""
-    return blocks.with_parts([_only_part(part) for part in blocks.parts])
-
-
-def _only_part(part: Shared) -> Shared:
-    if not isinstance(part.pairs, Given):
-        return part
-    return Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
+    parts = [
+        Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
+        if isinstance(part.pairs, Given)
+        else part
+        for part in blocks.parts
+    ]
+    return blocks.with_parts(parts)
 
 
 def deal(blocks: Blocks, count: int) -> list[IntArray]:
