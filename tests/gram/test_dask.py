@@ -184,7 +184,7 @@ def test_a_worker_with_no_room_at_all_says_so(monkeypatch, rng):
     monkeypatch.setattr(worker_side, "worker_memory", lambda: (10**6, 0))
     X = rng.normal(size=(300, 3))
     with pytest.raises(
-        MemoryError, match="50 kernels on 300 samples on one worker do not fit into the 750 KB"
+        MemoryError, match="50 kernels on 300 samples on one worker need more than the 750 KB"
     ):
         _ = Share(Blocks.of_kernels([RBF().fit(X)] * 50, X), np.ones(50), Recipe(), []).gram
 
@@ -192,7 +192,7 @@ def test_a_worker_with_no_room_at_all_says_so(monkeypatch, rng):
 def test_matrices_that_no_worker_can_hold_are_not_sent(client, monkeypatch):
     monkeypatch.setattr(_cluster.Cluster, "memory_limits", lambda self: dict.fromkeys(self.threads(), 10_000))
     with pytest.raises(
-        MemoryError, match="of precomputed matrices and may take 10 KB in all: start more workers"
+        MemoryError, match="of precomputed matrices, and its memory limit is 10 KB: start more workers"
     ):
         DaskGram([np.eye(30)] * 4)
 

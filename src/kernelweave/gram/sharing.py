@@ -358,13 +358,12 @@ def share(kernels: Sequence[Kernel], X: Any) -> tuple[list[Shared], list[IntArra
     if together.all() and batch is not None:
         return [batch.part], [batch.members]
     groups = grouped(kernels, np.flatnonzero(~together))
-    parts = [_build([kernels[m] for m in group], table) for group in groups.values()]
+    parts: list[Shared] = []
+    for group in groups.values():
+        own, base = [kernels[m] for m in group], base_of(kernels[group[0]])
+        if base is None:
+            parts.append(Shared(OwnValues(own[0], table), [None]))
+        else:
+            parts.append(Shared(pairs_of(base, own[0].base_view(table)), own))
     members = [np.array(group) for group in groups.values()]
     return (parts, members) if batch is None else ([*parts, batch.part], [*members, batch.members])
-
-
-def _build(kernels: list[Kernel], X: Any) -> Shared:
-    base = base_of(kernels[0])
-    if base is None:
-        return Shared(OwnValues(kernels[0], X), [None])
-    return Shared(pairs_of(base, kernels[0].base_view(X)), kernels)

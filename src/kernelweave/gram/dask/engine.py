@@ -78,13 +78,13 @@ def _pieces(
 
 def only(blocks: Blocks) -> Blocks:
     """The same kernels, without what others in the same container would bring along."""
-    return blocks.with_parts([_only_part(part) for part in blocks.parts])
-
-
-def _only_part(part: Shared) -> Shared:
-    if not isinstance(part.pairs, Given):
-        return part
-    return Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
+    parts = [
+        Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
+        if isinstance(part.pairs, Given)
+        else part
+        for part in blocks.parts
+    ]
+    return blocks.with_parts(parts)
 
 
 def deal(blocks: Blocks, count: int) -> list[IntArray]:
@@ -127,8 +127,8 @@ def _check_given(cluster: Cluster, blocks: Blocks, own: dict[str, list[IntArray]
         needed, limit = float(sum(sizes[group].sum() for group in groups)), limits.get(worker)
         if limit is not None and needed > 0.6 * limit:
             raise MemoryError(
-                f"a worker would be sent {show_bytes(needed)} of precomputed matrices and may take "
-                f"{show_bytes(limit)} in all: start more workers, or pass kernels instead of matrices."
+                f"one worker would receive {show_bytes(needed)} of precomputed matrices, and its memory limit is "
+                f"{show_bytes(limit)}: start more workers, or pass kernels instead of matrices."
             )
 
 

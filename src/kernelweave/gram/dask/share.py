@@ -231,8 +231,9 @@ def _promise(blocks: Blocks, recipe: Recipe) -> tuple[type[Gram], Task, Needs]:
                     _promised[threading.get_ident()] = needs.bytes
                     return engine, task, needs
     raise MemoryError(
-        f"{task} on one worker do not fit into the {show_bytes(task.limit or 0)} that it has left, not "
-        "even in blocks: start workers with more memory, raise memory_limit, or use fewer samples."
+        f"{task} on one worker need more than the {show_bytes(task.limit or 0)} of memory that it has left, "
+        "even computed block by block: start workers with more memory, raise memory_limit, or use fewer "
+        "samples."
     )
 
 

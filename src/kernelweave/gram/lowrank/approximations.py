@@ -118,7 +118,7 @@ class Approximation(BaseEstimator):
     name: str
 
     def maps(self, kernels: list[Kernel], X: Any, rank: int, rng: np.random.Generator) -> list[FeatureMap]:
-        """One map a kernel, exact ones where a kernel has no more than `rank` features.
+        """One map per kernel, exact ones where a kernel has no more than `rank` features.
 
         Parameters
         ----------
