@@ -31,7 +31,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page writes goes to a temporary folder, and parts that it registers are forgotten."""
     from kernelweave.gram import GRAMS
-    from kernelweave.kernels.registry import KERNELS
+    from kernelweave.kernels.convert import KERNELS
     from kernelweave.losses import LOSSES
     from kernelweave.regularizers import REGULARIZERS
     from kernelweave.solvers.multiple import MKL_SOLVERS

@@ -16,7 +16,7 @@ from kernelweave.kernels import RBF, Linear, Polynomial
 distributed = pytest.importorskip("distributed", reason="needs dask and distributed: kernelweave[dask]")
 da = pytest.importorskip("dask.array")
 
-from kernelweave.gram.dask.factors import DaskFactors  # noqa: E402
+from kernelweave.gram.dask.low_rank import DaskFactors  # noqa: E402
 from kernelweave.gram.dask.table import DaskTable  # noqa: E402
 
 pytestmark = pytest.mark.system
@@ -71,7 +71,7 @@ def test_weights_and_gap_are_those_of_a_local_fit(client, model, local, data):
 def test_dask_arrays_never_come_to_the_client_as_a_whole(client, model, data, monkeypatch):
     fetched, read = [], DaskTable.read
     monkeypatch.setattr("kernelweave.gram.tables.FIT_ROWS", 100)
-    monkeypatch.setattr("kernelweave.gram.lowrank.error.MOST_PAIRS", 0)
+    monkeypatch.setattr("kernelweave.gram.lowrank.dictionary.MOST_PAIRS", 0)
 
     def counting(self, rows):
         found = read(self, rows)

@@ -116,7 +116,7 @@ def test_the_bound_holds_around_the_exact_optimum(binary, factored, p, rank, mon
     worse = (low.objective_ - exact.objective_) / low.objective_
     assert -2e-5 <= worse <= low.full_rank_gap_
     assert (low.approximation_errors_ >= 0).all()
-    monkeypatch.setattr("kernelweave.gram.lowrank.error.MOST_PAIRS", 0)
+    monkeypatch.setattr("kernelweave.gram.lowrank.dictionary.MOST_PAIRS", 0)
     by_diagonal = clone(low).fit(binary.X, binary.y).full_rank_gap_
     assert by_diagonal >= low.full_rank_gap_ - 1e-12
 

@@ -11,8 +11,7 @@ from scipy import sparse
 
 from kernelweave.gram import BlockedGram, CachedGram, Dictionary, FeatureSource
 from kernelweave.gram.choice import Task, choose_engine
-from kernelweave.gram.sharing import LEAST_SUBSETS, MOST_ALIKE, batch_of, share
-from kernelweave.gram.squares import SharedSquares
+from kernelweave.gram.sharing import LEAST_SUBSETS, MOST_ALIKE, SharedSquares, batch_of, share
 from kernelweave.kernels import NORMALIZATIONS, RBF, Laplacian, Linear, random_subsets
 
 

@@ -10,8 +10,7 @@ import pytest
 from kernelweave.gram import BlockedGram, CachedGram, _workers
 from kernelweave.gram.blocks import Blocks
 from kernelweave.gram.cached import RowCache
-from kernelweave.gram.pairs import Distances, pairs_of
-from kernelweave.gram.shared import Shared
+from kernelweave.gram.shared import Distances, Shared, pairs_of
 from kernelweave.kernels import RBF, Linear
 
 

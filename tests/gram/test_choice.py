@@ -17,7 +17,6 @@ from kernelweave.gram import (
     KernelStack,
     StackSource,
     choice,
-    memory,
 )
 from kernelweave.gram.blocks import WORK_BYTES
 from kernelweave.gram.choice import Needs, Task, choose_engine
@@ -205,14 +204,14 @@ def files(monkeypatch):
 
     def pretend(**contents):
         known = {path: text for path, text in contents.items()}
-        monkeypatch.setattr(memory, "_read", lambda path: known.get(path.rsplit("/", 1)[-1], ""))
+        monkeypatch.setattr(choice, "_read", lambda path: known.get(path.rsplit("/", 1)[-1], ""))
 
     return pretend
 
 
 def test_free_memory_of_a_machine(files):
     files(meminfo="MemTotal: 16000 kB\nMemAvailable:    8000 kB\n")
-    assert memory.free_memory() == 8000 * 1024
+    assert choice.free_memory() == 8000 * 1024
 
 
 def test_free_memory_of_a_container(files):
@@ -224,22 +223,22 @@ def test_free_memory_of_a_container(files):
             "memory.stat": "anon 5\ninactive_file 1000000\n",
         }
     )
-    assert memory.free_memory() == 3_000_000
+    assert choice.free_memory() == 3_000_000
 
 
 def test_a_container_without_a_limit(files):
     files(**{"meminfo": "MemAvailable: 8000 kB\n", "memory.max": "max\n", "memory.current": "3000000\n"})
-    assert memory.free_memory() == 8000 * 1024
+    assert choice.free_memory() == 8000 * 1024
 
 
 def test_free_memory_of_other_systems(files, monkeypatch):
     files()
     pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}
-    monkeypatch.setattr(memory.os, "sysconf", pages.__getitem__)
-    assert memory.free_memory() == 4096 * 500
-    monkeypatch.delattr(memory.os, "sysconf")
-    assert memory.free_memory() is None
+    monkeypatch.setattr(choice.os, "sysconf", pages.__getitem__)
+    assert choice.free_memory() == 4096 * 500
+    monkeypatch.delattr(choice.os, "sysconf")
+    assert choice.free_memory() is None
 
 
 def test_this_machine_has_memory():
-    assert memory.free_memory() is None or memory.free_memory() > 10**6
+    assert choice.free_memory() is None or choice.free_memory() > 10**6

@@ -10,8 +10,7 @@ from scipy import sparse
 
 from kernelweave import _cluster
 from kernelweave.gram import FeatureSource
-from kernelweave.gram.lowrank.dictionary import LowRankDictionary
-from kernelweave.gram.lowrank.error import diagonal_sums
+from kernelweave.gram.lowrank.dictionary import LowRankDictionary, diagonal_sums
 from kernelweave.gram.lowrank.factors import Scatter
 from kernelweave.kernels import RBF, Linear, Polynomial
 

@@ -9,7 +9,7 @@ import pytest
 
 from kernelweave.gram import Dictionary, FeatureSource, KernelStack, StackSource, parse_memory
 from kernelweave.gram.dictionary import check_kernel_matrix
-from kernelweave.gram.pairs import Distances
+from kernelweave.gram.shared import Distances
 from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear, Polynomial
 
 

@@ -116,8 +116,8 @@ def test_a_fit_reads_it_in_pieces(table, data, alive, monkeypatch, memory_limit)
     monkeypatch.setattr("kernelweave.gram.lowrank.dictionary.BLOCK_BYTES", 1 << 16)
     monkeypatch.setattr("kernelweave.gram.lowrank.factors.BLOCK_BYTES", 1 << 16)
     monkeypatch.setattr("kernelweave.gram.lowrank.factors.GATHER_BYTES", 1)
-    monkeypatch.setattr("kernelweave.gram.lowrank.error.MOST_PAIRS", 0)
-    monkeypatch.setattr("kernelweave.gram.lowrank.error.BLOCK_PAIRS", 2000)
+    monkeypatch.setattr("kernelweave.gram.lowrank.dictionary.MOST_PAIRS", 0)
+    monkeypatch.setattr("kernelweave.gram.lowrank.dictionary.BLOCK_PAIRS", 2000)
     kernels = [RBF(0.5), Linear(), Polynomial(2, columns=["a", "b"])]
     options = {"approximation": "nystroem", "rank": 20, "random_state": 0, "tol": 1e-5, "loss": "logistic"}
     model = kw.MKLClassifier(kernels, memory_limit=memory_limit, **options)

@@ -10,8 +10,7 @@ from scipy import sparse
 
 from kernelweave.gram import Dictionary, FeatureSource, _workers
 from kernelweave.gram.blocks import Blocks
-from kernelweave.gram.pairs import Distances, pairs_of
-from kernelweave.gram.shared import MAX_POWER, Shared, power_chains
+from kernelweave.gram.shared import MAX_POWER, Distances, Shared, pairs_of, power_chains
 from kernelweave.gram.sharing import share
 from kernelweave.kernels import (
     RBF,

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from kernelweave.gram import PackedGram
-from kernelweave.gram.blocks import Blocks
-from kernelweave.gram.normalised import normalised
-from kernelweave.gram.pairs import pairs_of
-from kernelweave.gram.shared import Shared
-from kernelweave.gram.squares import BATCH, GROUP_SIZES, SharedSquares, code_lines, pack_subsets
+from kernelweave.gram.blocks import Blocks, normalised
+from kernelweave.gram.shared import Shared, pairs_of
+from kernelweave.gram.sharing import BATCH, GROUP_SIZES, SharedSquares, code_lines, pack_subsets
 from kernelweave.kernels import RBF
 
 ACCURACY = {np.float64: 1e-10, np.float32: 1e-5}
@@ -159,7 +157,7 @@ def test_normalised_a_few_kernels_at_a_time(rng, rule, monkeypatch):
     blocks, _ = blocks_of(rng)
     weight, factors = rng.uniform(0.5, 2.0, size=150), rng.normal(size=42)
     whole, rules = normalised(blocks, rule, weight)
-    monkeypatch.setattr("kernelweave.gram.normalised.PRODUCT_BYTES", 8 * 150 * 5)
+    monkeypatch.setattr("kernelweave.gram.blocks.PRODUCT_BYTES", 8 * 150 * 5)
     pieces, again = normalised(blocks, rule, weight)
     np.testing.assert_allclose([r.scale_ for r in again], [r.scale_ for r in rules], rtol=1e-12)
     rows, columns = slice(0, 60), np.arange(150)

@@ -20,8 +20,7 @@ from kernelweave.gram import (
     blocks,
     packed,
 )
-from kernelweave.gram.blocks import Blocks, lower_tiles
-from kernelweave.gram.normalised import normalised
+from kernelweave.gram.blocks import Blocks, lower_tiles, normalised
 from kernelweave.kernels import (
     NORMALIZATIONS,
     RBF,

@@ -37,7 +37,7 @@ def test_memory_maps_are_not_copied(mapped, monkeypatch, dtype, memory_limit):
     for module in ("dictionary.BLOCK_BYTES", "factors.BLOCK_BYTES", "factors.GATHER_BYTES"):
         monkeypatch.setattr(f"kernelweave.gram.lowrank.{module}", 1 << 20)
     monkeypatch.setattr("kernelweave.gram.tables.READ_BYTES", 1 << 20)
-    monkeypatch.setattr("kernelweave.gram.lowrank.error.BLOCK_PAIRS", 1 << 17)
+    monkeypatch.setattr("kernelweave.gram.lowrank.dictionary.BLOCK_PAIRS", 1 << 17)
     options = {"approximation": "nystroem", "rank": 5, "random_state": 0, "loss": "squared", "tol": 0.1}
     model = kw.MKLClassifier([RBF(), RBF(0.1, columns=[0, 1])], memory_limit=memory_limit, **options)
     tracemalloc.start()

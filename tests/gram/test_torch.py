@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kernelweave.gram import DenseGram
-from kernelweave.gram.blocks import Blocks
-from kernelweave.gram.normalised import normalised
+from kernelweave.gram.blocks import Blocks, normalised
 from kernelweave.kernels import RBF, Laplacian, Linear, Polynomial
 
 torch = pytest.importorskip("torch", reason="needs torch")

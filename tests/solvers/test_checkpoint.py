@@ -19,14 +19,17 @@ from kernelweave.gram import BlockedGram, DenseGram
 from kernelweave.losses import Hinge, Logistic, OneClass, Squared
 from kernelweave.regularizers import SMKL, BlockNorm, ElasticNet, LpNorm, Uniform
 from kernelweave.solvers import Problem, checkpoint, growing
-from kernelweave.solvers._fingerprint import describe, digest, probe, same_probe
 from kernelweave.solvers.checkpoint import (
     Checkpoint,
     Entry,
     Keeper,
+    describe,
+    digest,
     entries_of,
     previous,
+    probe,
     read,
+    same_probe,
     write,
 )
 from kernelweave.solvers.multiple import choose_solver

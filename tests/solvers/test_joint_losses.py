@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
-from sklearn.base import BaseEstimator
 
 from kernelweave import GroupOMPRegressor, MKLRegressor
 from kernelweave.estimators._base import Spec, all_or_nothing, follows_input
@@ -397,13 +396,19 @@ def test_cox_against_a_conic_solver(rule, weighted):
 # -- an estimator -------------------------------------------------------------------------------
 
 
-class MKLCox(BaseMKL, BaseEstimator):
+COX = Cox()
+
+
+class MKLCox(BaseMKL):
     """Log hazard as a weighted sum of kernels; y has columns time and event."""
+
+    _tasks = ("survival",)
 
     def __init__(
         self,
         kernels="auto",
         *,
+        loss=COX,
         regularizer="lp",
         C=1.0,
         normalize="variance",
@@ -430,7 +435,7 @@ class MKLCox(BaseMKL, BaseEstimator):
         weight = check_weights(sample_weight, table)
         used = weight > 0
         targets = y[used, None].astype(float)
-        problem = Problem.weighted(targets, Cox(), self.C, weight[used])
+        problem = Problem.weighted(targets, spec.loss, self.C, weight[used])
         self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         return self
 
@@ -441,6 +446,11 @@ class MKLCox(BaseMKL, BaseEstimator):
 
 def test_regression_takes_a_joint_loss():
     check_mkl_estimator(MKLRegressor(loss=SoftWorst(), C=5.0))
+
+
+def test_an_estimator_takes_the_losses_of_its_task():
+    with pytest.raises(ValueError, match=r"loss=SoftWorst\(\) is not for MKLCox"):
+        MKLCox(loss=SoftWorst()).fit(*survival())
 
 
 def test_an_estimator_of_one_file():

@@ -68,8 +68,14 @@ class Spec:
             if hasattr(estimator, name)
         }
         loss = parts.get("loss")
+        if loss is not None and loss.task not in estimator._tasks:
+            named = (name for name, known in LOSSES.items() if getattr(known, "task", "") in estimator._tasks)
+            raise ValueError(
+                f"loss={estimator.loss!r} is not for {type(estimator).__name__}: use one of "
+                f"{', '.join(map(repr, named))}."
+            )
         if loss is not None:
-            check_loss(loss, estimator)
+            loss.check()
         return cls(
             loss=loss,
             regularizer=parts.get("regularizer"),
@@ -77,17 +83,6 @@ class Spec:
             device=resolve_device(estimator.device or getattr(estimator, "_data_device", None)),
             **given,
         )
-
-
-def check_loss(loss: Loss, estimator: Any) -> None:
-    """Refuse a loss that is not for what the estimator learns, or whose parameters are wrong."""
-    if loss.task not in estimator._tasks:
-        named = (name for name, known in LOSSES.items() if getattr(known, "task", "") in estimator._tasks)
-        fitting = ", ".join(map(repr, named))
-        raise ValueError(
-            f"loss={estimator.loss!r} is not for {type(estimator).__name__}: use one of {fitting}."
-        )
-    loss.check()
 
 
 class BaseLearner(CallbackSupportMixin, BaseEstimator):

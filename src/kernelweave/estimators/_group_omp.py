@@ -18,13 +18,13 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import KernelSource, KernelStack, Predictor
 from ..gram.terms import KernelTerm
-from ..solvers.checkpoint import Checkpoint
+from ..solvers.checkpoint import Keeper
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyTask, GroupOMP, best_subset
 from ..solvers.run import Result
 from ._base import Spec, one_or_all
 from ._input import check_positive, check_settings
 from ._kernels import BaseKernels
-from ._training import Progress, keeping, open_checkpoint
+from ._training import ModelProgress, Training
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -110,7 +110,7 @@ class Validation(NamedTuple):
     weight: FloatArray | None
 
 
-class Training(NamedTuple):
+class GreedySetup(NamedTuple):
     """Checked settings and training data."""
 
     spec: Spec
@@ -145,18 +145,9 @@ class BaseGroupOMP(BaseKernels):
                 f"dictionary_sample={sample!r} must be a number of kernels, a share between 0 and 1, or None."
             )
 
-    def _check_counts(self, n_kernels: int) -> None:
-        """Say so where more kernels are wanted than the dictionary has, and refuse to draw more than that."""
-        wanted, drawn = self.n_kernels, self.dictionary_sample
-        if wanted is not None and int(wanted) > n_kernels:
-            told = f"n_kernels={wanted} is more than the {n_kernels} kernels given: all of them may be taken."
-            warn(told)
-        if _is_count(drawn) and int(drawn) > n_kernels:
-            raise ValueError(f"dictionary_sample={drawn} exceeds the {n_kernels} kernels given; lower it.")
-
     # -- held-out samples ---------------------------------------------------------------------
 
-    def _split(self, training: Training, y: Any, validation_set: Any, strata: Any = None) -> Training:
+    def _split(self, setup: GreedySetup, y: Any, validation_set: Any, strata: Any = None) -> GreedySetup:
         """Give the training data their validation samples: those passed, or some held out."""
         if self.validation_fraction is not None and validation_set is not None:
             raise ValueError(
@@ -164,19 +155,22 @@ class BaseGroupOMP(BaseKernels):
                 "themselves or the share to hold out."
             )
         if validation_set is not None:
-            return training._replace(validation=_as_validation(validation_set))
+            if not (isinstance(validation_set, list | tuple) and len(validation_set) == 2):
+                raise ValueError("validation_set must be a pair (X_val, y_val).")
+            X, y = validation_set
+            return setup._replace(validation=Validation(X, np.asarray(y), None))
         if self.validation_fraction is None:
-            return training
-        used = np.flatnonzero(training.weight)
+            return setup
+        used = np.flatnonzero(setup.weight)
         options = {"test_size": float(self.validation_fraction), "random_state": self.random_state}
         groups = None if strata is None else strata[used]
         held = np.sort(train_test_split(used, stratify=groups, **options)[1])
-        weight = training.weight.copy()
+        weight = setup.weight.copy()
         weight[held] = 0.0
-        table = training.table
+        table = setup.table
         rows = table[held] if isinstance(table, KernelStack) else _safe_indexing(table, held)
-        validation = Validation(rows, y[held], training.weight[held])
-        return training._replace(weight=weight, validation=validation, held=held)
+        validation = Validation(rows, y[held], setup.weight[held])
+        return setup._replace(weight=weight, validation=validation, held=held)
 
     def _checked(self, validation: Validation | None) -> Validation | None:
         """Validation samples as the kernels take them."""
@@ -196,18 +190,21 @@ class BaseGroupOMP(BaseKernels):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> Training:
+    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> GreedySetup:
         """Check parameters and data."""
         raise NotImplementedError
 
-    def _problem(self, training: Training) -> tuple[KernelSource, GreedyTask]:
+    def _problem(self, setup: GreedySetup) -> tuple[KernelSource, GreedyTask]:
         """The kernels on the samples of positive weight, and what to minimise there."""
-        used = np.flatnonzero(training.weight)
-        weight = training.weight[used]
-        source = self._source(training.table, training.weight, training.held)
-        self._check_counts(len(source.names))
-        targets, ridge = training.targets[used], float(self.alpha)
-        return source, GreedyTask(targets, weight, training.spec.loss, ridge, bool(self.fit_intercept))
+        used = setup.weight > 0
+        source = self._source(setup.table, setup.weight, setup.held)
+        n, wanted, drawn = len(source.names), self.n_kernels, self.dictionary_sample
+        if wanted is not None and int(wanted) > n:
+            warn(f"n_kernels={wanted} is more than the {n} kernels given: all of them may be taken.")
+        if _is_count(drawn) and int(drawn) > n:
+            raise ValueError(f"dictionary_sample={drawn} exceeds the {n} kernels given; lower it.")
+        targets, weight, ridge = setup.targets[used], setup.weight[used], float(self.alpha)
+        return source, GreedyTask(targets, weight, setup.spec.loss, ridge, bool(self.fit_intercept))
 
     def _dictionary(self, spec: Spec, source: KernelSource, task: GreedyTask) -> FactorDictionary:
         return FactorDictionary(
@@ -224,38 +221,37 @@ class BaseGroupOMP(BaseKernels):
     def _rule(self) -> GroupOMP:
         return GroupOMP(self.n_kernels, self.tol, self.backward, self.dictionary_sample, self.random_state)
 
-    def _fit_path(self, training: Training) -> None:
+    def _fit_path(self, setup: GreedySetup) -> None:
         """Run the path, choose a model on it, and store both."""
-        progress = Progress(self, 1)
-        with blas_threads_for(len(training.weight)):
-            source, task = self._problem(training)
+        with blas_threads_for(len(setup.weight)):
+            source, task = self._problem(setup)
             self.kernel_names_ = source.names
-            checkpoint = self._open_checkpoint(source, task)
-            training = training._replace(validation=self._checked(training.validation))
-            dictionary = self._dictionary(training.spec, source, task)
-            report = progress.model(0, "path")
-            with keeping(checkpoint) as keepers:
-                found = self._rule().solve(dictionary, task, report, keepers(0))
-                keepers.finish(found.reason != "interrupted")
-            report.done(found)
-            self._store_path(dictionary, found, task, training)
+            told = {
+                "kernels": np.array(source.names),
+                "loss": task.loss,
+                "alpha": float(task.ridge),
+                "targets": task.y,
+                "weights of the samples": task.weight,
+                "fit_intercept": task.fit_intercept,
+                "tol": float(self.tol) if self.backward else None,  # else a path may grow by it
+            }
+            names = ("backward", "dictionary_sample", "random_state", "normalize")
+            training = Training(self, 1, told, names)
+            setup = setup._replace(validation=self._checked(setup.validation))
+            dictionary = self._dictionary(setup.spec, source, task)
+            [found] = training.models(self._train, dictionary, [("path", task)])
+            self._store_path(dictionary, found, task, setup)
             fit = found.state.stages[self.path_.n_selected].fit
             self._store_model(dictionary, fit)
             self._calibrate(dictionary, task, fit)
-        progress.done()
+        training.end(found.reason != "interrupted")
 
-    def _open_checkpoint(self, source: KernelSource, task: GreedyTask) -> Checkpoint | None:
-        """A path may be made longer, by `n_kernels` or `tol`, but for one with backward steps."""
-        told = {
-            "kernels": np.array(source.names),
-            "loss": task.loss,
-            "alpha": float(task.ridge),
-            "targets": task.y,
-            "weights of the samples": task.weight,
-            "fit_intercept": task.fit_intercept,
-            "tol": float(self.tol) if self.backward else None,
-        }
-        return open_checkpoint(self, told, ("backward", "dictionary_sample", "random_state", "normalize"))
+    def _train(
+        self, dictionary: FactorDictionary, task: GreedyTask, report: ModelProgress, keeper: Keeper
+    ) -> Result:
+        found = self._rule().solve(dictionary, task, report, keeper)
+        report.done(found)
+        return found
 
     def _told(self, state: Any) -> str:
         if not state.fit.kernels:
@@ -267,7 +263,7 @@ class BaseGroupOMP(BaseKernels):
         """What a classifier does for its probabilities."""
 
     def _store_path(
-        self, dictionary: FactorDictionary, found: Result, task: GreedyTask, training: Training
+        self, dictionary: FactorDictionary, found: Result, task: GreedyTask, setup: GreedySetup
     ) -> None:
         fits = [stage.fit for stage in found.state.stages]
         alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
@@ -275,12 +271,12 @@ class BaseGroupOMP(BaseKernels):
         self.gram_ = dictionary.engine
         self.model_ = path_predictor(dictionary, fits, alphas)
         errors = None
-        if training.validation is not None:
-            X, y, weight = training.validation
+        if setup.validation is not None:
+            X, y, weight = setup.validation
             models = np.moveaxis(self.model_.staged(X, range(1, self.model_.n_stages)), 1, 0)
-            errors = np.array([self._held_out_error(training.spec, f, y, weight) for f in models])
-        dual_coef = np.zeros((len(fits) - 1, len(training.weight), alphas.shape[2]))
-        dual_coef[:, np.flatnonzero(training.weight)] = alphas[1:]
+            errors = np.array([self._held_out_error(setup.spec, f, y, weight) for f in models])
+        dual_coef = np.zeros((len(fits) - 1, len(setup.weight), alphas.shape[2]))
+        dual_coef[:, np.flatnonzero(setup.weight)] = alphas[1:]
         self.path_ = GreedyPath(
             kernel_names=dictionary.names,
             sets=[fit.kernels for fit in fits[1:]],
@@ -348,7 +344,7 @@ class BaseGroupOMP(BaseKernels):
         Parameters
         ----------
         X, y, sample_weight
-            Training samples, as in `fit`; the objective of both sets is that on them.
+            GreedySetup samples, as in `fit`; the objective of both sets is that on them.
         n_kernels : int, optional
             Size of the sets, to compare with that model of the path; by default the model chosen.
         max_nodes : int, default=10000
@@ -363,10 +359,10 @@ class BaseGroupOMP(BaseKernels):
         size = self._size(n_kernels)
         options = dict.fromkeys(("validation_fraction", "n_kernels", "checkpoint"))
         worker = clone(self).set_params(**options)
-        training = worker._setup(X, y, sample_weight)
-        with blas_threads_for(len(training.weight)):
-            source, task = worker._problem(training)
-            dictionary = worker._dictionary(training.spec, source, task)
+        setup = worker._setup(X, y, sample_weight)
+        with blas_threads_for(len(setup.weight)):
+            source, task = worker._problem(setup)
+            dictionary = worker._dictionary(setup.spec, source, task)
             start = self.path_.sets[size - 1] if size else None
             return best_subset(dictionary, task, size, start, max_nodes)
 
@@ -390,9 +386,3 @@ def _is_count(value: Any) -> bool:
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
-
-
-def _as_validation(pair: Any) -> Validation:
-    if not (isinstance(pair, list | tuple) and len(pair) == 2):
-        raise ValueError("validation_set must be a pair (X_val, y_val).")
-    return Validation(pair[0], np.asarray(pair[1]), None)

@@ -58,6 +58,12 @@ def check_choice(name: str, value: Any, known: Sequence[str]) -> None:
         raise ValueError(f"{name}={value!r}: expected {', '.join(others)} or {last}.")
 
 
+def check_engine(gram: Any, known: Sequence[str]) -> None:
+    """Raise unless `gram` names one of some engines."""
+    if gram not in known:
+        raise ValueError(f"gram={gram!r} is not a Gram engine: pass one of {', '.join(map(repr, known))}.")
+
+
 def positive_grid(name: str, values: Any, spread: Callable[[int], Any]) -> FloatArray:
     """Values to search through, from small to large: those given, or `spread` over so many.
 
@@ -229,7 +235,12 @@ def check_targets(y: Any, numeric: bool, estimator: str) -> None:
     """
     if y is None or sparse.issparse(y):
         return
-    values = _target_array(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            f"y has rows of different lengths: pass one target for each sample ({error})."
+        ) from error
     if values.dtype.names:
         _refuse_fields(values.dtype.names, numeric)
     missing = np.ma.getmaskarray(y) if np.ma.is_masked(y) else is_missing(values)
@@ -244,15 +255,6 @@ def check_targets(y: Any, numeric: bool, estimator: str) -> None:
         _check_numbers(values, estimator)
     elif values.dtype.kind == "O":
         _check_one_type(values)
-
-
-def _target_array(y: Any) -> np.ndarray:
-    try:
-        return np.asarray(y)
-    except ValueError as error:
-        raise ValueError(
-            f"y has rows of different lengths: pass one target for each sample ({error})."
-        ) from error
 
 
 def _refuse_fields(names: tuple[str, ...], numeric: bool) -> None:

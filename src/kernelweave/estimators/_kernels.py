@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,8 +15,8 @@ from ..gram.tables import Table, as_lazy
 from ..gram.terms import NotLinearError
 from ..kernels import resolve_kernels
 from ..kernels.columns import is_frame, numeric_positions
+from ..kernels.compose import NestedKernels
 from ..kernels.faults import refuse_dates
-from ..kernels.nested import NestedKernels
 from ..kernels.strings import text_column
 from ..kernels.subsets import Subsets
 from ._base import BaseLearner
@@ -29,9 +28,6 @@ NUMBERS = {"numeric", "any", "index"}
 
 class BaseKernels(BaseLearner, NestedKernels):
     """What every estimator over several kernels has: its kernels, and the data they see."""
-
-    #: what `gram` may be
-    _engines: Collection[str] = ("auto", "dense")
 
     _fitted: ClassVar[dict[str, type]] = {"_numeric": bool}
 
@@ -49,12 +45,6 @@ class BaseKernels(BaseLearner, NestedKernels):
         tags.input_tags.pairwise = self._precomputed
         tags.input_tags.three_d_array = self._precomputed
         return tags
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.gram not in self._engines:
-            known = ", ".join(repr(name) for name in self._engines)
-            raise ValueError(f"gram={self.gram!r} is not a Gram engine: pass one of {known}.")
 
     # -- data ---------------------------------------------------------------------------------
 
@@ -175,3 +165,8 @@ class BaseKernels(BaseLearner, NestedKernels):
             return self._affine()[1]
         except NotLinearError:
             return 0.0
+
+
+def kernels_on(estimator: BaseKernels, X: Any, weight: FloatArray) -> KernelSource:
+    """The kernels of an estimator on samples of positive weight, as its fit makes them."""
+    return estimator._source(estimator._validate(X)[0], weight)

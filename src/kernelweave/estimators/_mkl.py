@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -30,9 +29,9 @@ from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._base import Spec, one_or_all
-from ._input import check_positive
+from ._input import check_engine, check_positive
 from ._kernels import BaseKernels
-from ._training import Progress, Report, keeping, open_checkpoint, train_models
+from ._training import ModelProgress, Training
 
 #: support vectors for whose weighted sum room is kept, where a solver asks for no more
 EXPECTED_SUPPORT = 8000
@@ -118,12 +117,9 @@ class BaseMKL(BaseKernels):
     #: whether C may be None
     _optional_cost = False
 
-    @property
-    def _engines(self) -> Collection[str]:  # type: ignore[override]
-        return ("auto", *GRAMS)
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_engine(self.gram, ("auto", *GRAMS))
         if self.C is not None or not self._optional_cost:
             check_positive("C", self.C)
         if self.approximation is None:
@@ -165,7 +161,6 @@ class BaseMKL(BaseKernels):
     def _fit_problems(self, setup: Setup, margins: bool = False) -> list[Model]:
         """Compute the Gram matrices once, train every model on them, and store what is common."""
         spec, problems = setup.spec, [one.problem for one in setup.problems]
-        progress = Progress(self, len(problems))
         rows = [np.arange(0) if one.rows is None else one.rows for one in setup.problems]
         told = {
             "models": [one.title for one in setup.problems],
@@ -175,16 +170,13 @@ class BaseMKL(BaseKernels):
             "targets": (*(problem.y for problem in problems), *rows),
             "C or weights of the samples": tuple(cost for problem in problems for cost in problem.costs),
         }
-        checkpoint = open_checkpoint(self, told)
+        training = Training(self, len(problems), told)
         with blas_threads_for(int(np.count_nonzero(setup.weight))):
             dictionary = self._dictionary(setup)
-            with keeping(checkpoint, dictionary.gram) as keepers:
-                titled = [(one.title, one) for one in setup.problems]
-                train = partial(self._train, spec, margins)
-                models = train_models(train, dictionary, titled, progress, keepers)
-                keepers.finish(all(model.solution.converged for model in models))
+            parts = [(one.title, one) for one in setup.problems]
+            models = training.models(partial(self._train, spec, margins), dictionary, parts, dictionary.gram)
         self._store(dictionary, models, setup.weight)
-        progress.done()
+        training.end(all(model.solution.converged for model in models))
         if not np.atleast_2d(self.weights_).any(axis=1).all():
             warn("every kernel has weight 0, so the model is constant: raise C, or bring y to unit scale.")
         return models
@@ -195,7 +187,7 @@ class BaseMKL(BaseKernels):
         margins: bool,
         dictionary: AnyDictionary,
         part: SubProblem,
-        report: Report,
+        report: ModelProgress,
         keeper: Keeper,
     ) -> Model:
         gram = part.gram(dictionary)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Predictor
-from ..kernels.nested import NestedKernels
+from ..kernels.compose import NestedKernels
 from ._base import all_or_nothing
 from ._input import check_settings
 from ._labels import decided
@@ -51,55 +51,12 @@ class Folds(NamedTuple):
         return options
 
 
-class RoutedCV(NestedKernels):
-    """Mixin of estimators with `cv` and `scoring`, whose ``fit`` takes groups and other metadata.
-
-    As in scikit-learn: with metadata routing every argument of ``fit`` goes to whom requests it, the
-    estimator itself, its splitter and its scorer (without `scoring`, its own ``score``); without routing,
-    `groups` go to the splitter, and weights to the scorer.
-    """
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """What ``fit`` passes on, and to whom."""
-        own = self._get_metadata_request()
-        scorer = own if self.scoring is None else check_scoring(self, self.scoring)
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-            .add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
-        )
-
-    def _metadata(self, sample_weight: Any, params: dict[str, Any]) -> Metadata:
-        """Sort the arguments of ``fit``."""
-        _raise_for_params(params, self, "fit", allow={"groups"})
-        if _routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
-            return Metadata(dict(routed.splitter.split), dict(routed.scorer.score))
-        given = {"groups": params["groups"]} if params.get("groups") is not None else {}
-        return Metadata(given, {} if sample_weight is None else {"sample_weight": sample_weight})
-
-    def _folds(self, y: Any, weight: FloatArray, metadata: Metadata) -> Folds:
-        """The splits of all samples, without those of weight zero: they are in no matrix."""
-        used = np.flatnonzero(weight)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        if metadata.split.get("groups") is None and _needs_groups(splitter):
-            raise ValueError(
-                f"cv={self.cv!r} splits by groups, and there are none: pass them to fit, "
-                "fit(X, y, groups=...), one label for each sample."
-            )
-        where = np.full(len(weight), -1)
-        where[used] = np.arange(len(used))
-        splits = splitter.split(np.zeros((len(weight), 1)), y, **metadata.split)
-        kept = [(where[train], where[test]) for train, test in splits]
-        kept = [(train[train >= 0], test[test >= 0]) for train, test in kept]
-        return Folds(len(weight), used, kept, metadata.score)
-
-
-class BaseSearch(RoutedCV):
+class BaseSearch(NestedKernels):
     """A grid of models, each scored on held-out folds of matrices that are computed once.
 
-    A family gives `_searched`, `_grid` and `_values`.
+    A family gives `_searched`, `_grid` and `_values`. As in scikit-learn, with metadata routing every
+    argument of ``fit`` goes to whom requests it, the estimator itself, its splitter and its scorer (without
+    `scoring`, its own ``score``); without routing, `groups` go to the splitter, and weights to the scorer.
     """
 
     #: the class of estimators whose parameters are searched
@@ -195,6 +152,46 @@ class BaseSearch(RoutedCV):
     def _best(self, points: list[dict[str, Any]], scores: FloatArray, mean: FloatArray) -> int:
         """Index of the point to take, from scores (n_folds, n_points) and their mean."""
         return int(np.argmax(mean))
+
+    # -- metadata and folds -------------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What ``fit`` passes on, and to whom."""
+        own = self._get_metadata_request()
+        scorer = own if self.scoring is None else check_scoring(self, self.scoring)
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+            .add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        )
+
+    def _metadata(self, sample_weight: Any, params: dict[str, Any]) -> Metadata:
+        """Sort the arguments of ``fit``."""
+        _raise_for_params(params, self, "fit", allow={"groups"})
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            return Metadata(dict(routed.splitter.split), dict(routed.scorer.score))
+        given = {"groups": params["groups"]} if params.get("groups") is not None else {}
+        return Metadata(given, {} if sample_weight is None else {"sample_weight": sample_weight})
+
+    def _folds(self, y: Any, weight: FloatArray, metadata: Metadata) -> Folds:
+        """The splits of all samples, without those of weight zero: they are in no matrix."""
+        used = np.flatnonzero(weight)
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        if metadata.split.get("groups") is None and _needs_groups(splitter):
+            raise ValueError(
+                f"cv={self.cv!r} splits by groups, and there are none: pass them to fit, "
+                "fit(X, y, groups=...), one label for each sample."
+            )
+        where = np.full(len(weight), -1)
+        where[used] = np.arange(len(used))
+        splits = splitter.split(np.zeros((len(weight), 1)), y, **metadata.split)
+        kept = [(where[train], where[test]) for train, test in splits]
+        kept = [(train[train >= 0], test[test >= 0]) for train, test in kept]
+        return Folds(len(weight), used, kept, metadata.score)
+
+    # -- the best estimator -------------------------------------------------------------------
 
     def weights_frame(self) -> Any:
         """Kernel names, weights and component norms of the best estimator as a DataFrame (needs pandas)."""

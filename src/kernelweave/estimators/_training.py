@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from joblib import delayed
 
 from .._warnings import parallel
 from ..gram import Gram
-from ..solvers._fingerprint import describe, digest
-from ..solvers.checkpoint import Checkpoint, Keeper
+from ..solvers.checkpoint import Checkpoint, Keeper, describe, digest
 from ..solvers.run import Result
 
 try:
@@ -25,47 +24,109 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-# -- progress ---------------------------------------------------------------------------------
+class Training:
+    """The models of a fit, trained in threads: reported as they go, and kept in a checkpoint.
 
-
-class Progress:
-    """Reports the models of a fit: to scikit-learn's callbacks where it has them, and for `verbose`.
-
-    An estimator may carry a `_listener`, called as listener(title, iteration, state) after every
-    iteration; a true answer stops the model at its best iterate.
+    They are reported to scikit-learn's callbacks where it has them, and for `verbose`: 0 is silent, 1 prints
+    a line per model, 2 a line per iteration. An estimator may carry a `_listener`, called as
+    listener(title, iteration, state) after every iteration; a true answer stops the model at its best.
 
     Parameters
     ----------
     estimator : estimator being fitted
-        Its `verbose` may be 0 for silence, 1 for one line per model, 2 for one line per iteration.
     n_models : int
+    told : mapping
+        What tells the problem from others: objects, or tuples of arrays. A checkpoint of another problem is
+        refused. Tolerance, solver and Gram engine are no part of it: they may change between runs.
+    names : iterable of str
+        Parameters of the estimator that tell it too.
     """
 
-    def __init__(self, estimator: Any, n_models: int) -> None:
-        self.estimator, self.context = estimator, None
-        if getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx"):
+    def __init__(
+        self, estimator: Any, n_models: int, told: Mapping[str, Any], names: Iterable[str] = ()
+    ) -> None:
+        self.estimator, self.context, self.checkpoint, self.n_begun = estimator, None, None, 0
+        heard = getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx")
+        if heard and isinstance(
+            estimator, CallbackSupportMixin
+        ):  # a pipeline tells all of itself
             self.context = estimator._init_callback_context(max_subtasks=n_models, sequential_subtasks=False)
             self.context.call_on_fit_task_begin(estimator=estimator)
+        if estimator.checkpoint is None:
+            return
+        parts = {
+            name: digest(*part) if isinstance(part, tuple) else describe(part) for name, part in told.items()
+        }
+        parts |= {name: describe(getattr(estimator, name, None)) for name in names}
+        self.checkpoint = Checkpoint(estimator.checkpoint, {"estimator": type(estimator).__name__, **parts})
+        if estimator.verbose and self.checkpoint.resumed:
+            print(f"[{type(estimator).__name__}] resuming from {str(self.checkpoint.path)!r}")
 
-    def model(self, index: int, title: str) -> Report:
-        """The callback of one model."""
+    def models(
+        self,
+        train: Callable[..., Any],
+        shared: Any,
+        parts: Sequence[tuple[str, Any]],
+        gram: Gram | None = None,
+        stage: str = "",
+    ) -> list[Any]:
+        """What ``train(shared, part, report, keeper)`` returns for the part of every model.
+
+        Parameters
+        ----------
+        train : callable
+            It calls ``report.done(solution)`` at its end.
+        shared : object
+            What all models are trained on; a backend of joblib that sends arguments sends it once.
+        parts : sequence of (str, object)
+            Title and part of every model.
+        gram : Gram, optional
+            The kernels, which have to be those of the checkpoint.
+        stage : str
+            Tells the models from those of other stages of the fit, in the checkpoint.
+        """
+        if self.checkpoint is not None and gram is not None:
+            self.checkpoint.check_kernels(gram)
+        # threads where all models write one file, or ask kernels that are nowhere but in this process
+        anywhere = self.checkpoint is None and (gram is None or gram.portable)
+        calls = (
+            delayed(self._model)(train, shared, part, title, index, stage)
+            for index, (title, part) in enumerate(parts)
+        )
+        n_jobs = self.estimator.n_jobs if len(parts) > 1 else None
+        try:
+            return parallel(n_jobs, calls, None if anywhere else "sharedmem")
+        finally:  # whatever happens
+            self.n_begun += len(parts)
+            if self.checkpoint is not None:
+                self.checkpoint.flush()
+
+    def _model(
+        self, train: Callable[..., Any], shared: Any, part: Any, title: str, index: int, stage: str
+    ) -> Any:
         context = None
         if self.context is not None:
-            context = self.context.subcontext(task_name=title, task_id=index, max_subtasks=None)
+            number = self.n_begun + index
+            context = self.context.subcontext(task_name=title, task_id=number, max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self.estimator)
-        return Report(self.estimator, title, context)
+        report = ModelProgress(self.estimator, title, context)
+        return train(shared, part, report, Keeper(self.checkpoint, f"{index} {stage}".strip()))
 
-    def done(self) -> None:
-        """The fit is over."""
+    def end(self, converged: bool) -> None:
+        """The fit is over, and its attributes are set: write the final state."""
+        if self.checkpoint is not None:
+            self.checkpoint.finish(converged)
         if self.context is not None:
             self.context.call_on_fit_task_end(estimator=self.estimator)
 
 
-class Report:
+@dataclass(frozen=True)
+class ModelProgress:
     """The callback of the solver of one model."""
 
-    def __init__(self, estimator: Any, title: str, context: Any) -> None:
-        self.estimator, self.title, self.context = estimator, title, context
+    estimator: Any
+    title: str
+    context: Any
 
     def __call__(self, iteration: int, state: Any) -> bool:
         """Report an iterate; whether to stop."""
@@ -80,7 +141,7 @@ class Report:
         return bool(step.call_on_fit_task_end(estimator=estimator)) or stop
 
     def done(self, solution: Result) -> None:
-        """Close what `Progress.model` opened."""
+        """The model is trained."""
         if self.estimator.verbose == 1:
             self._say(f"{solution.n_iter} step{'' if solution.n_iter == 1 else 's'}", solution.state)
         if self.context is not None:
@@ -90,111 +151,3 @@ class Report:
         told = self.estimator._told(state)
         if told:
             print(f"[{type(self.estimator).__name__}] {self.title}, {count}: {told}")
-
-
-# -- checkpoints ------------------------------------------------------------------------------
-
-
-def open_checkpoint(estimator: Any, parts: Mapping[str, Any], names: Iterable[str] = ()) -> Checkpoint | None:
-    """The checkpoint of an estimator, if it has one; refused when its file is of another problem.
-
-    Parameters
-    ----------
-    estimator : estimator
-    parts : mapping
-        What tells the problem from others: objects, or tuples of arrays. Tolerance, solver and Gram engine
-        are no part of it: they may change from one run to the next.
-    names : iterable of str
-        Parameters of the estimator that tell it too.
-    """
-    if estimator.checkpoint is None:
-        return None
-    texts = {
-        name: digest(*part) if isinstance(part, tuple) else describe(part) for name, part in parts.items()
-    }
-    texts |= {name: describe(getattr(estimator, name, None)) for name in names}
-    checkpoint = Checkpoint(estimator.checkpoint, {"estimator": type(estimator).__name__, **texts})
-    if estimator.verbose and checkpoint.resumed:
-        print(f"[{type(estimator).__name__}] resuming from {str(checkpoint.path)!r}")
-    return checkpoint
-
-
-class Keepers:
-    """The keepers of the models of a fit.
-
-    Attributes
-    ----------
-    require : str or None
-        What joblib has to provide: threads, where all models write one file or ask kernels that are
-        nowhere but in this process.
-    """
-
-    def __init__(self, checkpoint: Checkpoint | None, gram: Gram | None) -> None:
-        self.checkpoint = checkpoint
-        anywhere = checkpoint is None and (gram is None or gram.portable)
-        self.require = None if anywhere else "sharedmem"
-
-    def __call__(self, index: int, stage: str = "") -> Keeper:
-        """The keeper of one model, in one stage of its fit; without a checkpoint it keeps nothing."""
-        return Keeper(self.checkpoint, f"{index} {stage}".strip())
-
-    def finish(self, converged: bool) -> None:
-        """Write the final state."""
-        if self.checkpoint is not None:
-            self.checkpoint.finish(converged)
-
-
-@contextmanager
-def keeping(checkpoint: Checkpoint | None, gram: Gram | None = None) -> Iterator[Keepers]:
-    """Check that a checkpoint is of these kernels, and write its last state whatever happens."""
-    if checkpoint is not None and gram is not None:
-        checkpoint.check_kernels(gram)
-    try:
-        yield Keepers(checkpoint, gram)
-    finally:
-        if checkpoint is not None:
-            checkpoint.flush()
-
-
-# -- models -----------------------------------------------------------------------------------
-
-
-def train_models(
-    train: Callable[..., Any],
-    shared: Any,
-    models: Iterable[tuple[str, Any]],
-    progress: Progress,
-    keepers: Keepers,
-    stage: str = "",
-) -> list[Any]:
-    """What ``train(shared, part, report, keeper)`` returns for the part of every model, in threads.
-
-    Parameters
-    ----------
-    train : callable
-        It calls ``report.done(solution)`` at its end.
-    shared : object
-        What all models are trained on; a backend of joblib that sends arguments sends it once.
-    models : iterable of (str, object)
-        Title and part of every model.
-    progress : Progress
-    keepers : Keepers
-    stage : str
-        Tells the models from those of other stages of the fit, in the checkpoint.
-    """
-    calls = (
-        delayed(_trained)(train, shared, part, progress, (index, title), keepers(index, stage))
-        for index, (title, part) in enumerate(models)
-    )
-    return parallel(progress.estimator.n_jobs, calls, keepers.require)
-
-
-def _trained(
-    train: Callable[..., Any],
-    shared: Any,
-    part: Any,
-    progress: Progress,
-    model: tuple[int, str],
-    keeper: Keeper,
-) -> Any:
-    return train(shared, part, progress.model(*model), keeper)

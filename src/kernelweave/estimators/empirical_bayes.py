@@ -24,10 +24,10 @@ from ..solvers.multiple.empirical_bayes import (
 )
 from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, follows_input, one_or_all
-from ._input import check_choice, check_positive, check_weights
+from ._input import check_choice, check_engine, check_positive, check_weights
 from ._kernels import BaseKernels
 from ._labels import ClassLabels, Link, RealTargets, class_targets, encode_labels
-from ._training import Progress, Report, keeping, open_checkpoint, train_models, with_callbacks
+from ._training import ModelProgress, Training, with_callbacks
 
 #: the evidence of one model, given Gram matrices, targets and sample weights
 MakeEvidence = Callable[[Gram, FloatArray, FloatArray], Evidence]
@@ -72,6 +72,7 @@ class BaseEmpiricalBayes(BaseKernels):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_engine(self.gram, ("auto", "dense"))
         HyperPrior(self.hyperprior)
         if self.noise is not None:
             check_positive("noise", self.noise)
@@ -88,13 +89,9 @@ class BaseEmpiricalBayes(BaseKernels):
 
         `targets` (n, c) are those of the samples of positive weight, `models` titles and evidences.
         """
-        weight, progress = sample_weight[sample_weight > 0], Progress(self, len(models))
-        told = {
-            "models": [title for title, _ in models],
-            "targets": targets,
-            "weights of the samples": weight,
-        }
-        checkpoint = open_checkpoint(self, told, ("fit_intercept", "hyperprior", "noise", "method"))
+        weight, titles = sample_weight[sample_weight > 0], [title for title, _ in models]
+        told = {"models": titles, "targets": targets, "weights of the samples": weight}
+        training = Training(self, len(models), told, ("fit_intercept", "hyperprior", "noise", "method"))
         with blas_threads_for(len(weight)):
             source = self._source(table, sample_weight)
             self._check_room(spec.limit, len(source.names), len(weight), len(models))
@@ -102,11 +99,9 @@ class BaseEmpiricalBayes(BaseKernels):
             dictionary = Dictionary(source, self.normalize, weight, spec.limit, **options)
             self._warn_of_offsets(dictionary)
             merged = merge_equal(dictionary.gram, targets, weight)
-            with keeping(checkpoint, dictionary.gram) as keepers:
-                solutions = train_models(self._train, merged, models, progress, keepers)
-                keepers.finish(all(solution.converged for solution in solutions))
+            solutions = training.models(self._train, merged, models, dictionary.gram)
         self._store(dictionary, merged, solutions, sample_weight)
-        progress.done()
+        training.end(all(solution.converged for solution in solutions))
 
     @staticmethod
     def _warn_of_offsets(dictionary: Dictionary) -> None:
@@ -132,7 +127,7 @@ class BaseEmpiricalBayes(BaseKernels):
                 f"memory_limit allows {limit / 1e9:.2f} GB: raise it, or use fewer kernels or samples."
             )
 
-    def _train(self, merged: Merged, make: MakeEvidence, report: Report, keeper: Keeper) -> Result:
+    def _train(self, merged: Merged, make: MakeEvidence, report: ModelProgress, keeper: Keeper) -> Result:
         evidence = make(merged.gram, merged.targets, merged.weight)
         solution = EmpiricalBayes().solve(evidence, self.hyperprior, self.tol, self.max_iter, report, keeper)
         report.done(solution)

@@ -30,7 +30,7 @@ from ..solvers.run import Result
 from ._base import BaseLearner, Spec, all_or_nothing, one_or_all
 from ._input import NO_TARGET, check_choice, check_positive, check_table, check_weights, explained
 from ._labels import ClassLabels, RealTargets, class_factors, class_problems, encode_labels, fit_link
-from ._training import Keepers, Progress, Report, keeping, open_checkpoint, train_models, with_callbacks
+from ._training import ModelProgress, Training, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
 NEGLIGIBLE = 1e-6
@@ -112,22 +112,23 @@ class BaseGMKL(SelectorMixin, BaseLearner):
             "X": (data.X,),
         }
         names = ("constraint", "fit_intercept", "n_features_to_select", "n_init", "random_state")
-        checkpoint = open_checkpoint(self, told, names)
-        with blas_threads_for(len(data.X)), keeping(checkpoint) as keepers:
-            solutions = self._solve(spec, data, problems, keepers, "all")
+        training = Training(self, len(problems) * (1 if count is None else 2), told, names)
+        train = partial(self._train, spec)
+        with blas_threads_for(len(data.X)):
+            solutions = training.models(train, data, problems, stage="all")
             importances = np.mean([solution.state.d for solution in solutions], axis=0) @ features
             order = np.argsort(-importances, kind="stable")
             self._mask = importances > NEGLIGIBLE * importances.max(initial=0.0)
             if count is not None:
                 kept = ~features.any(axis=1) | features[:, order[:count]].any(axis=1)
-                selected = data._replace(free=data.free & kept)
-                solutions = self._solve(spec, selected, problems, keepers, "selected")
+                best = data._replace(free=data.free & kept)
+                solutions = training.models(train, best, problems, stage="selected")
                 self._mask = features[kept].any(axis=0)
-            keepers.finish(all(solution.converged for solution in solutions))
         self.ranking_ = np.empty(len(order), dtype=int)
         self.ranking_[order] = np.arange(1, len(order) + 1)
         self._features = features
         self._store(data, solutions, weight)
+        training.end(all(solution.converged for solution in solutions))
         return solutions
 
     def _n_features(self, features: FloatArray) -> int | None:
@@ -142,21 +143,8 @@ class BaseGMKL(SelectorMixin, BaseLearner):
             raise ValueError(_NO_FEATURES)
         return int(count)
 
-    def _solve(
-        self,
-        spec: Spec,
-        data: KernelData,
-        problems: list[tuple[str, Problem]],
-        keepers: Keepers,
-        stage: str,
-    ) -> list[Result]:
-        progress = Progress(self, len(problems))
-        solutions = train_models(partial(self._train, spec), data, problems, progress, keepers, stage)
-        progress.done()
-        return solutions
-
     def _train(
-        self, spec: Spec, data: KernelData, problem: Problem, report: Report, keeper: Keeper
+        self, spec: Spec, data: KernelData, problem: Problem, report: ModelProgress, keeper: Keeper
     ) -> Result:
         solution = KernelGradient(self.solver, self.n_init, random_state=self.random_state).solve(
             problem,

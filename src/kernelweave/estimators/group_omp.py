@@ -11,7 +11,7 @@ from .._typing import FloatArray
 from ..losses import Loss
 from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins, refit_for
 from ._base import Spec, all_or_nothing, follows_input
-from ._group_omp import BaseGroupOMP, Training
+from ._group_omp import BaseGroupOMP, GreedySetup
 from ._input import check_weights
 from ._labels import ClassLabels, RealTargets, class_factors, class_targets, decided, encode_labels, fit_link
 from ._training import with_callbacks
@@ -181,13 +181,13 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         self._fit_path(self._setup(X, y, sample_weight, validation_set))
         return self
 
-    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> Training:
+    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> GreedySetup:
         spec = Spec.of(self)
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
         self._flat = y.ndim == 1
-        training = Training(spec, table, weight, y.reshape(len(weight), -1).astype(np.float64))
-        return self._split(training, y, validation_set)
+        setup = GreedySetup(spec, table, weight, y.reshape(len(weight), -1).astype(np.float64))
+        return self._split(setup, y, validation_set)
 
     def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
         losses = 2.0 * spec.loss.value(np.asarray(y, float).reshape(len(values), -1), values)
@@ -306,7 +306,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         self._fit_path(self._setup(X, y, sample_weight, validation_set))
         return self
 
-    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> Training:
+    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> GreedySetup:
         spec = Spec.of(self)
         table, y = self._validate(X, y)
         weight = check_weights(sample_weight, table)
@@ -317,7 +317,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         found = class_targets(labels, len(self.classes_))
         targets = np.zeros((len(weight), found.shape[1]))
         targets[used] = found
-        return self._split(Training(spec, table, weight, targets), y, validation_set, strata=y)
+        return self._split(GreedySetup(spec, table, weight, targets), y, validation_set, strata=y)
 
     def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
         return float(weight @ (self._labels(values) != y) / weight.sum())

@@ -7,22 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
 from ..solvers.checkpoint import Entry, Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
-from ._group_omp import BaseGroupOMP, GreedyPath, Training, path_predictor
+from ._group_omp import BaseGroupOMP, GreedyPath, GreedySetup, path_predictor
 from ._input import positive_grid
 from ._search import BaseSearch, Folds
-from ._training import keeping, open_checkpoint
+from ._training import Training
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
 
 
@@ -94,11 +92,11 @@ class GreedySearch:
         weights = 1.0 + np.modf(np.arange(len(self.matrices)) * 0.6180339887498949)[0]
         return np.sum([d * K.sum(axis=1) for d, K in zip(weights, self.matrices, strict=True)], axis=0)
 
-    def kept_fold(self, train: IntArray, test: IntArray, sizes: int, keeper: Keeper) -> FloatArray:
+    def kept_fold(self, part: tuple[IntArray, IntArray, int], report: Any, keeper: Keeper) -> FloatArray:
         """`fold`, or what a keeper holds of it."""
         entry = keeper.found("values")
         if entry is None:
-            entry = Entry({}, {"values": self.fold(train, test, sizes)})
+            entry = Entry({}, {"values": self.fold(*part)})
             keeper.keep("values", entry)
         return entry.arrays["values"]
 
@@ -133,7 +131,7 @@ class BaseGroupOMPCV(BaseSearch):
         return self._template().set_params(alpha=float(alphas[0])), alphas
 
     def _values(
-        self, template: BaseGroupOMP, grid: FloatArray, setup: Training, folds: Folds
+        self, template: BaseGroupOMP, grid: FloatArray, setup: GreedySetup, folds: Folds
     ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
         """Of small models first: one path for each fold and ridge has the models of every size."""
         source, task = template._problem(setup)
@@ -147,19 +145,12 @@ class BaseGroupOMPCV(BaseSearch):
             "folds": tuple(part for pair in folds.splits for part in pair),
         }
         names = ("n_kernels", "tol", "loss", "backward", "normalize", "fit_intercept", "random_state")
-        checkpoint = open_checkpoint(self, told, names)
-        if checkpoint is not None:
-            checkpoint.check_probe(search.probe())
-        with keeping(checkpoint) as keepers:
-            values = parallel(
-                self.n_jobs,
-                (
-                    delayed(GreedySearch.kept_fold)(search, train, test, sizes, keepers(k))
-                    for k, (train, test) in enumerate(folds.splits)
-                ),
-                keepers.require,
-            )
-            keepers.finish(True)
+        training = Training(self, len(folds.splits), told, names)
+        if training.checkpoint is not None:
+            training.checkpoint.check_probe(search.probe())
+        parts = [("fold", (train, test, sizes)) for train, test in folds.splits]
+        values = training.models(GreedySearch.kept_fold, search, parts)
+        training.end(True)
         points = [{"n_kernels": k, "alpha": float(alpha)} for k in range(1, sizes + 1) for alpha in grid]
         return points, [[model for row in fold for model in row] for fold in values]
 

@@ -1,10 +1,9 @@
 """Gram engines: M kernel matrices on n samples behind one interface.
 
-To be read in this order: `base` (what an engine is); `pairs`, `shared` and `sharing` (what kernels share,
-and which), `blocks` and `normalised` (tiles of all of them, normalised); the engines `dense`, `packed`,
-`blocked` and `cached`, then `lowrank`, `torch` and `dask`; `choice` (which of them a fit
-gets); `sources` and `dictionary` (the kernels of one fit). `stack`, `store`, `tables` and `parquet` are what
-users bring.
+To be read in this order: `base` (what an engine is); `shared` and `sharing` (what kernels share, and
+which), `blocks` (tiles of all of them, normalised); the engines `dense`, `packed`, `blocked` and `cached`,
+then `lowrank`, `torch` and `dask`; `choice` (which of them a fit gets); `sources` and `dictionary` (the
+kernels of one fit). `stack`, `store`, `tables` and `parquet` are what users bring.
 """
 
 from .._registry import Registry

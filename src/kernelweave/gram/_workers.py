@@ -75,7 +75,7 @@ def mirror_lower(A: Any) -> None:
     array([[1., 2.],
            [2., 3.]])
     """
-    from ._dense_loops import MIRROR_ROWS, mirror
+    from ._matrix_loops import MIRROR_ROWS, mirror
 
     starts = range(0, len(A), MIRROR_ROWS)
     deque(map_tiles(lambda start: mirror(A, start, min(start + MIRROR_ROWS, len(A))), starts), maxlen=0)

@@ -1,16 +1,97 @@
-"""Which Gram engine: the first of the registry that can serve a fit within its memory."""
+"""Which Gram engine: the first of the registry that can serve a fit within its memory; and bytes."""
 
 from __future__ import annotations
 
+import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ._workers import loop_threads
 from .blocks import WORK_BYTES
-from .memory import SHARE, SUM_SHARE, free_memory, show_bytes
 
 if TYPE_CHECKING:
     from .base import Gram
+
+
+#: part of the memory that is free which a fit may take when nothing else is said
+SHARE = 0.8
+
+#: part of the memory of an engine that computes pairs anew for a weighted sum on some of the samples
+SUM_SHARE = 0.4
+
+#: where a container finds its own limit, its use, and file pages it can give back: new and old control groups
+GROUPS = (
+    ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+
+
+def parse_memory(limit: int | float | str | None) -> int | None:
+    """Bytes of a limit such as 2_000_000_000, "2GB" or "500 MB".
+
+    Examples
+    --------
+    >>> parse_memory("1.5GB")
+    1500000000
+    """
+    if limit is None:
+        return None
+    units = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "KB": 1e3, "B": 1.0}
+    text = str(limit).strip().upper()
+    unit = next((unit for unit in units if text.endswith(unit)), "")
+    try:
+        size = float(text.removesuffix(unit)) * units.get(unit, 1.0)
+    except ValueError:
+        size = -1.0
+    if not 0 < size < np.inf:
+        raise ValueError(f"memory_limit={limit!r}: expected bytes, or text such as '2GB'.")
+    return int(size)
+
+
+def show_bytes(count: float) -> str:
+    """Bytes in the largest unit that shows them.
+
+    Examples
+    --------
+    >>> show_bytes(1_440_000_000)
+    '1.44 GB'
+    """
+    power = next((power for power in (4, 3, 2, 1) if count >= 1000**power), 0)
+    return f"{count / 1000**power:.3g} {('B', 'KB', 'MB', 'GB', 'TB')[power]}"
+
+
+def free_memory() -> int | None:
+    """Bytes that can still be taken, within the limits of a container; None where nothing tells.
+
+    Examples
+    --------
+    >>> free_memory() is None or free_memory() > 0
+    True
+    """
+    free = re.search(r"^MemAvailable:\s+(\d+)", _read("/proc/meminfo"), re.MULTILINE)
+    known = [] if free is None else [1024 * int(free[1])]
+    if free is None:
+        with suppress(AttributeError, ValueError, OSError):
+            known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    for folder, limit, used, spare in GROUPS:
+        bound, taken = (_read(f"{folder}/{name}").strip() for name in (limit, used))
+        if bound.isdigit() and taken.isdigit():
+            back = re.search(rf"^{spare} (\d+)", _read(f"{folder}/memory.stat"), re.MULTILINE)
+            known.append(max(int(bound) - int(taken) + (0 if back is None else int(back[1])), 1))
+    return min((size for size in known if size), default=None)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
 
 #: matrices of a solver's own: the weighted sums at the best and the last weights, and for a while those at
 #: the next and what a machine factors
@@ -142,7 +223,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Choice:
+class EngineChoice:
     """An engine, and why it was chosen.
 
     Attributes
@@ -165,7 +246,7 @@ class Choice:
         return self.engine.name
 
 
-def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
+def choose_engine(name: str, task: Task, memory_limit: int | None) -> EngineChoice:
     """The engine called `name`, or for "auto" the first of the registry that can serve the task and fits.
 
     Matrices that are given are never copied: they are dense or read in blocks, or, all of a store, mapped
@@ -195,22 +276,22 @@ def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
     engines: list[Any] = list(GRAMS.values()) if name == "auto" else [GRAMS[name]]
     bounded = memory_limit is None and any(engine.bounded for engine in engines)
     task = replace(task, asked=name, limit=free_share() if bounded else memory_limit)
-    asked = [(engine, engine.needs(task)) for engine in engines]
-    able = [(engine, needs) for engine, needs in asked if needs.bytes is not None]
-    if not able:
-        raise ValueError(f"gram={name!r} cannot serve this fit: {asked[0][1].what}")
     allows = (
         f"{'free memory' if memory_limit is None else 'memory_limit'} allows {show_bytes(task.limit or 0)}"
     )
-    fitting = [(engine, needs) for engine, needs in able if task.fits(needs.bytes)]
-    if not fitting:
-        engine, needs = able[-1]
-        raise MemoryError(
-            f"{task} need {show_bytes(needs.bytes)} with gram={engine.name!r}, {allows}: "
-            "raise memory_limit, or use fewer kernels or samples."
-        )
-    engine, needs = fitting[0]
-    return Choice(engine, needs, task, _reason(engine, needs, task, allows))
+    able: list[tuple[type[Gram], int]] = []
+    for engine in engines:
+        needs = engine.needs(task)
+        if needs.bytes is not None and task.fits(needs.bytes):
+            return EngineChoice(engine, needs, task, _reason(engine, needs, task, allows))
+        able += [] if needs.bytes is None else [(engine, needs.bytes)]
+    if not able:
+        raise ValueError(f"gram={name!r} cannot serve this fit: {engines[0].needs(task).what}")
+    engine, least = able[-1]
+    raise MemoryError(
+        f"{task} need {show_bytes(least)} with gram={engine.name!r}, {allows}: "
+        "raise memory_limit, or use fewer kernels or samples."
+    )
 
 
 def _reason(engine: type[Gram], needs: Needs, task: Task, allows: str) -> str:

@@ -13,8 +13,8 @@ from ..kernels import Normalization, resolve_normalization
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocked import Unrounded
-from .choice import Choice, Needs, Task
-from .normalised import with_rules
+from .blocks import with_rules
+from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
     from .dictionary import Kernels
@@ -69,7 +69,7 @@ class DenseGram(Gram):
         return Needs(task.dense, "all matrices are in memory")
 
     @classmethod
-    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+    def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """One matrix after another, normalised where it is."""
         rules = [resolve_normalization(kernels.normalize) for _ in kernels.source.names]
         matrices: dict[int, FloatArray] = {}
@@ -88,18 +88,11 @@ class DenseGram(Gram):
         return gram, rules, live
 
     @property
-    def rounds(self) -> bool:
-        return self.unrounded is not None
-
-    def in_double(self) -> Gram | None:
-        return None if self.unrounded is None else self.unrounded.gram(self.scales)
-
-    @property
     def nbytes(self) -> int:
         return sum(K.nbytes for K in self.matrices)
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._dense_loops import add_lower, add_lower_eight
+        from ._matrix_loops import add_lower, add_lower_eight
 
         n, out = self.n_samples, np.zeros((self.n_samples, self.n_samples))
         factors, matrices = self._live(weights)
@@ -119,7 +112,7 @@ class DenseGram(Gram):
         return out
 
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
-        from ._dense_loops import add_product
+        from ._matrix_loops import add_product
 
         chosen = np.arange(self.n_samples) if rows is None else np.asarray(rows)
         columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1).T, dtype=np.float64)
@@ -164,7 +157,7 @@ class DenseGram(Gram):
         return type(self)(matrices, self.scales[chosen], unrounded)
 
     def _square_parts(self, matrices: list[FloatArray], samples: IntArray) -> list[FloatArray]:
-        from ._dense_loops import take_square
+        from ._matrix_loops import take_square
 
         self._count(len(matrices) * (len(samples) / self.n_samples) ** 2)
         return list(map_tiles(lambda K: take_square(K, samples), matrices))
@@ -176,7 +169,7 @@ class DenseGram(Gram):
         return factors[live], [self.matrices[m] for m in live]
 
     def _quad_vector(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
-        from ._dense_loops import quad_gather, quad_rows
+        from ._matrix_loops import quad_gather, quad_rows
 
         alpha = np.ascontiguousarray(alpha, dtype=np.float64)
         support = np.flatnonzero(alpha)
@@ -188,6 +181,3 @@ class DenseGram(Gram):
     def _quad_columns(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
         self._count(len(matrices))
         return np.array([np.einsum("ic,ic->", alpha, K @ alpha) for K in matrices])
-
-    def _count(self, matrices_read: float) -> None:
-        self.n_passes += matrices_read / self.n_kernels

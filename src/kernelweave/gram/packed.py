@@ -17,7 +17,7 @@ from .blocked import Unrounded
 from .blocks import TILE_ROWS, Blocks, lower_tiles, tiles
 from .choice import Needs, Task
 from .dense import SMALL_SUPPORT
-from .pairs import Given
+from .shared import Given
 from .stack import KernelStack
 
 #: above this share of rows a pass over everything is cheaper than columns picked entry by entry
@@ -92,18 +92,11 @@ class PackedGram(Gram):
         self.n_samples, self.n_kernels, self.n_passes = n_samples, len(kernels), 0.0
 
     @property
-    def rounds(self) -> bool:
-        return self.unrounded is not None
-
-    def in_double(self) -> Gram | None:
-        return None if self.unrounded is None else self.unrounded.gram(self.scales)
-
-    @property
     def nbytes(self) -> int:
         return int(self.triangles.nbytes)
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._packed_loops import combine_rows
+        from ._matrix_loops import combine_rows
 
         kernels, factors = self._live(weights)
         out = np.empty((self.n_samples, self.n_samples))
@@ -121,13 +114,13 @@ class PackedGram(Gram):
         return found.reshape(len(chosen), *alpha.shape[1:])
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
-        from ._packed_loops import quad_entries, quad_rows
+        from ._matrix_loops import quad_entries, quad_triangle_rows
 
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1).T, dtype=np.float64)
         support = np.flatnonzero(columns.any(axis=0))
         share = len(support) / self.n_samples
-        loop = quad_entries if share < SMALL_SUPPORT else quad_rows
+        loop = quad_entries if share < SMALL_SUPPORT else quad_triangle_rows
         lines = np.zeros((len(support), len(chosen)))
         for some in tiles(len(support), TILE_ROWS):
             rows = range(some.start, some.stop)
@@ -136,7 +129,7 @@ class PackedGram(Gram):
         return np.asarray(self.scales[chosen] * lines.sum(axis=0))
 
     def inner(self, A: FloatArray) -> FloatArray:
-        from ._packed_loops import inner_rows
+        from ._matrix_loops import inner_rows
 
         lines = np.empty((self.n_samples, self.n_kernels))
         rows = range(self.n_samples)
@@ -145,7 +138,7 @@ class PackedGram(Gram):
         return np.asarray(self.scales * lines.sum(axis=0))
 
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
-        from ._packed_loops import full_rows, many_rows
+        from ._matrix_loops import full_rows, many_rows
 
         kernels, factors = self._live(weights)
         out, chosen = np.empty((len(indices), self.n_samples)), np.asarray(indices, dtype=int)
@@ -177,7 +170,7 @@ class PackedGram(Gram):
         return part
 
     def _triangles_of(self, samples: IntArray, kernels: IntArray) -> FloatArray:
-        from ._packed_loops import take
+        from ._matrix_loops import take
 
         out = np.empty((len(kernels), triangle_size(len(samples))), self.triangles.dtype)
         for m, triangle in zip(kernels, out, strict=True):
@@ -185,7 +178,7 @@ class PackedGram(Gram):
         return out
 
     def _dot_all(self, weights: FloatArray, columns: FloatArray) -> FloatArray:
-        from ._packed_loops import product
+        from ._matrix_loops import product
 
         kernels, factors = self._live(weights)
         out = np.zeros(columns.shape)
@@ -208,9 +201,6 @@ class PackedGram(Gram):
     def _many(self, n_rows: int) -> bool:
         """Whether so many rows are cheaper found in a pass over everything."""
         return n_rows > MANY_ROWS * self.n_samples
-
-    def _count(self, matrices_read: float) -> None:
-        self.n_passes += matrices_read / self.n_kernels
 
 
 class StoreGram(PackedGram):
@@ -330,7 +320,7 @@ def pack(blocks: Blocks, triangles: FloatArray) -> None:
 
 def _pack_tiles(blocks: Blocks, triangles: FloatArray, kernels: IntArray) -> None:
     """Fill the rows `kernels` of the triangles a tile at a time."""
-    from ._packed_loops import store
+    from ._matrix_loops import store
 
     def fill(pair: tuple[slice, slice]) -> None:
         for m, K in blocks.each(*pair):

@@ -29,9 +29,9 @@ from .._container import (
 from .._typing import FloatArray, IntArray
 from ..kernels import resolve_kernels
 from ..kernels.columns import as_table
+from .blocks import normalised
+from .choice import show_bytes
 from .dictionary import check_parts, with_variance
-from .memory import show_bytes
-from .normalised import normalised
 from .packed import Mapped, map_triangles, pack, triangle_size
 from .sources import FeatureSource, KernelSource, StackSource
 from .stack import KernelStack, as_stack
@@ -64,7 +64,7 @@ class Triangle:
 
     def entries(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """K[np.ix_(rows, columns)], reading no more than that."""
-        from ._packed_loops import entries
+        from ._matrix_loops import entries
 
         out = np.empty((len(rows), len(columns)), self.dtype)
         entries(self.triangle, rows, columns, out)

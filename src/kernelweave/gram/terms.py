@@ -10,8 +10,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization
 from ..kernels.columns import as_table
-from .lowrank.features import Features
-from .lowrank.maps import ExactMap, FourierMap, NystroemMap
+from .lowrank.maps import ExactMap, Features, FourierMap, NystroemMap
 from .sources import FeatureSource, KernelSource, without
 
 #: W of shape (n_features, J) and c of shape (J,) with values x'W + c

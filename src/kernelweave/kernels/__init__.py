@@ -1,25 +1,19 @@
 """Kernels: positive semidefinite functions of two samples; their combinations, families, normalisations.
 
 To be read in this order: `base` (what a kernel is), `bases` (what two samples have in common: kernels of
-one base share it on every engine and device), `bandwidth` and one kernel, such as `rbf`; `compose` (sums,
-products, multiples); `columns` (which columns a kernel sees); `family` and `families` (many kernels written
-down once); `convert` and `spec` (what users may pass); `normalize`. The other kernels stand alone, and
-`parametric` are those with learned parameters.
+one base share it on every engine and device), `bandwidth` (Gaussian kernels and others with a width);
+`compose` (sums, products, multiples); `columns` (which columns a kernel sees); `families` (many kernels
+written down once); `convert` and `spec` (what users may pass); `normalize`. The other kernels stand alone,
+and `parametric` are those with learned parameters.
 """
 
+from .bandwidth import RBF, Chi2, Laplacian
 from .base import Kernel
 from .bases import Base, ChiSquared, Euclidean, InnerProduct, Intersection, Manhattan, SquaredEuclidean
-from .chi2 import Chi2
 from .compose import Product, Scaled, Sum
-from .constant import Constant
-from .convert import as_kernel
-from .families import auto, bands, bandwidths, per_feature, per_group
-from .family import Family
-from .function import FunctionKernel
-from .gp import GPKernel
-from .histogram_intersection import HistogramIntersection
-from .laplacian import Laplacian
-from .linear import Linear
+from .convert import KERNELS, as_kernel
+from .families import Family, auto, bands, bandwidths, per_feature, per_group
+from .function import FunctionKernel, GPKernel
 from .matern import Matern
 from .normalize import NORMALIZATIONS, Normalization, resolve_normalization
 from .parametric import (
@@ -32,16 +26,12 @@ from .parametric import (
     ProductRBF,
     WeightedSum,
 )
-from .polynomial import Polynomial
 from .precomputed import Precomputed, check_gram
-from .rbf import RBF
-from .registry import KERNELS
+from .products import Constant, HistogramIntersection, Linear, Polynomial, Tanimoto
 from .spec import resolve_kernels
-from .spectrum import Spectrum
+from .strings import Spectrum, WeightedDegree
 from .subsets import random_subsets
-from .tanimoto import Tanimoto
 from .task import TaskKernel, per_task
-from .weighted_degree import WeightedDegree
 
 __all__ = [
     "KERNELS",

@@ -1,4 +1,4 @@
-"""Kernels exp(-gamma b(x, z)), and bandwidths taken from the training rows: the typical distance of two."""
+"""Kernels with a width, exp(-gamma b) of a distance b, and how gamma is chosen."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from .base import LARGEST, Kernel, positive
-from .bases import Base, canonical
+from .base import LARGEST, Kernel, positive, require_dense, require_non_negative
+from .bases import Base, ChiSquared, Manhattan, SquaredEuclidean, canonical
 from .columns import Columns
 
 MEDIAN_ROWS = 1000  # distinct rows a median is taken from: 500,000 pairs are enough
@@ -141,3 +141,118 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(weight[order])
     return float(values[order][np.searchsorted(cumulated, 0.5 * cumulated[-1])])
+
+
+class RBF(Exponential):
+    """Gaussian kernel, k(x, z) = exp(-factor * gamma ||x - z||^2).
+
+    Parameters
+    ----------
+    gamma : float, "scale", "weighted" or "median", default="scale"
+        Inverse squared width. "scale" is 1 / (n_features * variance of the training
+        values), as in scikit-learn's SVC, where every row given to `fit` counts once, whatever its
+        weight. "weighted" is the same with a row of weight w counted as w rows. "median" is 1 / the
+        weighted median of the positive squared distances between training rows. Without weights "scale"
+        and "weighted" agree; with them, "weighted" and "median" make a weight of 2 a row given twice.
+    factor : float, default=1.0
+        Multiplies `gamma`: a dictionary of widths around a rule is ``RBF("scale", factor=f)``
+        for several f, and needs no look at the data.
+    columns : int, str, slice, list, mask or callable, optional
+        The columns the kernel sees; all by default.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The value in use, factor included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RBF(gamma=0.5)(np.array([[0.0], [2.0]])).round(4)
+    array([[1.    , 0.1353],
+           [0.1353, 1.    ]])
+    """
+
+    name = "rbf"
+    base = SquaredEuclidean()
+    degree = 2
+
+
+class Laplacian(Exponential):
+    """Laplacian kernel, k(x, z) = exp(-factor * gamma ||x - z||_1).
+
+    Less smooth than the Gaussian and more tolerant of outlying columns.
+
+    Parameters
+    ----------
+    gamma : float, "scale", "weighted" or "median", default="scale"
+        Inverse width. "scale" is 1 / (n_features * standard deviation of the training values),
+        every row counted once; "weighted" is the same with a row of weight w counted as w rows;
+        "median" is 1 / the weighted median of the positive L1 distances between training rows.
+    factor : float, default=1.0
+        Multiplies `gamma`.
+    columns : int, str, slice, list, mask or callable, optional
+        The columns the kernel sees; all by default.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The value in use, factor included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Laplacian(gamma=0.5)(np.array([[0.0], [2.0]])).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    name = "laplacian"
+    base = Manhattan()
+    degree = 1
+
+
+class Chi2(Exponential):
+    """Exponential chi-square kernel of histograms.
+
+    k(x, z) = exp(-factor * gamma * sum_j (x_j - z_j)^2 / (x_j + z_j)), for x, z >= 0 and 0 / 0 = 0.
+
+    Parameters
+    ----------
+    gamma : float or "median", default="median"
+        Inverse width; "median" is 1 / the median of the positive chi-square distances between
+        training rows.
+    factor : float, default=1.0
+        Multiplies `gamma`.
+    columns : int, str, slice, list, mask or callable, optional
+        The columns the kernel sees; all by default.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The value in use, factor included.
+
+    References
+    ----------
+    Zhang, Marszalek, Lazebnik and Schmid, Local features and kernels for classification of
+    texture and object categories, IJCV 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Chi2(gamma=1.0)(np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)
+    array([[1.    , 0.1353],
+           [0.1353, 1.    ]])
+    """
+
+    name = "chi2"
+    base = ChiSquared()
+
+    def __init__(self, gamma: float | str = "median", factor: float = 1.0, columns: Columns = None) -> None:
+        super().__init__(gamma, factor, columns)
+
+    def _view(self, X: Any) -> Any:
+        view = super()._view(X)
+        require_dense(view, self)
+        require_non_negative(view, self)
+        return view

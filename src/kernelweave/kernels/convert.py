@@ -1,4 +1,4 @@
-"""Everything that can stand for one kernel: kernels, names, Gaussian-process kernels, matrices, functions."""
+"""The kernels by name, and everything that stands for a kernel turned into one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from .._registry import did_you_mean
+from .._registry import Registry, did_you_mean
+from .bandwidth import RBF, Chi2, Laplacian
 from .base import Kernel
-from .function import FunctionKernel
-from .gp import GPKernel, is_gp_kernel
+from .function import FunctionKernel, GPKernel, is_gp_kernel
+from .matern import Matern
 from .precomputed import Precomputed
-from .registry import KERNELS
+from .products import Constant, HistogramIntersection, Linear, Polynomial, Tanimoto
+from .strings import Spectrum, WeightedDegree
+
+KERNELS = Registry(
+    "kernel",
+    (
+        Chi2,
+        Constant,
+        FunctionKernel,
+        GPKernel,
+        HistogramIntersection,
+        Laplacian,
+        Linear,
+        Matern,
+        Polynomial,
+        Precomputed,
+        RBF,
+        Spectrum,
+        Tanimoto,
+        WeightedDegree,
+    ),
+)
+
 
 EXPECTED = (
     "a kernel such as RBF(), its name, a scikit-learn Gaussian-process kernel, a function of (X, Z) "

@@ -111,7 +111,7 @@ def check_gram(matrix: Any, argument: str = "matrix") -> None:
 def _both_products(K: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """K v and K' v; matrices that are not plain rows of floats go through NumPy."""
     if K.dtype in (np.float64, np.float32) and K.flags.c_contiguous:
-        from ._gram_loops import both_products
+        from ._loops import both_products
 
         return both_products(K, v)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from .bandwidth import RBF
 from .base import Kernel, as_numeric, positive, positive_integer
 from .columns import Columns, as_table, take_columns
-from .family import Family, feature_name, positions
-from .rbf import RBF
+from .families import Family, feature_name, positions
 
 #: random numbers drawn at a time
 DRAWN = 1 << 20

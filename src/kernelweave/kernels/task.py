@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from .bandwidth import RBF
 from .base import Kernel
 from .columns import Columns, as_table, resolve_columns, take_columns, take_rows
 from .convert import as_kernel
-from .family import Family, Named, members, positions
-from .rbf import RBF
+from .families import Family, Named, members, positions
 
 
 class TaskKernel(Kernel):

@@ -19,9 +19,8 @@ from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..gram.lowrank import Approximation
 from ..gram.predictor import LiveKernels, Predictor, Spread
-from ..gram.sharing import Batch
+from ..gram.sharing import Batch, Lines, SharedSquares
 from ..gram.sources import FeatureSource, ParametricSource, StackSource
-from ..gram.squares import Lines, SharedSquares
 from ..gram.terms import KernelTerm, SumTerm
 from ..kernels import AutogradKernel, Family, FunctionKernel, Kernel, Normalization, ParametricKernel
 from ..kernels.subsets import FittedSubsets, Subsets
@@ -156,7 +155,7 @@ def skops_types() -> list[str]:
 
     Examples
     --------
-    >>> "kernelweave.kernels.rbf.RBF" in skops_types()
+    >>> "kernelweave.kernels.bandwidth.RBF" in skops_types()
     True
     >>> any("FunctionKernel" in name for name in skops_types())
     False

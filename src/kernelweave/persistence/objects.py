@@ -12,7 +12,7 @@ from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..gram import Predictor
 from ..kernels import Precomputed
-from ..kernels.gp import is_gp_kernel
+from ..kernels.function import is_gp_kernel
 from ..losses import Loss
 from .classes import FUNCTIONS, find_class, key_of, parameters_of
 from .codec import Form, ModelFileError, NotStored, Reader, Writer, entries, exactly, list_of, pair_of

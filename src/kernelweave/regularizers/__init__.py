@@ -1,6 +1,6 @@
 """Regularisers of the kernel weights (Tomioka & Suzuki 2010; Kloft et al. 2011).
 
-Reading order: ``base.py`` (what a regulariser is), ``norms.py`` (lp, block and uniform), ``elastic_net.py``,
+Reading order: ``base.py`` (what a regulariser is), ``norms.py`` (lp, block, uniform, elastic net),
 ``structured.py`` (wedge, Mahalanobis), ``concave.py`` (SMKL and the terms it is made of);
 ``correspondence.py`` on ``_ascent.py`` makes regularisers of functions of one's own.
 """
@@ -9,8 +9,7 @@ from .._registry import Registry
 from .base import Regularizer
 from .concave import SMKL, ConcaveTerm, GroupLassoTerm, LogTerm, MFocussTerm, MKLTerm, TermSum
 from .correspondence import FromBlockNorm, FromPrice, block_norm_of, price_of
-from .elastic_net import ElasticNet
-from .norms import BlockNorm, LpNorm, Uniform, equivalent_cost
+from .norms import BlockNorm, ElasticNet, LpNorm, Uniform, equivalent_cost
 from .structured import Mahalanobis, Wedge
 
 REGULARIZERS = Registry(

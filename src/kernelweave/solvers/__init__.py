@@ -1,5 +1,7 @@
 """Solvers: one certificate, one loop, machines for one kernel, and methods over several.
 
+A machine is the solver of a single-kernel fit, at fixed weights, or that fit itself.
+
 Reading order: ``problem.py`` (targets, loss, costs), ``certificate.py`` (primal, dual and gap), ``run.py``
 (the loop: `Run`, `Method`, `Result`), ``single`` (machines for one Gram matrix), ``base.py`` (what the
 convex methods share), ``multiple`` (the convex methods, and empirical Bayes). Then what a convex run may

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from ..gram import Gram
-from ..gram.lowrank.matrix import FactoredMatrix
+from ..gram.lowrank.engine import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
-from .checkpoint import Entry, Keeper, history_of, with_history
-from .growing import Growing, Pilot, SelectingKernels, can_grow, can_select, pilot_of, start_of
+from .checkpoint import Entry, Keeper
+from .growing import Begin, Pilot, opening, spread
 from .problem import Problem
 from .run import STILL, Bracket, Callback, Method, Part, Result, Run
 from .single import SingleSolver, choose_single, machine_for
@@ -28,9 +27,6 @@ MOST_ROUNDING = 5
 
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
-
-#: one sample in so many for the first look that chooses the samples to begin with
-GROWING_SHARE = 4
 
 #: iterations on rounded kernels after which the gap has to be smaller, and by how much
 ROUNDED_PATIENCE, ROUNDED_PROGRESS = 10, 0.9
@@ -68,14 +64,6 @@ class State:
     coefficients: dict[int, FloatArray] | None = None
 
 
-class Begin(NamedTuple):
-    """Where a run starts: component norms, dual variables, a first solve on a few samples."""
-
-    norms: FloatArray | None = None
-    alpha: FloatArray | None = None
-    pilot: Pilot | None = None
-
-
 class MKLSolver(Method, BaseEstimator):
     """Learns weights and machine together, and proves how near the optimum they are.
 
@@ -85,7 +73,7 @@ class MKLSolver(Method, BaseEstimator):
     Parameters
     ----------
     single : str or SingleSolver, default="auto"
-        The machine for fixed weights.
+        The solver of the single-kernel fit at fixed weights, the machine.
     """
 
     name: str
@@ -175,9 +163,9 @@ class MKLSolver(Method, BaseEstimator):
             What to solve.
         tol : float, default=1e-3
         max_iter : int, default=200
-            Most machines to train.
+            Most single-kernel fits.
         callback : callable, optional
-            Called as callback(iteration, state) after every machine; a true answer stops
+            Called as callback(iteration, state) after every single-kernel fit; a true answer stops
             the run. So does Ctrl-C: the best iterate is kept.
         norms : ndarray of shape (M,), optional
             Component norms to start from, such as those of a similar problem; by default those
@@ -186,7 +174,7 @@ class MKLSolver(Method, BaseEstimator):
             Dual variables to start from; need not be feasible.
         keeper : Keeper, optional
             Where iterates are kept; one found there is resumed, and `max_iter` counts the
-            machines that it took.
+            single-kernel fits that it took.
         """
         parts, begin = (problem, gram, regularizer.bound_to(gram)), Begin(norms, alpha)
         return Run(self, *parts, tol, max_iter, callback, keeper, begin=begin).solve()
@@ -196,24 +184,11 @@ class MKLSolver(Method, BaseEstimator):
         self.resume(run)
         while True:
             if run.best is None or not (run.converged or run.n_iter >= run.max_iter):
-                run.iterate(self._opening(run))
+                run.iterate(opening(run))
             stops = run.told or run.n_iter >= run.max_iter
             if not self.settle(run) or stops or run.converged:
                 return
             run.begin = Begin()
-
-    def _opening(self, run: Run) -> Method:
-        """Which method begins, so that all samples or all kernels need not take part, and from where."""
-        begin, cold = run.begin, run.best is None
-        if begin.norms is None and can_select(run.gram, run.regularizer):
-            return SelectingKernels()
-        if can_grow(run.problem, run.gram, run.regularizer):
-            run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
-            return Growing()
-        if cold and begin.norms is None:
-            pilot = pilot_of(run, self.pilot_share)
-            run.begin = Begin(*start_of(run)) if pilot is None else begin._replace(pilot=pilot)
-        return self
 
     def start(self, run: Run) -> State:
         """The machine at the weights of an earlier iterate, of given norms, of a pilot, or of equal norms."""
@@ -258,7 +233,7 @@ class MKLSolver(Method, BaseEstimator):
         states: list[State] = []
         for begin in (start, None):
             machine = machine_for(K, self._machine).solve(K, run.problem, machine_tol, begin)
-            squares = _spread(run.gram.quad(machine.alpha, live), live, len(weights))
+            squares = spread(run.gram.quad(machine.alpha, live), live, len(weights))
             parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
             states.append(self.certified(run, *parts))
             # Newton steps from the solution at much smaller weights can stall: once more, from nothing
@@ -282,6 +257,11 @@ class MKLSolver(Method, BaseEstimator):
         proof = certificate(*parts, alpha, weights, fitted, squares, norms)
         state = State(weights, alpha, fitted, squares, proof, np.nan, machine_tol, coefficients)
         return replace(state, residual=self.residual(run, state))
+
+    def bounds(self, run: Run, state: State) -> tuple[float, float]:
+        """Lower and upper bound of F(d) = J(d) + 1/2 h(d) at weights d, J the value of the machine."""
+        price = 0.5 * run.regularizer.price(state.weights)
+        return state.certificate.machine_dual + price, state.certificate.machine_primal + price
 
     # -- what a run asks ----------------------------------------------------------------------
 
@@ -351,28 +331,19 @@ class MKLSolver(Method, BaseEstimator):
         # a stationarity residual may rise while the objective falls: the last iterate is the best then
         state = run.best if np.isfinite(run.best.certificate.gap) else run.last
         arrays = {
-            "weights": _spread(state.weights, kernels, whole.gram.n_kernels),
-            "alpha": _spread(state.alpha, rows, whole.gram.n_samples),
+            "weights": spread(state.weights, kernels, whole.gram.n_kernels),
+            "alpha": spread(state.alpha, rows, whole.gram.n_samples),
         }
         machines = run.n_iter + (0 if whole is run else whole.n_iter)
-        return with_history({"n_machines": machines}, arrays, whole.history)
+        return Entry({"n_machines": machines}, arrays)
 
     def resume(self, run: Run) -> None:
         """Put the iterate that an earlier run kept, if there is one, into `run`, certified anew."""
-        entry = run.keeper.found(run.phase)
+        entry = run.found()
         if entry is None:
             return
         weights, alpha = entry.arrays["weights"], entry.arrays["alpha"]
         values = (run.gram.dot(weights, alpha), run.gram.quad(alpha))
         run.best = self.certified(run, weights, alpha, *values, FIRST_MACHINE_TOL)
-        run.resume(int(entry.values["n_machines"]), history_of(entry))
+        run.n_iter = run.n_resumed = int(entry.values["n_machines"])
         run.gram.n_passes += max(run.history["n_passes"], default=0.0)
-
-
-def _spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
-    """`part` at its places along the first axis, zero elsewhere."""
-    if where is None:
-        return part
-    all_of_it: Any = np.zeros((size, *part.shape[1:]))
-    all_of_it[where] = part
-    return np.asarray(all_of_it)

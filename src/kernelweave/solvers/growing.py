@@ -6,7 +6,7 @@ Samples matter that have a dual variable, or ask for one; kernels that have weig
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -32,6 +32,9 @@ LEAST_JOINING = 0.25
 
 #: share of the samples from which all are taken
 NEARLY_ALL = 0.9
+
+#: one sample in so many for the first look that chooses the samples to begin with
+GROWING_SHARE = 4
 
 #: a first look takes no fewer samples than the one, no more than the other, and so many single-kernel fits
 PILOT_SAMPLES, PILOT_MOST, LOOK_FITS = 200, 4000, 30
@@ -75,6 +78,30 @@ class Pilot:
     norms: FloatArray = field(repr=False)
 
 
+class Begin(NamedTuple):
+    """Where a run starts: component norms, dual variables, a first solve on a few samples."""
+
+    norms: FloatArray | None = None
+    alpha: FloatArray | None = None
+    pilot: Pilot | None = None
+
+
+def opening(run: Run) -> Method:
+    """Which method begins, so that all samples or all kernels need not take part; where is put into `run`."""
+    begin, cold = run.begin, run.best is None
+    if begin.norms is None and can_select(run.gram, run.regularizer):
+        return SelectingKernels()
+    if can_grow(run.problem, run.gram, run.regularizer):
+        run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
+        return Growing()
+    if cold and begin.norms is None:
+        pilot = pilot_of(run, run.method.pilot_share)
+        many = pilot is None and run.gram.n_kernels >= MANY
+        run.begin = start_of(run) if many else begin._replace(pilot=pilot)
+    method: Method = run.method
+    return method
+
+
 def pilot_of(run: Run, share: int) -> Pilot | None:
     """The problem of a run solved on one sample in `share`: a good start, found at little cost.
 
@@ -96,14 +123,14 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
 def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = None) -> Pilot:
     """The problem solved on some of the samples."""
     parts = (problem, gram, whole.regularizer, whole.method.pilot_tol)
-    run = _look(whole, f"pilot {gram.n_samples}", *parts, (None, None, start))
+    run = _look(whole, f"pilot {gram.n_samples}", *parts, Begin(pilot=start))
     matrix = gram.combine(run.best.weights) if run.matrix is None else run.matrix
     norms = run.best.certificate.norms
     return Pilot(np.arange(gram.n_samples), problem, gram, run.best, matrix, norms)
 
 
 def _look(
-    whole: Run, phase: str, problem: Problem, gram: Gram, regularizer: Regularizer, tol: float, begin: Any
+    whole: Run, phase: str, problem: Problem, gram: Gram, regularizer: Regularizer, tol: float, begin: Begin
 ) -> Run:
     """A first look: a run of its own on a part, as far as an earlier one had not come already."""
     solver = clone(whole.method)
@@ -124,7 +151,7 @@ class Rounds(Method):
     counts_start = True
 
     def _on_part(
-        self, part: Part, problem: Problem, gram: Gram, regularizer: Regularizer, tol: float, begin: Any
+        self, part: Part, problem: Problem, gram: Gram, regularizer: Regularizer, tol: float, begin: Begin
     ) -> Run:
         """A round: the run on a part, whose iterations count for the whole."""
         run = part.whole
@@ -133,6 +160,15 @@ class Rounds(Method):
         inner.iterate()
         run.n_iter += inner.n_iter - 1
         return inner
+
+
+def spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
+    """`part` at its places along the first axis, zero elsewhere; as it is where it has all places."""
+    if where is None:
+        return part
+    whole: FloatArray = np.zeros((size, *part.shape[1:]))
+    whole[where] = part
+    return whole
 
 
 def may_grow(loss: Loss, regularizer: Regularizer, n_samples: int) -> bool:
@@ -161,8 +197,7 @@ class Growing(Rounds):
         start, self.pilot = run.best, run.begin.pilot
         if start is None:
             start, self.norms = self.pilot.state, self.pilot.norms
-            self.alpha = np.zeros(run.problem.shape)
-            self.alpha[self.pilot.rows] = start.alpha
+            self.alpha = spread(start.alpha, self.pilot.rows, run.gram.n_samples)
             fitted, first = run.gram.dot(start.weights, self.alpha), FIRST_GAP
         else:
             self.alpha, fitted, self.norms = start.alpha, start.fitted, start.certificate.norms
@@ -183,13 +218,13 @@ class Growing(Rounds):
     def _round(self, run: Run) -> State:
         """Solve on the samples of the part, and certify on all of them."""
         gram, problem = run.gram.subset(self.rows), run.problem.part(self.rows)
-        begin = (self.norms, self.alpha[self.rows], self.pilot)
+        begin = Begin(self.norms, self.alpha[self.rows], self.pilot)
         parts = (problem, gram, run.regularizer, self.wanted, begin)
         found = self._on_part(Part(run, rows=self.rows), *parts).best
         run.gram.n_passes += gram.n_passes * (len(self.rows) / run.gram.n_samples) ** 2
         rest = np.setdiff1d(np.arange(run.gram.n_samples), self.rows)
-        self.alpha, fitted = np.zeros(run.problem.shape), np.zeros(run.problem.shape)
-        self.alpha[self.rows], fitted[self.rows] = found.alpha, found.fitted
+        self.alpha = spread(found.alpha, self.rows, run.gram.n_samples)
+        fitted = spread(found.fitted, self.rows, run.gram.n_samples)
         fitted[rest] = run.gram.dot(found.weights, self.alpha, rest)
         parts = (found.weights, self.alpha, fitted, found.squares, found.machine_tol)
         state: State = run.method.certified(run, *parts)
@@ -221,7 +256,7 @@ def can_select(gram: Gram, regularizer: Regularizer) -> bool:
     """Whether there are many kernels of which most will have no weight."""
     if gram.n_kernels < MANY or not (regularizer.convex and regularizer.sparse):
         return False
-    return np.ndim(getattr(regularizer, "generators", np.ones)(1)) == 1
+    return regularizer.generators(1).ndim == 1
 
 
 def few_kernels(whole: Run) -> tuple[FloatArray, FloatArray]:
@@ -232,24 +267,22 @@ def few_kernels(whole: Run) -> tuple[FloatArray, FloatArray]:
     gram = whole.gram
     chosen = np.unique(np.linspace(0, gram.n_kernels - 1, FEW).astype(int))
     part, rule = gram.subset(kernels=chosen), whole.regularizer.select(chosen, gram.n_kernels)
-    run = _look(whole, "few kernels", whole.problem, part, rule, BLIND_GAP, None)
+    run = _look(whole, "few kernels", whole.problem, part, rule, BLIND_GAP, Begin())
     gram.n_passes += part.n_passes * len(chosen) / gram.n_kernels
     return run.best.alpha, gram.quad(run.best.alpha)
 
 
-def start_of(run: Run) -> tuple[FloatArray, FloatArray] | tuple[()]:
-    """Norms of all kernels and alpha to start from, after a solve with a few; nothing if all are few.
+def start_of(run: Run) -> Begin:
+    """Norms of all kernels and alpha to start from, after a solve with a few.
 
     The weights at fixed alpha are where weights -> norms d_m sqrt(s_m) -> weights comes to rest.
     """
-    if run.gram.n_kernels < MANY:
-        return ()
     alpha, squares = few_kernels(run)
     roots = np.sqrt(np.maximum(squares, 0.0))
     norms = roots.copy()
     for _ in range(RESTING):
         norms = run.regularizer.weights(norms) * roots
-    return norms, alpha
+    return Begin(norms, alpha)
 
 
 class SelectingKernels(Rounds):
@@ -277,11 +310,11 @@ class SelectingKernels(Rounds):
         gram, chosen = run.gram.subset(kernels=kernels), run.regularizer.select(kernels, M)
         norms = weights[kernels] * np.sqrt(np.maximum(squares[kernels], 0.0))
         parts = (run.problem, gram, chosen, max(self.wanted, 0.3 * run.tol))
-        begin = (norms if norms.any() else None, alpha, None)
+        begin = Begin(norms if norms.any() else None, alpha)
         inner = self._on_part(Part(run, kernels=kernels), *parts, begin)
         run.gram.n_passes += gram.n_passes * len(kernels) / M
-        run.K, found, weights = inner.matrix, inner.best, np.zeros(M)
-        weights[kernels] = found.weights
+        run.K, found = inner.matrix, inner.best
+        weights = spread(found.weights, kernels, M)
         values = (weights, found.alpha, found.fitted, run.gram.quad(found.alpha), found.machine_tol)
         state: State = run.method.certified(run, *values)
         return state
@@ -292,6 +325,6 @@ def _promising(run: Run, squares: FloatArray, weights: FloatArray) -> IntArray:
     live = np.flatnonzero(weights)
     count = min(max(JOINING, JOINING_SHARE * len(live)), run.gram.n_kernels)
     # a kernel is worth its s_m, less what it costs: the same for all, up to the regulariser's costs
-    promise = squares * getattr(run.regularizer, "generators", np.ones)(run.gram.n_kernels)
+    promise = squares * run.regularizer.generators(run.gram.n_kernels)
     best = np.argpartition(-promise, count - 1)[:count]
     return np.union1d(live, best)

@@ -127,7 +127,10 @@ class Method:
         return None
 
     def saved(self, run: Run) -> Entry | None:
-        """What it takes to resume a run, for a checkpoint; None where that is not possible now."""
+        """What it takes to resume a run, besides its history, for a checkpoint; None where nothing helps.
+
+        `run.found()` gives it back to `start`, which sets `run.n_iter` and `run.n_resumed`.
+        """
         return None
 
     def summary(self, run: Run) -> dict[str, Any]:
@@ -290,11 +293,14 @@ class Run:
                 small = self.K is not None and len(self.K) <= MOST_KEPT
                 self.best, self.matrix = self.last, self.K if small else None
             row = self.method.row(self, self.last)
-            for values, value in zip(self.history.values(), row, strict=bool(row)):
-                values.append(value)
+            for column, value in zip(self.history.values(), row, strict=bool(row)):
+                column.append(value)
             entry = None if self.keeper.checkpoint is None else self.method.saved(self)
             if entry is not None:
-                self.keeper.keep(self.phase, entry)
+                history = (self if self.part is None else self.part.whole).history
+                values = {**entry.values, "history": list(history)}
+                arrays = {**entry.arrays, "history": np.array(list(history.values()), dtype=np.float64)}
+                self.keeper.keep(self.phase, Entry(values, arrays))
         if count:
             self.tell(self.n_iter - 1, self.last)
         return self.over
@@ -305,10 +311,13 @@ class Run:
             self.told = True
         return self.told
 
-    def resume(self, n_iter: int, history: dict[str, list[float]]) -> None:
-        """Count the iterations of an earlier run."""
-        self.n_iter = self.n_resumed = n_iter
-        self.history = history
+    def found(self) -> Entry | None:
+        """What an earlier run kept, if anything; its history is taken over, its count is left to `start`."""
+        entry = self.keeper.found(self.phase)
+        if entry is not None:
+            rows = zip(entry.values["history"], entry.arrays["history"], strict=True)
+            self.history = {name: row.tolist() for name, row in rows}
+        return entry
 
     def end(self, starts: dict[str, list[Any]]) -> Result:
         """What came out; warns where it was interrupted, or has not converged."""

@@ -17,9 +17,8 @@ from kernelweave.gram.lowrank import (
     StoredFactors,
     resolve_approximation,
 )
-from kernelweave.gram.lowrank.dictionary import LowRankDictionary
-from kernelweave.gram.lowrank.error import _from_diagonal, _from_pairs, missing_energy
-from kernelweave.gram.lowrank.landmarks import ridge_leverage
+from kernelweave.gram.lowrank.approximations import ridge_leverage
+from kernelweave.gram.lowrank.dictionary import LowRankDictionary, _from_diagonal, _from_pairs, missing_energy
 from kernelweave.kernels import RBF, Laplacian, Linear, Polynomial, Spectrum
 from kernelweave.solvers.multiple.newton_weights import projected_inverse_form
 

@@ -261,7 +261,7 @@ def joint_objective(reference, sample, rule, weights, alpha):
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("size", [4, 40])
-@pytest.mark.parametrize("rule", [rule for rule in RULES if not getattr(rule, "ascends", False)], ids=repr)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if not rule.ascends], ids=repr)
 def test_the_objective_never_rises_from_one_change_of_the_weights_to_the_next(draw, reference, rule, size):
     sample, solver = draw(Hinge(), n=40), Recorded(working_set=size)
     rule = rule.bound_to(sample.gram)
@@ -370,7 +370,7 @@ def test_a_start_from_the_solution_is_certified_at_once(draw, loss, rule):
     sample = draw(loss)
     skip_unbounded(sample.problem, rule)
     cold = solve(sample, rule, tol=1e-6).state
-    ascends = getattr(rule, "ascends", False)
+    ascends = rule.ascends
     norms = cold.certificate.dual_norms if ascends else cold.certificate.norms
     warm = solve(sample, rule, norms=norms, alpha=cold.alpha, tol=1e-4)
     assert warm.n_iter <= 2

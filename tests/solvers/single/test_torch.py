@@ -16,7 +16,7 @@ LOSSES = [Hinge(), SquaredHinge(), Logistic(), Squared(), EpsInsensitive(0.1), H
 
 
 def matrix_of(K, shift=0.0, dtype=None):
-    from kernelweave.gram.torch.matrix import StoredMatrix
+    from kernelweave.gram.torch.sums import StoredMatrix
 
     return StoredMatrix(torch.as_tensor(K - shift).to(dtype or torch.float64), shift)
 

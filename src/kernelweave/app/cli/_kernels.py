@@ -13,7 +13,7 @@ import pandas as pd
 from ..._words import listed, quoted
 from ...kernels import RBF, Linear, auto, bands, per_group
 from ...kernels.base import Kernel
-from ...kernels.registry import KERNELS
+from ...kernels.convert import KERNELS
 from ._columns import match
 from ._console import CliError, check_spec, refusing
 from ._options import KernelChoice

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from ... import estimators as kw
-from ...gram.memory import free_memory, show_bytes
+from ...gram.choice import free_memory, show_bytes
 from ...kernels.parametric import GroupProductRBF, ProductRBF
 from ...regularizers import REGULARIZERS, ElasticNet, LpNorm, Uniform
 from ._columns import Parts

@@ -79,7 +79,7 @@ def collect() -> dict[str, Any]:
     from joblib import cpu_count
 
     from ..._words import versions
-    from ...gram.memory import free_memory, show_bytes
+    from ...gram.choice import free_memory, show_bytes
 
     free, more = free_memory(), versions(OPTIONAL)
     return {

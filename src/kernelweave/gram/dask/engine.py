@@ -1,10 +1,11 @@
-"""M Gram matrices on the workers of a Dask cluster."""
+"""Kernels spread over the workers of a Dask cluster."""
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,13 +14,123 @@ from ..._typing import FloatArray, IntArray
 from ...kernels import Normalization
 from ..base import Gram
 from ..blocks import Blocks
-from ..choice import Choice, Needs, Task
+from ..choice import EngineChoice, Needs, Task, show_bytes
+from ..shared import Given, Shared
 from ..stack import KernelStack
-from .share import Facts, Plan, add, ask, facts_of, lower_of, square_of, take_part
-from .spread import Piece, spread
+from .share import Facts, Recipe, add, ask, facts_of, lower_of, make_share, square_of, take_part
 
 if TYPE_CHECKING:
     from ..dictionary import Kernels
+
+
+class Piece(NamedTuple):
+    """A share on a worker, and which of all kernels it holds."""
+
+    made: Made
+    kernels: IntArray
+
+
+def spread(cluster: Cluster, blocks: Blocks, recipe: Recipe) -> list[Piece]:
+    """Kernels over the threads of all workers; the data of a worker's kernels are sent to it once."""
+    gc.collect()  # kernels of an earlier fit that nobody uses any more would still fill the workers
+    places = [worker for worker, threads in cluster.threads().items() for _ in range(threads)]
+    groups = deal(blocks, min(len(places), blocks.n_kernels))
+    own: dict[str, list[IntArray]] = {}
+    for worker, group in zip(_evenly(places), groups, strict=False):
+        own.setdefault(worker, []).append(group)
+    _check_given(cluster, blocks, own)
+    return [
+        piece for worker, parts in own.items() for piece in _pieces(cluster, blocks, recipe, worker, parts)
+    ]
+
+
+def _evenly(places: list[str]) -> list[str]:
+    """A thread of every worker first, then a second one: few kernels are spread over all workers."""
+    counts: dict[str, int] = {}
+    turns = []
+    for worker in places:
+        counts[worker] = counts.get(worker, -1) + 1
+        turns.append(counts[worker])
+    return [places[k] for k in np.argsort(turns, kind="stable")]
+
+
+def _pieces(
+    cluster: Cluster, blocks: Blocks, recipe: Recipe, worker: str, groups: list[IntArray]
+) -> list[Piece]:
+    """Shares of one worker, all made of what it is sent."""
+    kernels = np.concatenate(groups)
+    own = only(blocks.take(kernels=kernels))
+    settings = Recipe(
+        recipe.normalize,
+        recipe.sample_weight,
+        None if recipe.scales is None else recipe.scales[kernels],
+        recipe.combined,
+        None if recipe.limit is None else recipe.limit // len(groups),
+        len(groups),
+    )
+    sent = Sent(cluster, own, worker, load=float(len(kernels)))
+    starts = np.cumsum([0, *map(len, groups)])
+    return [
+        Piece(Made(sent, make_share, np.arange(start, start + len(group)), settings), group)
+        for start, group in zip(starts, groups, strict=False)
+    ]
+
+
+def only(blocks: Blocks) -> Blocks:
+    """The same kernels, without what others in the same container would bring along."""
+    return blocks.with_parts([_only_part(part) for part in blocks.parts])
+
+
+def _only_part(part: Shared) -> Shared:
+    if not isinstance(part.pairs, Given):
+        return part
+    return Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
+
+
+def deal(blocks: Blocks, count: int) -> list[IntArray]:
+    """Kernels in `count` groups of about the same number.
+
+    Kernels that share distances or inner products stay together, unless there are more of them than
+    a group has.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import RBF, Linear
+    >>> X = np.eye(3)
+    >>> kernels = [kernel.fit(X) for kernel in (RBF(1.0), Linear(), RBF(2.0), RBF(3.0), RBF(4.0))]
+    >>> deal(Blocks.of_kernels(kernels, X), 2)
+    [array([0, 1, 2]), array([3, 4])]
+    """
+    parts: list[IntArray] = []
+    for members in blocks.members:
+        whole = len(members) * count <= blocks.n_kernels
+        parts += [members] if whole else np.array_split(members, min(count, len(members)))
+    groups: list[list[IntArray]] = [[] for _ in range(count)]
+    sizes = np.zeros(count, dtype=int)
+    for part in sorted(parts, key=len, reverse=True):
+        k = int(np.argmin(sizes))
+        groups[k].append(part)
+        sizes[k] += len(part)
+    return [np.sort(np.concatenate(group)) for group in groups if group]
+
+
+def _check_given(cluster: Cluster, blocks: Blocks, own: dict[str, list[IntArray]]) -> None:
+    """Refuse to send a worker more matrices than its memory holds."""
+    sizes = np.zeros(blocks.n_kernels)
+    for part, members in zip(blocks.parts, blocks.members, strict=True):
+        if isinstance(part.pairs, Given):
+            sizes[members] = blocks.n_samples**2 * part.dtype.itemsize
+    if not sizes.any():
+        return
+    limits = cluster.memory_limits()
+    for worker, groups in own.items():
+        needed, limit = float(sum(sizes[group].sum() for group in groups)), limits.get(worker)
+        if limit is not None and needed > 0.6 * limit:
+            raise MemoryError(
+                f"a worker would be sent {show_bytes(needed)} of precomputed matrices and may take "
+                f"{show_bytes(limit)} in all: start more workers, or pass kernels instead of matrices."
+            )
+
 
 #: how the engines on the workers keep kernels
 WORDS = {
@@ -52,7 +163,7 @@ class DaskGram(Gram):
         K_m = scales[m] * kernels[m].
     client : distributed.Client, optional
         The current one by default.
-    plan : Plan, optional
+    recipe : Recipe, optional
         How the workers normalise the kernels and what they may take, instead of `scales`.
 
     Attributes
@@ -79,14 +190,14 @@ class DaskGram(Gram):
         kernels: Blocks | KernelStack | Sequence[FloatArray],
         scales: FloatArray | None = None,
         client: Any = None,
-        plan: Plan | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
         blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
-        if plan is None:
+        if recipe is None:
             factors = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
-            plan = Plan(scales=factors)
+            recipe = Recipe(scales=factors)
         cluster = Cluster(client)
-        self._set(cluster, spread(cluster, blocks, plan), blocks.n_samples, blocks.n_kernels)
+        self._set(cluster, spread(cluster, blocks, recipe), blocks.n_samples, blocks.n_kernels)
         self._learn(cluster.answers(self._ask_facts, self._needs))
 
     @classmethod
@@ -96,11 +207,11 @@ class DaskGram(Gram):
         return Needs(0, "kernels are on the workers of a cluster")
 
     @classmethod
-    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+    def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """The kernels are sent to the workers, and normalised there."""
         task = choice.task
-        plan = Plan(kernels.normalize, kernels.sample_weight, combined=task.combined, limit=task.limit)
-        gram = cls(kernels.checked(), plan=plan)
+        recipe = Recipe(kernels.normalize, kernels.sample_weight, combined=task.combined, limit=task.limit)
+        gram = cls(kernels.checked(), recipe=recipe)
         live = kernels.live(gram.scales)
         found = gram if len(live) == len(gram.scales) else gram.subset(kernels=live)
         found.words = gram.describe()

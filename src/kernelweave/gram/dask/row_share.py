@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from ..._typing import FloatArray, IntArray
-from ..lowrank.dictionary import factors_of, one_pass
-from ..lowrank.error import diagonal_sums
+from ..lowrank.dictionary import diagonal_sums, factors_of, one_pass
 from ..lowrank.factors import Factors, Scatter, StoredFactors
-from ..lowrank.features import Features, Moments
+from ..lowrank.maps import Features, Moments
 
 
 @dataclass(frozen=True)

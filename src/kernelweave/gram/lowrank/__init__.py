@@ -7,11 +7,9 @@ from .approximations import (
     RandomFourier,
     resolve_approximation,
 )
-from .engine import LowRankGram
+from .engine import FactoredMatrix, LowRankGram
 from .factors import ComputedFactors, Factors, StoredFactors
-from .features import Features
-from .maps import ExactMap, FeatureMap, FourierMap, NystroemMap
-from .matrix import FactoredMatrix
+from .maps import ExactMap, FeatureMap, Features, FourierMap, NystroemMap
 
 __all__ = [
     "APPROXIMATIONS",

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from ..._typing import FloatArray, IntArray
 from .._workers import map_tiles
-from .features import Features
+from .maps import Features
 
 #: rows whose products are summed in single precision before they join a sum in double precision
 ROWS = 1 << 12

@@ -1,6 +1,6 @@
 """Gram matrices on another device, through torch: shared distances, fused sums, row blocks."""
 
 from .engine import TorchGram
-from .matrix import Matrix
+from .sums import Matrix
 
 __all__ = ["Matrix", "TorchGram"]

@@ -3,13 +3,9 @@
 from ..._registry import Registry
 from .autograd import AutogradKernel
 from .base import ParametricKernel
-from .composite import as_parametric
-from .exp_sum import ExpSum
-from .group_product_rbf import GroupProductRBF
-from .power_sum import PowerSum
-from .product_of import ProductOf
-from .product_rbf import ProductRBF
-from .weighted_sum import WeightedSum
+from .composite import ProductOf, WeightedSum, as_parametric
+from .product_rbf import GroupProductRBF, ProductRBF
+from .sums import ExpSum, PowerSum
 
 # those that need no arguments, by name
 PARAMETRIC_KERNELS = Registry("parametric kernel", (ProductRBF, PowerSum, ExpSum))

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from ..._typing import FloatArray
 from ..base import as_numeric
 from ..columns import Columns, as_table, resolve_columns, take_columns
-from ..family import feature_name
+from ..families import feature_name
 
 #: rows of one block of a gradient, and its most entries: 64 MB in double precision at any sample size
 BLOCK_ROWS, BLOCK_ENTRIES = 128, 2**23

@@ -1,8 +1,10 @@
-"""Parametric kernels made of kernels: every child keeps its own parameters."""
+"""Parametric kernels made of others: weighted sums and products."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import mul
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +13,8 @@ from sklearn.base import clone
 from ..._typing import FloatArray
 from ..base import Kernel
 from ..columns import as_table
+from ..compose import NestedKernels
 from ..convert import as_kernel
-from ..nested import NestedKernels
 from .base import ParametricKernel
 
 
@@ -143,3 +145,98 @@ def as_parametric(kernel: Any) -> ParametricKernel:
     known = as_kernel(kernel, "kernels")
     assert isinstance(known, Kernel)
     return Fixed(known)
+
+
+class WeightedSum(ParametricComposite):
+    """Weighted sum, k(x, z) = sum_m d_m k_m(x, z).
+
+    A child may be an ordinary kernel, which makes it ordinary multiple kernel learning, or a
+    parametric one k_m(x, z; e_m), whose parameters e_m follow the M weights: sums of products are
+    ``WeightedSum([ProductOf([...]), ...])``.
+
+    Parameters
+    ----------
+    kernels : list of kernels, or dict of name -> kernel
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear, Polynomial
+    >>> kernel = WeightedSum([Linear(), Polynomial(degree=2, gamma=1.0)])
+    >>> kernel([[1.0], [2.0]], d=[1.0, 0.5])
+    array([[ 3. ,  6.5],
+           [ 6.5, 16.5]])
+    """
+
+    name = "weighted_sum"
+
+    @property
+    def _n_own(self) -> int:  # type: ignore[override]
+        return len(self.kernels_)
+
+    def _initial(self, X: Any, sample_weight: FloatArray) -> FloatArray:
+        M = len(self.kernels_)
+        return np.concatenate([np.full(M, 1.0 / M), *(child.initial_ for child in self.kernels_)])
+
+    def _names(self, columns: list[str]) -> list[str]:
+        return [*self._child_titles(), *self._child_names()]
+
+    def _feature_map(self, n_columns: int) -> FloatArray:
+        return np.vstack([np.zeros((len(self.kernels_), n_columns)), self._child_map(n_columns)])
+
+    def _compute(self, X: Any, Z: Any, d: FloatArray) -> FloatArray:
+        total, other = np.zeros((X.shape[0], Z.shape[0])), None if Z is X else Z
+        for weight, child, part in zip(d, self.kernels_, self._parts(d), strict=False):
+            if weight != 0.0:
+                total += weight * child(X, other, part)
+        return total
+
+    def _contract(self, X: Any, Z: Any, B: FloatArray, d: FloatArray, K: FloatArray | None) -> FloatArray:
+        weights, inner = [], []
+        for weight, child, part in zip(d, self.kernels_, self._parts(d), strict=False):
+            values = child(X, Z, part)
+            weights.append(float(np.einsum("ij,ij->", B, values)))
+            inner.append(weight * child.contract(X, Z, B, part, values))
+        return np.concatenate([weights, *inner])
+
+
+class ProductOf(ParametricComposite):
+    """Product, k(x, z) = prod_j k_j(x, z; d_j), the vectors d_j one after another.
+
+    The gradient in d_j is that of k_j with B o prod_{i != j} K_i in the place of B. A child may also
+    be an ordinary kernel, without parameters. Varma & Babu (2009), section 3.
+
+    Parameters
+    ----------
+    kernels : list of kernels, or dict of name -> kernel
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear
+    >>> from kernelweave.kernels.parametric import ProductRBF
+    >>> kernel = ProductOf([Linear(columns=[0]), ProductRBF(columns=[1])])
+    >>> kernel([[2.0, 0.0], [3.0, 1.0]], d=[1.0]).round(4)
+    array([[4.    , 2.2073],
+           [2.2073, 9.    ]])
+    """
+
+    name = "product_of"
+
+    def _initial(self, X: Any, sample_weight: FloatArray) -> FloatArray:
+        return np.concatenate([child.initial_ for child in self.kernels_])
+
+    def _names(self, columns: list[str]) -> list[str]:
+        return self._child_names()
+
+    def _feature_map(self, n_columns: int) -> FloatArray:
+        return self._child_map(n_columns)
+
+    def _compute(self, X: Any, Z: Any, d: FloatArray) -> FloatArray:
+        return reduce(mul, self._values(X, Z, d))
+
+    def _contract(self, X: Any, Z: Any, B: FloatArray, d: FloatArray, K: FloatArray | None) -> FloatArray:
+        values, gradients = self._values(X, Z, d), []
+        for j, (child, part) in enumerate(zip(self.kernels_, self._parts(d), strict=True)):
+            # without division: a factor may be zero
+            others = reduce(mul, values[:j] + values[j + 1 :], B)
+            gradients.append(child.contract(X, Z, others, part, values[j]))
+        return np.concatenate(gradients)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
-from ..checkpoint import Entry, Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper
 from ..run import Callback, Method, Result, Run
 from .dictionary import FactorDictionary
 from .refit import Fit, GreedyTask, Refit, refit_for
@@ -138,7 +138,7 @@ class GroupOMP(Method):
         fit = self._refit.fit()
         # the least gain worth a kernel: targets that are constant but for rounding have none
         self._least = max(self.tol * fit.objective, run.problem.rounding)
-        stages, entry = [Stage(np.nan, fit)], run.keeper.found(run.phase)
+        stages, entry = [Stage(np.nan, fit)], run.found()
         if entry is not None:
             fit = self._resumed(run, entry, stages)
         return GreedyPath(stages, fit, np.nan, np.nan)
@@ -239,11 +239,11 @@ class GroupOMP(Method):
         sets = [list(map(int, stage.fit.kernels)) for stage in path.stages[1:]]
         values = {"sets": sets, "now": list(map(int, path.fit.kernels))}
         arrays = {"gains": np.array([stage.gain for stage in path.stages[1:]]), "seed": self._seed()}
-        return with_history(values, arrays, run.history)
+        return Entry(values, arrays)
 
     def _resumed(self, run: Run, entry: Entry, stages: list[Stage]) -> Fit:
         """Fit the models that an earlier run had found, as far as the present rule goes; the current one."""
-        sets, gains, history = entry.values["sets"], entry.arrays["gains"], history_of(entry)
+        sets, gains, history = entry.values["sets"], entry.arrays["gains"], run.history
         count, fit = len(sets), stages[0].fit
         if not self.backward:  # one more kernel each, so that the path can be cut
             wanted = np.append(gains > self._least, False)
@@ -255,14 +255,13 @@ class GroupOMP(Method):
         if self.backward:
             fit = self._taken(entry.values["now"], fit)
         history.setdefault("share", [gain / stages[0].fit.objective for gain in history["gain"]])
-        run.resume(len(history["gain"]), {key: history[key] for key in self.columns})
+        run.history = {key: history[key] for key in self.columns}
+        run.n_iter = run.n_resumed = len(history["gain"])
         # the objectives of the same sets tell whether the kernels are those of before
         before, seed = history["objective"][-1:], entry.arrays["seed"]
         if before and not np.isclose(fit.objective, before[0], rtol=1e-5):
-            raise ValueError(
-                "checkpoint is of another problem (kernel values differ): delete it to start anew, or pass "
-                "another path; every fit needs its own."
-            )
+            assert run.keeper.checkpoint is not None
+            raise run.keeper.checkpoint.other(["kernel values"])
         if len(seed) and len(self._seed()):
             self._rng.set_state(("MT19937", seed[:-1].astype(np.uint32), int(seed[-1])))
         return fit

@@ -310,12 +310,12 @@ def _with_room(buffer: FloatArray, columns: int) -> FloatArray:
     return larger
 
 
-#: relative duality gap of the machines
+#: relative duality gap of the single-kernel fits
 MACHINE_TOL = 1e-6
 
 
 class MachineRefit(Refit):
-    """Trains the single-kernel machine of the loss on the sum of the kernels, from the last solution."""
+    """Makes the single-kernel fit of the loss on the sum of the kernels, from the last solution."""
 
     def __init__(self, dictionary: FactorDictionary, task: GreedyTask) -> None:
         super().__init__(dictionary, task)

@@ -13,7 +13,7 @@ from ..problem import Problem, best_intercept
 from ..single import Machine, SingleSolver, choose_single
 from .penalties import Box, Penalty, Projection
 
-#: relative gaps of the inner machines: the first, and the smallest asked for
+#: relative gaps of the single-kernel fits: the first, and the smallest asked for
 FIRST_ACCURACY, FINEST_ACCURACY = 1e-4, 1e-12
 
 #: most halvings of a start value that costs too much
@@ -25,7 +25,7 @@ CONSTANT, NEAR = 1e-8, 0.05
 
 @dataclass
 class KernelPoint:
-    """An iterate: parameters, the machine trained at them, T and its gradient.
+    """An iterate: parameters, the single-kernel fit at them, T and its gradient.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class KernelPoint:
     objective : float
         T(d); +inf where the kernel is infinite or constant.
     size : float
-        The sum of the absolute values of both parts of T, the machine and r: what T is compared with.
+        The sum of the absolute values of both parts of T, the fit and r: what T is compared with.
     machine : Machine
     intercept : ndarray of shape (c,)
     matrix : ndarray of shape (n, n) or None
@@ -46,7 +46,7 @@ class KernelPoint:
     residual : float
         See `Objective.residual`.
     n_machines : int
-        Trained until it was accepted.
+        Single-kernel fits until it was accepted.
     """
 
     u: FloatArray
@@ -74,14 +74,14 @@ class KernelPoint:
 class Objective:
     """T(d) = min_{w,b} 1/2 w'w + sum_i C_i V(y_i, f_i) + unit r(d),  f = K_d alpha + b.
 
-    By Danskin's theorem, with alpha of the inner machine,
+    By Danskin's theorem, with alpha of the single-kernel fit,
 
         dT/dd_k = unit dr/dd_k - 1/2 alpha' (dK_d/dd_k) alpha
 
     Varma & Babu (2009), Eqs. 3-8. Works in u = d / scale, so that parameters of features in
     different units are alike. Where the penalty of a parameter at its start value would alone cost more
     than the constant model (features in large or small units), it starts at a value that does
-    not: the optimum costs less than that model, so it is nearer. Machines start from the last one, and
+    not: the optimum costs less than that model, so it is nearer. Fits start from the last one, and
     are solved to a relative gap of `accuracy`.
 
     Parameters
@@ -135,7 +135,7 @@ class Objective:
         return lower / self.scale * self.free, np.where(self.free, upper / self.scale, 0.0)
 
     def evaluate(self, u: FloatArray) -> KernelPoint:
-        """Train the machine at u."""
+        """The single-kernel fit at u."""
         d = self.d(u)
         K = self.kernel(self.X, d=d)
         if not self._usable(K):
@@ -213,7 +213,7 @@ class Objective:
         return float(np.sqrt(max(saved.max() if self.constraint.separable else saved.sum(), 0.0)))
 
     def sharpen(self, residual: float) -> None:
-        """T falls by about residual^2 |T| per step: machines have to be better than that."""
+        """T falls by about residual^2 |T| per step: fits have to be more accurate than that."""
         self.accuracy = min(self.accuracy, max(0.1 * residual**2, FINEST_ACCURACY))
 
     def _affordable(self, start: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
 from ...kernels.parametric import ParametricKernel
-from ..checkpoint import Entry, Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper
 from ..problem import Problem
 from ..run import Callback, Method, Result, Run, best_of
 from .objective import FINEST_ACCURACY, FIRST_ACCURACY, KernelPoint, Objective
@@ -26,7 +26,7 @@ class KernelGradient(Method, BaseEstimator):
     better ones. T falls at every step of "lbfgsb". Varma & Babu (2009).
 
     The default is the fastest measured: to a residual of 1e-4 with `ProductRBF` and hinge loss on
-    70 % of sonar, ionosphere, wpbc and pima at C = 1, 10, 100, "lbfgsb" trained 17 to 47 machines,
+    70 % of sonar, ionosphere, wpbc and pima at C = 1, 10, 100, "lbfgsb" took 17 to 47 single-kernel fits,
     "spectral" 28 to 194, and projected gradient with the Armijo rule, the paper's method, 114 to 704.
 
     Parameters
@@ -36,7 +36,7 @@ class KernelGradient(Method, BaseEstimator):
     n_init : int, default=1
         Starts: the kernel's own, then random multiples of it. The lowest T wins.
     single : str or SingleSolver, default="auto"
-        Solver of the inner machines.
+        Solver of the single-kernel fits.
     random_state : int, RandomState or None, default=None
         Of the starts after the first.
 
@@ -128,19 +128,19 @@ class KernelGradient(Method, BaseEstimator):
         return [objective.project(u) for u in (first, *others)]
 
     def start(self, run: Run) -> KernelPoint:
-        """The machine at the start values, or where an earlier run had come."""
-        objective, u, entry = run.problem, run.begin, run.keeper.found(run.phase)
+        """The single-kernel fit at the start values, or where an earlier run had come."""
+        objective, u, entry = run.problem, run.begin, run.found()
         objective.accuracy, objective.alpha, objective.n_machines = FIRST_ACCURACY, None, 0
         if entry is not None:
-            history, u = history_of(entry), entry.arrays["u"]
-            objective.alpha = entry.arrays["alpha"]
-            objective.n_machines = int(history["n_machines"][-1]) - 1  # the last one is trained again
-            objective.sharpen(history["stationarity"][-1])
-            run.resume(int(entry.values["n_iter"]), {name: values[:-1] for name, values in history.items()})
+            u, objective.alpha = entry.arrays["u"], entry.arrays["alpha"]
+            run.n_iter = run.n_resumed = int(entry.values["n_iter"])
+            last = {name: column.pop() for name, column in run.history.items()}  # is fitted again
+            objective.n_machines = int(last["n_machines"]) - 1
+            objective.sharpen(last["stationarity"])
         return self._measured(objective, objective.evaluate(u))
 
     def step(self, run: Run, point: KernelPoint) -> KernelPoint | None:
-        """Descend as long as machines of the present accuracy allow, then train the last one better."""
+        """Descend as long as fits of the present accuracy allow, then repeat the last one more accurately."""
         objective, before = run.problem, run.n_iter
         METHODS[self.method](objective, point, lambda accepted: self._accept(run, accepted))
         point = run.last
@@ -177,10 +177,10 @@ class KernelGradient(Method, BaseEstimator):
         return iterate.objective, iterate.residual, active, float(iterate.n_machines)
 
     def saved(self, run: Run) -> Entry | None:
-        if not run.last.u.any():  # no machine can be trained there again
+        if not run.last.u.any():  # no fit can be resumed there
             return None
         arrays = {"u": run.last.u, "alpha": run.last.alpha}
-        return with_history({"n_iter": run.n_iter}, arrays, run.history)
+        return Entry({"n_iter": run.n_iter}, arrays)
 
 
 #: share of the predicted decrease that a step must reach

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,114 +25,18 @@ LEAP = 4.0
 #: share of the largest norm from which plain steps start, where others led astray
 LEAST = 1e-3
 
-
-class FixedPoint(MKLSolver):
-    """Iterates a map of log norms to log norms, extrapolated from the last iterates.
-
-    A subclass says which norms (`dual`), and when an extrapolated step was a mistake (`is_worse`); the
-    plain step is then taken instead.
-
-    Parameters
-    ----------
-    single : str or SingleSolver, default="auto"
-    memory : int, default=5
-        Iterates used to extrapolate (Anderson acceleration); 0 is the plain iteration.
-    """
-
-    #: whether the norms are the dual ones
-    dual = False
-
-    def __init__(self, single: str | SingleSolver = "auto", memory: int = 5) -> None:
-        super().__init__(single)
-        self.memory = memory
-
-    def successor(self, run: Run) -> FixedPoint | None:
-        """The plain iteration, which converges; nothing after that."""
-        return type(self)(self.single, memory=0) if self.memory > 0 else None
-
-    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        """The weights that belong to norms."""
-        return regularizer.weights_from_dual(norms) if self.dual else regularizer.weights(norms)
-
-    @abstractmethod
-    def is_worse(self, run: Run, state: State) -> bool:
-        """Whether `state` is certainly worse than the best one so far; remembers it if not."""
-
-    def safe(self, log_norms: FloatArray) -> FloatArray:
-        """Log norms kept where their weights are safe to try.
-
-        They are relative to the largest where weights depend on ratios only, as do then all steps.
-        """
-        return log_norms - log_norms.max() if self._only_ratios else log_norms
-
-    def newton(self, run: Run, state: State) -> FloatArray | None:
-        """(I - J)^-1 of the map of log norms at `state`, where steps are slow; None to do without."""
-        return None
-
-    def init(self, run: Run, norms: FloatArray) -> FloatArray:
-        # whether the norms n and 2 n have the same weights, as with a constraint: no unit enters
-        some = np.linspace(1.0, 2.0, len(norms))
-        once, twice = (self.weights_of(run.regularizer, size * some) for size in (1.0, 2.0))
-        self._only_ratios = np.allclose(once, twice, rtol=1e-6)
-        self._points = [self.safe(_log(norms))]  # log norms whose weights were tried
-        self._images: list[FloatArray] = []  # where the steps from them lead
-        self._leapt = False  # whether the last proposal was more than the plain step
-        self._before = np.inf  # residual of the last iterate
-        self._from = self._plain = self._points[0]  # where the last step started, and its plain end
-        self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
-        return self.weights_of(run.regularizer, np.exp(self._points[0]))
-
-    def next_weights(self, run: Run, state: State) -> FloatArray:
-        if self.is_worse(run, state) and self._leapt:
-            # take the plain step from where it leapt, and start afresh
-            self._points, self._images, self._newton = [self._from], [self._plain], None
-        else:
-            proof = state.certificate
-            image = proof.dual_norms if self.dual else proof.norms
-            self._from, self._plain = self._points[-1], self.safe(_log(image))
-            slow = SLOW * self._before < state.residual < NEAR
-            newton = self.newton(run, state) if slow else None
-            if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
-                self._newton, self._points, self._images = newton, self._points[-1:], []
-            step = self._plain - self._from
-            far = self._plain if self._newton is None else self._from + self._newton @ step
-            self._images = [*self._images, far]
-        self._before = state.residual
-        leap = extrapolate(self._points, self._images) - self._plain
-        proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
-        self._leapt = len(self._images) > 1 or self._newton is not None
-        self._points = [*self._points, proposal][-1 - self.memory :]
-        self._images = self._images[-self.memory :] if self.memory else []
-        return self.weights_of(run.regularizer, np.exp(np.clip(proposal, -200.0, 200.0)))
-
-
-def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
-    """Anderson's step for a fixed point of `image(point)`.
-
-    The affine combination of past images whose residuals image - point combine to the least
-    length (Walker & Ni 2011); with one image, that image.
-    """
-    Y = np.array(images)
-    residuals = Y - np.array(points)
-    changes = np.diff(residuals, axis=0)
-    if len(changes) == 0:
-        return Y[-1]
-    mix = np.linalg.lstsq(changes.T, residuals[-1], rcond=1e-8)[0]
-    return Y[-1] - mix @ np.diff(Y, axis=0)
-
-
-def _log(norms: FloatArray) -> FloatArray:
-    return np.log(np.maximum(norms, 1e-80 * max(float(norms.max()), 1e-80)))
-
-
 #: kernels up to which Newton steps pay: their matrix is of that size
 MOST_NEWTON = 1000
 
 #: share of the tolerance left to the last machine
 LAST_SHARE = 0.2
 
+#: dual norms under this share of the largest are raised to it, less as the gap closes: theta = 0 would
+#: make the matrix of the machine infinite
+LARGEST_FLOOR, SMALLEST_FLOOR = 1e-2, 1e-6
 
-class Alternating(FixedPoint):
+
+class Alternating(MKLSolver):
     """Machine at fixed weights, then the closed-form weights of its norms, in turn.
 
     Each half-step minimises the joint objective, which therefore never rises; for the lp norm
@@ -147,7 +50,7 @@ class Alternating(FixedPoint):
         d log n_m / d log d_l = [m = l] - H_ml d_l / s_m,   H = d2J/dd2,  s_m = alpha' K_m alpha
 
     And steps are extrapolated (Anderson acceleration), falling back to the plain step whenever
-    the objective rises.
+    the objective rises. Where all that stands still the plain iteration takes over.
 
     Parameters
     ----------
@@ -172,31 +75,48 @@ class Alternating(FixedPoint):
     name = "alternating"
     pilot_share, pilot_tol = 10, 0.001
 
+    #: whether the norms are the dual ones; and kernels up to which Newton steps are made
+    dual, most_newton = False, MOST_NEWTON
+
+    def __init__(self, single: str | SingleSolver = "auto", memory: int = 5) -> None:
+        super().__init__(single)
+        self.memory = memory
+
     def can_handle(self, regularizer: Regularizer) -> bool:
         return self.supports(regularizer) and not regularizer.sparse
 
     def supports(self, regularizer: Regularizer) -> bool:
-        return regularizer.convex and not getattr(regularizer, "ascends", False)
+        return regularizer.convex and not regularizer.ascends
+
+    def successor(self, run: Run) -> Alternating | None:
+        """The plain iteration, which converges; nothing after that."""
+        return type(self)(self.single, memory=0) if self.memory > 0 else None
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
-        self._best = np.inf  # upper bound of the lowest objective so far
-        return super().init(run, norms)
+        # whether the norms n and 2 n have the same weights, as with a constraint: no unit enters
+        some = np.linspace(1.0, 2.0, len(norms))
+        once, twice = (self.weights_of(run.regularizer, size * some) for size in (1.0, 2.0))
+        self._only_ratios = np.allclose(once, twice, rtol=1e-6)
+        self._best = -np.inf if self.dual else np.inf  # bound of the best joint value so far
+        self._points = [self.safe(_log(norms))]  # log norms whose weights were tried
+        self._images: list[FloatArray] = []  # where the steps from them lead
+        self._leapt = False  # whether the last proposal was more than the plain step
+        self._before = np.inf  # residual of the last iterate
+        self._from = self._plain = self._points[0]  # where the last step started, and its plain end
+        self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
+        return self.weights_of(run.regularizer, np.exp(self._points[0]))
 
     def restart(self, run: Run, state: State) -> FloatArray:
         """Plain steps start with no norm near zero: they would hardly change it."""
         norms = state.certificate.norms
         if self.memory == 0:
-            state = replace(
-                state, certificate=replace(state.certificate, norms=np.maximum(norms, LEAST * norms.max()))
-            )
-        return super().restart(run, state)
+            norms = np.maximum(norms, LEAST * norms.max())
+        return self.init(run, norms if norms.any() else np.ones(len(norms)))
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
         # the weights are nearly right, a coarse machine would hide by how much
         self._first_tol = LAST_SHARE * run.tol
-        if self._takes_newton_steps(run):
-            parts = (pilot.problem, pilot.gram, run.regularizer, pilot.state, pilot.matrix)
-            self._newton = newton_factor(*parts)
+        self._newton = self.newton(run, pilot.problem, pilot.gram, pilot.state, pilot.matrix)
 
     def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
         """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls."""
@@ -209,20 +129,72 @@ class Alternating(FixedPoint):
         near = previous is not None and self._newton is not None and previous.residual < NEAR
         return LAST_SHARE * run.tol if near else super().machine_tol(run, previous)
 
-    def _takes_newton_steps(self, run: Run) -> bool:
-        return self.memory > 0 and run.gram.n_kernels <= MOST_NEWTON
+    def next_weights(self, run: Run, state: State) -> FloatArray:
+        if self.is_worse(run, state) and self._leapt:
+            # take the plain step from where it leapt, and start afresh
+            self._points, self._images, self._newton = [self._from], [self._plain], None
+        else:
+            proof = state.certificate
+            image = proof.dual_norms if self.dual else proof.norms
+            self._from, self._plain = self._points[-1], self.safe(_log(image))
+            slow = SLOW * self._before < state.residual < NEAR
+            newton = self.newton(run, run.problem, run.gram, state, run.K) if slow else None
+            if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
+                self._newton, self._points, self._images = newton, self._points[-1:], []
+            step = self._plain - self._from
+            far = self._plain if self._newton is None else self._from + self._newton @ step
+            self._images = [*self._images, far]
+        self._before = state.residual
+        leap = extrapolate(self._points, self._images) - self._plain
+        proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
+        self._leapt = len(self._images) > 1 or self._newton is not None
+        self._points = [*self._points, proposal][-1 - self.memory :]
+        self._images = self._images[-self.memory :] if self.memory else []
+        return self.weights_of(run.regularizer, np.exp(np.clip(proposal, -200.0, 200.0)))
 
-    def newton(self, run: Run, state: State) -> FloatArray | None:
-        if not self._takes_newton_steps(run):
+    def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
+        """The weights that belong to norms."""
+        return regularizer.weights_from_dual(norms) if self.dual else regularizer.weights(norms)
+
+    def safe(self, log_norms: FloatArray) -> FloatArray:
+        """Log norms kept where their weights are safe to try.
+
+        They are relative to the largest where weights depend on ratios only, as do then all steps.
+        """
+        return log_norms - log_norms.max() if self._only_ratios else log_norms
+
+    def newton(self, run: Run, problem: Problem, gram: Gram, state: State, K: Any) -> FloatArray | None:
+        """(I - J)^-1 of the map of log norms at `state`; None to do without."""
+        if self.memory == 0 or gram.n_kernels > self.most_newton:
             return None
-        return newton_factor(run.problem, run.gram, run.regularizer, state, run.K)
+        return newton_factor(problem, gram, run.regularizer, state, K)
 
     def is_worse(self, run: Run, state: State) -> bool:
-        price = 0.5 * run.regularizer.price(state.weights)
-        if state.certificate.machine_dual + price > self._best:
+        """Whether `state` is certainly worse than the best one so far; remembers it if not."""
+        lower, upper = self.bounds(run, state)
+        if lower > self._best:
             return True
-        self._best = min(self._best, state.certificate.machine_primal + price)
+        self._best = min(self._best, upper)
         return False
+
+
+def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
+    """Anderson's step for a fixed point of `image(point)`.
+
+    The affine combination of past images whose residuals image - point combine to the least
+    length (Walker & Ni 2011); with one image, that image.
+    """
+    Y = np.array(images)
+    residuals = Y - np.array(points)
+    changes = np.diff(residuals, axis=0)
+    if len(changes) == 0:
+        return Y[-1]
+    mix = np.linalg.lstsq(changes.T, residuals[-1], rcond=1e-8)[0]
+    return Y[-1] - mix @ np.diff(Y, axis=0)
+
+
+def _log(norms: FloatArray) -> FloatArray:
+    return np.log(np.maximum(norms, 1e-80 * max(float(norms.max()), 1e-80)))
 
 
 def newton_factor(
@@ -246,12 +218,7 @@ def log_weight_slopes(regularizer: Regularizer, norms: FloatArray, step: float =
     return (np.array(moved) - start).T / step
 
 
-#: dual norms under this share of the largest are raised to it, less as the gap closes: theta = 0 would
-#: make the matrix of the machine infinite
-LARGEST_FLOOR, SMALLEST_FLOOR = 1e-2, 1e-6
-
-
-class JointAscent(FixedPoint):
+class JointAscent(Alternating):
     """Both steps go up: the machine at weights 1 / theta, then the theta of its dual norms.
 
         max_{alpha, theta}  -sum_i C_i V*(y_i, -alpha_i / C_i) - 1/2 sum_m alpha' K_m alpha / theta_m
@@ -279,18 +246,20 @@ class JointAscent(FixedPoint):
     """
 
     name = "joint_ascent"
-    dual = True
+    pilot_share, dual, most_newton = 0, True, 0
 
     def can_handle(self, regularizer: Regularizer) -> bool:
-        return bool(getattr(regularizer, "ascends", False))
+        return regularizer.ascends
+
+    def supports(self, regularizer: Regularizer) -> bool:
+        return regularizer.ascends
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
-        self._best = -np.inf  # lower bound of the highest joint value so far
         self._floor = LARGEST_FLOOR
         return super().init(run, norms)
 
     def restart(self, run: Run, state: State) -> FloatArray:
-        self.init(run, state.certificate.dual_norms)
+        self._floor = LARGEST_FLOOR
         self._lower_floor(state)
         return super().init(run, state.certificate.dual_norms)
 

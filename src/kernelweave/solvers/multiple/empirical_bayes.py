@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..._typing import BoolArray, FloatArray, IntArray
-from ..checkpoint import Entry, Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper
+from ..growing import spread
 from ..run import Callback, Method, Result, Run, best_of
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
 from .alternating import extrapolate
@@ -235,11 +236,12 @@ class EmpiricalBayes(Method, BaseEstimator):
         weights, self._noise = run.begin
         live = np.flatnonzero(weights)
         theta = np.log(np.append(weights[live], [self._noise] * run.problem.learns_noise))
-        entry = run.keeper.found(run.phase)
+        entry = run.found()
         if entry is not None:
             live, theta = entry.arrays["live"], entry.arrays["theta"]
-            history = {name: values[:-1] for name, values in history_of(entry).items()}
-            run.resume(len(history["stationarity"]), history)
+            for column in run.history.values():
+                column.pop()  # the last one is evaluated again
+            run.n_iter = run.n_resumed = len(run.history["stationarity"])
         self._evidence = run.problem.subset(live)
         self._points: list[FloatArray] = []  # the last iterates
         self._images: list[FloatArray] = []  # where MacKay's update takes them
@@ -374,7 +376,8 @@ class EmpiricalBayes(Method, BaseEstimator):
     def _objective(self, run: Run, posterior: Posterior | None, live: IntArray) -> float:
         if posterior is None:
             return np.inf
-        return posterior.objective + 0.5 * run.regularizer.price(_spread(run, posterior, live))
+        weights = spread(posterior.weights, live, run.problem.n_kernels)
+        return posterior.objective + 0.5 * run.regularizer.price(weights)
 
     def _point(
         self,
@@ -386,7 +389,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         slopes: tuple[FloatArray, FloatArray] | None = None,
     ) -> EvidencePoint:
         up, down = self._evidence.slopes(posterior) if slopes is None else slopes
-        price, weights = np.zeros_like(theta), _spread(run, posterior, live)
+        price, weights = np.zeros_like(theta), spread(posterior.weights, live, run.problem.n_kernels)
         price[: len(live)] = run.regularizer.log_gradient(weights, live)
         up = np.exp(theta) * up + np.maximum(-price, 0.0)
         down = np.exp(theta) * down + np.maximum(price, 0.0)
@@ -405,7 +408,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         return run.problem.log_evidence(iterate.objective), iterate.residual, len(iterate.live)
 
     def saved(self, run: Run) -> Entry:
-        return with_history({}, {"live": run.last.live, "theta": run.last.theta}, run.history)
+        return Entry({}, {"live": run.last.live, "theta": run.last.theta})
 
     def summary(self, run: Run) -> dict[str, Any]:
         """Where the run began, and how far it came."""
@@ -429,10 +432,3 @@ class EmpiricalBayes(Method, BaseEstimator):
             norms=point.weights * np.sqrt(energy),
             log_evidence=run.problem.log_evidence(point.posterior.objective),
         )
-
-
-def _spread(run: Run, posterior: Posterior, live: IntArray) -> FloatArray:
-    """Weights of all kernels."""
-    weights = np.zeros(run.problem.n_kernels)
-    weights[live] = posterior.weights
-    return weights

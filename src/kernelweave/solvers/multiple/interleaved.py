@@ -10,7 +10,7 @@ from ..._typing import BoolArray, FloatArray, IntArray
 from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
-from ..certificate import Certificate, certificate, check_squares, relative
+from ..certificate import certificate, check_squares, relative
 from ..problem import Problem, best_intercept
 from ..run import Run
 from ..single._box_qp import ActiveSet, BoxQP
@@ -104,7 +104,7 @@ class Interleaved(MKLSolver):
         self._run, regularizer = run, run.regularizer
         self._limit = np.inf  # U at the last change of the weights
         self._gap, self._size = FIRST_GAP, self.working_set
-        self._ascends = bool(getattr(regularizer, "ascends", False))
+        self._ascends = regularizer.ascends
         self._floors, self._floor = DUAL_FLOOR if self._ascends else FLOOR, 0.0
         self._newton = FieldNewton() if regularizer.sparse else None
         if self._newton is not None:
@@ -125,7 +125,9 @@ class Interleaved(MKLSolver):
     ) -> State:
         """A round: steps until the gap is a share of what it was, then a certificate."""
         if previous is None:
-            self._open(alpha)
+            start = run.problem.start() if alpha is None else run.problem.feasible(alpha)
+            self._fields = Fields(run.problem, run.gram, start)
+            self._seen, self._floor = np.zeros(run.gram.n_kernels), np.inf
         wanted = max(run.tol, ROUND_SHARE * self._gap)
         weights = self._round(weights, wanted)
         self._fields.forget()
@@ -155,8 +157,10 @@ class Interleaved(MKLSolver):
         return weights
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
-        if self._verdict == "open" or self._untrained_at_zero(state):
-            return state.weights  # the machine has to tell yet
+        proof = state.certificate
+        coarse = not state.weights.any() and proof.machine_gap > MACHINE_SHARE * proof.gap
+        if self._verdict == "open" or coarse:
+            return state.weights  # the machine has to tell yet which kernels are wanted
         if self._newton is not None:
             self._newton.fields = self._fields
             return self._newton.next_weights(run, state)
@@ -173,16 +177,6 @@ class Interleaved(MKLSolver):
             )
         if not (isinstance(self.working_set, Integral) and self.working_set >= 2):
             raise ValueError(f"working_set={self.working_set!r} must be a whole number of at least 2.")
-
-    def _untrained_at_zero(self, state: State) -> bool:
-        """Whether there is no kernel, and the machine too coarse to say which are wanted."""
-        proof = state.certificate
-        return not state.weights.any() and proof.machine_gap > MACHINE_SHARE * proof.gap
-
-    def _open(self, alpha: FloatArray | None) -> None:
-        start = self._run.problem.start() if alpha is None else self._run.problem.feasible(alpha)
-        self._fields = Fields(self._run.problem, self._run.gram, start)
-        self._seen, self._floor = np.zeros(self._run.gram.n_kernels), np.inf
 
     def _bounds(self, weights: FloatArray) -> tuple[float, float]:
         """Lower and upper bound, which is U, of the joint objective at these weights."""
@@ -204,7 +198,9 @@ class Interleaved(MKLSolver):
         """Whether the gap is as wanted, or the machine so good that only the weights are left."""
         if machine_gap > wanted:  # the gap is no less than the machine's
             return False
-        gap = self._proof(weights, self._squares_at(weights)).gap
+        fields, parts = self._fields, (self._run.problem, self._run.gram, self._run.regularizer)
+        squares = self._squares_at(weights)
+        gap = certificate(*parts, fields.alpha, weights, fields.fitted(weights), squares).gap
         return gap <= wanted or (self._newton is not None and machine_gap <= MACHINE_SHARE * gap)
 
     def _closed_form(self, weights: FloatArray) -> FloatArray:
@@ -230,11 +226,6 @@ class Interleaved(MKLSolver):
         live = np.flatnonzero(weights)
         self._seen[live] = self._fields.squares_of(live)
         return check_squares(self._seen, self._run.gram, self._fields.alpha)
-
-    def _proof(self, weights: FloatArray, squares: FloatArray) -> Certificate:
-        alpha, fitted = self._fields.alpha, self._fields.fitted(weights)
-        parts = (self._run.problem, self._run.gram, self._run.regularizer)
-        return certificate(*parts, alpha, weights, fitted, squares)
 
 
 class FieldNewton(NewtonWeights):
@@ -363,26 +354,18 @@ class Fields:
     def _add(self, kernels: IntArray, k: int, rows: IntArray, change: FloatArray) -> None:
         """g_m += sum_i change_i K_m[rows_i] for column k of some kernels."""
         if self.in_place:
-            self._add_in_place(kernels, k, rows, change)
+            from ._interleaved_loops import add_rows
+
+            matrices, scales = self.gram.matrices, self.gram.scales  # type: ignore[attr-defined]
+            for m in kernels:
+                add_rows(self.products[m, k], matrices[m], rows, scales[m] * change)
+            self.gram.n_passes += len(rows) / self.gram.n_samples * len(kernels) / len(self.fresh)
             return
         for m in kernels:
+            unit = np.eye(1, self.gram.n_kernels, m)[0]  # weight on kernel m alone
             for start in range(0, len(rows), ROWS_AT_ONCE):
                 some = slice(start, start + ROWS_AT_ONCE)
-                self.products[m, k] += change[some] @ self.gram.rows(rows[some], self._unit(m))
-
-    def _unit(self, m: int) -> FloatArray:
-        """Weight 1 on kernel m alone."""
-        unit = np.zeros(self.gram.n_kernels)
-        unit[m] = 1.0
-        return unit
-
-    def _add_in_place(self, kernels: IntArray, k: int, rows: IntArray, change: FloatArray) -> None:
-        from ._interleaved_loops import add_rows
-
-        matrices, scales = self.gram.matrices, self.gram.scales  # type: ignore[attr-defined]
-        for m in kernels:
-            add_rows(self.products[m, k], matrices[m], rows, scales[m] * change)
-        self.gram.n_passes += len(rows) / self.gram.n_samples * len(kernels) / len(self.fresh)
+                self.products[m, k] += change[some] @ self.gram.rows(rows[some], unit)
 
 
 def solved(qp: BoxQP, a: FloatArray, slopes: FloatArray, eps: float) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._registry import Registry
-from ...gram.lowrank.matrix import FactoredMatrix
+from ...gram.lowrank.engine import FactoredMatrix
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
 from .joint_newton import JointNewton

@@ -10,7 +10,7 @@ from scipy.linalg import cho_solve
 
 from ..._linalg import positive_factor
 from ..._typing import FloatArray
-from ...gram.lowrank.matrix import FactoredMatrix
+from ...gram.lowrank.engine import FactoredMatrix
 from ..certificate import relative
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, Standstill, product

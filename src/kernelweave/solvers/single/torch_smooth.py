@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._backend import torch
 from ..._typing import FloatArray
-from ...gram.torch.matrix import positive_factor
+from ...gram.torch.sums import positive_factor
 from ..problem import Problem
 from .base import Machine, SingleSolver, machine_gap
 from .smooth import Newton
