@@ -58,11 +58,8 @@ def baselines_for(given: Subject) -> list[Baseline]:
         trivial = Baseline("mean of the targets", DummyRegressor())
     if not hasattr(given.inner, "kernels"):  # one kernel with parameters
         return [_tuned(given, "one Gaussian kernel on all columns", [RBF()])[1], trivial]
-    n, M, own = (
-        len(as_rows(given.X)),
-        len(given.inner.kernel_names_),
-        getattr(given.inner, "regularizer", None),
-    )
+    n, M = len(as_rows(given.X)), len(given.inner.kernel_names_)
+    own = getattr(given.inner, "regularizer", None)
     if M == 1:
         return [trivial]
     found = []
