@@ -326,14 +326,12 @@ def share_keys(kernels: Sequence[Kernel]) -> list[Any]:
     """What tells kernels with different bases apart: the base, and the columns it sees."""
     if isinstance(kernels, FittedSubsets):
         return [(SquaredEuclidean(), bits.tobytes()) for bits in kernels.unfitted.bits]
-    return [_key(kernel, m) for m, kernel in enumerate(kernels)]
-
-
-def _key(kernel: Kernel, m: int) -> Any:
-    base = base_of(kernel)
-    if base is None:
-        return (None, m)
-    return (base, None if kernel.base_columns is None else tuple(kernel.base_columns))
+    keys: list[Any] = []
+    for m, kernel in enumerate(kernels):
+        base = base_of(kernel)
+        columns = None if base is None else kernel.base_columns
+        keys.append((None, m) if base is None else (base, None if columns is None else tuple(columns)))
+    return keys
 
 
 def share(kernels: Sequence[Kernel], X: Any) -> tuple[list[Shared], list[IntArray]]:

@@ -14,7 +14,7 @@ from ..kernels import Kernel, ParametricKernel, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.subsets import Subsets
 from .blocks import Blocks
-from .sharing import Batch, batch_of, is_positive, share, share_keys
+from .sharing import Batch, batch_of, grouped, is_positive, share
 from .stack import KernelStack
 
 
@@ -135,23 +135,16 @@ class FeatureSource(KernelSource):
         return self.kernels[m](self.X)
 
     def train_all(self) -> Iterator[tuple[int, FloatArray]]:
-        groups: dict[Any, list[int]] = {}
-        for m, key in enumerate(share_keys(self.kernels)):
-            groups.setdefault(key, []).append(m)
-        for members in groups.values():
+        every = slice(0, self.n_samples)
+        for members in grouped(self.kernels, np.arange(len(self.kernels))).values():
             if len(members) == 1:
                 yield members[0], self.train(members[0])
-            else:
-                yield from self._together(members)
-
-    def _together(self, members: list[int]) -> Iterator[tuple[int, FloatArray]]:
-        """Matrices of kernels with the same base, which is computed once."""
-        (part,), _ = share([self.kernels[m] for m in members], self.X)
-        every = slice(0, self.n_samples)
-        base = part.base(every, every)
-        for k, m in enumerate(members):
-            K = part.values(base, k)
-            yield m, K.copy() if K is base else K
+                continue
+            (part,), _ = share([self.kernels[m] for m in members], self.X)
+            base = part.base(every, every)  # computed once
+            for k, m in enumerate(members):
+                K = part.values(base, k)
+                yield m, K.copy() if K is base else K
 
     def blocks(self) -> Blocks:
         with known_finite(self.X if self._looked else None):
@@ -161,8 +154,8 @@ class FeatureSource(KernelSource):
     def n_bases(self) -> int:
         if len(self.together) == len(self.kernels):
             return 0
-        keys, apart = share_keys(self.kernels), without(np.ones(len(self.kernels), dtype=bool), self.together)
-        return len({keys[m] for m in apart})
+        apart = without(np.ones(len(self.kernels), dtype=bool), self.together)
+        return len(grouped(self.kernels, apart))
 
     def is_positive(self, m: int) -> bool:
         return is_positive(self.kernels[m])

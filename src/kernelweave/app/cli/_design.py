@@ -176,10 +176,6 @@ class TableDesign:
     reading: Reading
     choice: KernelChoice
 
-    @property
-    def n_rows(self) -> int:
-        return self.table.n_rows
-
     def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
         """Encoded parts; means, scales and fillings are those of the training rows."""
         frame, reading = self.table.frame, self.reading

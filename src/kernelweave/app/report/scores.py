@@ -16,12 +16,12 @@ from ..._typing import FloatArray
 from ...estimators import MKLClassifier, MKLClassifierCV, MKLRegressor, MKLRegressorCV
 from ...gram import KernelStack
 from ...gram.stack import as_stack
-from ...inspection._models import data_for
+from ...inspection._models import data_for, spread
 from ...kernels import RBF, resolve_kernels
 from ...regularizers import Uniform
 from ...theory import target_alignment
 from .data import Score, Scores
-from .given import Progress, Subject, as_rows, spread
+from .given import Progress, Subject, as_rows
 
 #: costs to choose from, by cross-validation on the training samples
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
