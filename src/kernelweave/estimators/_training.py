@@ -47,9 +47,7 @@ class Training:
     ) -> None:
         self.estimator, self.context, self.checkpoint, self.n_begun = estimator, None, None, 0
         heard = getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx")
-        if heard and isinstance(
-            estimator, CallbackSupportMixin
-        ):  # a pipeline tells all of itself
+        if heard and isinstance(estimator, CallbackSupportMixin):  # a pipeline tells all of itself
             self.context = estimator._init_callback_context(max_subtasks=n_models, sequential_subtasks=False)
             self.context.call_on_fit_task_begin(estimator=estimator)
         if estimator.checkpoint is None:
