@@ -5,10 +5,9 @@ from __future__ import annotations
 from pinball import Pinball
 from sklearn.base import RegressorMixin
 
-from kernelweave.estimators._base import Spec, all_or_nothing, follows_input
+from kernelweave.estimators._base import Spec, follows_input
 from kernelweave.estimators._input import check_weights
 from kernelweave.estimators._mkl import BaseMKL, Setup, SubProblem
-from kernelweave.estimators._training import with_callbacks
 from kernelweave.solvers import Problem
 
 
@@ -53,12 +52,10 @@ class MKLQuantile(RegressorMixin, BaseMKL):
         checkpoint=None,
         verbose=0,
     ) -> None:
-        vars(self).update({name: value for name, value in locals().items() if name != "self"})
+        self.__dict__.update({name: value for name, value in locals().items() if name != "self"})
 
-    @all_or_nothing
-    @with_callbacks
-    def fit(self, X, y, sample_weight=None):
-        """Learn kernel weights and the function."""
+    def _setup(self, X, y, sample_weight):
+        """Check parameters and data; the problem to solve."""
         spec = Spec.of(self)
         if not 0.0 < self.q < 1.0:
             raise ValueError(f"q={self.q!r} must lie between 0 and 1.")
@@ -67,8 +64,7 @@ class MKLQuantile(RegressorMixin, BaseMKL):
         used = weight > 0
         targets = y[used, None].astype(float)
         problem = Problem.weighted(targets, Pinball(self.q), self.C, weight[used], self.fit_intercept)
-        self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
-        return self
+        return Setup(spec, table, weight, [SubProblem("fit", problem)])
 
     @follows_input
     def predict(self, X):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from dataclasses import replace
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -11,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import kernelweave as kw
 from kernelweave.kernels import RBF, Linear
+from kernelweave.losses import Squared
 from kernelweave.testing import check_mkl_estimator
 from kernelweave.testing.estimators import contract, estimator_case
 
@@ -94,6 +96,45 @@ class Shifted(kw.MKLRegressor):
 
     def predict(self, X):
         return super().predict(X) + 1e-3
+
+
+class SquaredLoss(kw.MKLRegressor):
+    """An estimator without a parameter `loss`."""
+
+    factor = 1.0
+
+    def __init__(
+        self,
+        kernels="auto",
+        *,
+        regularizer="lp",
+        C=1.0,
+        normalize="variance",
+        approximation=None,
+        tol=1e-3,
+        max_iter=200,
+    ):
+        params = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        super().__init__(**params)
+
+    def _setup(self, X, y, sample_weight):
+        setup = super()._setup(X, y, sample_weight)
+        [one] = setup.problems
+        costly = replace(one.problem, C=self.factor * one.problem.C)
+        return setup._replace(problems=[replace(one, problem=costly)])
+
+
+class TwiceTheCost(SquaredLoss):
+    """Minimises another objective than it says."""
+
+    factor = 2.0
+
+
+@pytest.mark.parametrize("loss", [Squared(), lambda estimator: Squared()], ids=["loss", "function"])
+def test_an_objective_without_a_parameter_loss_is_recomputed(loss):
+    check_mkl_estimator(SquaredLoss(), loss=loss)
+    with pytest.raises(AssertionError, match="contract, objective and gap are those of their definition: "):
+        check_mkl_estimator(TwiceTheCost(), loss=loss)
 
 
 @pytest.mark.parametrize(

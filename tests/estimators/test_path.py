@@ -357,6 +357,12 @@ def test_bad_values_are_named(binary, regularizer, param, values, message):
         kw.mkl_path(estimator, binary.X, binary.y, param, values)
 
 
+def test_other_estimators_are_refused(binary):
+    for estimator in (kw.MKLOneClass(), kw.GroupOMPClassifier()):
+        with pytest.raises(TypeError, match=f"^estimator is a {type(estimator).__name__}: mkl_path takes"):
+            kw.mkl_path(estimator, binary.X, binary.y)
+
+
 # -- sample weights, and kernels that carry nothing -----------------------------------------------
 
 

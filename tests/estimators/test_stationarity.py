@@ -6,7 +6,6 @@ from inspect import getdoc
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics.pairwise import rbf_kernel
 
 import kernelweave as kw
@@ -14,6 +13,8 @@ from kernelweave.app.cli._facts import certificate as facts
 from kernelweave.kernels import RBF, Linear
 from kernelweave.persistence.classes import find_class, own_classes
 from kernelweave.regularizers import LogTerm
+
+from ..targets import targets_for
 
 KERNELS = {"linear": Linear(), "rbf": RBF(gamma=0.3)}
 
@@ -33,8 +34,8 @@ def example(cls):
 
 
 def fitted(cls, data):
-    y = data.y if not is_regressor(cls()) else data.X[:, 0] + np.sin(2.0 * data.X[:, 1])
-    return example(cls).fit(data.X, y if is_classifier(cls()) or is_regressor(cls()) else None)
+    model, numbers = example(cls), data.X[:, 0] + np.sin(2.0 * data.X[:, 1])
+    return model.fit(data.X, *targets_for(model, numbers, data.y))
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)

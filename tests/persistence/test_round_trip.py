@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.compose import make_column_selector
 from sklearn.model_selection import KFold
 
@@ -23,6 +22,7 @@ from kernelweave.persistence.codec import Reader, Writer
 from kernelweave.persistence.files import FORMS
 from kernelweave.solvers.multiple import Alternating
 
+from ..targets import targets_for
 from .cases import (
     KERNELS,
     LEARNED,
@@ -64,13 +64,7 @@ def make(name: str, *args: Any, **more: Any) -> Any:
 
 
 def fit(model: Any, X: Any) -> Any:
-    if is_outlier_detector(model):
-        return fitted(model, X)
-    return fitted(model, X, y_of(model))
-
-
-def y_of(model: Any) -> Any:
-    return labels() == "ash" if is_classifier(model) else targets()
+    return fitted(model, X, *targets_for(model, targets(), labels() == "ash"))
 
 
 @pytest.mark.parametrize("key", PARTS)

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.metrics.pairwise import cosine_similarity
 
 import kernelweave as kw
 from kernelweave.kernels import RBF, FunctionKernel, Linear
 from kernelweave.persistence import skops_types
 
+from ..targets import targets_for
 from .cases import KERNELS, LEARNED, MODELS, N_TRAIN, example, kernel_case, labels, numbers, of_kind, targets
 from .conftest import answers, fitted
 
@@ -40,8 +40,7 @@ def travels(model: Any, X: Any) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_estimator(name: str) -> None:
     model, X = getattr(kw, name)(**QUICK.get(name, {})), numbers(N_TRAIN, 0)
-    y = (labels() if is_classifier(model) else targets(),) if not is_outlier_detector(model) else ()
-    travels(fitted(model, X, *y), X)
+    travels(fitted(model, X, *targets_for(model, targets(), labels())), X)
 
 
 @pytest.mark.sampled(4)

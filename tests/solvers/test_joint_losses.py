@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
+from sklearn.base import RegressorMixin
 
-from kernelweave import GroupOMPRegressor, MKLRegressor
-from kernelweave.estimators._base import Spec, all_or_nothing, follows_input
+from kernelweave import GroupOMPRegressor, MKLRegressor, mkl_path
+from kernelweave.estimators._base import Spec, follows_input
 from kernelweave.estimators._input import check_weights
 from kernelweave.estimators._mkl import BaseMKL, Setup, SubProblem
-from kernelweave.estimators._training import with_callbacks
 from kernelweave.gram import DenseGram
 from kernelweave.gram.lowrank import LowRankGram, StoredFactors
 from kernelweave.kernels import RBF, Linear
@@ -162,10 +162,13 @@ class WrongWeights(Cox):
 
 
 class WrongLeast(Cox):
-    """More than the loss may be."""
+    """A little more than the loss may come to."""
 
     def least(self, y, weight):
-        return 1e3
+        _, place = np.unique(y[:, 0], return_inverse=True)
+        deaths = np.bincount(place, weight * y[:, 1])
+        deaths = deaths[deaths > 0]
+        return float(deaths @ np.log(deaths)) + 0.1
 
 
 @pytest.mark.parametrize(
@@ -175,7 +178,7 @@ class WrongLeast(Cox):
         (WrongCurvature(), "curvature bounds the hessian"),
         (WrongShift(), "shift invariant means no shift matters"),
         (WrongWeights(), "weights count repeats"),
-        (WrongLeast(), "value is one number and no less than least"),
+        (WrongLeast(), "least is no more than the infimum"),
     ],
     ids=repr,
 )
@@ -243,7 +246,9 @@ def test_without_events_the_model_is_zero():
 
 def test_methods_that_cannot_serve_say_so():
     problem, Ks = cox_problem()
-    with pytest.raises(ValueError, match="Cox has no `linear_dual`, required by Interleaved"):
+    with pytest.raises(
+        ValueError, match=r"required by Interleaved \(no loss that couples samples has it\); use"
+    ):
         MKL_SOLVERS["interleaved"]().solve(problem, DenseGram(Ks), LpNorm(p=2))
     with pytest.raises(ValueError, match="Cox has no `linear_dual`, required by SMO"):
         SINGLE_SOLVERS["smo"]().solve(Ks[0], problem, 1e-3)
@@ -271,7 +276,7 @@ CONVEX = {
 
 
 def by_definition(problem, Ks, rule, state):
-    """(P - D) / P of the model: D at share * -C L'(f), with L* from the inequalities of its convexity."""
+    """(P - D) / (P - C least): D at share * -C L'(f), with L* from the inequalities of its convexity."""
     f = np.einsum("m,mij,jc->ic", state.weights, Ks, state.alpha)
     norms = state.weights * np.sqrt(np.maximum(np.einsum("ic,mij,jc->m", state.alpha, Ks, state.alpha), 0.0))
     C, y, w = problem.C[0, 0], problem.y[:, 0], problem.weight[:, 0]
@@ -282,7 +287,7 @@ def by_definition(problem, Ks, rule, state):
     at_alpha, at_zero = -alpha @ f[:, 0] - loss, -C * problem.loss.least(y, w)
     dual = -(share * at_alpha + (1.0 - share) * at_zero) - rule.conjugate(share * r)
     primal = loss + rule.penalty(norms)
-    return (primal - dual) / primal
+    return (primal - dual) / (primal + at_zero)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
@@ -312,6 +317,46 @@ def test_certificates_are_true_far_from_the_optimum(rule):
             assert proof.dual <= optimum.primal * (1 + 1e-10)
             assert proof.primal >= optimum.dual * (1 - 1e-10)
     assert min(shares) < 1.0
+
+
+class Raised(Cox):
+    """The same and a constant, which no model can avoid."""
+
+    def __init__(self, by=1e4):
+        self.by = by
+
+    def value(self, y, f, weight):
+        return super().value(y, f, weight) + self.by
+
+    def least(self, y, weight):
+        return super().least(y, weight) + self.by
+
+
+RULES = [LpNorm(p=1), LpNorm(p=2), ElasticNet(l1_ratio=1.0), BlockNorm(q=1), REGULARIZERS["log"]()]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_a_constant_in_the_loss_changes_nothing(rule):
+    """Else every gap is small relative to it, and a fit stops where nothing has been learned."""
+    fits = []
+    for loss in (Cox(), Raised()):
+        problem, Ks = cox_problem(loss=loss)
+        fits.append(choose_solver("auto", rule).solve(problem, DenseGram(Ks), rule, tol=1e-4, max_iter=500))
+    one, two = (fit.state for fit in fits)
+    assert fits[0].n_iter == fits[1].n_iter
+    assert_allclose(two.weights, one.weights, rtol=1e-6, atol=1e-9)
+    assert_allclose(two.certificate.gap, one.certificate.gap, rtol=1e-4, atol=1e-9)
+    assert two.certificate.primal == pytest.approx(one.certificate.primal + 1e4)
+
+
+def test_a_loss_without_a_floor_is_refused():
+    class Bottomless(Cox):
+        def least(self, y, weight):
+            return -np.inf
+
+    problem, Ks = cox_problem(loss=Bottomless())
+    with pytest.raises(ValueError, match=r"Bottomless\.least gives -inf: return a finite number"):
+        choose_solver("auto", LpNorm(p=2)).solve(problem, DenseGram(Ks), LpNorm(p=2))
 
 
 @pytest.mark.parametrize("rule", [cls() for cls in REGULARIZERS.values() if not cls().convex], ids=repr)
@@ -399,7 +444,7 @@ def test_cox_against_a_conic_solver(rule, weighted):
 COX = Cox()
 
 
-class MKLCox(BaseMKL):
+class MKLCox(RegressorMixin, BaseMKL):
     """Log hazard as a weighted sum of kernels; y has columns time and event."""
 
     _tasks = ("survival",)
@@ -425,19 +470,16 @@ class MKLCox(BaseMKL):
         checkpoint=None,
         verbose=0,
     ):
-        vars(self).update({name: value for name, value in locals().items() if name != "self"})
+        self.__dict__.update({name: value for name, value in locals().items() if name != "self"})
 
-    @all_or_nothing
-    @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def _setup(self, X, y, sample_weight):
         spec = Spec.of(self)
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
         used = weight > 0
         targets = y[used, None].astype(float)
         problem = Problem.weighted(targets, spec.loss, self.C, weight[used])
-        self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
-        return self
+        return Setup(spec, table, weight, [SubProblem("fit", problem)])
 
     @follows_input
     def predict(self, X):
@@ -456,6 +498,32 @@ def test_an_estimator_takes_the_losses_of_its_task():
 def test_an_estimator_of_one_file():
     X, y = survival(60)
     check_mkl_estimator(MKLCox(), X[:40], y[:40], X[40:])
+
+
+def test_a_path_of_an_estimator_of_one_file():
+    X, y = survival(40)
+    path = mkl_path(MKLCox([Linear(), RBF(gamma=0.1)], tol=1e-6), X, y, values=[0.1, 1.0])
+    plain = [MKLCox([Linear(), RBF(gamma=0.1)], C=C, tol=1e-6).fit(X, y) for C in (0.1, 1.0)]
+    assert_allclose(path.objective, [model.objective_ for model in plain], rtol=2e-6)
+
+
+def test_coefficients_and_constant_models_of_an_estimator_of_one_file():
+    X, y = survival(40)
+    model = MKLCox([Linear()]).fit(X, y)
+    assert_allclose(X @ model.coef_ + model.intercept_, model.predict(X), atol=1e-9)
+    with pytest.warns(UserWarning, match=r"the model is constant: raise C\.$"):
+        MKLCox([Linear()], regularizer="elasticnet", C=1e-6).fit(X, y)
+
+
+def test_checks_ask_for_targets_of_the_right_kind():
+    with pytest.raises(
+        AssertionError, match=r"It raised IndexError: .*\nThe targets were random numbers: pass y"
+    ):
+        check_loss(Cox())
+    with pytest.raises(
+        AssertionError, match=r"It raised IndexError: .*\nThe data were drawn: pass X, y and X_new"
+    ):
+        check_mkl_estimator(MKLCox())
 
 
 ENGINES = [

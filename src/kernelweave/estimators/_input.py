@@ -242,7 +242,7 @@ def check_targets(y: Any, numeric: bool, estimator: str) -> None:
             f"y has rows of different lengths: pass one target for each sample ({error})."
         ) from error
     if values.dtype.names:
-        _refuse_fields(values.dtype.names, numeric)
+        _refuse_fields(values.dtype.names, numeric, estimator)
     missing = np.ma.getmaskarray(y) if np.ma.is_masked(y) else is_missing(values)
     if missing.any():
         _refuse_rows(missing, "NaN")
@@ -257,11 +257,13 @@ def check_targets(y: Any, numeric: bool, estimator: str) -> None:
         _check_one_type(values)
 
 
-def _refuse_fields(names: tuple[str, ...], numeric: bool) -> None:
-    several = f", or several as columns, numpy.column_stack([y[{names[0]!r}], ...])" if numeric else ""
+def _refuse_fields(names: tuple[str, ...], numeric: bool, estimator: str) -> None:
+    columns = f"numpy.column_stack([y[{names[-1]!r}], ...]), in the order that {estimator} asks for"
+    several = f", or several as columns, {columns}" if numeric else ""
     raise ValueError(
         f"y is a structured array with the fields {listed([repr(name) for name in names])}: pass one of "
-        f"them, y[{names[-1]!r}]{several}. Times that are censored are not supported."
+        f"them, y[{names[-1]!r}]{several}. One alone does not say what the others do, such as that a time is "
+        "censored."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -153,7 +154,7 @@ class BaseKernels(BaseLearner, NestedKernels):
                 f"this {type(self).__name__} has no coef_: {reason}. Models of linear kernels have one: "
                 "Linear() on any columns, sums and multiples of it."
             ) from reason
-        return W[:, 0] if getattr(self, "_flat", False) else W.T
+        return W[:, 0] if getattr(self, "_flat", is_regressor(self) and W.shape[1] == 1) else W.T
 
     def _affine(self) -> tuple[FloatArray, FloatArray]:
         """W and c of f(x) = x'W + c + b, b the intercept of the problem; `NotLinearError` without them."""
@@ -165,3 +166,8 @@ class BaseKernels(BaseLearner, NestedKernels):
             return self._affine()[1]
         except NotLinearError:
             return 0.0
+
+
+def kernels_on(estimator: BaseKernels, X: Any, weight: FloatArray) -> KernelSource:
+    """The kernels of an estimator on samples of positive weight, as its fit makes them."""
+    return estimator._source(estimator._validate(X)[0], weight)

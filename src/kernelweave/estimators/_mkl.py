@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 
 from .._backend import resolve_device
 from .._linalg import blas_threads_for
@@ -28,10 +29,10 @@ from ..solvers.growing import may_grow
 from ..solvers.leave_one_out import WeightedRows
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
-from ._base import Spec, one_or_all
+from ._base import Spec, all_or_nothing, one_or_all
 from ._input import check_engine, check_positive
 from ._kernels import BaseKernels
-from ._training import ModelProgress, Training
+from ._training import ModelProgress, Training, with_callbacks
 
 #: support vectors for whose weighted sum room is kept, where a solver asks for no more
 EXPECTED_SUPPORT = 8000
@@ -109,6 +110,10 @@ def live_regularizer(spec: Spec, dictionary: AnyDictionary) -> Regularizer:
 class BaseMKL(BaseKernels):
     """Parameters and machinery of the MKL estimators; see the subclasses."""
 
+    #: checks parameters and data and returns the problems to solve; `fit`, `mkl_path` and searches call it as
+    #: _setup(X, y, sample_weight)
+    _setup: Callable[..., Setup]
+
     _parts: ClassVar[dict[str, tuple[Registry, type]]] = {
         "regularizer": (REGULARIZERS, Regularizer),
         "loss": (LOSSES, Loss),
@@ -138,6 +143,23 @@ class BaseMKL(BaseKernels):
             )
 
     # -- fitting ------------------------------------------------------------------------------
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel weights and functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+            With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
+            arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
+        y : array-like of shape (n,) or (n, n_outputs)
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w counts as w equal samples.
+        """
+        self._fit_problems(self._setup(X, y, sample_weight))
+        return self
 
     def _dictionary(self, setup: Setup) -> AnyDictionary:
         """The kernels on the samples of positive weight."""
@@ -178,7 +200,9 @@ class BaseMKL(BaseKernels):
         self._store(dictionary, models, setup.weight)
         training.end(all(model.solution.converged for model in models))
         if not np.atleast_2d(self.weights_).any(axis=1).all():
-            warn("every kernel has weight 0, so the model is constant: raise C, or bring y to unit scale.")
+            scaled = is_regressor(self) and problems[0].loss.task == "regression"
+            or_scale = ", or bring y to unit scale" if scaled else ""
+            warn(f"every kernel has weight 0, so the model is constant: raise C{or_scale}.")
         return models
 
     def _train(

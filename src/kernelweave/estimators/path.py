@@ -68,7 +68,7 @@ def mkl_path(
 
     Parameters
     ----------
-    estimator : MKLClassifier or MKLRegressor
+    estimator : MKLClassifier, MKLRegressor, or another that derives from their base and has its `_setup`
         Unfitted; left as it is.
     X, y, sample_weight
         As in its ``fit``.
@@ -95,6 +95,11 @@ def mkl_path(
     >>> bool((path.dual_gap <= 1e-3).all())
     True
     """
+    if not can_prepare(estimator):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}: mkl_path takes MKLClassifier, MKLRegressor and "
+            "others of their base with a method `_setup(X, y, sample_weight)`."
+        )
     values = list(np.geomspace(1e-3, 1e3, 50) if values is None else values)
     name = _full_name(estimator, param)
     points = [Spec.of(clone(estimator).set_params(**{name: value})) for value in values]
@@ -143,7 +148,7 @@ def can_prepare(estimator: Any) -> bool:
 
 
 def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
-    """Check parameters and data of an `MKLClassifier` or `MKLRegressor`, and compute its kernels."""
+    """Check parameters and data of an estimator that `can_prepare`, and compute its kernels."""
     setup = estimator._setup(X, y, sample_weight)
     with blas_threads_for(int(np.count_nonzero(setup.weight))):
         return Prepared(setup.spec, estimator._dictionary(setup), setup.problems)

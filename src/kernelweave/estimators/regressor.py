@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import Spec, all_or_nothing
+from ._base import Spec
 from ._input import check_choice, check_weights
 from ._labels import RealTargets
 from ._mkl import BaseMKL, Setup, SubProblem
-from ._training import with_callbacks
 
 
 class MKLRegressor(RealTargets, BaseMKL):
@@ -120,23 +119,6 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.verbose = verbose
-
-    @all_or_nothing
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn kernel weights and regression function.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
-            With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
-            arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
-        y : array-like of shape (n,) or (n, n_outputs)
-        sample_weight : array-like of shape (n,), optional
-            A sample of weight w counts as w equal samples.
-        """
-        self._fit_problems(self._setup(X, y, sample_weight))
-        return self
 
     def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:
         """Check parameters and data; the problems to solve."""

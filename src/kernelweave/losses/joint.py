@@ -18,7 +18,8 @@ class JointLoss(Loss):
 
     The primal problem is  C L(y, f) + Omega.  No conjugate is asked for: alpha = -C L'(f) is the dual
     point that belongs to the predictions f, and there Fenchel's inequality is an equality. A subclass
-    writes `value`, `gradient` and `curvature`. Its methods take
+    writes `value`, `gradient` and `curvature`, sets `name`, `task` (any word that its estimator asks for) and
+    where it applies `shift_invariant`, and gives its infimum by `least` where that is not 0. Its methods take
 
     * ``y``, the targets: (n,), or (n, k) where a sample has k numbers (`Problem.y` has shape (n, 1, k));
     * ``f``, the predictions: (n,);
@@ -77,5 +78,5 @@ class JointLoss(Loss):
         return np.asarray((ahead - behind) / (2.0 * t))
 
     def least(self, y: FloatArray, weight: FloatArray) -> float:
-        """A number that L(y, f) is never below."""
+        """A finite number that L is never below, best its infimum: the gap is relative to P - C least."""
         return 0.0

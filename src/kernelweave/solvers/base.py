@@ -284,7 +284,8 @@ class MKLSolver(Method, BaseEstimator):
         proof = iterate.certificate
         missed = proof.machine_gap if proof.machine_gap > 2.0 * iterate.machine_tol else 0.0
         fails = missed + proof.rounding > 0.5 * iterate.residual
-        run.watch.add(Bracket(proof.primal, proof.dual, iterate.residual), proof.is_rounding, fails)
+        values = (proof.primal - run.problem.floor, proof.dual - run.problem.floor)
+        run.watch.add(Bracket(*values, iterate.residual), proof.is_rounding, fails)
         return proof.primal, proof.dual, proof.gap, run.gram.n_passes
 
     def settle(self, run: Run) -> bool:

@@ -30,7 +30,8 @@ class Certificate:
     gap : float
         (P - D) / scale.
     scale : float
-        |P|, or where both P and D are zero but for rounding the size of the terms they are sums of.
+        |P|, less the part of it that no model can avoid (`scale_of`), or where both P and D are zero but for
+        rounding the size of the terms they are sums of.
     rounding : float
         The part of `gap` that is not a gap but a bound on what rounding did to it.
     intercept : ndarray of shape (c,)
@@ -128,7 +129,8 @@ def certificate(
     )
     machine_primal, dual = primal_loss + machine_energy, primal - apart
     # a concave penalty has logarithms, of any sign
-    scale = scale_of(problem, primal, dual, noise.size) if regularizer.convex else abs(machine_primal)
+    convex = regularizer.convex
+    scale = scale_of(problem, primal if convex else machine_primal, dual, noise.size)
     return Certificate(
         primal=primal,
         dual=dual,
@@ -243,7 +245,10 @@ def _lengths(k: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float:
-    """What the gap is relative to: |P|.
+    """What the gap is relative to: |P|, or P - C least of a loss that couples samples.
+
+    Such a loss may have a part that is the same for every model, such as the logarithms of the sizes of risk
+    sets in a partial likelihood: relative to that, every gap would be small.
 
     Only P of a problem with sum(alpha) = alpha_sum != 0 has terms of both signs, whose optimum may be zero
     without all of them being small: P and D then are rounding, of no digit of which a tolerance can ask.
@@ -251,7 +256,7 @@ def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float
     that size.
     """
     cancels = problem.loss.alpha_sum != 0.0 and max(abs(primal), abs(dual)) <= ZERO * size
-    return size if cancels else abs(primal)
+    return size if cancels else abs(primal - problem.floor)
 
 
 def relative(part: float, size: float) -> float:
@@ -308,7 +313,7 @@ def full_rank_gap(problem: Problem, regularizer: Regularizer, state: State, miss
     Returns
     -------
     gap : float
-        (P - D) / |P|; NaN where nothing is known.
+        (P - D) / scale; NaN where nothing is known.
     """
     if not np.isfinite(missing).all():
         return np.nan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,20 @@ class Problem:
     def costs(self) -> list[FloatArray]:
         """C, and case weights where there are any."""
         return [self.C] if self.weight is None else [self.C, self.weight]
+
+    @cached_property
+    def floor(self) -> float:
+        """C least(y, weight), what `primal_loss` never is below: no part of what a gap is relative to."""
+        if self.loss.separable:
+            return 0.0
+        known: Any = self.loss
+        least = sum(float(known.least(self.y[:, k], self.costs[-1][:, 0])) for k in range(self.shape[1]))
+        if not np.isfinite(least):
+            raise ValueError(
+                f"{type(known).__name__}.least gives {least}: return a finite number that the loss is never "
+                "below, as close to its infimum as you know."
+            )
+        return float(self.C[0, 0]) * least
 
     def column(self, k: int) -> Problem:
         """The problem of output k alone."""
@@ -157,9 +172,7 @@ class Problem:
         """
         missing = 0.0
         if share < 1.0:
-            loss: Any = self.loss
-            least = [loss.least(self.y[:, k], self.costs[-1][:, 0]) for k in range(self.shape[1])]
-            missing = (1.0 - share) * float(self.C[0, 0]) * (sum(self.joint("value", f)) - sum(least))
+            missing = (1.0 - share) * (self.primal_loss(f, np.zeros(1)) - self.floor)
         if spread is None:
             return missing
         curvature = self.C * np.column_stack(self.joint("curvature", f))

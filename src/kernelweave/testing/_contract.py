@@ -45,7 +45,7 @@ class Contract:
         self.promises.append(function)
         return function
 
-    def check(self, part: Any, *case: Any) -> None:
+    def check(self, part: Any, *case: Any, hint: str = "") -> None:
         """Run every property on `case`; the first that fails is named, and so is the part.
 
         Parameters
@@ -54,6 +54,8 @@ class Contract:
             What is checked, for the message.
         *case
             What the properties take.
+        hint : str, optional
+            What to try where a property cannot be checked at all: something else than a promise was broken.
         """
         for promise in self.promises:
             try:
@@ -65,6 +67,8 @@ class Contract:
             except Exception as error:
                 title, identity = promise.__name__.replace("_", " "), (promise.__doc__ or "").strip()
                 details = f"\n{error}" if str(error) else ""
+                if not isinstance(error, AssertionError):
+                    details = f"\nIt raised {type(error).__name__}: {error}" + (f"\n{hint}" if hint else "")
                 raise AssertionError(f"{part!r} breaks the contract, {title}: {identity}{details}") from error
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from sklearn.base import clone
 
 from .._typing import FloatArray
@@ -26,8 +27,8 @@ def check_loss(loss: Loss, y: Any = None) -> None:
     here it is checked at random points, beside the definition of V* as a supremum, its domain, both second
     derivatives and the abilities that the loss says it has.
 
-    Of a loss that couples samples the gradient, the bound of its curvature, case weights and invariance to
-    shifts are checked: what the certificate without a conjugate rests on.
+    Of a loss that couples samples the gradient, the bounds of its curvature and of its least value, case
+    weights and invariance to shifts are checked: what the certificate without a conjugate rests on.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ def check_loss(loss: Loss, y: Any = None) -> None:
     AssertionError: Doubled() breaks the contract, conjugate is the largest v f minus value: ...
     """
     if isinstance(loss, JointLoss):
-        joint_contract.check(loss, loss, y)
+        hint = "The targets were random numbers: pass y with some that the loss is for." if y is None else ""
+        joint_contract.check(loss, loss, y, hint=hint)
     else:
         contract.check(loss, loss)
 
@@ -355,6 +357,27 @@ def value_is_one_number_and_no_less_than_least(loss: JointLoss, y: Any) -> None:
         value, least = loss.value(*draw), loss.least(draw.y, draw.weight)
         expect(np.ndim(value) == 0, f"value of shape {np.shape(value)}")
         expect(value >= least - 1e-9 * abs(least), f"L = {value}, least(y, weight) = {least}")
+
+
+@joint_contract.promise
+def least_is_no_more_than_the_infimum(loss: JointLoss, y: Any) -> None:
+    """least(y, weight) is finite, and L does not fall below it where it is minimised numerically."""
+    for draw in _draws(y):
+        least = loss.least(draw.y, draw.weight)
+        expect(np.isfinite(least), f"least(y, weight) = {least}")
+        start = draw.at(np.zeros_like(draw.f))
+        found = minimize(
+            lambda f, at=start: (loss.value(*at.at(f)), loss.gradient(*at.at(f))),
+            start.f,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 2000, "maxfun": 5000, "ftol": 0.0, "gtol": 0.0},
+        )
+        span = loss.value(*start) - found.fun
+        expect(
+            least <= found.fun + 1e-9 * (abs(found.fun) + span),
+            f"L = {found.fun}, least(y, weight) = {least}",
+        )
 
 
 @joint_contract.promise

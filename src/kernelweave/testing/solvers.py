@@ -187,10 +187,10 @@ def dual_loss(problem: Problem, f: FloatArray, alpha: FloatArray) -> float:
 def _gap(
     problem: Problem, penalties: tuple[float, float], f: FloatArray, alpha: FloatArray, b: FloatArray
 ) -> float:
-    """(P - D) / |P|: P = sum_i C_i V(y_i, f_i + b) + Omega, D = -sum_i C_i V*(y_i, -alpha_i/C_i) - Omega*."""
+    """(P - D) / |P - floor|, P = sum_i C_i V(y_i, f_i + b) + Omega, D = -sum_i C_i V*(y_i, v_i) - Omega*."""
     expect(problem.has_right_sum(alpha), "alpha is not feasible: its sum is not that of the intercept")
     primal, dual = problem.primal_loss(f, b) + penalties[0], dual_loss(problem, f + b, alpha) - penalties[1]
-    return (primal - dual) / max(abs(primal), 1e-12)
+    return (primal - dual) / max(abs(primal - problem.floor), 1e-12)
 
 
 def _machine_gap(problem: Problem, K: FloatArray, machine: Machine) -> float:

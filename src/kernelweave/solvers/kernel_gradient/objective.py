@@ -155,7 +155,7 @@ class Objective:
         if self.penalty.uses_matrix:
             price += self.penalty.matrix_value(K, self.problem)
         price = float(self.unit * price)
-        size = abs(value) + abs(price)
+        size = abs(value - self.problem.floor) + abs(price)
         return KernelPoint(u, d, value + price, size, machine, intercept, K, np.empty(0))
 
     def _usable(self, K: FloatArray) -> bool:
@@ -222,7 +222,7 @@ class Objective:
         Where that would begin at a constant kernel they stay, and the descent goes there from afar.
         """
         nothing, d = np.zeros(self.problem.shape), start.copy()
-        most = self.problem.primal_loss(nothing, best_intercept(self.problem, nothing))
+        most = self.problem.primal_loss(nothing, best_intercept(self.problem, nothing)) - self.problem.floor
         for _ in range(HALVINGS if most > 0 else 0):
             costly = self.unit * self.penalty.gradient(d) * d > most
             if not costly.any():

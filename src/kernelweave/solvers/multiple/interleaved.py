@@ -14,6 +14,7 @@ from ..certificate import certificate, check_squares, relative
 from ..problem import Problem, best_intercept
 from ..run import Run
 from ..single._box_qp import ActiveSet, BoxQP
+from ..single.base import lacking
 from ..single.smo import EXACT_ROUNDS, EXACT_SAMPLES
 from .alternating import LARGEST_FLOOR, SMALLEST_FLOOR
 from .cutting_planes import CuttingPlanes
@@ -171,10 +172,7 @@ class Interleaved(MKLSolver):
 
     def _check(self, problem: Problem) -> None:
         if not hasattr(problem.loss, "linear_dual"):
-            raise ValueError(
-                f"{type(problem.loss).__name__} has no `linear_dual`, required by {type(self).__name__}; "
-                "use solver='auto'."
-            )
+            raise lacking(problem.loss, "linear_dual", self, "use solver='auto'")
         if not (isinstance(self.working_set, Integral) and self.working_set >= 2):
             raise ValueError(f"working_set={self.working_set!r} must be a whole number of at least 2.")
 

@@ -82,10 +82,15 @@ class SingleSolver(BaseEstimator):
     def check(self, loss: Loss) -> None:
         """Refuse a pair that cannot work, naming the missing piece."""
         for ability in self.missing(loss):
-            raise ValueError(
-                f"{type(loss).__name__} has no `{ability}`, required by {type(self).__name__}; "
-                "use another single-kernel solver, or 'auto'."
-            )
+            raise lacking(loss, ability, self, "use another single-kernel solver, or 'auto'")
+
+
+def lacking(loss: Loss, ability: str, solver: object, remedy: str) -> ValueError:
+    """The error of a solver that asks for what a loss does not have."""
+    reason = "" if loss.separable else " (no loss that couples samples has it)"
+    return ValueError(
+        f"{type(loss).__name__} has no `{ability}`, required by {type(solver).__name__}{reason}; {remedy}."
+    )
 
 
 class Standstill:

@@ -52,7 +52,7 @@ class JointNewton(SingleSolver):
             b = best_intercept(problem, fitted)
             residual = a - problem.alpha_of(fitted + b)
             energy, apart = (abs(float(np.vdot(v, product(K, v)))) for v in (a, residual))
-            primal = problem.primal_loss(fitted, b) + 0.5 * energy
+            primal = problem.primal_loss(fitted, b) - problem.floor + 0.5 * energy
             gap = relative(0.5 * apart, primal)
             best = min(best, (gap, a), key=lambda pair: pair[0])
             # one step at least: a gap is small long before the norms of a are right

@@ -1,0 +1,21 @@
+"""Targets that the estimators take, for tests that run over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.utils import get_tags
+
+#: what `fit` takes after X, made of numbers and of labels: by the name of a class, or else by its type
+TARGETS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
+    "classifier": lambda numbers, labels: (labels,),
+    "regressor": lambda numbers, labels: (numbers,),
+    "outlier_detector": lambda numbers, labels: (),
+}
+
+
+def targets_for(estimator: Any, numbers: Any, labels: Any) -> tuple[Any, ...]:
+    """Targets for an estimator, none or one array; an estimator of another kind has a line in `TARGETS`."""
+    own = TARGETS.get(type(estimator).__name__)
+    return (own or TARGETS[get_tags(estimator).estimator_type])(numbers, labels)
