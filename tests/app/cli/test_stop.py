@@ -42,8 +42,8 @@ _monitor.Brake.__call__ = slowly
 #: the Gram matrices take a minute
 STUCK = """
 import time
-from kernelweave.estimators import _base
-_base.BaseMKL._dictionary = lambda *arguments: time.sleep(60)
+from kernelweave.estimators import _mkl
+_mkl.BaseMKL._dictionary = lambda *arguments: time.sleep(60)
 """
 
 #: writes the most processor time between two updates of the display, whatever else the machine is doing
