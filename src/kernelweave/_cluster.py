@@ -24,7 +24,7 @@ INSIDE = (
 CLOSED = (
     "the Dask client is closed, or its scheduler is gone, and with it what the workers held: start one with "
     "`from dask.distributed import Client; Client()`, or connect to a cluster with "
-    "`Client('scheduler-address:8786')`, and fit again; a fit with `checkpoint=` goes on where it was."
+    "`Client('scheduler-address:8786')`, and fit again; a fit with `checkpoint=` resumes where it was."
 )
 
 #: how often one answer may be asked for before the workers are given up

@@ -9,15 +9,6 @@ True
 
 from __future__ import annotations
 
-from .app.datasets import (
-    ChecksumError,
-    DataNotFoundError,
-    Dataset,
-    find,
-    info,
-    load,
-    load_arrays,
-    names,
-)
+from .app.datasets import ChecksumError, DataNotFoundError, Dataset, find, info, load, load_arrays, names
 
 __all__ = ["ChecksumError", "DataNotFoundError", "Dataset", "find", "info", "load", "load_arrays", "names"]

@@ -217,7 +217,7 @@ def test_predictions_in_batches(device, monkeypatch):
     X, y = data_of("hinge", 100)
     model = kw.MKLClassifier([RBF(0.1), RBF(1.0), Linear(), Laplacian()], device=device).fit(X, y)
     whole = model.decision_function(X)
-    monkeypatch.setattr(predict, "BATCH_BYTES", 2000)
+    monkeypatch.setattr(predict, "BLOCK_BYTES", 2000)
     np.testing.assert_allclose(model.decision_function(X), whole, atol=1e-5)
 
 

@@ -20,7 +20,7 @@ from kernelweave.gram import DenseGram, FeatureSource
 from kernelweave.gram.blocks import Blocks
 from kernelweave.gram.dask import share as worker_side
 from kernelweave.gram.dask.engine import deal
-from kernelweave.gram.dask.share import Plan, Share, lower_of, make_share, square_of
+from kernelweave.gram.dask.share import Recipe, Share, lower_of, make_share, square_of
 from kernelweave.gram.dictionary import Dictionary
 from kernelweave.kernels import RBF, FunctionKernel, Linear, Polynomial
 
@@ -163,7 +163,7 @@ def test_large_arguments_are_sent_once(pair, monkeypatch, rng):
 def test_a_share_travels_without_its_matrices(rng):
     X = rng.normal(size=(200, 3))
     blocks = Blocks.of_kernels([RBF(0.5).fit(X), RBF(1.0).fit(X)], X)
-    share = make_share(blocks, np.arange(2), Plan("variance", np.ones(200)))
+    share = make_share(blocks, np.arange(2), Recipe("variance", np.ones(200)))
     sent = pickle.dumps(share)
     assert len(sent) < share.gram.nbytes / 10 < share.__sizeof__()
     weights = np.array([0.3, 0.7])
@@ -177,22 +177,22 @@ def test_a_share_takes_no_more_than_its_worker_has(monkeypatch, rng, limit, crow
     monkeypatch.setattr(worker_side, "worker_memory", lambda: (limit, 0))
     X = rng.normal(size=(150, 3))
     blocks = Blocks.of_kernels([RBF(gamma).fit(X) for gamma in np.geomspace(0.01, 10, 50)], X)
-    assert Share(blocks, np.ones(50), Plan(crowd=crowd), []).gram.name == engine
+    assert Share(blocks, np.ones(50), Recipe(crowd=crowd), []).gram.name == engine
 
 
 def test_a_worker_with_no_room_at_all_says_so(monkeypatch, rng):
     monkeypatch.setattr(worker_side, "worker_memory", lambda: (10**6, 0))
     X = rng.normal(size=(300, 3))
     with pytest.raises(
-        MemoryError, match="50 kernels on 300 samples on one worker do not fit into the 750 KB"
+        MemoryError, match="50 kernels on 300 samples on one worker need more than the 750 KB"
     ):
-        _ = Share(Blocks.of_kernels([RBF().fit(X)] * 50, X), np.ones(50), Plan(), []).gram
+        _ = Share(Blocks.of_kernels([RBF().fit(X)] * 50, X), np.ones(50), Recipe(), []).gram
 
 
 def test_matrices_that_no_worker_can_hold_are_not_sent(client, monkeypatch):
     monkeypatch.setattr(_cluster.Cluster, "memory_limits", lambda self: dict.fromkeys(self.threads(), 10_000))
     with pytest.raises(
-        MemoryError, match="of precomputed matrices and may take 10 KB in all: start more workers"
+        MemoryError, match="of precomputed matrices, and its memory limit is 10 KB: start more workers"
     ):
         DaskGram([np.eye(30)] * 4)
 

@@ -201,3 +201,21 @@ def test_plain_alternation_never_raises_the_objective(draw, loss):
     )
     for before, after in pairwise(states):
         assert after.machine_dual <= before.machine_primal * (1 + 1e-12) + 1e-12
+
+
+class Noting(SMO):
+    """Writes down where it starts."""
+
+    starts: list = []  # noqa: RUF012
+
+    def solve(self, K, problem, tol, alpha=None):
+        self.starts.append(alpha)
+        return super().solve(K, problem, tol, alpha)
+
+
+def test_dual_variables_alone_are_where_the_first_fit_starts(draw):
+    sample = draw(Hinge())
+    Noting.starts.clear()
+    alpha = 0.5 * sample.problem.box()[1]
+    Alternating(Noting()).solve(sample.problem, sample.gram, LpNorm(p=2), alpha=alpha)
+    np.testing.assert_array_equal(Noting.starts[0], alpha)

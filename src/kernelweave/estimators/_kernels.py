@@ -166,3 +166,8 @@ class BaseKernels(BaseLearner, NestedKernels):
             return self._affine()[1]
         except NotLinearError:
             return 0.0
+
+
+def kernels_on(estimator: BaseKernels, X: Any, weight: FloatArray) -> KernelSource:
+    """The kernels of an estimator on samples of positive weight, as its fit makes them."""
+    return estimator._source(estimator._validate(X)[0], weight)

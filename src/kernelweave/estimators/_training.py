@@ -46,7 +46,8 @@ class Training:
         self, estimator: Any, n_models: int, told: Mapping[str, Any], names: Iterable[str] = ()
     ) -> None:
         self.estimator, self.context, self.checkpoint, self.n_begun = estimator, None, None, 0
-        if getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx"):
+        heard = getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx")
+        if heard and isinstance(estimator, CallbackSupportMixin):  # a pipeline tells all of itself
             self.context = estimator._init_callback_context(max_subtasks=n_models, sequential_subtasks=False)
             self.context.call_on_fit_task_begin(estimator=estimator)
         if estimator.checkpoint is None:

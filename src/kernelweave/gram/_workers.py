@@ -37,7 +37,7 @@ def loop_threads() -> int:
 def map_tiles(function: Callable[[Item], Result], tiles: Sequence[Item]) -> Iterator[Result]:
     """Results of `function` on tiles, in their order, several at a time.
 
-    BLAS has one thread meanwhile: a thread a tile needs no waiting for one another.
+    BLAS has one thread meanwhile: threads with a tile each need not wait for one another.
 
     Examples
     --------

@@ -11,9 +11,10 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization
 from .blocks import Blocks, normalised
-from .choice import Choice, Needs, Task
+from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
+    from .blocked import Unrounded
     from .dictionary import Kernels
 
 #: kernels up to which each diagonal is looked at on its own, and entries up to which all of them are kept
@@ -56,6 +57,10 @@ class Gram(ABC):
     words: str | None = None
     #: whether other processes can be given a copy
     portable = True
+    #: factors of the kernels, beside their weights
+    scales: FloatArray
+    #: the kernels, where values are rounded from them
+    unrounded: Unrounded | None = None
 
     @classmethod
     def needs(cls, task: Task) -> Needs:
@@ -63,7 +68,7 @@ class Gram(ABC):
         return Needs(task.dense, "it is made of matrices in memory")
 
     @classmethod
-    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+    def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """The engine of the kernels that vary, the normalisations of all, and which kernels vary."""
         blocks, rules = normalised(kernels.checked(), kernels.normalize, kernels.sample_weight)
         scales = np.array([rule.scale_ for rule in rules])
@@ -83,7 +88,7 @@ class Gram(ABC):
     @property
     def rounds(self) -> bool:
         """Whether values are kept or multiplied in fewer digits than predictions have."""
-        return False
+        return self.unrounded is not None
 
     @property
     def nbytes(self) -> int:
@@ -100,7 +105,11 @@ class Gram(ABC):
 
     def in_double(self) -> Gram | None:
         """The same kernels as predictions compute them, anew in every pass; None where nothing is rounded."""
-        return None
+        return None if self.unrounded is None else self.unrounded.gram(self.scales)
+
+    def _count(self, read: float, factors: FloatArray | None = None) -> None:
+        """Count so many matrices, or such a share of those whose factor is not zero."""
+        self.n_passes += (read if factors is None else read * np.count_nonzero(factors)) / self.n_kernels
 
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Nothing kept: every pass computes the kernels anew, a tile at a time; what such engines share."""
+"""Nothing kept: every pass computes the kernels anew, a tile at a time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ RECENT_BYTES = 1 << 27
 Tile = tuple[slice, slice]
 
 
-class StreamedGram(Gram):
-    """M Gram matrices of which no more than a tile exists at a time.
+class BlockedGram(Gram):
+    """M Gram matrices computed a tile at a time whenever they are asked for.
 
     Distances and inner products are computed once for all kernels that share them; sums and
     quadratic forms over all these kernels are accumulated while a row of the tile is at hand.
-    Symmetry halves the work, and quadratic forms only cost the pairs of non-zero alpha.
+    Symmetry halves the work, and quadratic forms only cost the pairs of non-zero alpha. Memory is that of
+    the data and a few tiles, whatever the number of samples and kernels.
 
     Parameters
     ----------
@@ -34,8 +35,19 @@ class StreamedGram(Gram):
         K_m = scales[m] * kernels[m].
     memory_limit : int, optional
         Bytes that `combine` may take for its result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.gram.blocks import Blocks
+    >>> from kernelweave.kernels import RBF
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> gram = BlockedGram(Blocks.of_kernels([RBF(gamma).fit(X) for gamma in (0.1, 1.0)], X))
+    >>> gram.rows(np.array([1]), np.array([0.5, 0.5])).round(3)
+    array([[0.636, 1.   , 0.344]])
     """
 
+    name = "blocked"
     streams = True
 
     def __init__(
@@ -81,10 +93,8 @@ class StreamedGram(Gram):
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1), dtype=np.float64)
         support = np.flatnonzero(columns.any(axis=1))
-        factors, chosen = (
-            weights * self.scales,
-            np.arange(self.n_samples) if rows is None else np.asarray(rows),
-        )
+        factors = weights * self.scales
+        chosen = np.arange(self.n_samples) if rows is None else np.asarray(rows)
         out = np.zeros((len(chosen), columns.shape[1]))
         if rows is None:
             rest = np.setdiff1d(chosen, support)
@@ -204,38 +214,6 @@ class StreamedGram(Gram):
                 f"memory_limit allows {show_bytes(self.memory_limit)}: raise it, use fewer samples, or a "
                 "solver that reads rows."
             )
-
-    def _count(self, share: float, factors: FloatArray) -> None:
-        """Count a `share` of all entries of the kernels whose factor is not zero."""
-        self.n_passes += share * np.count_nonzero(factors) / self.n_kernels
-
-
-class BlockedGram(StreamedGram):
-    """M Gram matrices computed a tile at a time whenever they are asked for.
-
-    Memory is that of the data and a few tiles, whatever the number of samples and kernels.
-    `combine` and `quad` cost one computation of the kernels on half of the pairs.
-
-    Parameters
-    ----------
-    kernels : Blocks, or matrices of shape (n, n)
-    scales : ndarray of shape (M,), optional
-        K_m = scales[m] * kernels[m].
-    memory_limit : int, optional
-        Bytes that `combine` may take for its result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.gram.blocks import Blocks
-    >>> from kernelweave.kernels import RBF
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> gram = BlockedGram(Blocks.of_kernels([RBF(gamma).fit(X) for gamma in (0.1, 1.0)], X))
-    >>> gram.rows(np.array([1]), np.array([0.5, 0.5])).round(3)
-    array([[0.636, 1.   , 0.344]])
-    """
-
-    name = "blocked"
 
 
 class Unrounded:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ._workers import map_tiles
-from .blocked import StreamedGram
+from .blocked import BlockedGram
 from .blocks import Blocks, rectangle
 from .choice import AT_MOST, HELD, LEAST_CACHED, Needs, Task
 from .shared import Pairs, Part, Shared, count, positions
@@ -129,7 +129,7 @@ class Cached(Pairs):
         return Cached(self.pairs.take(samples), self.cache, self.samples[samples])
 
 
-class CachedGram(StreamedGram):
+class CachedGram(BlockedGram):
     """M Gram matrices from rows of distances or inner products kept in a cache.
 
     Kernels that share distances or inner products share one cache, and so do subsets. A pass over

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,28 +73,17 @@ def free_memory() -> int | None:
     >>> free_memory() is None or free_memory() > 0
     True
     """
-    known = [size for size in (_system_memory(), *(_group_memory(*paths) for paths in GROUPS)) if size]
-    return min(known) if known else None
-
-
-def _system_memory() -> int | None:
-    for line in _read("/proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _group_memory(folder: str, limit: str, used: str, spare: str) -> int | None:
-    """What a control group has left of its limit."""
-    bound, taken = _read(f"{folder}/{limit}").strip(), _read(f"{folder}/{used}").strip()
-    if not (bound.isdigit() and taken.isdigit()):
-        return None
-    pairs = (line.split() for line in _read(f"{folder}/memory.stat").splitlines())
-    back = sum(int(size) for name, size in pairs if name == spare)
-    return max(int(bound) - int(taken) + back, 1)
+    free = re.search(r"^MemAvailable:\s+(\d+)", _read("/proc/meminfo"), re.MULTILINE)
+    known = [] if free is None else [1024 * int(free[1])]
+    if free is None:
+        with suppress(AttributeError, ValueError, OSError):
+            known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    for folder, limit, used, spare in GROUPS:
+        bound, taken = (_read(f"{folder}/{name}").strip() for name in (limit, used))
+        if bound.isdigit() and taken.isdigit():
+            back = re.search(rf"^{spare} (\d+)", _read(f"{folder}/memory.stat"), re.MULTILINE)
+            known.append(max(int(bound) - int(taken) + (0 if back is None else int(back[1])), 1))
+    return min((size for size in known if size), default=None)
 
 
 def _read(path: str) -> str:
@@ -232,7 +223,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Choice:
+class EngineChoice:
     """An engine, and why it was chosen.
 
     Attributes
@@ -255,7 +246,7 @@ class Choice:
         return self.engine.name
 
 
-def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
+def choose_engine(name: str, task: Task, memory_limit: int | None) -> EngineChoice:
     """The engine called `name`, or for "auto" the first of the registry that can serve the task and fits.
 
     Matrices that are given are never copied: they are dense or read in blocks, or, all of a store, mapped
@@ -285,22 +276,22 @@ def choose_engine(name: str, task: Task, memory_limit: int | None) -> Choice:
     engines: list[Any] = list(GRAMS.values()) if name == "auto" else [GRAMS[name]]
     bounded = memory_limit is None and any(engine.bounded for engine in engines)
     task = replace(task, asked=name, limit=free_share() if bounded else memory_limit)
-    asked = [(engine, engine.needs(task)) for engine in engines]
-    able = [(engine, needs) for engine, needs in asked if needs.bytes is not None]
-    if not able:
-        raise ValueError(f"gram={name!r} cannot serve this fit: {asked[0][1].what}")
     allows = (
         f"{'free memory' if memory_limit is None else 'memory_limit'} allows {show_bytes(task.limit or 0)}"
     )
-    fitting = [(engine, needs) for engine, needs in able if task.fits(needs.bytes)]
-    if not fitting:
-        engine, needs = able[-1]
-        raise MemoryError(
-            f"{task} need {show_bytes(needs.bytes)} with gram={engine.name!r}, {allows}: "
-            "raise memory_limit, or use fewer kernels or samples."
-        )
-    engine, needs = fitting[0]
-    return Choice(engine, needs, task, _reason(engine, needs, task, allows))
+    able: list[tuple[type[Gram], int]] = []
+    for engine in engines:
+        needs = engine.needs(task)
+        if needs.bytes is not None and task.fits(needs.bytes):
+            return EngineChoice(engine, needs, task, _reason(engine, needs, task, allows))
+        able += [] if needs.bytes is None else [(engine, needs.bytes)]
+    if not able:
+        raise ValueError(f"gram={name!r} cannot serve this fit: {engines[0].needs(task).what}")
+    engine, least = able[-1]
+    raise MemoryError(
+        f"{task} need {show_bytes(least)} with gram={engine.name!r}, {allows}: "
+        "raise memory_limit, or use fewer kernels or samples."
+    )
 
 
 def _reason(engine: type[Gram], needs: Needs, task: Task, allows: str) -> str:

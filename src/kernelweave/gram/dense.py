@@ -14,7 +14,7 @@ from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocked import Unrounded
 from .blocks import with_rules
-from .choice import Choice, Needs, Task
+from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
     from .dictionary import Kernels
@@ -69,7 +69,7 @@ class DenseGram(Gram):
         return Needs(task.dense, "all matrices are in memory")
 
     @classmethod
-    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+    def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """One matrix after another, normalised where it is."""
         rules = [resolve_normalization(kernels.normalize) for _ in kernels.source.names]
         matrices: dict[int, FloatArray] = {}
@@ -86,13 +86,6 @@ class DenseGram(Gram):
         gram = cls([matrices[m] for m in live], scales[live], unrounded)
         gram.centred = any(rule.entries()[1] is not None for rule in rules)
         return gram, rules, live
-
-    @property
-    def rounds(self) -> bool:
-        return self.unrounded is not None
-
-    def in_double(self) -> Gram | None:
-        return None if self.unrounded is None else self.unrounded.gram(self.scales)
 
     @property
     def nbytes(self) -> int:
@@ -188,6 +181,3 @@ class DenseGram(Gram):
     def _quad_columns(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
         self._count(len(matrices))
         return np.array([np.einsum("ic,ic->", alpha, K @ alpha) for K in matrices])
-
-    def _count(self, matrices_read: float) -> None:
-        self.n_passes += matrices_read / self.n_kernels

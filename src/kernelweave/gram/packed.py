@@ -92,13 +92,6 @@ class PackedGram(Gram):
         self.n_samples, self.n_kernels, self.n_passes = n_samples, len(kernels), 0.0
 
     @property
-    def rounds(self) -> bool:
-        return self.unrounded is not None
-
-    def in_double(self) -> Gram | None:
-        return None if self.unrounded is None else self.unrounded.gram(self.scales)
-
-    @property
     def nbytes(self) -> int:
         return int(self.triangles.nbytes)
 
@@ -208,9 +201,6 @@ class PackedGram(Gram):
     def _many(self, n_rows: int) -> bool:
         """Whether so many rows are cheaper found in a pass over everything."""
         return n_rows > MANY_ROWS * self.n_samples
-
-    def _count(self, matrices_read: float) -> None:
-        self.n_passes += matrices_read / self.n_kernels
 
 
 class StoreGram(PackedGram):

@@ -165,19 +165,19 @@ class Predictor:
         return Predictor(self.source, live, *found, n_stages=len(stages))
 
     def _values(self, X: Any) -> FloatArray:
+        terms, device, out = self.terms, None, np.zeros((X.shape[0], len(self.intercepts)))
         if self.device is not None:
-            from .torch.predict import plan_of
+            from .torch.predict import DeviceTerms
 
-            plan = plan_of(self)
-            if plan is not None:
-                return np.asarray(plan(X) + self.intercepts)
-        out = np.zeros((X.shape[0], len(self.intercepts)))
+            device = DeviceTerms.of(self)
+        if device is not None:
+            terms, out = [*device.groups, *device.rest], out + device.offset
 
         def fill(rows: slice, block: Any) -> None:
-            for term in self.terms:
+            for term in terms:
                 term.add(self.source, self.alpha, block, out[rows])
 
-        self._in_blocks(X, fill)
+        self._in_blocks(X, fill, most=None if device is None else device.block_rows)
         return out + self.intercepts
 
     def components(self, X: Any) -> FloatArray:
@@ -228,11 +228,16 @@ class Predictor:
             priors += np.multiply.outer(factors, term.rule.diag(diag, K))
         return crosses, priors
 
-    def _in_blocks(self, X: Any, fill: Callable[[slice, Any], None], matrices: int = 1) -> None:
-        """Call ``fill(rows, block)`` on blocks of new rows, each with so many matrices of kernel values."""
+    def _in_blocks(
+        self, X: Any, fill: Callable[[slice, Any], None], matrices: int = 1, most: int | None = None
+    ) -> None:
+        """Call ``fill(rows, block)`` on blocks of new rows.
+
+        A block has so many matrices of kernel values, or `most` rows.
+        """
         widths = [term.features.map.rank for term in self.terms if hasattr(term, "features")]
         width = max([len(self.alpha), *widths])
-        step = max(1, self.block_bytes // (8 * width * matrices))
+        step = max(1, self.block_bytes // (8 * width * matrices) if most is None else most)
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
             fill(rows, self.source.rows(X, rows))

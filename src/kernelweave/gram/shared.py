@@ -95,8 +95,13 @@ class Products(Pairs):
     def norms(self) -> FloatArray:
         """Squared lengths of the samples, computed when they are first asked for."""
         if self._norms is None:
-            pieces = gen_batches(self.n_samples, NORM_ROWS)
-            self._norms = np.concatenate([_squared_norms(self._points(rows, slice(None))) for rows in pieces])
+            pieces = (self._points(rows, slice(None)) for rows in gen_batches(self.n_samples, NORM_ROWS))
+            self._norms = np.concatenate(
+                [
+                    row_norms(X, squared=True) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+                    for X in pieces
+                ]
+            )
         return self._norms
 
     def between(self, rows: Part, columns: Part) -> FloatArray:
@@ -228,12 +233,6 @@ PREPARED: dict[type[Base], type[Pairs]] = {InnerProduct: Products, SquaredEuclid
 def pairs_of(base: Base, X: Any) -> Pairs:
     """A base of the rows of X, by the class for it."""
     return PREPARED.get(type(base), Pairs)(base, X)
-
-
-def _squared_norms(X: Any) -> FloatArray:
-    if sparse.issparse(X):
-        return np.asarray(row_norms(X, squared=True))
-    return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def positions(part: Part) -> IntArray:

@@ -326,14 +326,12 @@ def share_keys(kernels: Sequence[Kernel]) -> list[Any]:
     """What tells kernels with different bases apart: the base, and the columns it sees."""
     if isinstance(kernels, FittedSubsets):
         return [(SquaredEuclidean(), bits.tobytes()) for bits in kernels.unfitted.bits]
-    return [_key(kernel, m) for m, kernel in enumerate(kernels)]
-
-
-def _key(kernel: Kernel, m: int) -> Any:
-    base = base_of(kernel)
-    if base is None:
-        return (None, m)
-    return (base, None if kernel.base_columns is None else tuple(kernel.base_columns))
+    keys: list[Any] = []
+    for m, kernel in enumerate(kernels):
+        base = base_of(kernel)
+        columns = None if base is None else kernel.base_columns
+        keys.append((None, m) if base is None else (base, None if columns is None else tuple(columns)))
+    return keys
 
 
 def share(kernels: Sequence[Kernel], X: Any) -> tuple[list[Shared], list[IntArray]]:
@@ -360,13 +358,12 @@ def share(kernels: Sequence[Kernel], X: Any) -> tuple[list[Shared], list[IntArra
     if together.all() and batch is not None:
         return [batch.part], [batch.members]
     groups = grouped(kernels, np.flatnonzero(~together))
-    parts = [_build([kernels[m] for m in group], table) for group in groups.values()]
+    parts: list[Shared] = []
+    for group in groups.values():
+        own, base = [kernels[m] for m in group], base_of(kernels[group[0]])
+        if base is None:
+            parts.append(Shared(OwnValues(own[0], table), [None]))
+        else:
+            parts.append(Shared(pairs_of(base, own[0].base_view(table)), own))
     members = [np.array(group) for group in groups.values()]
     return (parts, members) if batch is None else ([*parts, batch.part], [*members, batch.members])
-
-
-def _build(kernels: list[Kernel], X: Any) -> Shared:
-    base = base_of(kernels[0])
-    if base is None:
-        return Shared(OwnValues(kernels[0], X), [None])
-    return Shared(pairs_of(base, kernels[0].base_view(X)), kernels)

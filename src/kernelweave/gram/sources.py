@@ -14,7 +14,7 @@ from ..kernels import Kernel, ParametricKernel, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.subsets import Subsets
 from .blocks import Blocks
-from .sharing import Batch, batch_of, is_positive, share, share_keys
+from .sharing import Batch, batch_of, grouped, is_positive, share
 from .stack import KernelStack
 
 
@@ -121,7 +121,8 @@ class FeatureSource(KernelSource):
         self.X = X if own else in_double(values)
         self.n_samples = self.X.shape[0]
         self.kernels: Sequence[Kernel]
-        finite = _finite(self.X)
+        numbers = isinstance(self.X, np.ndarray) and self.X.dtype.kind == "f"
+        finite = self.X if numbers and largest_size(self.X) <= LARGEST else None  # and can be squared
         with known_finite(finite):
             if isinstance(kernels, Subsets):
                 self.names, self.kernels = kernels.labels(), kernels.fit(X, sample_weight)
@@ -135,23 +136,16 @@ class FeatureSource(KernelSource):
         return self.kernels[m](self.X)
 
     def train_all(self) -> Iterator[tuple[int, FloatArray]]:
-        groups: dict[Any, list[int]] = {}
-        for m, key in enumerate(share_keys(self.kernels)):
-            groups.setdefault(key, []).append(m)
-        for members in groups.values():
+        every = slice(0, self.n_samples)
+        for members in grouped(self.kernels, np.arange(len(self.kernels))).values():
             if len(members) == 1:
                 yield members[0], self.train(members[0])
-            else:
-                yield from self._together(members)
-
-    def _together(self, members: list[int]) -> Iterator[tuple[int, FloatArray]]:
-        """Matrices of kernels with the same base, which is computed once."""
-        (part,), _ = share([self.kernels[m] for m in members], self.X)
-        every = slice(0, self.n_samples)
-        base = part.base(every, every)
-        for k, m in enumerate(members):
-            K = part.values(base, k)
-            yield m, K.copy() if K is base else K
+                continue
+            (part,), _ = share([self.kernels[m] for m in members], self.X)
+            base = part.base(every, every)  # computed once
+            for k, m in enumerate(members):
+                K = part.values(base, k)
+                yield m, K.copy() if K is base else K
 
     def blocks(self) -> Blocks:
         with known_finite(self.X if self._looked else None):
@@ -161,8 +155,8 @@ class FeatureSource(KernelSource):
     def n_bases(self) -> int:
         if len(self.together) == len(self.kernels):
             return 0
-        keys, apart = share_keys(self.kernels), without(np.ones(len(self.kernels), dtype=bool), self.together)
-        return len({keys[m] for m in apart})
+        apart = without(np.ones(len(self.kernels), dtype=bool), self.together)
+        return len(grouped(self.kernels, apart))
 
     def is_positive(self, m: int) -> bool:
         return is_positive(self.kernels[m])
@@ -194,16 +188,10 @@ class FeatureSource(KernelSource):
 
 
 def without(chosen: BoolArray, members: IntArray) -> IntArray:
-    """Positions of those chosen that are no members; a million of them are no matter."""
+    """Positions of those chosen that are not members; fast for a million of them."""
     rest = chosen.copy()
     rest[members] = False
     return np.flatnonzero(rest)
-
-
-def _finite(X: Any) -> Any:
-    """X, if it is an array of finite numbers that can be squared; else None."""
-    numbers = isinstance(X, np.ndarray) and X.dtype.kind == "f"
-    return X if numbers and largest_size(X) <= LARGEST else None
 
 
 class StackSource(KernelSource):
@@ -222,8 +210,8 @@ class StackSource(KernelSource):
         n_rows, n_columns, n_kernels = stack.shape
         if n_rows != n_columns:
             raise ValueError(
-                f"precomputed training kernels must be square, got {stack.shape}; "
-                "the shape is (n_samples, n_samples, n_kernels)."
+                f"precomputed training kernels must be square, got {stack.shape}: pass an array of shape "
+                "(n_samples, n_samples, n_kernels)."
             )
         self.names = stack.names or [f"kernel {m}" for m in range(n_kernels)]
         self.n_samples = n_rows
@@ -257,15 +245,15 @@ class StackSource(KernelSource):
         K = X[:, self.support].matrix(m)
         if not np.isfinite(K).all():
             raise ValueError(
-                f"X: test kernel {self.names[m]!r} has NaN or infinite entries; fill them, or leave "
-                "those samples out."
+                f"X: test kernel {self.names[m]!r} has NaN or infinite entries: fill them, or leave these "
+                "samples out."
             )
         return K
 
     def diag(self, m: int, X: KernelStack) -> FloatArray:
         raise ValueError(
             "normalize='spherical' needs k(x, x) of new samples, which precomputed test matrices do not "
-            "hold: normalise the matrices beforehand and pass normalize=None, or use Precomputed kernels "
+            "contain: normalise the matrices beforehand and pass normalize=None, or use Precomputed kernels "
             "by sample index."
         )
 
@@ -367,7 +355,7 @@ class ParametricSource(KernelSource):
         return m % len(self.names)
 
     def weight(self, m: int) -> float:
-        """The weight of kernel m in the sum; 1.0 for a kernel that is none."""
+        """The weight of kernel m in the sum; 1.0 for a kernel that is not a sum."""
         j, own = divmod(m, len(self.names))
         return float(self.parameters[j, own]) if isinstance(self.kernel, WeightedSum) else 1.0
 

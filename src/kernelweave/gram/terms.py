@@ -71,7 +71,7 @@ class KernelTerm:
         yield source.component(self.m), self
 
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
-        """The term as a linear function of the columns; `NotLinearError` if it is none."""
+        """The term as a linear function of the columns; `NotLinearError` if it is not."""
         _refuse_sphere(self.rule.needs_diag)
         coef, offset = self.coefficients(alpha)
         part = source.kernels[self.m].affine(as_table(source.X), coef)  # type: ignore[attr-defined]

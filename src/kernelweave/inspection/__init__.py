@@ -11,16 +11,7 @@ from .stability import StabilityResult, stability_selection
 from .weights import KernelWeightsDisplay
 
 __all__ = [
-    "AlignmentDisplay",
-    "BandsDisplay",
-    "ContributionDisplay",
-    "ConvergenceDisplay",
-    "DropOneResult",
-    "KernelWeightsDisplay",
-    "PathDisplay",
-    "StabilityResult",
-    "contributions",
-    "drop_one",
-    "kernel_alignments",
-    "stability_selection",
-]
+    "AlignmentDisplay", "BandsDisplay", "ContributionDisplay", "ConvergenceDisplay", "DropOneResult",
+    "KernelWeightsDisplay", "PathDisplay", "StabilityResult", "contributions", "drop_one",
+    "kernel_alignments", "stability_selection",
+]  # fmt: skip

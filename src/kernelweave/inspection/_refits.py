@@ -10,7 +10,7 @@ from sklearn.base import clone
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..estimators._input import take
-from ..estimators._kernels import BaseKernels
+from ..estimators._kernels import BaseKernels, kernels_on
 from ..estimators.path import can_prepare, prepare
 from ..gram import Dictionary, KernelStack, parse_memory
 from ..gram.choice import SHARE, free_memory
@@ -46,7 +46,7 @@ def refits_for(estimator: Any, X: Any, y: Any, weight: FloatArray) -> Refits:
     if can_prepare(estimator):
         return SolvedParts(estimator, X, y, weight)
     if isinstance(estimator, BaseKernels):
-        source = estimator._source(estimator._validate(X)[0], weight)
+        source = kernels_on(estimator, X, weight)
         if _fits(len(source.names), source.n_samples, getattr(estimator, "memory_limit", None)):
             return MatrixParts(estimator, source, y, weight)
     return PlainParts(estimator, X, y, weight)

@@ -17,7 +17,7 @@ from ..kernels import WeightedSum, resolve_kernels
 from ..kernels.columns import as_table
 from ..theory import pairwise_alignment
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
-from ._models import data_for, fitted_model, inputs_for
+from ._models import data_for, fitted_model, inputs_for, spread
 
 #: bytes that the matrices of all kernels may take
 MATRIX_BYTES = 1 << 29
@@ -121,7 +121,7 @@ def _spread(n: int, n_kernels: int, max_samples: int) -> IntArray:
     if max_samples < 2 or n < 2:
         raise ValueError(f"alignments need at least 2 samples: X has {n}, max_samples={max_samples}.")
     size = min(n, max_samples, max(50, int((MATRIX_BYTES / (8 * max(n_kernels, 1))) ** 0.5)))
-    return np.unique(np.linspace(0, n - 1, size).astype(int))
+    return spread(n, size)
 
 
 #: most kernels whose alignments are written into the map

@@ -178,14 +178,12 @@ class Kernel(BaseEstimator):
 
         It shows the first parameter and the others that differ from their defaults.
         """
-        inside = ", ".join(f"{key}={_short(value)}" for key, value in self._shown_params().items())
-        return type(self).__name__ + (f"({inside})" if inside else "") + _columns_label(self.columns)
-
-    def _shown_params(self) -> dict[str, Any]:
-        parameters = list(inspect.signature(type(self)).parameters.values())
-        changed = [p for p in parameters[1:] if getattr(self, p.name) != p.default and p.name != "columns"]
-        first = [p for p in parameters[:1] if p.name != "columns"]
-        return {p.name: getattr(self, p.name) for p in first + changed}
+        shown = [
+            f"{p.name}={_short(getattr(self, p.name))}"
+            for k, p in enumerate(inspect.signature(type(self)).parameters.values())
+            if p.name != "columns" and (k == 0 or getattr(self, p.name) != p.default)
+        ]
+        return type(self).__name__ + (f"({', '.join(shown)})" if shown else "") + _columns_label(self.columns)
 
     def _fitted_on(self, X: Any) -> Kernel:
         """The kernel itself once fitted; before that, a copy fitted on `X`."""

@@ -110,7 +110,9 @@ def resolve_columns(columns: Columns, X: Any) -> np.ndarray | None:
     if all(isinstance(value, str) for value in values):
         return _named_positions(values, X)
     if all(isinstance(value, bool | np.bool_) for value in values):
-        return _mask_positions(values, n_columns)
+        if len(values) != n_columns:
+            raise ValueError(f"columns: the mask has {len(values)} entries, X has {n_columns} columns.")
+        return np.flatnonzero(values)
     positions = np.asarray(values)
     if positions.ndim != 1 or not np.issubdtype(positions.dtype, np.integer):
         raise ValueError(f"columns={columns!r}: expected positions, names, a slice or a mask, not a mixture.")
@@ -146,12 +148,6 @@ def _named_positions(names: Sequence[str], X: Any) -> np.ndarray:
         )
     where = {name: position for position, name in enumerate(known)}
     return np.array([where[name] for name in names])
-
-
-def _mask_positions(mask: Sequence[bool], n_columns: int) -> np.ndarray:
-    if len(mask) != n_columns:
-        raise ValueError(f"columns: the mask has {len(mask)} entries, X has {n_columns} columns.")
-    return np.flatnonzero(np.asarray(mask))
 
 
 def take_columns(X: Any, positions: np.ndarray | None) -> Any:

@@ -119,12 +119,6 @@ def as_floats(column: Any) -> np.ndarray | None:
         return None
 
 
-def has_dates(X: Any) -> bool:
-    """Whether an array holds, or a column of a data frame has, the type of dates or durations."""
-    dtypes = X.dtypes if is_pandas(X) else [getattr(X, "dtype", None)]
-    return any(getattr(dtype, "kind", "O") in "mM" for dtype in dtypes)
-
-
 def not_numbers_error(X: Any, positions: Sequence[int] | None = None) -> ValueError | TypeError | None:
     """The error about columns of dates, text or other objects where numbers are needed; None without any.
 
@@ -162,7 +156,8 @@ def unusable_error(X: Any, positions: Sequence[int] | None = None) -> ValueError
 
 def refuse_dates(X: Any, positions: Sequence[int] | None = None) -> None:
     """Raise if a column has the type of dates or durations: as numbers they would be nanoseconds."""
-    if has_dates(X):
+    dtypes = X.dtypes if is_pandas(X) else [getattr(X, "dtype", None)]
+    if any(getattr(dtype, "kind", "O") in "mM" for dtype in dtypes):
         dated = [j for j, dtype in enumerate(X.dtypes) if dtype.kind in "mM"] if is_pandas(X) else None
         error = not_numbers_error(X if dated is None else X.iloc[:, dated], positions)
         if error is not None:

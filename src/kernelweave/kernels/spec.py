@@ -19,7 +19,7 @@ from .subsets import RandomSubsets
 MOST_NAMES = 8
 
 
-class _Entry(NamedTuple):
+class _Named(NamedTuple):
     name: str
     kernel: Kernel
     explicit: bool  # the user chose the name, so it may not be changed
@@ -68,7 +68,7 @@ def _has_auto(spec: Any) -> bool:
     return isinstance(_as_family(spec), Auto)
 
 
-def _warn_of_unseen(entries: list[_Entry], table: Any) -> None:
+def _warn_of_unseen(entries: list[_Named], table: Any) -> None:
     """Name the columns of a table that "auto" cannot use and that no other kernel uses."""
     unseen = set(range(table.shape[1])) - set(numeric_positions(table).tolist())
     for entry in entries:
@@ -87,7 +87,7 @@ def _warn_of_unseen(entries: list[_Entry], table: Any) -> None:
         )
 
 
-def _entries(spec: Any, X: Any) -> Iterator[_Entry]:
+def _entries(spec: Any, X: Any) -> Iterator[_Named]:
     if isinstance(spec, Mapping):
         for name, value in spec.items():
             yield from _named(name, value, X)
@@ -98,19 +98,19 @@ def _entries(spec: Any, X: Any) -> Iterator[_Entry]:
         yield from _unnamed(spec, X)
 
 
-def _unnamed(value: Any, X: Any) -> Iterator[_Entry]:
+def _unnamed(value: Any, X: Any) -> Iterator[_Named]:
     family = _as_family(value)
     if family is not None:
         for name, member in family.expand(X):
-            yield _Entry(name, member, False)
+            yield _Named(name, member, False)
     elif isinstance(value, list | Mapping):
         raise ValueError(f"kernels: {value!r} is nested in a list; use one flat list, or a dict of lists.")
     else:
         kernel = as_kernel(value)
-        yield _Entry(kernel.label, kernel, False)
+        yield _Named(kernel.label, kernel, False)
 
 
-def _tuple(value: tuple[Any, ...], X: Any) -> Iterator[_Entry]:
+def _tuple(value: tuple[Any, ...], X: Any) -> Iterator[_Named]:
     if len(value) not in (2, 3) or not isinstance(value[0], str):
         raise ValueError(
             f"kernels: {value!r} is not a (name, kernel) pair or a (name, kernel, columns) triple."
@@ -118,15 +118,15 @@ def _tuple(value: tuple[Any, ...], X: Any) -> Iterator[_Entry]:
     yield from _named(value[0], value[1], X, *value[2:])
 
 
-def _named(name: Any, value: Any, X: Any, columns: Columns = None) -> Iterator[_Entry]:
+def _named(name: Any, value: Any, X: Any, columns: Columns = None) -> Iterator[_Named]:
     """Entries under a name of the user's: that name for one kernel, "name: label" for several."""
     if isinstance(value, list | tuple) or _as_family(value) is not None:
         inner = list(_entries(value, X))
         if not inner:
             raise ValueError(f"kernels[{name!r}] is empty: give at least one kernel, {EXPECTED}.")
-        entries = [_Entry(f"{name}: {entry.name}", entry.kernel, False) for entry in inner]
+        entries = [_Named(f"{name}: {entry.name}", entry.kernel, False) for entry in inner]
     else:
-        entries = [_Entry(str(name), as_kernel(value, f"kernels[{name!r}]"), True)]
+        entries = [_Named(str(name), as_kernel(value, f"kernels[{name!r}]"), True)]
     for entry in entries:
         moved = entry.kernel if columns is None else entry.kernel.with_columns(columns)
         yield entry._replace(kernel=moved)
@@ -138,7 +138,7 @@ def _as_family(value: Any) -> Family | None:
     return Auto() if isinstance(value, str) and value == "auto" else None
 
 
-def _unique(entries: list[_Entry]) -> list[tuple[str, Kernel]]:
+def _unique(entries: list[_Named]) -> list[tuple[str, Kernel]]:
     chosen = [entry.name for entry in entries if entry.explicit]
     repeated = sorted(name for name, times in Counter(chosen).items() if times > 1)
     if repeated:

@@ -57,17 +57,9 @@ FUNCTIONS: dict[type, str] = {
 
 #: kernels of sklearn.gaussian_process.kernels that `GPKernel` may hold
 GP_KERNELS = (
-    "ConstantKernel",
-    "DotProduct",
-    "ExpSineSquared",
-    "Exponentiation",
-    "Matern",
-    "PairwiseKernel",
-    "Product",
-    "RBF",
-    "RationalQuadratic",
-    "Sum",
-)
+    "ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation", "Matern", "PairwiseKernel",
+    "Product", "RBF", "RationalQuadratic", "Sum",
+)  # fmt: skip
 
 
 @functools.cache
@@ -146,24 +138,9 @@ def _concrete(base: Any) -> Iterator[Any]:
 
 #: what fitted estimators are made of, beside the parts that users pass
 INSIDE = (
-    Batch,
-    FeatureSource,
-    FittedSubsets,
-    GreedyPath,
-    KernelTerm,
-    Lines,
-    Link,
-    LiveKernels,
-    NotStored,
-    ParametricSource,
-    Predictor,
-    SharedSquares,
-    Spread,
-    StackSource,
-    Subsets,
-    SumTerm,
-    sparse.csr_array,
-)
+    Batch, FeatureSource, FittedSubsets, GreedyPath, KernelTerm, Lines, Link, LiveKernels, NotStored,
+    ParametricSource, Predictor, SharedSquares, Spread, StackSource, Subsets, SumTerm, sparse.csr_array,
+)  # fmt: skip
 
 
 def skops_types() -> list[str]:

@@ -248,29 +248,30 @@ def entries(json: Any, *names: str) -> list[Any]:
     return [json[name] for name in names]
 
 
+def _expected(json: Any, fits: bool, what: str) -> Any:
+    """JSON that is what it has to be."""
+    if not fits:
+        raise ModelFileError(f"it holds {json!r:.40} where {what} has to be.")
+    return json
+
+
 def text(json: Any) -> str:
     """JSON that is a string."""
-    if not isinstance(json, str):
-        raise ModelFileError(f"it holds {json!r:.40} where text has to be.")
-    return json
+    return str(_expected(json, isinstance(json, str), "text"))
 
 
 def list_of(json: Any) -> list[Any]:
     """JSON that is a list."""
-    if not isinstance(json, list):
-        raise ModelFileError(f"it holds {json!r:.40} where a list has to be.")
-    return json
+    found: list[Any] = _expected(json, isinstance(json, list), "a list")
+    return found
 
 
 def pair_of(json: Any) -> list[Any]:
     """JSON that is a list of two."""
-    if not isinstance(json, list) or len(json) != 2:
-        raise ModelFileError(f"it holds {json!r:.40} where a pair has to be.")
-    return json
+    found: list[Any] = _expected(json, isinstance(json, list) and len(json) == 2, "a pair")
+    return found
 
 
 def count_of(json: Any) -> int:
     """JSON that is a number of things."""
-    if type(json) is not int or json < 0:
-        raise ModelFileError(f"it holds {json!r:.40} where a count has to be.")
-    return json
+    return int(_expected(json, type(json) is int and json >= 0, "a count"))

@@ -10,6 +10,9 @@ import numpy as np
 from .._typing import FloatArray
 from .base import Regularizer, indicator, power_norm
 
+#: of kernels that all cost the same
+NO_COSTS: FloatArray = np.ones(())
+
 
 class LpNorm(Regularizer):
     """lp-norm multiple kernel learning, Ivanov or Tikhonov; p* = p/(p-1), s = r^2.
@@ -139,10 +142,11 @@ class LpNorm(Regularizer):
             raise ValueError(f"LpNorm: p={self.p!r} must be at least 1; for sparser models use p=1.")
         if self.form not in ("constraint", "penalty"):
             raise ValueError(f"LpNorm: form={self.form!r} must be 'constraint' or 'penalty'.")
-        costs = np.asarray(1.0 if self.costs is None else self.costs, dtype=np.float64)
-        if not (costs > 0).all():
-            raise ValueError("LpNorm: costs must be positive.")
-        p = float(self.p)
+        p, costs = float(self.p), NO_COSTS
+        if self.costs is not None:
+            costs = np.asarray(self.costs, dtype=np.float64)
+            if not (costs > 0).all():
+                raise ValueError("LpNorm: costs must be positive.")
         return p, self.form == "penalty" and p < np.inf, costs  # p = inf is a constraint in either form
 
 

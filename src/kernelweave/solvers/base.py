@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from ..gram import Gram
 from ..gram.lowrank.engine import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Entry, Keeper
-from .growing import Begin, Pilot, opening
+from .growing import Begin, Pilot, opening, spread
 from .problem import Problem
 from .run import STILL, Bracket, Callback, Method, Part, Result, Run
 from .single import SingleSolver, choose_single, machine_for
@@ -234,7 +233,7 @@ class MKLSolver(Method, BaseEstimator):
         states: list[State] = []
         for begin in (start, None):
             machine = machine_for(K, self._machine).solve(K, run.problem, machine_tol, begin)
-            squares = _spread(run.gram.quad(machine.alpha, live), live, len(weights))
+            squares = spread(run.gram.quad(machine.alpha, live), live, len(weights))
             parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
             states.append(self.certified(run, *parts))
             # Newton steps from the solution at much smaller weights can stall: once more, from nothing
@@ -258,6 +257,11 @@ class MKLSolver(Method, BaseEstimator):
         proof = certificate(*parts, alpha, weights, fitted, squares, norms)
         state = State(weights, alpha, fitted, squares, proof, np.nan, machine_tol, coefficients)
         return replace(state, residual=self.residual(run, state))
+
+    def bounds(self, run: Run, state: State) -> tuple[float, float]:
+        """Lower and upper bound of F(d) = J(d) + 1/2 h(d) at weights d, J the value of the machine."""
+        price = 0.5 * run.regularizer.price(state.weights)
+        return state.certificate.machine_dual + price, state.certificate.machine_primal + price
 
     # -- what a run asks ----------------------------------------------------------------------
 
@@ -328,8 +332,8 @@ class MKLSolver(Method, BaseEstimator):
         # a stationarity residual may rise while the objective falls: the last iterate is the best then
         state = run.best if np.isfinite(run.best.certificate.gap) else run.last
         arrays = {
-            "weights": _spread(state.weights, kernels, whole.gram.n_kernels),
-            "alpha": _spread(state.alpha, rows, whole.gram.n_samples),
+            "weights": spread(state.weights, kernels, whole.gram.n_kernels),
+            "alpha": spread(state.alpha, rows, whole.gram.n_samples),
         }
         machines = run.n_iter + (0 if whole is run else whole.n_iter)
         return Entry({"n_machines": machines}, arrays)
@@ -344,12 +348,3 @@ class MKLSolver(Method, BaseEstimator):
         run.best = self.certified(run, weights, alpha, *values, FIRST_MACHINE_TOL)
         run.n_iter = run.n_resumed = int(entry.values["n_machines"])
         run.gram.n_passes += max(run.history["n_passes"], default=0.0)
-
-
-def _spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
-    """`part` at its places along the first axis, zero elsewhere."""
-    if where is None:
-        return part
-    all_of_it: Any = np.zeros((size, *part.shape[1:]))
-    all_of_it[where] = part
-    return np.asarray(all_of_it)

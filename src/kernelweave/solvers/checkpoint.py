@@ -30,6 +30,9 @@ SHARE = 0.02
 #: entries that say what the problem is
 PROBLEM, KERNELS = "problem", "kernel values"
 
+#: kernel rows that are looked at, and relative difference of their values that is rounding
+PROBE_ROWS, ROUNDING = 4, 1e-5
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -70,7 +73,10 @@ class Checkpoint:
         self._rotate = True  # a damaged file does not push out the good one before it
         self._entries = self._read()
         self.resumed = bool(self._entries)
-        self._check(problem)
+        before = self._entries[PROBLEM].values["parts"] if PROBLEM in self._entries else {}
+        differ = [name for name in {**problem, **before} if problem.get(name) != before.get(name)]
+        if self.resumed and differ:
+            raise self.other(differ)
         self._entries[PROBLEM] = Entry({"parts": problem, "finished": False})
 
     @property
@@ -86,7 +92,7 @@ class Checkpoint:
         """Refuse the file when what tells its kernels from others differs."""
         before = self._entries.get(KERNELS)
         if before is not None and not same_probe(before.arrays["probe"], values):
-            raise self._other(["kernel values"])
+            raise self.other(["kernel values"])
         self._entries[KERNELS] = Entry({}, {"probe": values})
 
     def found(self, key: str) -> Entry | None:
@@ -137,37 +143,22 @@ class Checkpoint:
         try:
             return read(self.path)
         except ContainerError as error:
-            return self._before(error)
-
-    def _before(self, error: ValueError) -> dict[str, Entry]:
-        """The file before the newest, which cannot be read."""
-        self._rotate = False
+            damaged, self._rotate = error, False
         try:
             entries = read(previous(self.path))
         except (OSError, ContainerError):
-            if isinstance(error, ForeignFileError):
+            if isinstance(damaged, ForeignFileError):
                 raise ValueError(
-                    f"checkpoint={str(self.path)!r} cannot be used, {error}: pass another path."
-                ) from error
-            warn(
-                f"checkpoint {str(self.path)!r} is damaged ({error}), and there is no older one: the fit "
-                "starts anew.",
-            )
-            return {}
-        warn(
-            f"checkpoint {str(self.path)!r} is damaged ({error}): the fit resumes the one before it.",
-        )
+                    f"checkpoint={str(self.path)!r} cannot be used, {damaged}: pass another path."
+                ) from damaged
+            entries, what = {}, ", and there is no older one: the fit starts anew."
+        else:
+            what = ": the fit resumes the one before it."
+        warn(f"checkpoint {str(self.path)!r} is damaged ({damaged}){what}")
         return entries
 
-    def _check(self, problem: dict[str, str]) -> None:
-        if not self.resumed:
-            return
-        before = self._entries[PROBLEM].values["parts"] if PROBLEM in self._entries else {}
-        differ = [name for name in {**problem, **before} if problem.get(name) != before.get(name)]
-        if differ:
-            raise self._other(differ)
-
-    def _other(self, differ: list[str]) -> ValueError:
+    def other(self, differ: list[str]) -> ValueError:
+        """The error to raise where parts of the problem differ from those of the file."""
         return ValueError(
             f"checkpoint={str(self.path)!r} is of another problem ({', '.join(differ)} differ): delete it to "
             "start anew, or pass another path; every fit needs its own."
@@ -219,9 +210,10 @@ def _checked(path: Any) -> Path:
             f"checkpoint={str(place)!r} cannot be written ({reason}): pass the path of a file in a folder "
             "that exists and that you may write to."
         ) from error
-    if _is_foreign(previous(place)):
+    older = previous(place)
+    if _is_foreign(older):
         raise ValueError(
-            f"checkpoint={str(place)!r} keeps its last but one state as {previous(place).name!r}, and a file "
+            f"checkpoint={str(place)!r} keeps its last but one state as {older.name!r}, and a file "
             "of that name is there which is no checkpoint of kernelweave: pass another path."
         )
     return place
@@ -309,8 +301,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-#: kernel rows that are looked at, and relative difference of their values that is rounding
-PROBE_ROWS, ROUNDING = 4, 1e-5
+# -- what tells one fit from another ------------------------------------------------------------
 
 
 def describe(value: Any) -> str:

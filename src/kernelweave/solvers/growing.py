@@ -162,6 +162,15 @@ class Rounds(Method):
         return inner
 
 
+def spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
+    """`part` at its places along the first axis, zero elsewhere; as it is where it has all places."""
+    if where is None:
+        return part
+    whole: FloatArray = np.zeros((size, *part.shape[1:]))
+    whole[where] = part
+    return whole
+
+
 def may_grow(loss: Loss, regularizer: Regularizer, n_samples: int) -> bool:
     """Whether there are many samples, most of whose dual variables may be zero."""
     return hasattr(loss, "linear_dual") and regularizer.convex and n_samples >= FEWEST
@@ -188,8 +197,7 @@ class Growing(Rounds):
         start, self.pilot = run.best, run.begin.pilot
         if start is None:
             start, self.norms = self.pilot.state, self.pilot.norms
-            self.alpha = np.zeros(run.problem.shape)
-            self.alpha[self.pilot.rows] = start.alpha
+            self.alpha = spread(start.alpha, self.pilot.rows, run.gram.n_samples)
             fitted, first = run.gram.dot(start.weights, self.alpha), FIRST_GAP
         else:
             self.alpha, fitted, self.norms = start.alpha, start.fitted, start.certificate.norms
@@ -215,8 +223,8 @@ class Growing(Rounds):
         found = self._on_part(Part(run, rows=self.rows), *parts).best
         run.gram.n_passes += gram.n_passes * (len(self.rows) / run.gram.n_samples) ** 2
         rest = np.setdiff1d(np.arange(run.gram.n_samples), self.rows)
-        self.alpha, fitted = np.zeros(run.problem.shape), np.zeros(run.problem.shape)
-        self.alpha[self.rows], fitted[self.rows] = found.alpha, found.fitted
+        self.alpha = spread(found.alpha, self.rows, run.gram.n_samples)
+        fitted = spread(found.fitted, self.rows, run.gram.n_samples)
         fitted[rest] = run.gram.dot(found.weights, self.alpha, rest)
         parts = (found.weights, self.alpha, fitted, found.squares, found.machine_tol)
         state: State = run.method.certified(run, *parts)
@@ -305,8 +313,8 @@ class SelectingKernels(Rounds):
         begin = Begin(norms if norms.any() else None, alpha)
         inner = self._on_part(Part(run, kernels=kernels), *parts, begin)
         run.gram.n_passes += gram.n_passes * len(kernels) / M
-        run.K, found, weights = inner.matrix, inner.best, np.zeros(M)
-        weights[kernels] = found.weights
+        run.K, found = inner.matrix, inner.best
+        weights = spread(found.weights, kernels, M)
         values = (weights, found.alpha, found.fitted, run.gram.quad(found.alpha), found.machine_tol)
         state: State = run.method.certified(run, *values)
         return state

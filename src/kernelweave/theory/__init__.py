@@ -15,20 +15,7 @@ from .recovery import Recovery, recovery_coefficient
 from .suggest import Suggestion, suggest
 
 __all__ = [
-    "Assumption",
-    "Finding",
-    "Recovery",
-    "Suggestion",
-    "conversion_factor",
-    "effective_number",
-    "empirical_complexity",
-    "greedy_complexity",
-    "greedy_risk_bound",
-    "lp_complexity",
-    "lp_risk_bound",
-    "pairwise_alignment",
-    "radius_margin_bound",
-    "recovery_coefficient",
-    "suggest",
-    "target_alignment",
-]
+    "Assumption", "Finding", "Recovery", "Suggestion", "conversion_factor", "effective_number",
+    "empirical_complexity", "greedy_complexity", "greedy_risk_bound", "lp_complexity", "lp_risk_bound",
+    "pairwise_alignment", "radius_margin_bound", "recovery_coefficient", "suggest", "target_alignment",
+]  # fmt: skip

@@ -335,11 +335,7 @@ def greedy_risk_bound(
         "complexity": 8.0 * L * complexity.value,
         "confidence": 4.0 * L**2 * sqrt(log(3.0 / delta) / (2.0 * n)),
     }
-    needed = (
-        *complexity.assumptions,
-        targets,
-        *outside_the_data(f"s={n_kernels}, radius={radius:.4g}"),
-    )
+    needed = (*complexity.assumptions, targets, *outside_the_data(f"s={n_kernels}, radius={radius:.4g}"))
     statement = f"bound on the excess squared error of {n_kernels} kernels, with probability {1 - delta:g}"
     return Finding(sum(terms.values()), statement, needed, {**complexity.parts, **terms, "L": L})
 

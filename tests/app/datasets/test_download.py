@@ -66,7 +66,7 @@ def test_a_damaged_cache_is_seen(publish: Publish, tmp_path: Path) -> None:
     publish("sonar", SONAR, sha256=loading.digest(SONAR_ARRAYS))
     datasets.load("sonar")
     np.savez(tmp_path / "cache" / "sonar.npz", **{**SONAR_ARRAYS, "y": np.array([1, 1])})
-    with pytest.raises(ChecksumError, match=r"sonar\.npz \(delete it to download it anew\)"):
+    with pytest.raises(ChecksumError, match=r"sonar\.npz \(delete it to download it again\)"):
         datasets.load("sonar")
 
 

@@ -41,14 +41,8 @@ class Bundle:
     encoder: Any
     settings: dict[str, Any]
     path: Path
-
-    @property
-    def task(self) -> str:
-        return str(self.settings.get("task"))
-
-    @property
-    def target(self) -> str:
-        return str(self.settings.get("target"))
+    task: str
+    target: str
 
 
 def load_bundle(path: Path) -> Bundle:
@@ -70,11 +64,11 @@ def load_bundle(path: Path) -> Bundle:
         if settings["format"] != FORMAT:
             raise ValueError("another format")
         encoder = encoder or GramEncoder(**settings["columns"])
+        return Bundle(estimator, encoder, settings, file, settings["task"], settings["target"])
     except (TypeError, ValueError, KeyError, RecursionError):
         raise CliError(
             f"{file} was made by another version of kernelweave, or is damaged: fit the model again."
         ) from None
-    return Bundle(estimator, encoder, settings, file)
 
 
 def save_bundle(

@@ -45,8 +45,7 @@ def make_encoder(frame: pd.DataFrame, impute: str | None, scale: bool) -> Column
 
     def encoder(names: list[str]) -> Any:
         if kind_of(frame[names[0]]) == "text":
-            known = [categories_of(frame[name]) for name in names]
-            return OneHotEncoder(categories=known, sparse_output=False)
+            return OneHotEncoder(categories=[categories_of(frame[n]) for n in names], sparse_output=False)
         return Pipeline(steps) if steps else "passthrough"
 
     runs = [list(run) for _, run in groupby(frame.columns, lambda name: kind_of(frame[name]))]
@@ -176,10 +175,6 @@ class TableDesign:
     reading: Reading
     choice: KernelChoice
 
-    @property
-    def n_rows(self) -> int:
-        return self.table.n_rows
-
     def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
         """Encoded parts; means, scales and fillings are those of the training rows."""
         frame, reading = self.table.frame, self.reading
@@ -190,9 +185,7 @@ class TableDesign:
         features = features_of(encoder)
         chosen = choose_kernels(self.table, features, self.choice)
         names = [name for held in features.values() for name in held]
-        return Parts(
-            X, X_rest, encoder, chosen.kernels, chosen.why, chosen.groups, names, reading.ident or "row"
-        )
+        return Parts(X, X_rest, encoder, *chosen, names, reading.ident or "row")
 
 
 def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | GramDesign:
@@ -216,8 +209,10 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
     check_decimals(path, {**{name: numbers[name].to_numpy() for name in numbers}, **whole})
     keep = match(reading.keep, list(frame), "--keep", path)
     if reading.drop_rows:
-        there = complete_rows(frame, values, reading.impute is not None)
-        frame, values, ids = frame.iloc[there].reset_index(drop=True), values[there], ids[there]
+        gaps = pd.isna(values) | (frame.isna().any(axis=1).to_numpy() & (reading.impute is None))
+        if gaps.any():
+            note(f"{gaps.sum()} of {len(gaps)} rows have missing values and are left out (--drop-rows).")
+        frame, values, ids = frame[~gaps].reset_index(drop=True), values[~gaps], ids[~gaps]
         check_rows(replace(data, frame=frame))
     check_columns(path, frame, categorical, keep, reading.impute is not None)
     target = infer_target(values, reading.target, path, reading.task)
@@ -225,13 +220,3 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
     groups = {group: [name for name in held if name in frame] for group, held in data.groups.items()}
     table = Sheet(path, frame, {group: held for group, held in groups.items() if held})
     return TableDesign(table, target, ids, reading, choice)
-
-
-def complete_rows(frame: pd.DataFrame, values: np.ndarray, imputed: bool) -> np.ndarray:
-    """Rows with a target and, unless gaps are filled, a value in every column; says how many have not."""
-    missing = pd.isna(values) if imputed else pd.isna(values) | frame.isna().any(axis=1).to_numpy()
-    if missing.any():
-        note(
-            f"{int(missing.sum())} of {len(missing)} rows have missing values and are left out (--drop-rows)."
-        )
-    return np.flatnonzero(~missing)

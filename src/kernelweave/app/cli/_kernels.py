@@ -5,13 +5,12 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ..._words import quoted
+from ..._words import listed, quoted
 from ...kernels import RBF, Linear, auto, bands, per_group
 from ...kernels.base import Kernel
 from ...kernels.convert import KERNELS
@@ -35,14 +34,8 @@ PREFIX_COLUMNS, MOST_GROUPS = 3, 30
 OWN = ("type", "name", "columns", "per_column")
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Named kernels on the columns of the encoded matrix, the groups behind them, and how it came to that."""
-
-    kernels: dict[str, Kernel]
-    why: str
-    groups: dict[str, list[int]] | None = None
-
+#: named kernels on the columns of the encoded matrix, how it came to that, and the groups behind them
+Chosen = tuple[dict[str, Kernel], str, dict[str, list[int]] | None]
 
 #: columns of a file, and their places in the matrix a model sees
 Places = dict[str, list[int]]
@@ -69,7 +62,7 @@ def choose_kernels(table: Sheet, features: dict[str, list[str]], choice: KernelC
         return from_groups({"all": table.names}, places, layout, kinds, "--kernel")
     named_kernels = dict(auto().expand(layout))
     alone = ", and one RBF per column" if len(named_kernels) > 4 else ""
-    return Chosen(named_kernels, f"the default dictionary: linear and three RBF widths on all columns{alone}")
+    return named_kernels, f"the default dictionary: linear and three RBF widths on all columns{alone}", None
 
 
 def kernel_list(kinds: list[str]) -> list[Kernel]:
@@ -87,12 +80,11 @@ def from_groups(
     places = {group: [p for name in names for p in where[name]] for group, names in named.items()}
     kernels = kernel_list(kinds) if kinds or source == "--groups" else [Linear(), RBF()]
     expanded = dict(per_group(places, kernels).expand(layout))
-    parts = ", ".join(f"{group} ({len(columns)})" for group, columns in list(places.items())[:8])
-    more = f" and {len(places) - 8} more" if len(places) > 8 else ""
+    parts = listed((f"{group} ({len(columns)})" for group, columns in places.items()), 8)
     grouped = {name for names in named.values() for name in names}
     unused = [name for name in where if name not in grouped]
     left = f"; columns in no group are not used: {quoted(unused)}" if unused else ""
-    return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}{left}", places)
+    return expanded, f"{len(places)} groups of columns from {source}: {parts}{left}", places
 
 
 def from_bands(n_bands: int, layout: pd.DataFrame, kinds: list[str]) -> Chosen:
@@ -100,7 +92,7 @@ def from_bands(n_bands: int, layout: pd.DataFrame, kinds: list[str]) -> Chosen:
     with refusing("--bands"):
         expanded = dict(bands(n_bands, kernel_list(kinds)).expand(layout))
     places = {name: [int(p) for p in kernel.columns] for name, kernel in expanded.items()}  # type: ignore[union-attr]
-    return Chosen(expanded, f"{n_bands} bands of neighbouring columns", places if len(kinds) < 2 else None)
+    return expanded, f"{n_bands} bands of neighbouring columns", places if len(kinds) < 2 else None
 
 
 def parse_groups(text: str, table: Sheet) -> dict[str, list[str]]:
@@ -149,7 +141,7 @@ def from_file(path: Path, table: Sheet, places: Places) -> Chosen:
             if name in kernels:
                 raise CliError(f'{where}: the name {name!r} is used already; set name = "...".')
             kernels[name] = kernel
-    return Chosen(kernels, f"{len(kernels)} kernels from {path.name}")
+    return kernels, f"{len(kernels)} kernels from {path.name}", None
 
 
 def load_toml(path: Path) -> dict[str, Any]:

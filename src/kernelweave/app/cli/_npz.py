@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +36,6 @@ class Grams:
     @property
     def n_rows(self) -> int:
         return len(self.K)
-
-    def take(self, rows: np.ndarray, columns: np.ndarray) -> Grams:
-        """Some rows against some columns."""
-        targets = {name: values[rows] for name, values in self.targets.items()}
-        return replace(self, K=self.K[np.ix_(rows, columns)], targets=targets)
 
 
 def read_arrays(path: Path) -> Sheet | Grams:
@@ -191,10 +186,6 @@ class GramDesign:
     grams: Grams
     target: Target
     ids: np.ndarray
-
-    @property
-    def n_rows(self) -> int:
-        return self.grams.n_rows
 
     def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
         grams = self.grams

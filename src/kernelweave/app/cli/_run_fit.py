@@ -107,8 +107,9 @@ def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
         if not outcome.interrupted:
             folder.forget()
             if job.report:
-                held_out = (parts.X_rest, truth) if len(test) else (None, None)
-                facts |= report_facts(job, folder, outcome.model, (parts.X, y, *held_out), facts, monitor)
+                held_out = {"X_test": parts.X_rest, "y_test": truth} if len(test) else {}
+                samples = {"X": parts.X, "y": y, **held_out}
+                facts |= report_facts(job, folder, outcome.model, samples, facts, monitor)
     finish(job.out, facts, outcome, as_json)
 
 
@@ -161,12 +162,7 @@ def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[s
 
 
 def write_all(
-    folder: OutFolder,
-    model: Any,
-    parts: Parts,
-    facts: dict[str, Any],
-    ids: np.ndarray,
-    truth: np.ndarray,
+    folder: OutFolder, model: Any, parts: Parts, facts: dict[str, Any], ids: np.ndarray, truth: np.ndarray
 ) -> dict[str, float]:
     """Write weights, predictions, model and settings, all or none; the scores. An earlier report goes."""
     columns = predictions(model, parts.X_rest)
@@ -179,12 +175,7 @@ def write_all(
 
 
 def report_facts(
-    job: Job,
-    folder: OutFolder,
-    model: Any,
-    data: tuple[Any, ...],
-    facts: dict[str, Any],
-    monitor: Monitor,
+    job: Job, folder: OutFolder, model: Any, data: dict[str, Any], facts: dict[str, Any], monitor: Monitor
 ) -> dict[str, Any]:
     """The report page; its baselines, and where it is. Ctrl-C leaves it out."""
     monitor.stage("report")
@@ -194,7 +185,8 @@ def report_facts(
         f"Stopped while making the report; the model is in {job.out / MODEL}. `{again}` makes the report."
     )
     with stopping_with(stopped):
-        page, baselines = make_report(model, data, title, facts, job.stability, job.options.seed, monitor)
+        options = {"stability": job.stability, "random_state": job.options.seed}
+        page, baselines = make_report(model, data, title, facts, monitor, **options)
         with folder.staging() as stage:
             write_text(stage / REPORT, page)
     return {"baselines": baselines, "report": str(job.out / REPORT)}

@@ -86,7 +86,7 @@ def document(ready: Any, entries: list[Any], found: Any) -> dict[str, Any]:
         for entry in entries
     ]
     said = {"mkl_helps": found.helps, "text": str(found)} if found else None
-    return {"task": ready.target.task, "n_rows": ready.n_rows, "methods": rows, "verdict": said}
+    return {"task": ready.target.task, "n_rows": len(ready.target.y), "methods": rows, "verdict": said}
 
 
 def show_ranking(ready: Any, entries: list[Any], found: Any, folds: int) -> None:
@@ -97,7 +97,7 @@ def show_ranking(ready: Any, entries: list[Any], found: Any, folds: int) -> None
     from ._output import screen_table
 
     metric = "accuracy" if ready.target.task == "classification" else "R2"
-    title = f"{ready.n_rows} rows, {folds} outer folds, parameters chosen inside each training part"
+    title = f"{len(ready.target.y)} rows, {folds} outer folds, parameters chosen inside each training part"
     rows = []
     for entry in entries:
         used = f"{np.mean(entry.used):.1f}" if entry.used else "-"

@@ -37,8 +37,7 @@ def fit(
         typer.Option("--resume/--no-resume", help="Resume an interrupted fit (the default), or start again."),
     ] = None,
     force: Annotated[
-        bool,
-        typer.Option("--force", help="Keep files in the way that fit did not write under other names."),
+        bool, typer.Option("--force", help="Keep files in the way that fit did not write under other names.")
     ] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     stability: Annotated[

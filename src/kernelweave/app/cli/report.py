@@ -48,9 +48,9 @@ def report(
         source = training_file(bundle, data)
         samples = training_data(bundle, source)
         monitor.stage("report")
-        facts, seed = bundle.settings, int(bundle.settings["request"]["seed"])
+        options = {"stability": stability, "random_state": int(bundle.settings["request"]["seed"])}
         title = f"{bundle.target} from {source.name}"
-        page, baselines = make_report(bundle.estimator, samples, title, facts, stability, seed, monitor)
+        page, baselines = make_report(bundle.estimator, samples, title, bundle.settings, monitor, **options)
     if folder is None:
         write_text(path, page)
     else:
@@ -80,7 +80,7 @@ def training_file(bundle: Any, data: Path | None) -> Path:
     return path
 
 
-def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
+def training_data(bundle: Any, path: Path) -> dict[str, Any]:
     """Training part and held-out part, as they were for the fit."""
     from ._design import design
     from ._options import KernelChoice, Reading
@@ -90,21 +90,16 @@ def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
     ready = design(path, Reading(**request["reading"]), KernelChoice())
     train, test, shown = split_rows(ready.target, request["test_size"], request["seed"])
     parts, y = ready.split(train, shown), ready.target.y
-    return parts.X, y[train], *((parts.X_rest, y[test]) if len(test) else (None, None))
+    held_out = {"X_test": parts.X_rest, "y_test": y[test]} if len(test) else {}
+    return {"X": parts.X, "y": y[train], **held_out}
 
 
 def make_report(
-    model: Any,
-    data: tuple[Any, ...],
-    title: str,
-    facts: dict[str, Any],
-    stability: bool,
-    seed: int,
-    monitor: Any,
+    model: Any, data: dict[str, Any], title: str, facts: dict[str, Any], monitor: Any, **options: Any
 ) -> tuple[str, list[dict[str, Any]]]:
     """The page, and the baselines it compares with: name, score and standard error.
 
-    `data` are X and y of the training rows, then of the held-out rows or None.
+    `data` are X and y of the training rows, and X_test and y_test where rows were held out.
     """
     import warnings
 
@@ -114,18 +109,6 @@ def make_report(
     source |= {name.replace("_", " "): facts[name] for name in SHOWN if facts.get(name)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        report = Report.from_model(
-            model,
-            *data[:2],
-            X_test=data[2],
-            y_test=data[3],
-            title=title,
-            source=source,
-            stability=stability,
-            random_state=seed,
-            progress=monitor.part,
-        )
-    baselines = [] if report.scores is None else report.scores.baselines
-    return report.html(), [
-        {"name": entry.name, "score": entry.value, "error": entry.error} for entry in baselines
-    ]
+        made = Report.from_model(model, **data, title=title, source=source, progress=monitor.part, **options)
+    baselines = made.scores.baselines if made.scores else ()
+    return made.html(), [{"name": one.name, "score": one.value, "error": one.error} for one in baselines]

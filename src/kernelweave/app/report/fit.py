@@ -9,12 +9,13 @@ import numpy as np
 
 from ..._typing import IntArray
 from ...inspection import drop_one, kernel_alignments, stability_selection
+from ...inspection._models import spread
 from ...inspection.alignments import clustered
 from ...losses import LOSSES, Loss
 from ...regularizers import REGULARIZERS, Regularizer
 from ...theory.alignment import effective_number
 from .data import Convergence, Curve, Fitted, KernelFacts, PathCurves, Redundancy, Stability
-from .given import Progress, Subject, as_rows, spread
+from .given import Progress, Subject, as_rows
 from .words import count, fixed, number
 
 #: most lines in one figure

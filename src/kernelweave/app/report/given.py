@@ -17,7 +17,7 @@ from ...estimators._base import function_names
 from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection import contributions
-from ...inspection._models import fitted_model
+from ...inspection._models import fitted_model, spread
 from .data import Confusion, Novelty, Residuals, Samples
 from .words import number
 
@@ -131,11 +131,6 @@ def as_rows(X: Any) -> range:
     if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
         return range(as_stack(X).shape[0])  # a list of matrices
     return range(X.shape[0] if hasattr(X, "shape") else len(X))
-
-
-def spread(n: int, most: int) -> IntArray:
-    """Rows evenly spread over n, `most` at the most."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
 def take(X: Any, rows: IntArray) -> Any:

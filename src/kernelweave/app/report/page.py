@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...inspection._models import spread
 from . import figures, views, words
-from .given import spread
 
 if TYPE_CHECKING:
     from .report import Report

@@ -16,12 +16,12 @@ from ..._typing import FloatArray
 from ...estimators import MKLClassifier, MKLClassifierCV, MKLRegressor, MKLRegressorCV
 from ...gram import KernelStack
 from ...gram.stack import as_stack
-from ...inspection._models import data_for
+from ...inspection._models import data_for, spread
 from ...kernels import RBF, resolve_kernels
 from ...regularizers import Uniform
 from ...theory import target_alignment
 from .data import Score, Scores
-from .given import Progress, Subject, as_rows, spread
+from .given import Progress, Subject, as_rows
 
 #: costs to choose from, by cross-validation on the training samples
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -58,11 +58,8 @@ def baselines_for(given: Subject) -> list[Baseline]:
         trivial = Baseline("mean of the targets", DummyRegressor())
     if not hasattr(given.inner, "kernels"):  # one kernel with parameters
         return [_tuned(given, "one Gaussian kernel on all columns", [RBF()])[1], trivial]
-    n, M, own = (
-        len(as_rows(given.X)),
-        len(given.inner.kernel_names_),
-        getattr(given.inner, "regularizer", None),
-    )
+    n, M = len(as_rows(given.X)), len(given.inner.kernel_names_)
+    own = getattr(given.inner, "regularizer", None)
     if M == 1:
         return [trivial]
     found = []

@@ -13,19 +13,7 @@ from markupsafe import Markup
 
 from ..._typing import FloatArray, IntArray
 from ..._words import plain as _plain
-from .data import (
-    Confusion,
-    Curve,
-    KernelFacts,
-    Novelty,
-    PathCurves,
-    Redundancy,
-    Residuals,
-    Samples,
-    Score,
-    Scores,
-    Stability,
-)
+from . import data
 from .figures import Bar, Dot, Scale, Square, short
 from .words import ALWAYS, certificate, count, fixed, named, number, percent, plus_minus, share_rule, signed
 
@@ -37,11 +25,6 @@ FAR = 3.0
 
 #: most kernels with a row of their own in a sample taken apart; the others are one row together
 MOST_ROWS = 14
-
-
-def capital(text: str) -> str:
-    """A text that begins a sentence."""
-    return text.capitalize()
 
 
 def largest_first(values: FloatArray) -> IntArray:
@@ -131,7 +114,7 @@ def everything(report: Report) -> str:
 # -- scores -------------------------------------------------------------------------------------
 
 
-def score_bars(scores: Scores) -> list[Bar]:
+def score_bars(scores: data.Scores) -> list[Bar]:
     """The model first, then the baselines."""
     rows = []
     for entry in (scores.model, *scores.baselines):
@@ -151,7 +134,7 @@ def score_scale(rows: list[Bar], trivial: str | None) -> Scale:
     return Scale.covering(near if far else every, 2.0, 98.0, pad=0.12)
 
 
-def minus(entry: Score) -> str:
+def minus(entry: data.Score) -> str:
     """The model's score minus this one."""
     if entry.difference is None:
         return "–"
@@ -170,12 +153,12 @@ def left_out(n_all: int, n_shown: int) -> str:
     return f"The {n_shown} heaviest are shown; {others} of smaller weight are left out."
 
 
-def interval(found: Stability, m: int) -> str:
+def interval(found: data.Stability, m: int) -> str:
     """Ends of the interval of a kernel's share."""
     return f"{number(found.lower[m])} to {number(found.upper[m])}"
 
 
-def weight_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
+def weight_bars(kernels: data.KernelFacts, order: IntArray) -> list[Bar]:
     """Shares of the weights with their intervals; ticks for the single models."""
     found, rows = kernels.stability, []
     single = kernels.weights / np.maximum(kernels.weights.sum(axis=1, keepdims=True), 1e-300)
@@ -194,7 +177,7 @@ def weight_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
     return rows
 
 
-def spread_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
+def spread_bars(kernels: data.KernelFacts, order: IntArray) -> list[Bar]:
     """How much each component varies."""
     assert kernels.spread is not None
     total, rows = float(kernels.spread.sum()) or 1.0, []
@@ -205,7 +188,7 @@ def spread_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
     return rows
 
 
-def drop_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
+def drop_bars(kernels: data.KernelFacts, order: IntArray) -> list[Bar]:
     """Fall of the score without each component."""
     assert kernels.drop is not None
     rows = []
@@ -216,7 +199,7 @@ def drop_bars(kernels: KernelFacts, order: IntArray) -> list[Bar]:
     return rows
 
 
-def alignment_squares(found: Redundancy) -> list[list[Square]]:
+def alignment_squares(found: data.Redundancy) -> list[list[Square]]:
     """Alignments of the kernels, written out where there is room."""
 
     def square(i: int, j: int) -> Square:
@@ -365,7 +348,7 @@ def sample_map(report: Report) -> SampleMap | None:
     return SampleMap(label, rows, points)
 
 
-def _margins(found: Samples, classes: list[str]) -> FloatArray | None:
+def _margins(found: data.Samples, classes: list[str]) -> FloatArray | None:
     """f, or of several functions that of the true class minus the largest other."""
     values = found.values
     if len(values) == 1:
@@ -381,7 +364,7 @@ def _margins(found: Samples, classes: list[str]) -> FloatArray | None:
 # -- errors -------------------------------------------------------------------------------------
 
 
-def confusion_squares(found: Confusion) -> list[list[Square]]:
+def confusion_squares(found: data.Confusion) -> list[list[Square]]:
     """Counts, as dark as their share of the true class."""
     labels, counts = found.labels, found.counts
 
@@ -393,7 +376,7 @@ def confusion_squares(found: Confusion) -> list[list[Square]]:
     return [[square(i, j) for j in range(len(labels))] for i in range(len(labels))]
 
 
-def most_confused(found: Confusion) -> str:
+def most_confused(found: data.Confusion) -> str:
     """The most frequent confusion."""
     off = found.counts - np.diag(np.diag(found.counts))
     if not off.any():
@@ -403,14 +386,14 @@ def most_confused(found: Confusion) -> str:
     return f"{taken}: {count(int(off[i, j]), 'time')}, {percent(float(found.shares[i, j]))} of its samples."
 
 
-def correlation(found: Residuals, k: int) -> float:
+def correlation(found: data.Residuals, k: int) -> float:
     """Of observed and predicted values of an output."""
     return (
         float(np.corrcoef(found.predicted[k], found.observed[k])[0, 1]) if np.ptp(found.predicted[k]) else 0.0
     )
 
 
-def observed_points(found: Residuals, k: int, picked: Samples | None) -> list[Dot]:
+def observed_points(found: data.Residuals, k: int, picked: data.Samples | None) -> list[Dot]:
     """Observed over predicted values of an output; dots of the first pick samples."""
     keys = {} if picked is None or k else {label: row for row, label in enumerate(picked.labels)}
     values = zip(found.predicted[k].tolist(), found.observed[k].tolist(), found.labels, strict=True)
@@ -420,14 +403,14 @@ def observed_points(found: Residuals, k: int, picked: Samples | None) -> list[Do
     ]
 
 
-def residual_points(found: Residuals) -> list[Dot]:
+def residual_points(found: data.Residuals) -> list[Dot]:
     """Residuals over predictions of the first output: what a good model leaves is shapeless."""
     residuals = (found.observed[0] - found.predicted[0]).tolist()
     values = zip(found.predicted[0].tolist(), residuals, found.labels, strict=True)
     return [Dot(p, e, f"sample {label}: residual {number(e)}") for p, e, label in values]
 
 
-def novelty_bars(found: Novelty) -> list[Bar]:
+def novelty_bars(found: data.Novelty) -> list[Bar]:
     """Number of samples by their value."""
     counts, edges = np.histogram(found.values, bins=min(20, max(5, len(found.values) // 10)))
     return [
@@ -445,7 +428,7 @@ def novelty_bars(found: Novelty) -> list[Bar]:
 # -- curves -------------------------------------------------------------------------------------
 
 
-def curve_points(curves: Sequence[Curve], unit: str, marks: Sequence[str] = ()) -> list[list[Dot]]:
+def curve_points(curves: Sequence[data.Curve], unit: str, marks: Sequence[str] = ()) -> list[list[Dot]]:
     """The points of every curve; `marks` names those along x."""
     return [
         [
@@ -456,12 +439,12 @@ def curve_points(curves: Sequence[Curve], unit: str, marks: Sequence[str] = ()) 
     ]
 
 
-def legend_of(curves: Sequence[Curve]) -> list[tuple[str, str]]:
+def legend_of(curves: Sequence[data.Curve]) -> list[tuple[str, str]]:
     """Colours and names of curves."""
     return [(f"s{k}", curve.name) for k, curve in enumerate(curves)]
 
 
-def at(curve: Curve, x: float) -> tuple[str, float | None]:
+def at(curve: data.Curve, x: float) -> tuple[str, float | None]:
     """The value of a curve as a cell of a table."""
     if x not in curve.x:
         return "–", None
@@ -470,7 +453,7 @@ def at(curve: Curve, x: float) -> tuple[str, float | None]:
     return text, float(curve.y[k])
 
 
-def many_sizes(found: PathCurves) -> bool:
+def many_sizes(found: data.PathCurves) -> bool:
     """Whether values are all positive and of very different size, as a logarithmic axis wants them."""
     values = [value for curve in found.curves for value in curve.y]
     return min(values) > 0 and max(values) > 20 * min(values)

@@ -14,10 +14,10 @@ from ..._typing import FloatArray, IntArray
 from ...kernels import Normalization
 from ..base import Gram
 from ..blocks import Blocks
-from ..choice import Choice, Needs, Task, show_bytes
+from ..choice import EngineChoice, Needs, Task, show_bytes
 from ..shared import Given, Shared
 from ..stack import KernelStack
-from .share import Facts, Plan, add, ask, facts_of, lower_of, make_share, square_of, take_part
+from .share import Facts, Recipe, add, ask, facts_of, lower_of, make_share, square_of, take_part
 
 if TYPE_CHECKING:
     from ..dictionary import Kernels
@@ -30,7 +30,7 @@ class Piece(NamedTuple):
     kernels: IntArray
 
 
-def spread(cluster: Cluster, blocks: Blocks, plan: Plan) -> list[Piece]:
+def spread(cluster: Cluster, blocks: Blocks, recipe: Recipe) -> list[Piece]:
     """Kernels over the threads of all workers; the data of a worker's kernels are sent to it once."""
     gc.collect()  # kernels of an earlier fit that nobody uses any more would still fill the workers
     places = [worker for worker, threads in cluster.threads().items() for _ in range(threads)]
@@ -39,7 +39,9 @@ def spread(cluster: Cluster, blocks: Blocks, plan: Plan) -> list[Piece]:
     for worker, group in zip(_evenly(places), groups, strict=False):
         own.setdefault(worker, []).append(group)
     _check_given(cluster, blocks, own)
-    return [piece for worker, parts in own.items() for piece in _pieces(cluster, blocks, plan, worker, parts)]
+    return [
+        piece for worker, parts in own.items() for piece in _pieces(cluster, blocks, recipe, worker, parts)
+    ]
 
 
 def _evenly(places: list[str]) -> list[str]:
@@ -52,16 +54,18 @@ def _evenly(places: list[str]) -> list[str]:
     return [places[k] for k in np.argsort(turns, kind="stable")]
 
 
-def _pieces(cluster: Cluster, blocks: Blocks, plan: Plan, worker: str, groups: list[IntArray]) -> list[Piece]:
+def _pieces(
+    cluster: Cluster, blocks: Blocks, recipe: Recipe, worker: str, groups: list[IntArray]
+) -> list[Piece]:
     """Shares of one worker, all made of what it is sent."""
     kernels = np.concatenate(groups)
     own = only(blocks.take(kernels=kernels))
-    settings = Plan(
-        plan.normalize,
-        plan.sample_weight,
-        None if plan.scales is None else plan.scales[kernels],
-        plan.combined,
-        None if plan.limit is None else plan.limit // len(groups),
+    settings = Recipe(
+        recipe.normalize,
+        recipe.sample_weight,
+        None if recipe.scales is None else recipe.scales[kernels],
+        recipe.combined,
+        None if recipe.limit is None else recipe.limit // len(groups),
         len(groups),
     )
     sent = Sent(cluster, own, worker, load=float(len(kernels)))
@@ -74,13 +78,13 @@ def _pieces(cluster: Cluster, blocks: Blocks, plan: Plan, worker: str, groups: l
 
 def only(blocks: Blocks) -> Blocks:
     """The same kernels, without what others in the same container would bring along."""
-    return blocks.with_parts([_only_part(part) for part in blocks.parts])
-
-
-def _only_part(part: Shared) -> Shared:
-    if not isinstance(part.pairs, Given):
-        return part
-    return Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
+    parts = [
+        Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
+        if isinstance(part.pairs, Given)
+        else part
+        for part in blocks.parts
+    ]
+    return blocks.with_parts(parts)
 
 
 def deal(blocks: Blocks, count: int) -> list[IntArray]:
@@ -123,8 +127,8 @@ def _check_given(cluster: Cluster, blocks: Blocks, own: dict[str, list[IntArray]
         needed, limit = float(sum(sizes[group].sum() for group in groups)), limits.get(worker)
         if limit is not None and needed > 0.6 * limit:
             raise MemoryError(
-                f"a worker would be sent {show_bytes(needed)} of precomputed matrices and may take "
-                f"{show_bytes(limit)} in all: start more workers, or pass kernels instead of matrices."
+                f"one worker would receive {show_bytes(needed)} of precomputed matrices, and its memory "
+                f"limit is {show_bytes(limit)}: start more workers, or pass kernels instead of matrices."
             )
 
 
@@ -159,7 +163,7 @@ class DaskGram(Gram):
         K_m = scales[m] * kernels[m].
     client : distributed.Client, optional
         The current one by default.
-    plan : Plan, optional
+    recipe : Recipe, optional
         How the workers normalise the kernels and what they may take, instead of `scales`.
 
     Attributes
@@ -186,14 +190,14 @@ class DaskGram(Gram):
         kernels: Blocks | KernelStack | Sequence[FloatArray],
         scales: FloatArray | None = None,
         client: Any = None,
-        plan: Plan | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
         blocks = kernels if isinstance(kernels, Blocks) else Blocks.of_matrices(kernels)
-        if plan is None:
+        if recipe is None:
             factors = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
-            plan = Plan(scales=factors)
+            recipe = Recipe(scales=factors)
         cluster = Cluster(client)
-        self._set(cluster, spread(cluster, blocks, plan), blocks.n_samples, blocks.n_kernels)
+        self._set(cluster, spread(cluster, blocks, recipe), blocks.n_samples, blocks.n_kernels)
         self._learn(cluster.answers(self._ask_facts, self._needs))
 
     @classmethod
@@ -203,11 +207,11 @@ class DaskGram(Gram):
         return Needs(0, "kernels are on the workers of a cluster")
 
     @classmethod
-    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+    def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """The kernels are sent to the workers, and normalised there."""
         task = choice.task
-        plan = Plan(kernels.normalize, kernels.sample_weight, combined=task.combined, limit=task.limit)
-        gram = cls(kernels.checked(), plan=plan)
+        recipe = Recipe(kernels.normalize, kernels.sample_weight, combined=task.combined, limit=task.limit)
+        gram = cls(kernels.checked(), recipe=recipe)
         live = kernels.live(gram.scales)
         found = gram if len(live) == len(gram.scales) else gram.subset(kernels=live)
         found.words = gram.describe()

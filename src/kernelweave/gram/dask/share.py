@@ -16,7 +16,7 @@ from ..blocks import Blocks, normalised
 from ..cached import CachedGram
 from ..choice import SHARE, Needs, Task, free_memory, show_bytes
 from ..dense import DenseGram
-from ..packed import PackedGram
+from ..packed import PackedGram, triangle_size
 from ..shared import Given
 
 #: part of a worker's memory that its kernels may fill: beyond it, Dask writes to disk what it holds; and
@@ -31,7 +31,7 @@ _promised: dict[int, int] = {}  # bytes of engines that are being built, by numb
 
 
 @dataclass(frozen=True)
-class Plan:
+class Recipe:
     """How the kernels become Gram matrices.
 
     Attributes
@@ -67,7 +67,7 @@ class Share:
     blocks : Blocks
         Normalised but for their scale.
     scales : ndarray of shape (M,)
-    plan : Plan
+    recipe : Recipe
     rules : list of Normalization
         The normalisations, where they were fitted here.
     gram : Gram, optional
@@ -78,11 +78,11 @@ class Share:
         self,
         blocks: Blocks,
         scales: FloatArray,
-        plan: Plan,
+        recipe: Recipe,
         rules: list[Normalization],
         gram: Gram | None = None,
     ) -> None:
-        self.blocks, self.scales, self.plan, self.rules = blocks, scales, plan, rules
+        self.blocks, self.scales, self.recipe, self.rules = blocks, scales, recipe, rules
         self._gram = gram
         self._lock = threading.Lock()
 
@@ -91,17 +91,17 @@ class Share:
         """The engine, built when it is first asked for, within the memory of the worker."""
         with self._lock:
             if self._gram is None:
-                self._gram = build(self.blocks, self.scales, self.plan)
+                self._gram = build(self.blocks, self.scales, self.recipe)
             return self._gram
 
     def subset(self, samples: IntArray | None, kernels: IntArray | None) -> Share:
         """The same on some samples, or some of the kernels."""
         scales = self.scales if kernels is None else self.scales[kernels]
         part = self.blocks.take(samples, kernels)
-        return Share(part, scales, self.plan, [], self.gram.subset(samples, kernels))
+        return Share(part, scales, self.recipe, [], self.gram.subset(samples, kernels))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Share, (self.blocks, self.scales, self.plan, self.rules)
+        return Share, (self.blocks, self.scales, self.recipe, self.rules)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + (0 if self._gram is None else self._gram.nbytes)
@@ -110,14 +110,14 @@ class Share:
 # -- tasks ------------------------------------------------------------------------------------
 
 
-def make_share(blocks: Blocks, kernels: IntArray, plan: Plan) -> Share:
+def make_share(blocks: Blocks, kernels: IntArray, recipe: Recipe) -> Share:
     """Some of the kernels that a worker was sent, normalised, and their engine."""
     raw = blocks if len(kernels) == blocks.n_kernels else blocks.take(kernels=kernels)
-    if plan.scales is not None:
-        share = Share(raw, plan.scales[kernels], plan, [])
+    if recipe.scales is not None:
+        share = Share(raw, recipe.scales[kernels], recipe, [])
     else:
-        ready, rules = normalised(raw, plan.normalize, plan.sample_weight)
-        share = Share(ready, np.array([rule.scale_ for rule in rules]), plan, rules)
+        ready, rules = normalised(raw, recipe.normalize, recipe.sample_weight)
+        share = Share(ready, np.array([rule.scale_ for rule in rules]), recipe, rules)
     _ = share.gram
     return share
 
@@ -175,10 +175,10 @@ def lower_of(K: FloatArray) -> FloatArray:
     >>> lower_of(np.array([[1.0, 2.0], [2.0, 3.0]]))
     array([1., 2., 3.])
     """
-    out = np.empty(len(K) * (len(K) + 1) // 2)
-    for i, row in enumerate(K):
-        start = i * (i + 1) // 2
-        out[start : start + i + 1] = row[: i + 1]
+    from .._matrix_loops import store
+
+    out = np.empty(triangle_size(len(K)))
+    store(np.ascontiguousarray(K), out, 0, 0)
     return out
 
 
@@ -204,26 +204,26 @@ def square_of(lower: FloatArray, n: int) -> FloatArray:
 # -- which engine -----------------------------------------------------------------------------
 
 
-def build(blocks: Blocks, scales: FloatArray, plan: Plan) -> Gram:
+def build(blocks: Blocks, scales: FloatArray, recipe: Recipe) -> Gram:
     """The fastest engine in double precision that the memory of this worker allows."""
     if _as_given(blocks):
         return DenseGram([pairs.stack.matrix(pairs.m) for pairs in _ordered(blocks)], scales)
-    engine, task, needs = _promise(blocks, plan)
+    engine, task, needs = _promise(blocks, recipe)
     try:
         return engine.of_blocks(blocks, scales, task, needs)
     finally:
         _promised.pop(threading.get_ident(), None)
 
 
-def _promise(blocks: Blocks, plan: Plan) -> tuple[type[Gram], Task, Needs]:
+def _promise(blocks: Blocks, recipe: Recipe) -> tuple[type[Gram], Task, Needs]:
     """An engine that fits beside those that other threads are about to build."""
     n_bases = sum(part.cacheable for part in blocks.parts)
-    task = Task(blocks.n_kernels, n_bases, blocks.n_samples, combined=plan.combined, single=False)
+    task = Task(blocks.n_kernels, n_bases, blocks.n_samples, combined=recipe.combined, single=False)
     light = blocks.n_kernels >= LIGHT and all(part.batched for part in blocks.parts)
     with _choosing:
         # where computing is as fast as reading, or nothing else fits, nothing is kept
         for share, idle in ((FILLED, light), (AT_WORK, True)):
-            task = replace(task, limit=_room(plan, share), light=idle)
+            task = replace(task, limit=_room(recipe, share), light=idle)
             # not the dense one: it takes twice as much as the packed one and reads as many entries
             asked = [(engine, engine.needs(task)) for engine in (PackedGram, CachedGram, BlockedGram)]
             for engine, needs in asked:
@@ -231,21 +231,22 @@ def _promise(blocks: Blocks, plan: Plan) -> tuple[type[Gram], Task, Needs]:
                     _promised[threading.get_ident()] = needs.bytes
                     return engine, task, needs
     raise MemoryError(
-        f"{task} on one worker do not fit into the {show_bytes(task.limit or 0)} that it has left, not "
-        "even in blocks: start workers with more memory, raise memory_limit, or use fewer samples."
+        f"{task} on one worker need more than the {show_bytes(task.limit or 0)} of memory that it has left, "
+        "even computed block by block: start workers with more memory, raise memory_limit, or use fewer "
+        "samples."
     )
 
 
-def _room(plan: Plan, share: float) -> int | None:
+def _room(recipe: Recipe, share: float) -> int | None:
     """Bytes that an engine may take of what is left of a share of its worker's memory."""
     limit, used = worker_memory()
     if limit is None:
         free = free_memory()
-        bounds = [] if free is None else [int(SHARE * free) // plan.crowd]
+        bounds = [] if free is None else [int(SHARE * free) // recipe.crowd]
     else:
         left = int(share * limit) - used
-        bounds = [left - sum(_promised.values()), int(share * limit) // plan.crowd]
-    bounds += [] if plan.limit is None else [plan.limit]
+        bounds = [left - sum(_promised.values()), int(share * limit) // recipe.crowd]
+    bounds += [] if recipe.limit is None else [recipe.limit]
     return max(0, min(bounds)) if bounds else None
 
 

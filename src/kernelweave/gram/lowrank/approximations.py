@@ -14,7 +14,9 @@ from sklearn.utils import _safe_indexing
 
 from ..._registry import Registry
 from ..._typing import FloatArray, IntArray
-from ...kernels import RBF, Kernel, Laplacian
+from ...kernels import Kernel, Manhattan, SquaredEuclidean
+from ...kernels.base import base_of, form_of
+from ..sharing import is_positive
 from .maps import ExactMap, FeatureMap, FourierMap, NystroemMap
 
 #: samples among which landmarks are looked for: k-means, leverage scores
@@ -116,7 +118,7 @@ class Approximation(BaseEstimator):
     name: str
 
     def maps(self, kernels: list[Kernel], X: Any, rank: int, rng: np.random.Generator) -> list[FeatureMap]:
-        """One map a kernel, exact ones where a kernel has no more than `rank` features.
+        """One map per kernel, exact ones where a kernel has no more than `rank` features.
 
         Parameters
         ----------
@@ -188,7 +190,9 @@ class Nystroem(Approximation):
 
 
 class RandomFourier(Approximation):
-    """Random frequencies for Gaussian and Laplacian kernels, landmarks for the others. Rahimi & Recht (2007).
+    """Random frequencies for exp(-gamma b), b = ||x - z||^2 or ||x - z||_1, landmarks for the others.
+
+    These are the Gaussian and the Laplacian kernel, and whatever equals them. Rahimi & Recht (2007).
 
     Examples
     --------
@@ -203,11 +207,12 @@ class RandomFourier(Approximation):
     name = "rff"
 
     def _map(self, kernel: Kernel, X: Any, rank: int, rng: np.random.Generator) -> FeatureMap:
-        shape = (kernel._view(_safe_indexing(X, np.arange(1))).shape[1], max(rank // 2, 1))
-        if type(kernel) is RBF:
-            return FourierMap(kernel, (2.0 * kernel.gamma_) ** 0.5 * rng.normal(size=shape))
-        if type(kernel) is Laplacian:
-            return FourierMap(kernel, kernel.gamma_ * rng.standard_cauchy(shape))
+        if is_positive(kernel) and base_of(kernel) in (SquaredEuclidean(), Manhattan()):
+            gamma, view = -form_of(kernel)[1], kernel.base_view(_safe_indexing(X, np.arange(1)))  # type: ignore[index]
+            shape = (view.shape[1], max(rank // 2, 1))
+            if base_of(kernel) == Manhattan():
+                return FourierMap(kernel, gamma * rng.standard_cauchy(shape))
+            return FourierMap(kernel, (2.0 * gamma) ** 0.5 * rng.normal(size=shape))
         rows = LANDMARKS["uniform"](kernel, X, rank, rng)
         return NystroemMap(kernel, _safe_indexing(X, rows))
 

@@ -77,23 +77,19 @@ def missing_energy(
     support = np.flatnonzero(alpha.any(axis=1))
     few = len(support) ** 2 * len(features) <= MOST_PAIRS
     off = np.abs(alpha.sum(axis=0)) > 1e-9 * np.abs(alpha).sum(axis=0)
-    found = np.array([_unknown(one, balanced=not off.any()) for one in features])
-    open_ = np.flatnonzero(np.isnan(found))
+    found = np.full(len(features), np.inf)
+    found[[one.map.exact for one in features]] = 0.0
+    known = [one.map.below and (one.mean is None or not off.any()) for one in features]
+    open_ = np.flatnonzero(np.array(known, dtype=bool) & (found > 0))
     if few:
         rows = _safe_indexing(X, support)
         energies = [_from_pairs(features[m], rows, alpha[support]) for m in open_]
     else:
         totals = (sums or partial(diagonal_sums, X=X))([features[m] for m in open_], alpha=alpha)
-        energies = [_bound(total, alpha) for total in totals]
+        whole = float((alpha**2).sum())
+        energies = [min(float((total[:-1] ** 2).sum()), whole * float(total[-1])) for total in totals]
     found[open_] = [features[m].scale * max(e, 0.0) for m, e in zip(open_, energies, strict=True)]
     return found
-
-
-def _unknown(one: Features, balanced: bool) -> float:
-    """NaN where something is to be computed; else the answer."""
-    if one.map.exact:
-        return 0.0
-    return np.nan if one.map.below and (one.mean is None or balanced) else np.inf
 
 
 def _from_pairs(one: Features, rows: Any, alpha: FloatArray) -> float:
@@ -102,16 +98,6 @@ def _from_pairs(one: Features, rows: Any, alpha: FloatArray) -> float:
     for some in parts(len(alpha), max(1, BLOCK_PAIRS // len(alpha))):
         total += float((weighted[some] * (one.map.kernel(_safe_indexing(rows, some), rows) @ weighted)).sum())
     return total - float(((one.raw(rows).astype(np.float64).T @ alpha) ** 2).sum())
-
-
-def _from_diagonal(one: Features, rows: Any, alpha: FloatArray) -> float:
-    """The bound by e."""
-    return _bound(diagonal_sums([one], alpha, rows)[0], alpha)
-
-
-def _bound(sums: FloatArray, alpha: FloatArray) -> float:
-    by_entries = float((sums[:-1] ** 2).sum())
-    return min(by_entries, float((alpha**2).sum() * sums[-1]))
 
 
 def diagonal_sums(features: list[Features], alpha: FloatArray, X: Any) -> FloatArray:

@@ -113,8 +113,8 @@ class FourierMap(FeatureMap):
 
     Parameters
     ----------
-    kernel : RBF or Laplacian
-        Fitted.
+    kernel : Kernel
+        Fitted, exp(-gamma b) of a squared or city-block distance b.
     frequencies : ndarray of shape (n_columns, q)
 
     Examples
@@ -135,7 +135,7 @@ class FourierMap(FeatureMap):
 
     def __call__(self, X: Any) -> FloatArray:
         table = as_table(X)
-        columns = self.kernel._view(table)
+        columns = self.kernel.base_view(table)
         angles = columns @ self.frequencies.astype(columns.dtype, copy=False)
         found = np.hstack([np.cos(angles), np.sin(angles)])
         found *= (2.0 / self.rank) ** 0.5

@@ -15,7 +15,7 @@ from ...kernels.normalize import Variance
 from ..base import Gram
 from ..blocked import Unrounded
 from ..blocks import Blocks, normalised
-from ..choice import Choice, Needs, Task
+from ..choice import EngineChoice, Needs, Task
 from .parts import part_of
 from .sums import MATRIX_SHARE, Constants, Matrix, StoredMatrix, Sums
 
@@ -88,7 +88,7 @@ class TorchGram(Sums):
         return Needs(0, "kernels are computed there")  # what is missing is known tile by tile
 
     @classmethod
-    def build(cls, kernels: Kernels, choice: Choice) -> tuple[Gram, Sequence[Normalization], IntArray]:
+    def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """The kernels are computed on the device, and normalised there."""
         raw, task = kernels.checked(), choice.task
         dtype = torch.float64 if task.double else torch.float32

@@ -433,9 +433,6 @@ class Sums(Gram):
     def _double(self, values: Any) -> Any:
         return torch.as_tensor(np.ascontiguousarray(values), device=self.kind.device).double()
 
-    def _count(self, share: float, factors: FloatArray) -> None:
-        self.n_passes += share * np.count_nonzero(factors) / self.n_kernels
-
 
 def _length(part: Any) -> int:
     return part.stop - part.start if isinstance(part, slice) else len(part)

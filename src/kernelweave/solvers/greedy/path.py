@@ -260,10 +260,8 @@ class GroupOMP(Method):
         # the objectives of the same sets tell whether the kernels are those of before
         before, seed = history["objective"][-1:], entry.arrays["seed"]
         if before and not np.isclose(fit.objective, before[0], rtol=1e-5):
-            raise ValueError(
-                "checkpoint is of another problem (kernel values differ): delete it to start anew, or pass "
-                "another path; every fit needs its own."
-            )
+            assert run.keeper.checkpoint is not None
+            raise run.keeper.checkpoint.other(["kernel values"])
         if len(seed) and len(self._seed()):
             self._rng.set_state(("MT19937", seed[:-1].astype(np.uint32), int(seed[-1])))
         return fit

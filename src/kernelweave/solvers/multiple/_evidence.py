@@ -375,10 +375,11 @@ class LaplaceEvidence(Evidence):
                 return None
             step, db, root, L = found
             df, t = K @ step, 1.0
-            while t > 1e-10 and self._energy(alpha + t * step, f + t * df, b + t * db) > value:
+            energy = self._energy(alpha + step, f + df, b + db)
+            while energy > value and t > 1e-10:
                 t *= 0.5
-            alpha, b, f = alpha + t * step, b + t * db, f + t * df
-            value = self._energy(alpha, f, b) * (1.0 + 1e-14)
+                energy = self._energy(alpha + t * step, f + t * df, b + t * db)
+            alpha, b, f, value = alpha + t * step, b + t * db, f + t * df, energy * (1.0 + 1e-14)
             moved = float(np.abs(t * (df + db)).max()) / (1.0 + float(np.abs(f).max()))
             if moved <= MODE_TOL:
                 break

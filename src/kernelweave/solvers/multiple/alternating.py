@@ -171,10 +171,10 @@ class Alternating(MKLSolver):
 
     def is_worse(self, run: Run, state: State) -> bool:
         """Whether `state` is certainly worse than the best one so far; remembers it if not."""
-        price = 0.5 * run.regularizer.price(state.weights)
-        if state.certificate.machine_dual + price > self._best:
+        lower, upper = self.bounds(run, state)
+        if lower > self._best:
             return True
-        self._best = min(self._best, state.certificate.machine_primal + price)
+        self._best = min(self._best, upper)
         return False
 
 

@@ -106,8 +106,7 @@ class CuttingPlanes(MKLSolver):
 
     def _learn(self, run: Run, state: State) -> None:
         """Add the planes of a machine, remember it if it is the best, and find where all are lowest."""
-        price = run.regularizer.price(state.weights)
-        value = state.certificate.machine_primal + 0.5 * price  # upper bound of F at these weights
+        price, (_, value) = run.regularizer.price(state.weights), self.bounds(run, state)
         if value < self._least:
             self._best, self._least = state, value
         self._planes.add(run.problem.dual_loss(state.alpha), state.squares, state.alpha)

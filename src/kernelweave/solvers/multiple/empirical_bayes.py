@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..._typing import BoolArray, FloatArray, IntArray
 from ..checkpoint import Entry, Keeper
+from ..growing import spread
 from ..run import Callback, Method, Result, Run, best_of
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
 from .alternating import extrapolate
@@ -375,7 +376,8 @@ class EmpiricalBayes(Method, BaseEstimator):
     def _objective(self, run: Run, posterior: Posterior | None, live: IntArray) -> float:
         if posterior is None:
             return np.inf
-        return posterior.objective + 0.5 * run.regularizer.price(_spread(run, posterior, live))
+        weights = spread(posterior.weights, live, run.problem.n_kernels)
+        return posterior.objective + 0.5 * run.regularizer.price(weights)
 
     def _point(
         self,
@@ -387,7 +389,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         slopes: tuple[FloatArray, FloatArray] | None = None,
     ) -> EvidencePoint:
         up, down = self._evidence.slopes(posterior) if slopes is None else slopes
-        price, weights = np.zeros_like(theta), _spread(run, posterior, live)
+        price, weights = np.zeros_like(theta), spread(posterior.weights, live, run.problem.n_kernels)
         price[: len(live)] = run.regularizer.log_gradient(weights, live)
         up = np.exp(theta) * up + np.maximum(-price, 0.0)
         down = np.exp(theta) * down + np.maximum(price, 0.0)
@@ -430,10 +432,3 @@ class EmpiricalBayes(Method, BaseEstimator):
             norms=point.weights * np.sqrt(energy),
             log_evidence=run.problem.log_evidence(point.posterior.objective),
         )
-
-
-def _spread(run: Run, posterior: Posterior, live: IntArray) -> FloatArray:
-    """Weights of all kernels."""
-    weights = np.zeros(run.problem.n_kernels)
-    weights[live] = posterior.weights
-    return weights

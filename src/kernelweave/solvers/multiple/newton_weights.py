@@ -105,17 +105,12 @@ class NewtonWeights(MKLSolver):
         if best is not None and not state.weights.any():
             self._rejected = True
             return 0.1 * best.weights  # zero was not certified, and there is no model around it
-        if best is not None and self._bounds(run, state)[0] > self._bounds(run, best)[1]:
+        if best is not None and self.bounds(run, state)[0] > self.bounds(run, best)[1]:
             self._rejected = True
             return self._interpolate(run, best, state)
         self._slow = best is not None and state.residual > SLOW_STEP * best.residual
         self._best, self._rejected = state, False
         return self._model_minimum(run, state)
-
-    def _bounds(self, run: Run, state: State) -> tuple[float, float]:
-        """Lower and upper bound of F at the weights of `state`."""
-        price = 0.5 * run.regularizer.price(state.weights)
-        return state.certificate.machine_dual + price, state.certificate.machine_primal + price
 
     def _model_minimum(self, run: Run, state: State) -> FloatArray:
         """Weights d = T z at the least value of the quadratic model, z >= 0."""
@@ -150,7 +145,7 @@ class NewtonWeights(MKLSolver):
     def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
         step = trial.weights - best.weights
-        rise = self._bounds(run, trial)[0] - self._bounds(run, best)[1]
+        rise = self.bounds(run, trial)[0] - self.bounds(run, best)[1]
         price_slopes, _ = run.regularizer.price_slopes(self._T.of(best.weights))
         slope = -0.5 * float(best.squares @ step) + 0.5 * float(price_slopes @ self._T.of(step))
         t = -0.5 * slope / max(rise - slope, 1e-300) if slope < 0 and np.isfinite(rise) else 0.5
