@@ -14,8 +14,8 @@ Loops over Gaussian kernels on many subsets of columns go from segment to segmen
 and up to `WIDTH` samples on the right. The squared differences of a segment are summed once over all subsets
 of a few neighbouring columns, a group; a kernel then adds up a row of this table for every group, not for
 every column (as the "four Russians" multiply Boolean matrices: Arlazarov et al. 1970). `codes` name these
-rows, eight per line, and lines starts[k] to starts[k + 1] are those of kernel k; row 0 is zero and fills lines
-up.
+rows, eight per line, and lines starts[k] to starts[k + 1] are those of kernel k; row 0 is zero and fills
+lines up.
 """
 
 from __future__ import annotations
