@@ -81,7 +81,7 @@ def curve(method: Method, option: tuple, parts: Split, counts: Sequence[int], or
 
 
 def curves(method: Method, parts: Split, counts: Sequence[Sequence[int]]) -> list[Curve]:
-    """One an option; features are ranked once where that does not depend on it."""
+    """One per option; features are ranked once where that does not depend on it."""
     order = None if method.order is None else method.order(parts.X, parts.y)
     pairs = zip(method.options, counts, strict=True)
     return [curve(method, option, parts, some, order) for option, some in pairs]
@@ -106,7 +106,7 @@ def chosen(method: Method, parts: Split, counts: Sequence[int] = (), thorough: b
 
 
 def validated(method: Method, parts: Split) -> np.ndarray:
-    """Accuracies with all features: one line a fold, one column an option."""
+    """Accuracies with all features: one line per fold, one column per option."""
     plain = Method(method.make, method.options)
     none: list[Sequence[int]] = [()] * len(method.options)
     return np.array([[one.scores[0] for one in curves(plain, fold, none)] for fold in inner(parts)])

@@ -22,12 +22,12 @@ GAUSSIANS = [(C, width) for C in COSTS for width in WIDTHS]
 
 
 def gmkl(C: float, penalty: Any) -> kw.GMKLClassifier:
-    """A product of Gaussians, one width a feature."""
+    """A product of Gaussians, one width per feature."""
     return kw.GMKLClassifier(C=C, regularizer=penalty, tol=1e-3)
 
 
 def mkl(C: float, regularizer: Any = None) -> kw.MKLClassifier:
-    """A weighted sum of Gaussians, one a feature."""
+    """A weighted sum of Gaussians, one per feature."""
     # the simplex in place of the l1 penalty: the same models, at other C
     return kw.MKLClassifier(
         per_feature(RBF(gamma=1.0)), regularizer=regularizer or kw.LpNorm(p=1), normalize=None, C=C, tol=1e-2

@@ -4,7 +4,7 @@ The paper explains its results by the pairwise alignments `<K_i, K_j> / (||K_i||
 normalised kernels: kernels that predict well are aligned, since they are correlated through the labels;
 where alignments are moderate and alike, kernels complement one another and the uniform sum is best; where
 kernels carry the same information, sparse weights are. Its own data (gene starts, metabolic network) are
-not to be had. Here, with one Gaussian kernel a view: handwritten digits (6 views of unequal quality, as
+not to be had. Here, with one Gaussian kernel per view: handwritten digits (6 views of unequal quality, as
 in Figure 5), multi-omics of the brain (3 views, as in Figure 6), protein folds (12 views) and sports news
 (2 views); and sonar with 20 widths of one Gaussian kernel, the redundant case. Two groups of classes
 each; accuracy of every kernel alone and of lp-norm MKL, C by 3-fold cross-validation, on random splits.
@@ -82,7 +82,7 @@ def prepared(data: str, split: int) -> tuple[dict[str, Any], tuple[np.ndarray, .
 
 
 def problem(data: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Samples, two groups of classes, and one kernel a view or a width."""
+    """Samples, two groups of classes, and one kernel per view or width."""
     bunch = datasets.load(data)
     y, rows = two_groups(data, bunch.y.astype(int))
     if data == "sonar":

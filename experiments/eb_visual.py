@@ -168,7 +168,7 @@ def row(method: str, model: Any, one: Task) -> dict:
 
 
 def cells(mode: Mode) -> list[dict]:
-    """One a problem, size and draw."""
+    """One per problem, size and draw."""
     sizes = mode.pick(quick=(10, 30), full=(5, 10, 20, 30, 50))
     seeds = range(mode.count(quick=1, full=10))
     return [
@@ -206,7 +206,7 @@ def shared(rows: list[dict]) -> list[Any]:
 
 
 def averaged(rows: list[dict], problem: str, methods: tuple[str, ...], small: bool) -> list[float]:
-    """Mean accuracy of some methods, one value a draw and size; small: under 20 samples a class."""
+    """Mean accuracy of some methods, one value per draw and size; small: under 20 samples per class."""
     sizes = sorted({row["size"] for row in rows if (row["size"] < 20) == small})
     found = [
         select(rows, "accuracy", problem=problem, size=size, method=method)
@@ -226,7 +226,7 @@ def claims(rows: list[dict], problem: str) -> list[Any]:
     of = max(select(rows, "of", problem=problem))
     return [
         claim(
-            f"{problem}: under 20 samples a class, uniform, elastic net and l2 above block 1 and Bayes",
+            f"{problem}: under 20 samples per class, uniform, elastic net and l2 above block 1 and Bayes",
             mean(gap) > (standard_error(gap) if len(gap) > 1 else 0.0),
             paper="above",
             ours=figure(gap),
@@ -277,7 +277,7 @@ def factor_note(rows: list[dict], problem: str) -> str:
     shares = {name.removeprefix("weight "): mean(select(mine, name)) for name in names}
     shares = {name: share for name, share in shares.items() if np.isfinite(share)}
     parts = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share >= 0.005)
-    return f"{problem}, {largest} samples a class, weights of the elastic net (0.5) by factor: {parts}."
+    return f"{problem}, {largest} samples per class, weights of the elastic net (0.5) by factor: {parts}."
 
 
 def draw(rows: list[dict]) -> Any:
@@ -293,7 +293,7 @@ def draw(rows: list[dict]) -> Any:
         for method in METHODS:
             values = [select(rows, "accuracy", problem=problem, size=n, method=method) for n in sizes]
             ax.plot(sizes, [mean(found) for found in values], "o-", markersize=3, label=method)
-        ax.set(title=problem, xlabel="samples a class")
+        ax.set(title=problem, xlabel="samples per class")
     axes[0][0].set_ylabel("test accuracy (%)")
     axes[0][0].legend(fontsize=7)
     return figure

@@ -176,7 +176,7 @@ def lines_of(rows: list[dict], data: str) -> list[Line]:
 def found(
     rows: list[dict], data: str, method: str, column: str = "accuracy", variant: str = USUAL
 ) -> list[float]:
-    """Our values, one a split."""
+    """Our values, one per split."""
     return select(rows, column, data=data, method=method, variant=variant)
 
 

@@ -187,7 +187,7 @@ def found(
     column: str = "accuracy",
     variant: str = USUAL,
 ) -> list[float]:
-    """Our values, one a split."""
+    """Our values, one per split."""
     return select(named(rows), column, data=data, method=method, features=features, variant=variant)
 
 

@@ -3,7 +3,7 @@
 Sparse or not, with kernels that say much the same. The paper's sets (TargetP, PSORT: 69 kernels, 30 splits)
 are not to be had; three problems are made of the MultiLoc sequences. "plant": chloroplast, mitochondria,
 secretory pathway, other (cytoplasm and nucleus), as in TargetP; "nonplant": the same without chloroplasts;
-"membranes": endoplasmic reticulum, Golgi, plasma membrane, outside. 240 sequences a class (membranes: 150),
+"membranes": endoplasmic reticulum, Golgi, plasma membrane, outside. 240 sequences per class (membranes: 150),
 half of them to train.
 
 As there, 64 kernels are four sets of 16 for the whole sequence, its first 15 and 60 residues and its last

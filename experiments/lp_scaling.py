@@ -152,7 +152,7 @@ def cutting_planes(Ks: np.ndarray, y: np.ndarray, p: float) -> float:
 
 
 def plain_sum(Ks: np.ndarray, y: np.ndarray, p: float) -> float:
-    """One machine, no weights to learn."""
+    """One single-kernel fit, no weights to learn."""
     from sklearn.svm import SVC
 
     SVC(kernel="precomputed", C=1.0, tol=1e-3).fit(Ks.sum(axis=0), y)

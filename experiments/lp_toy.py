@@ -75,7 +75,7 @@ def cells(mode: Mode) -> list[dict[str, Any]]:
         for s in range(max(count // 5, 1))
         for method in METHODS
         for noise in levels
-        if method != "block inf" or noise == 0  # a minute a fit
+        if method != "block inf" or noise == 0  # a minute per fit
     ]
     return [*small, *large]
 
@@ -276,7 +276,7 @@ def _gaps(rows: list[dict[str, Any]]) -> str:
     return (
         f"{len(wide)} of {len(rows)} chosen fits have a relative duality gap over 2e-3, {where}the largest "
         f"{worst['gap']:.3f} ({worst['method']}, n = {worst['n']}, {worst['noise']} % noise); at n = 800 "
-        f"there are at most {MOST[SLOW]} machines a fit."
+        f"there are at most {MOST[SLOW]} steps per fit."
     )
 
 

@@ -205,7 +205,7 @@ def summarise(rows: list[dict[str, Any]]) -> Summary:
 
 
 def summary_of(rows: list[dict[str, Any]], method: str) -> Line:
-    """Accuracy averaged over the sets, one value a split that all sets have."""
+    """Accuracy averaged over the sets, one value per split that all sets have."""
     sets = list(dict.fromkeys(row["data"] for row in rows))
     found = [select(rows, "accuracy", data=name, method=method) for name in sets]
     count = min(map(len, found))

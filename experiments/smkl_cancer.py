@@ -1,6 +1,6 @@
 """Table 2 of Subrahmanya & Shin (2010), Sparse Multiple Kernel Learning: ovarian cancer from mass spectra.
 
-2000 features in 40 bands of 50, one linear kernel a band, 30 random splits with 80 % to train. The paper's
+2000 features in 40 bands of 50, one linear kernel per band, 30 random splits with 80 % to train. The paper's
 253 spectra of 15154 positions are averaged by fives to 2000 features. The set here is another and a harder
 one: 216 spectra of the later high-resolution study, as 4000 positions, averaged by twos. Every spectrum is
 standardised, then every feature on the training part. Squared hinge loss.
@@ -80,7 +80,7 @@ def divided(split: int) -> Split:
 
 
 def bands() -> dict[str, Any]:
-    """One linear kernel a band."""
+    """One linear kernel per band."""
     return {
         f"{number}": Linear(columns=slice(start, start + 50))
         for number, start in enumerate(range(0, 50 * N_BANDS, 50), 1)
@@ -135,7 +135,7 @@ def row(method: str, model: Any, X: np.ndarray, y: np.ndarray) -> dict:
 
 
 def cells(mode: Mode) -> list[dict]:
-    """One a split."""
+    """One per split."""
     folds = mode.pick(quick=5, full=10)
     return [{"split": split, "folds": folds} for split in range(mode.count(quick=3, full=30))]
 

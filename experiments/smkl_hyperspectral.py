@@ -2,12 +2,12 @@
 
 Indian Pines, 16 classes, 10249 labelled pixels, 200 bands. Eleven groups of 200 features: the spectrum of a
 pixel, and mean and deviation of every band in windows of 3, 5, 7, 9 and 11 pixels around it. On each group
-one linear, one cubic and two Gaussian kernels: 44 in all. One machine for every two classes, 120 with weights
+one linear, one cubic and two Gaussian kernels: 44 in all. One classifier per two classes, 120 with weights
 of their own, which vote. 20 % of the pixels train, drawn at random within each class, the others test.
 
 C (for SMKL the strength of its penalty; its terms are in the ratio of the paper's scaling, 1 / sqrt(n) at the
 256 pixels that two classes have on average) by 3-fold cross-validation on the training part, one value for
-all machines; the paper takes leave-one-out estimates. "uniform" is the unweighted sum of all kernels, "SVM"
+all of them; the paper takes leave-one-out estimates. "uniform" is the unweighted sum of all kernels, "SVM"
 one Gaussian kernel on all features, "SVM, spectrum" on the spectrum alone. Processor seconds are for all of
 it: kernels, tuning, training, and mapping 8199 pixels.
 
@@ -35,7 +35,7 @@ from kernelweave.kernels import RBF, Linear, Polynomial
 DATA, WINDOWS, WIDTHS = "indian_pines", (3, 5, 7, 9, 11), (0.3, 3.0)
 N_BANDS = 200
 COSTS, STRENGTHS, RATIO = (1.0, 10.0, 100.0), (1.0, 0.1, 0.01), 0.06
-#: accuracy and kernels a machine
+#: accuracy and kernels per classifier
 PAPER = {"SMKL": (97.80, 2.82), "MKL": (97.50, 7.12), "SVM": (94.21, None)}
 METHODS = ("SMKL", "MKL", "uniform", "SVM", "SVM, spectrum")
 #: methods under the names all experiments share
@@ -122,7 +122,7 @@ def shares(groups: list[str], weights: np.ndarray) -> dict[str, float]:
 
 
 def cells(mode: Mode) -> list[dict]:
-    """One a method and split; less to train, and the cheaper methods, when quick."""
+    """One per method and split; less to train, and the cheaper methods, when quick."""
     methods, share = mode.pick(quick=("SMKL", "SVM"), full=METHODS), mode.pick(quick=0.1, full=0.2)
     splits = range(mode.count(quick=1, full=5))
     return [{"method": method, "share": share, "split": split} for split in splits for method in methods]
@@ -147,7 +147,7 @@ def summarise(rows: list[dict]) -> Summary:
         )
     tables = [
         table(f"Test accuracy (%), {100 * share:.0f} % to train", rows, "accuracy", "method", "share"),
-        table("Kernels a machine, of 44", rows, "kernels", "method", "share"),
+        table("Kernels per classifier, of 44", rows, "kernels", "method", "share"),
         table("Processor seconds", rows, "cpu", "method", "share", digits=0),
     ]
     named = [{**row, "data": DATA} for row in rows]
@@ -162,7 +162,7 @@ def beside(rows: list[dict], method: str, full: bool) -> list[Any]:
     paper, kernels = PAPER.get(method, (None, None)) if full else (None, None)
     lines = [compare(f"{method}, accuracy (%)", accuracy, paper, digits=2, why=others(rows))]
     if method in ("SMKL", "MKL"):
-        lines.append(compare(f"{method}, kernels a machine", few, kernels, higher=False, digits=2))
+        lines.append(compare(f"{method}, kernels per classifier", few, kernels, higher=False, digits=2))
     return lines
 
 
@@ -181,7 +181,7 @@ def heaviest(rows: list[dict]) -> str:
     found = {name.removeprefix("weight "): mean(select(rows, name, method="SMKL")) for name in names}
     best = sorted(found, key=lambda name: -found[name])[:4]
     text = ", ".join(f"{name} {found[name]:.2f}" for name in best)
-    return f"Groups of features by their share of SMKL's weight, mean over machines: {text}."
+    return f"Groups of features by their share of SMKL's weight, mean over classifiers: {text}."
 
 
 def draw(rows: list[dict]) -> Any:

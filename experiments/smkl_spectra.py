@@ -243,7 +243,7 @@ def fails(rows: list[dict], data: str) -> str:
 
 
 def draw(rows: list[dict]) -> Any:
-    """NMSE against bands, one panel a set."""
+    """NMSE against bands, one panel per set."""
     import matplotlib.pyplot as plt
 
     sets = [data for data in dict.fromkeys(row["data"] for row in rows)]

@@ -146,7 +146,7 @@ def folder() -> Path:
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray, object]:
-    """Samples, two classes, and the kernels: one a feature, one a view, or one a band."""
+    """Samples, two classes, and the kernels: one per feature, one per view, or one per band."""
     with np.load(folder() / f"{name.split(',')[0]}.npz", allow_pickle=False) as file:
         data = {key: file[key] for key in file.files}
     if "view_names" in data:
@@ -178,7 +178,7 @@ def images(name: str, data: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarr
 
 
 def views(name: str, data: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, object]:
-    """One kernel a view; of several classes, two groups."""
+    """One kernel per view; of several classes, two groups."""
     tables, kernels, start = [], {}, 0
     rows, y = two_groups(name, data["y"].astype(int))
     for view in data["view_names"]:
@@ -262,7 +262,7 @@ def scoreboard(title: str, problems: dict[object, list[Draw]]) -> None:
 
 
 def detail(problems: dict[object, list[Draw]]) -> None:
-    """Print one line a problem."""
+    """Print one line per problem."""
     names = "".join(f"{f'p={p:.3g}':>8s}" for p in NORMS)
     print(f"  {'':24s}{names}   s.e.  suggested  right  informative  methods suggested")
     for key, draws in problems.items():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError, cho_solve
 
-from kernelweave._cholesky import positive_factor
+from kernelweave._linalg import positive_factor
 
 
 def test_positive_matrices_are_factored_as_they_are():

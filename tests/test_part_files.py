@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from kernelweave._part_files import part_of, replacing, sweep
+from kernelweave._container import part_of, replacing, sweep
 
 #: writes half a file and dies, or waits, with it open
 DYING = """
 import os, sys
-from kernelweave._part_files import replacing
+from kernelweave._container import replacing
 with replacing(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

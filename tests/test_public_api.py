@@ -17,8 +17,12 @@ def test_every_public_name_resolves_and_is_listed(name: str) -> None:
     assert name in dir(kw)
 
 
+SUBMODULES = sorted(set(kw.__all__) - set(kw._EXPORTS) - {"__version__"})
+
+
 def test_the_lazy_table_and_all_agree() -> None:
-    assert {*kw._EXPORTS, *kw._SUBMODULES, "__version__"} == set(kw.__all__)
+    assert set(kw._EXPORTS) <= set(kw.__all__)
+    assert all(inspect.ismodule(getattr(kw, name)) for name in SUBMODULES)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -36,7 +40,7 @@ def undocumented(obj: Any, path: str) -> Iterator[str]:
                 yield f"{path}.{name}"
 
 
-@pytest.mark.parametrize("name", sorted(kw._SUBMODULES))
+@pytest.mark.parametrize("name", SUBMODULES)
 def test_every_public_object_has_a_docstring(name: str) -> None:
     module = getattr(kw, name)
     objects = {key: getattr(module, key) for key in module.__all__}

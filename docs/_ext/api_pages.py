@@ -178,7 +178,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "greedy_risk_bound",
             ),
             "Recovery": ("recovery_coefficient", "Recovery"),
-            "What the answers are made of": ("Result", "Assumption"),
+            "What the answers are made of": ("Finding", "Assumption"),
         },
     ),
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pinball import Pinball
 from sklearn.base import RegressorMixin
 
-from kernelweave.estimators._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
-from kernelweave.estimators._progress import with_callbacks
+from kernelweave.estimators._base import Spec, all_or_nothing, follows_input
+from kernelweave.estimators._input import check_weights
+from kernelweave.estimators._mkl import BaseMKL, Setup, SubProblem
+from kernelweave.estimators._training import with_callbacks
 from kernelweave.solvers import Problem
 
 
@@ -57,15 +59,15 @@ class MKLQuantile(RegressorMixin, BaseMKL):
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Learn kernel weights and the function."""
-        self._check_parameters()
+        spec = Spec.of(self)
         if not 0.0 < self.q < 1.0:
             raise ValueError(f"q={self.q!r} must lie between 0 and 1.")
         table, y = self._validate(X, y, y_numeric=True)
         weight = check_weights(sample_weight, table)
         used = weight > 0
-        targets, costs = y[used, None].astype(float), self.C * weight[used, None]
-        problem = Problem(targets, Pinball(self.q), costs, self.fit_intercept)
-        self._fit_tasks(Setup(table, weight, [Task("fit", problem)], targets))
+        targets = y[used, None].astype(float)
+        problem = Problem.weighted(targets, Pinball(self.q), self.C, weight[used], self.fit_intercept)
+        self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         return self
 
     @follows_input

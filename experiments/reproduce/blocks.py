@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """A method against the uniform sum: points it is better by, one value a problem, and their data sets."""
+    """A method against the uniform sum: points it is better by, one per problem, and their data sets."""
 
     method: str
     gains: list[float]
@@ -37,7 +37,7 @@ class Paired(NamedTuple):
 
 
 def write_standings(path: Path, standings: list[Standing]) -> None:
-    """One line a problem and method; four decimals, so that equal means are equal."""
+    """One line per problem and method; four decimals, so that equal means are equal."""
     lines = [[s.data, s.problem, s.method, f"{s.score:.4f}", str(s.higher)] for s in standings]
     write_csv(path, HEADER, lines)
 

@@ -143,7 +143,7 @@ experiments on the same data set."""
 
 
 def _everything(found: dict[str, list[Standing]]) -> Table:
-    """One line a problem, one column a method."""
+    """One line per problem, one column per method."""
     present = {one.method for standings in found.values() for one in standings}
     methods = [method for method in METHODS if method in present]
     lines = []

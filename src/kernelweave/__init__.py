@@ -118,67 +118,31 @@ __all__ = [
     "theory",
 ]
 
-#: public name -> the submodule that defines it
-_EXPORTS = {
-    "MKLClassifier": "estimators",
-    "MKLRegressor": "estimators",
-    "MKLOneClass": "estimators",
-    "EmpiricalBayesClassifier": "estimators",
-    "EmpiricalBayesRegressor": "estimators",
-    "GMKLClassifier": "estimators",
-    "GMKLRegressor": "estimators",
-    "GroupOMPClassifier": "estimators",
-    "GroupOMPRegressor": "estimators",
-    "GroupOMPClassifierCV": "estimators",
-    "GroupOMPRegressorCV": "estimators",
-    "MKLClassifierCV": "estimators",
-    "MKLRegressorCV": "estimators",
-    "mkl_path": "estimators",
-    "GramStore": "gram",
-    "ParquetTable": "gram",
-    "KernelStack": "gram",
-    "load_model": "persistence",
-    "save_model": "persistence",
-    "stability_selection": "inspection",
-    "BlockNorm": "regularizers",
-    "ElasticNet": "regularizers",
-    "GroupLassoTerm": "regularizers",
-    "LogTerm": "regularizers",
-    "LpNorm": "regularizers",
-    "MFocussTerm": "regularizers",
-    "MKLTerm": "regularizers",
-    "Mahalanobis": "regularizers",
-    "SMKL": "regularizers",
-    "Uniform": "regularizers",
-    "Wedge": "regularizers",
+#: submodule -> the names that are its own
+_HOMES = {
+    "estimators": (
+        "MKLClassifier MKLRegressor MKLOneClass EmpiricalBayesClassifier EmpiricalBayesRegressor "
+        "GMKLClassifier GMKLRegressor GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
+        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV mkl_path"
+    ),
+    "gram": "GramStore ParquetTable KernelStack",
+    "persistence": "load_model save_model",
+    "inspection": "stability_selection",
+    "regularizers": (
+        "BlockNorm ElasticNet GroupLassoTerm LogTerm LpNorm MFocussTerm MKLTerm Mahalanobis SMKL Uniform "
+        "Wedge"
+    ),
 }
-
-_SUBMODULES = frozenset(
-    {
-        "dask",
-        "datasets",
-        "estimators",
-        "gram",
-        "inspection",
-        "kernels",
-        "losses",
-        "persistence",
-        "regularizers",
-        "report",
-        "solvers",
-        "testing",
-        "theory",
-    }
-)
+_EXPORTS = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return import_module(f".{name}", __name__)
     if name in _EXPORTS:
         value = getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
         globals()[name] = value  # the next access does not come through here
         return value
+    if name in __all__:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -215,7 +215,7 @@ def test_a_fit_that_is_cut_short_says_so_and_still_reports_its_gap(binary):
     from sklearn.exceptions import ConvergenceWarning
 
     model = kw.MKLClassifier(KERNELS, tol=1e-10, max_iter=1)
-    with pytest.warns(ConvergenceWarning, match=r"gap is .* after 1 machines"):
+    with pytest.warns(ConvergenceWarning, match=r"gap is .* after 1 single-kernel fits"):
         model.fit(binary.X, binary.y)
     assert model.dual_gap_ > model.tol
     Y = np.where(binary.y == 1, 1.0, -1.0)[:, None]

@@ -313,7 +313,7 @@ def test_a_line_tells_that_a_fit_goes_on(tmp_path, small, capsys):
     fit(small, tmp_path / "c", verbose=1)
     assert "going on" not in capsys.readouterr().out
     fit(small, tmp_path / "c", verbose=1)
-    assert "going on from" in capsys.readouterr().out
+    assert "resuming from" in capsys.readouterr().out
 
 
 def test_regression_and_one_class(tmp_path, small):

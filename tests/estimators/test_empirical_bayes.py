@@ -346,7 +346,7 @@ def test_moderation_needs_variances(binary):
 
 
 def test_bad_classifiers(binary):
-    with pytest.raises(ValueError, match="'laplace', 'regression'"):
+    with pytest.raises(ValueError, match="'laplace' or 'regression'"):
         kw.EmpiricalBayesClassifier(method="ep").fit(binary.X, binary.y)
     with pytest.raises(ValueError, match="1 class"):
         kw.EmpiricalBayesClassifier().fit(binary.X, np.ones(60))

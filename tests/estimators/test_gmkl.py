@@ -123,6 +123,7 @@ def test_powers_select_features(wave):
     assert clf.score(X, y) > 0.9
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scheme", ["ovr", "shared"])
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_multiclass(flowers, scheme, loss):
@@ -348,6 +349,7 @@ def test_units_of_the_target_do_not_matter(wave, factor, regularizer):
     assert scaled.stationarity_ == pytest.approx(plain.stationarity_, rel=1e-3, abs=1e-7)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
 @pytest.mark.parametrize("make", [lambda s: (Huber(0.5 * s), 1.0), lambda s: (EpsInsensitive(0.1 * s), s)])
 def test_units_of_the_target_and_of_the_loss_do_not_matter(wave, factor, make):

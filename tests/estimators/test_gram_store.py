@@ -12,7 +12,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 import kernelweave as kw
-from kernelweave.estimators._search import Search
+from kernelweave.estimators.cross_validation import ChainSearch
 from kernelweave.gram import choice
 from kernelweave.kernels import RBF, Linear, Polynomial
 
@@ -89,13 +89,13 @@ def test_folds_of_a_store_are_read_in_pieces_where_they_do_not_fit(
 ):
     store, _ = stored(regression.X)
     monkeypatch.setattr(choice, "FIRST_LOOK", look)
-    found, make = [], Search._dictionary
+    found, make = [], ChainSearch._dictionary
 
     def noted(*args):
         found.append(make(*args))
         return found[-1]
 
-    monkeypatch.setattr(Search, "_dictionary", noted)
+    monkeypatch.setattr(ChainSearch, "_dictionary", noted)
     search = kw.MKLRegressorCV("precomputed", Cs=[1.0], cv=3).fit(store, regression.y)
     assert [dictionary.gram.name for dictionary in found] == [engine] * 3
     assert search.best_estimator_.gram_ == ("dense" if engine == "dense" else "store")

@@ -23,6 +23,7 @@ def by_params(search):
     return dict(zip(keys, results["split_test_scores"].T, strict=True))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("normalize", ["variance", "center", None])
 def test_scores_are_those_of_the_estimator_on_every_fold(regression, normalize):
     folds = KFold(3, shuffle=True, random_state=0)
@@ -36,6 +37,7 @@ def test_scores_are_those_of_the_estimator_on_every_fold(regression, normalize):
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["squared", "hinge"])
 def test_scores_of_a_classifier(flowers, loss):
     options = {"loss": loss, "class_weight": "balanced", "tol": 1e-4}

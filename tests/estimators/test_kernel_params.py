@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -10,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave as kw
+from kernelweave._registry import Registry
 from kernelweave.kernels import RBF, Linear, Polynomial, Spectrum, per_feature
 from kernelweave.kernels.parametric import WeightedSum
 
@@ -158,3 +161,34 @@ def test_kernels_inside_a_parametric_kernel():
     assert model.get_params()["kernel__kernels__1__gamma"] == 0.5
     model.set_params(kernel__kernels__1__gamma=0.1, kernel__kernels__0=Polynomial())
     assert repr(model.kernel.kernels) == "[Polynomial(), RBF(gamma=0.1)]"
+
+
+# -- parts given by name --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "parts"),
+    [
+        (kw.MKLClassifier([Linear()], multiclass="ovo"), {"loss": 1, "regularizer": 1}),
+        (kw.MKLClassifier([Linear()], approximation="nystroem", rank=5), {"loss": 1, "regularizer": 1}),
+        (kw.GMKLClassifier(max_iter=500), {"loss": 1, "regularizer": 1}),
+        (kw.GroupOMPClassifier([Linear(), RBF()], validation_fraction=0.3, random_state=0), {"loss": 1}),
+        (kw.MKLClassifierCV([Linear()], Cs=[1.0], cv=2), {"loss": 3, "regularizer": 3}),  # point, data, best
+    ],
+)
+def test_a_fit_looks_its_parts_up_once(model, parts, flowers, monkeypatch):
+    looked, resolve = Counter(), Registry.resolve
+
+    def counting(self, spec, base, argument=None):
+        looked[argument or self.kind] += isinstance(spec, str)
+        return resolve(self, spec, base, argument)
+
+    monkeypatch.setattr(Registry, "resolve", counting)
+    model.fit(flowers.X, flowers.y)
+    assert {name: looked[name] for name in ("loss", "regularizer") if looked[name]} == parts
+
+
+def test_a_part_given_by_name_has_parameters():
+    model = kw.GMKLRegressor(loss="huber").set_params(loss__delta=2.0, regularizer__strength=0.5)
+    assert (model.loss.delta, model.regularizer.strength) == (2.0, 0.5)
+    assert kw.MKLRegressor().set_params(regularizer__p=1).regularizer.p == 1

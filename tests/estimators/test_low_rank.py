@@ -67,6 +67,7 @@ def test_every_normalisation_and_regression(regression, factored, loss, normaliz
     np.testing.assert_allclose(low.predict(regression.X_new), exact.predict(regression.X_new), atol=0.05)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "shared"])
 def test_several_classes(four, factored, multiclass):
     model = kw.MKLClassifier(KERNELS, multiclass=multiclass, tol=1e-4)

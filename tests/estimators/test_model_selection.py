@@ -51,6 +51,7 @@ def test_cross_val_score(form, binary):
     np.testing.assert_allclose(cross_val_score(estimator, X, binary.y, cv=FOLDS), by_hand(binary))
 
 
+@pytest.mark.sampled(2)
 def test_cross_val_predict_of_every_method(form, binary):
     estimator, X = form
     values = cross_val_predict(estimator, X, binary.y, cv=FOLDS, method="decision_function")
@@ -63,6 +64,7 @@ def test_cross_val_predict_of_every_method(form, binary):
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
 
+@pytest.mark.sampled(2)
 def test_grid_search_down_to_the_regularizer(form, binary):
     estimator, X = form
     grid = {"regularizer__p": [1.0, 2.0], "C": [0.01, 1.0]}
@@ -93,6 +95,7 @@ def test_nested_cross_validation(form, binary):
     np.testing.assert_allclose(scores, cross_val_score(reference, binary.X, binary.y, cv=FOLDS))
 
 
+@pytest.mark.sampled(2)
 def test_randomized_search(form, binary):
     estimator, X = form
     draws = {"C": np.logspace(-2, 1, 20), "normalize": ["variance", "trace"]}
@@ -100,6 +103,7 @@ def test_randomized_search(form, binary):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.sampled(2)
 def test_learning_curve(form, binary):
     estimator, X = form
     sizes, _, scores = learning_curve(estimator, X, binary.y, train_sizes=[0.5, 1.0], cv=FOLDS)
@@ -107,6 +111,7 @@ def test_learning_curve(form, binary):
     np.testing.assert_allclose(scores[1], by_hand(binary))
 
 
+@pytest.mark.sampled(2)
 def test_permutation_test_score(form, binary):
     estimator, X = form
     score, permuted, p_value = permutation_test_score(
@@ -117,6 +122,7 @@ def test_permutation_test_score(form, binary):
     assert 0.0 < p_value <= 1.0
 
 
+@pytest.mark.sampled(2)
 def test_in_a_pipeline(form, binary):
     estimator, X = form
     pipeline = Pipeline([("mkl", estimator)])

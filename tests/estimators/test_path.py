@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 import kernelweave as kw
-from kernelweave.estimators.path import solve_chain
+from kernelweave.estimators._base import Spec
+from kernelweave.estimators.path import prepare
 from kernelweave.kernels import RBF, Constant, FunctionKernel, Linear
 
 # small costs buy nothing: the paths start there
@@ -148,9 +149,8 @@ def test_gaps_recomputed_from_the_definition(data, param):
     Model, X, y = data
     regularizer, values, norms = DEFINED[param]
     estimator = Model(KERNELS, regularizer=regularizer, C=2.0, tol=TOL)
-    points = [clone(estimator).set_params(**{f"regularizer__{param}": value}) for value in values]
-    setup = estimator._setup(X, y, None)
-    solutions = solve_chain(estimator._dictionary(setup), setup.tasks[0], points, 2.0)
+    points = [Spec.of(clone(estimator).set_params(**{f"regularizer__{param}": value})) for value in values]
+    [solutions] = prepare(estimator, X, y, None).solve(points)
     path = kw.mkl_path(Model(KERNELS, regularizer=regularizer, C=2.0, tol=TOL), X, y, param, values)
 
     Ks, is_class = variance_normalised(X), Model is kw.MKLClassifier
@@ -175,6 +175,7 @@ def test_gaps_recomputed_from_the_definition(data, param):
 # -- SMKL: not convex, so no gap, but the same stationary point -----------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("param", "values"), [("eta", [0.3, 1.0, 3.0]), ("C", [0.3, 1.0, 3.0])])
 def test_smkl(data, param, values):
     Model, X, y = data
@@ -192,6 +193,7 @@ def test_smkl(data, param, values):
 # -- several models -------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("scheme", "n_models"), [("ovr", 4), ("ovo", 6), ("shared", 1)])
 @pytest.mark.parametrize(("param", "values"), [("C", [0.1, 1.0, 10.0]), ("p", [1.0, 2.0])])
 def test_multiclass(four, scheme, n_models, param, values):
@@ -216,6 +218,7 @@ def test_several_outputs(regression, multioutput, models):
 # -- what is started from does not matter ---------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("regularizer", [kw.LpNorm(p=1), kw.LpNorm(p=2), kw.ElasticNet()], ids=str)
 def test_the_order_of_values_does_not_matter(data, regularizer):
     Model, X, y = data

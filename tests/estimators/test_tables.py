@@ -234,6 +234,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_other_tables_are_as_good_as_frames(binary, frame, new_frame, table, model):
     ours = clone(model).fit(table(frame), binary.y)
@@ -277,7 +278,7 @@ def test_a_model_of_another_table_can_be_saved(binary, mixed, table, tmp_path, m
     if alone:
         pytest.importorskip("polars")
         there = {"pandas": None, "polars": object()}
-        monkeypatch.setattr("kernelweave.persistence.tables.find_spec", there.get)
+        monkeypatch.setattr("kernelweave.persistence.values.find_spec", there.get)
     kernels = [RBF(columns=["height", "weight"]), Spectrum(2, columns="sequence")]
     model = kw.MKLClassifier(kernels).fit(table(mixed), binary.y)
     kw.save_model(model, tmp_path / "model.kw")

@@ -196,7 +196,7 @@ def test_missing_data_stop_one_experiment_and_skip_one_of_many(
     def nowhere(record: object) -> None:
         raise DataNotFoundError("sonar.npz is not on this machine")
 
-    monkeypatch.setattr("kernelweave.app.datasets.files.folders", lambda: [tmp_path])
+    monkeypatch.setattr("kernelweave.app.datasets.loading.folders", lambda: [tmp_path])
     monkeypatch.setattr("kernelweave.app.datasets.loading.fetch", nowhere)
     (folder / "needs_data.py").write_text(TEXT.replace("draw)", 'draw, data=("sonar",))'))
     with pytest.raises(DataNotFoundError, match=r"sonar\.npz"):

@@ -94,6 +94,7 @@ def test_engines_and_predictions_equal_the_dense_ones(X, Z, rng, normalize, gram
         np.testing.assert_allclose(f(X)[:, 0], fitted, **near)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("normalize", [None, *sorted(NORMALIZATIONS)])
 def test_predictions_equal_those_kernel_by_kernel(X, Z, rng, normalize, monkeypatch):
     weights, alpha = rng.gamma(1.0, size=(3, len(kernel_list()))), rng.normal(size=(70, 3))

@@ -32,6 +32,7 @@ def values(model: Any, X: Any) -> Any:
     return np.asarray(ask(X)).reshape(len(X), -1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_components_and_the_intercept_sum_to_the_prediction(name: str, models: Fitted) -> None:
     model, data, _ = models(name)

@@ -228,6 +228,7 @@ def test_an_unknown_order_is_refused() -> None:
 # -- contributions ------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_shares_are_of_the_standard_deviations(name: str, models: Fitted) -> None:
     model, data, _ = models(name)

@@ -18,7 +18,7 @@ import kernelweave as kw
 from kernelweave.gram import KernelStack
 from kernelweave.inspection import StabilityResult, stability_selection
 from kernelweave.inspection._refits import PlainParts, refits_for
-from kernelweave.inspection._subsamples import draw_subsamples
+from kernelweave.inspection.stability import draw_subsamples
 from kernelweave.kernels import RBF, FunctionKernel, Linear, per_feature
 
 from .conftest import CLASSES, KERNELS, LABELS, MODELS, X, Y
@@ -82,6 +82,7 @@ SLOW = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SEPARATING]
 )
@@ -143,6 +144,7 @@ def shares(model: Any) -> Any:
     return (weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("estimator", "y"),
     [

@@ -62,6 +62,7 @@ def test_weights_equal_repeats(kernel, weight):
     assert weighted == pytest.approx(repeated, rel=1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel", SCALE)
 @given(weight=st.lists(st.integers(0, 4), min_size=15, max_size=15).filter(any))
 def test_scale_counts_every_row_once(kernel, weight):

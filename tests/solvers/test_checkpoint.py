@@ -18,15 +18,18 @@ from kernelweave._container import CHECKPOINT, DamagedFileError, ForeignFileErro
 from kernelweave.gram import BlockedGram, DenseGram
 from kernelweave.losses import Hinge, Logistic, OneClass, Squared
 from kernelweave.regularizers import SMKL, BlockNorm, ElasticNet, LpNorm, Uniform
-from kernelweave.solvers import Problem, checkpoint, growing, many_kernels
-from kernelweave.solvers._fingerprint import describe, digest, probe, same_probe
+from kernelweave.solvers import Problem, checkpoint, growing
 from kernelweave.solvers.checkpoint import (
     Checkpoint,
     Entry,
     Keeper,
+    describe,
+    digest,
     entries_of,
     previous,
+    probe,
     read,
+    same_probe,
     write,
 )
 from kernelweave.solvers.multiple import choose_solver
@@ -155,7 +158,7 @@ def test_rounds_on_a_part_of_the_samples_are_kept(tmp_path, rng, monkeypatch, re
 @pytest.mark.parametrize("regularizer", [LpNorm(p=1), LpNorm(p=2)], ids=repr)
 def test_rounds_with_a_few_kernels_are_kept(tmp_path, draw, monkeypatch, regularizer):
     for name, value in {"MANY": 20, "FEW": 6, "JOINING": 3}.items():
-        monkeypatch.setattr(many_kernels, name, value)
+        monkeypatch.setattr(growing, name, value)
     sample = draw(Squared(), n=50, M=24)
     job = (sample.problem, sample.gram, regularizer)
     whole, seen = solve(*job), set()
@@ -205,7 +208,7 @@ def test_max_iter_counts_all_machines(tmp_path, draw):
     sample = draw(Hinge())
     path, solver = tmp_path / "c", choose_solver("auto", LpNorm(p=4 / 3))
     for most in (2, 2, 3):
-        with pytest.warns(ConvergenceWarning, match=f"after {most} machines"):
+        with pytest.warns(ConvergenceWarning, match=f"after {most} single-kernel fits"):
             found = solver.solve(
                 sample.problem, sample.gram, LpNorm(p=4 / 3), 1e-12, most, keeper=Keeper(Checkpoint(path, {}))
             )

@@ -55,6 +55,24 @@ def test_slopes_are_those_of_the_objective(kind, fit_intercept, rng):
     np.testing.assert_allclose(values[: len(up)] * (down - up) / 2.0, numeric, atol=1e-7)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("factor", [1e-3, 0.5, 30.0, 1e4])
+def test_the_mode_does_not_depend_on_where_it_starts(factor, fit_intercept, rng):
+    """alpha = -w V'(K alpha + b) at the mode, reached from that of similar or of other weights."""
+    Ks, y = data(30, 3)
+    w = rng.uniform(0.3, 3.0, size=30)
+    evidence = evidence_of("laplace", Ks, y, w, fit_intercept)
+    weights = np.array([0.5, 2.0, 0.1])
+    start = evidence.evaluate(factor * weights[::-1], 1.0)
+    cold, warm = evidence.evaluate(weights, 1.0), evidence.evaluate(weights, 1.0, start)
+    f = np.einsum("m,mij,j->i", weights, Ks, warm.alpha[:, 0]) + warm.intercept
+    np.testing.assert_allclose(warm.alpha[:, 0], w * np.sign(y) / (1.0 + np.exp(np.sign(y) * f)), rtol=1e-9)
+    np.testing.assert_allclose(warm.alpha, cold.alpha, rtol=1e-9)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-12)
+    for ours, theirs in zip(evidence.slopes(warm), evidence.slopes(cold), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8)
+
+
 def test_outputs_add_up(rng):
     Ks, y = data(25, 2)
     Y = np.column_stack([y, y**2, rng.normal(size=25)])

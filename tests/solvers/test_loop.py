@@ -61,7 +61,9 @@ def test_too_few_iterations_warn_and_report_the_gap(draw, name, p):
     if np.isinf(p):
         pytest.skip("nothing to iterate")
     sample = draw(Hinge())
-    with pytest.warns(ConvergenceWarning, match=r"the relative duality gap is .* after 2 machines") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match=r"the relative duality gap is .* after 2 single-kernel fits"
+    ) as caught:
         solution = solve(sample, p, name, tol=1e-9, max_iter=2)
     assert "Increase max_iter" in str(caught[0].message)
     assert not solution.converged
@@ -79,7 +81,7 @@ def test_a_callback_sees_every_machine(draw, name, p):
 
 def test_a_callback_can_stop_the_run(draw):
     sample = draw(Hinge())
-    with pytest.warns(ConvergenceWarning, match="after 3 machines"):
+    with pytest.warns(ConvergenceWarning, match="after 3 single-kernel fits"):
         solution = solve(sample, 4 / 3, tol=1e-9, callback=lambda i, state: i == 2)
     assert solution.n_iter == 3
     assert not solution.converged
@@ -199,3 +201,21 @@ def test_plain_alternation_never_raises_the_objective(draw, loss):
     )
     for before, after in pairwise(states):
         assert after.machine_dual <= before.machine_primal * (1 + 1e-12) + 1e-12
+
+
+class Noting(SMO):
+    """Writes down where it starts."""
+
+    starts: list = []  # noqa: RUF012
+
+    def solve(self, K, problem, tol, alpha=None):
+        self.starts.append(alpha)
+        return super().solve(K, problem, tol, alpha)
+
+
+def test_dual_variables_alone_are_where_the_first_fit_starts(draw):
+    sample = draw(Hinge())
+    Noting.starts.clear()
+    alpha = 0.5 * sample.problem.box()[1]
+    Alternating(Noting()).solve(sample.problem, sample.gram, LpNorm(p=2), alpha=alpha)
+    np.testing.assert_array_equal(Noting.starts[0], alpha)

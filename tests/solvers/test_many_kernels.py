@@ -8,7 +8,7 @@ import pytest
 from kernelweave.gram import DenseGram
 from kernelweave.losses import Hinge, Squared
 from kernelweave.regularizers import ElasticNet, LpNorm, Wedge
-from kernelweave.solvers import Problem, certificate, many_kernels
+from kernelweave.solvers import Problem, certificate, growing
 from kernelweave.solvers.multiple import choose_solver
 
 M = 120
@@ -24,9 +24,9 @@ def sample(rng):
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(many_kernels, "MANY", 100)
-    monkeypatch.setattr(many_kernels, "FEW", 20)
-    monkeypatch.setattr(many_kernels, "JOINING", 10)
+    monkeypatch.setattr(growing, "MANY", 100)
+    monkeypatch.setattr(growing, "FEW", 20)
+    monkeypatch.setattr(growing, "JOINING", 10)
 
 
 def solve(gram, y, loss, regularizer):
@@ -53,20 +53,20 @@ def solve(gram, y, loss, regularizer):
 )
 def test_same_optimum_as_with_all_kernels(sample, few, monkeypatch, loss, regularizer):
     ours, solution, _ = solve(*sample, loss, regularizer)
-    monkeypatch.setattr(many_kernels, "MANY", 10**9)
+    monkeypatch.setattr(growing, "MANY", 10**9)
     assert ours == pytest.approx(solve(*sample, loss, regularizer)[0], rel=2e-5)
     assert solution.state.weights.shape == (M,)
 
 
 def test_fewer_passes_over_the_dictionary(sample, few, monkeypatch):
     _, _, ours = solve(*sample, Hinge(), LpNorm(p=1))
-    monkeypatch.setattr(many_kernels, "MANY", 10**9)
+    monkeypatch.setattr(growing, "MANY", 10**9)
     _, _, theirs = solve(*sample, Hinge(), LpNorm(p=1))
     assert ours < theirs
 
 
 def test_ordered_weights_are_left_to_the_full_solver(sample, few):
     gram, _ = sample
-    assert many_kernels.can_select(gram, LpNorm(p=1))
-    assert not many_kernels.can_select(gram, Wedge())
-    assert not many_kernels.can_select(gram, LpNorm(p=2))
+    assert growing.can_select(gram, LpNorm(p=1))
+    assert not growing.can_select(gram, Wedge())
+    assert not growing.can_select(gram, LpNorm(p=2))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from kernelweave.solvers.checkpoint import Checkpoint, Keeper, history_of, with_history
+from kernelweave.solvers.checkpoint import Checkpoint, Entry, Keeper
 from kernelweave.solvers.run import Method, Run, best_of
 
 
@@ -34,10 +34,10 @@ class Halving(Method):
         self.most, self.after = most, after
 
     def start(self, run):
-        entry = run.keeper.found(run.phase)
+        entry = run.found()
         if entry is not None:
-            run.resume(entry.values["n"], {"value": history_of(entry)["value"][:-1]})
-            return Number(entry.values["value"])
+            run.n_iter = run.n_resumed = entry.values["n"]
+            return Number(run.history["value"].pop())
         return Number(run.begin if run.best is None else run.best.value)
 
     def step(self, run, iterate):
@@ -51,7 +51,7 @@ class Halving(Method):
         return (iterate.value,)
 
     def saved(self, run):
-        return with_history({"n": run.n_iter, "value": run.last.value}, {}, run.history)
+        return Entry({"n": run.n_iter})
 
     def summary(self, run):
         return {"end": run.best.value}

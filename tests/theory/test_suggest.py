@@ -12,8 +12,14 @@ import kernelweave as kw
 from kernelweave.gram import DenseGram
 from kernelweave.kernels import RBF, Linear, per_feature
 from kernelweave.theory import suggest
-from kernelweave.theory._signal import _squared_mean, chance_spread, measure
-from kernelweave.theory.suggest import NORMS, informative_number, norm_costs
+from kernelweave.theory.suggest import (
+    NORMS,
+    _squared_mean,
+    chance_spread,
+    informative_number,
+    measure,
+    norm_costs,
+)
 
 
 def centred_kernels(rng, n, count, rank=2):
@@ -38,6 +44,7 @@ def test_squares_are_means_over_different_samples(rng):
     assert _squared_mean(h.copy()) == pytest.approx(brute * (1 - 1 / n) ** 2)
 
 
+@pytest.mark.slow
 def test_strengths_and_squares_have_no_bias_by_chance(rng):
     n = 12
     gram = DenseGram(centred_kernels(rng, n, 3))

@@ -33,7 +33,7 @@ TEST_SHARE = 0.4
 
 
 @dataclass(frozen=True)
-class Result:
+class DemoModel:
     """A model fitted on the training part, its parameters chosen there as well, and its accuracies."""
 
     label: str
@@ -64,7 +64,9 @@ def make_kernels() -> dict[str, Kernel]:
     return kernels
 
 
-def compare(seed: int = 0, progress: Callable[[str, float], Any] = lambda label, share: None) -> list[Result]:
+def compare(
+    seed: int = 0, progress: Callable[[str, float], Any] = lambda label, share: None
+) -> list[DemoModel]:
     """Best single kernel, plain sum and learned weights.
 
     Parameters
@@ -92,5 +94,5 @@ def compare(seed: int = 0, progress: Callable[[str, float], Any] = lambda label,
         pipeline = make_pipeline(StandardScaler(), MKLClassifier(chosen, regularizer=regularizer))
         search = GridSearchCV(pipeline, grid, cv=folds).fit(X, y)
         scores = search.best_score_, search.score(X_test, y_test)
-        results.append(Result(label, search.best_estimator_[-1], *scores, len(y), len(y_test)))
+        results.append(DemoModel(label, search.best_estimator_[-1], *scores, len(y), len(y_test)))
     return [max(results[:-2], key=lambda result: result.validation), *results[-2:]]

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight
 
-from .._typing import FloatArray
-from ..kernels.faults import as_floats, is_missing, is_pandas, listed, not_finite_error, unusable_error
+from .._typing import FloatArray, IntArray
+from .._words import listed
+from ..gram import KernelStack
+from ..gram.tables import Table
+from ..kernels.faults import as_floats, is_missing, is_pandas, not_finite_error, unusable_error
 
 #: sizes whose squares and products with C are floating-point numbers
 WITHIN = (1e-100, 1e100)
+
+#: scikit-learn's word for data without targets
+NO_TARGET = "no_validation"
 
 TOO_LARGE = "infinity or a value too large for dtype('float64')"
 
@@ -35,6 +43,27 @@ def check_settings(estimator: Any) -> None:
         raise ValueError(f"fit_intercept={fit_intercept!r} must be True or False.")
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless the parameter is a positive number whose square is one too."""
+    if not (isinstance(value, Real) and 0 < float(value) < np.inf):
+        raise ValueError(f"{name}={value!r} must be a positive number.")
+    if not WITHIN[0] < float(value) < WITHIN[1]:
+        raise ValueError(f"{name}={value!r} must lie between {WITHIN[0]:g} and {WITHIN[1]:g}.")
+
+
+def check_choice(name: str, value: Any, known: Sequence[str]) -> None:
+    """Raise unless the parameter is one of some names."""
+    if value not in known:
+        *others, last = map(repr, known)
+        raise ValueError(f"{name}={value!r}: expected {', '.join(others)} or {last}.")
+
+
+def check_engine(gram: Any, known: Sequence[str]) -> None:
+    """Raise unless `gram` names one of some engines."""
+    if gram not in known:
+        raise ValueError(f"gram={gram!r} is not a Gram engine: pass one of {', '.join(map(repr, known))}.")
+
+
 def positive_grid(name: str, values: Any, spread: Callable[[int], Any]) -> FloatArray:
     """Values to search through, from small to large: those given, or `spread` over so many.
 
@@ -52,6 +81,26 @@ def positive_grid(name: str, values: Any, spread: Callable[[int], Any]) -> Float
 
 
 # -- samples ----------------------------------------------------------------------------------
+
+
+def check_weights(sample_weight: Any, X: Any) -> FloatArray:
+    """Sample weights as a non-negative array, ones by default."""
+    n = X.shape[0]
+    weight = _check_sample_weight(sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere: give at least one sample a positive weight.")
+    if weight.max() > WITHIN[1]:
+        raise ValueError(f"sample_weight has {weight.max():g}: rescale the weights, and C by as much.")
+    return weight
+
+
+def take(X: Any, rows: IntArray) -> Any:
+    """Rows of the data (both sample axes of a stack); the data themselves when all are taken."""
+    if len(rows) == X.shape[0]:
+        return X
+    if isinstance(X, Table):
+        return X.take(rows)
+    return X[np.ix_(rows, rows)] if isinstance(X, KernelStack) else _safe_indexing(X, rows)
 
 
 def check_table(X: Any) -> None:
@@ -186,7 +235,12 @@ def check_targets(y: Any, numeric: bool, estimator: str) -> None:
     """
     if y is None or sparse.issparse(y):
         return
-    values = _target_array(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            f"y has rows of different lengths: pass one target for each sample ({error})."
+        ) from error
     if values.dtype.names:
         _refuse_fields(values.dtype.names, numeric)
     missing = np.ma.getmaskarray(y) if np.ma.is_masked(y) else is_missing(values)
@@ -201,15 +255,6 @@ def check_targets(y: Any, numeric: bool, estimator: str) -> None:
         _check_numbers(values, estimator)
     elif values.dtype.kind == "O":
         _check_one_type(values)
-
-
-def _target_array(y: Any) -> np.ndarray:
-    try:
-        return np.asarray(y)
-    except ValueError as error:
-        raise ValueError(
-            f"y has rows of different lengths: pass one target for each sample ({error})."
-        ) from error
 
 
 def _refuse_fields(names: tuple[str, ...], numeric: bool) -> None:

@@ -1,4 +1,4 @@
-"""Class labels: how they become targets and costs, and how values become labels and probabilities again."""
+"""Targets: how labels become problems, and how values become labels, probabilities and numbers again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, log_softmax, ndtr, softmax
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 
@@ -17,7 +17,8 @@ from .._typing import FloatArray, IntArray
 from ..gram import Predictor
 from ..losses import Loss
 from ..solvers import Problem
-from ._base import Task, follows_input
+from ._base import follows_input
+from ._mkl import SubProblem
 
 
 def encode_labels(y: Any, weight: FloatArray) -> tuple[Any, IntArray]:
@@ -93,9 +94,9 @@ def class_targets(labels: IntArray, n_classes: int) -> FloatArray:
     return np.where(labels[:, None] == positive, 1.0, -1.0)
 
 
-def class_tasks(
+def class_problems(
     scheme: str, classes: Any, labels: IntArray, C: FloatArray, loss: Loss, fit_intercept: bool
-) -> list[Task]:
+) -> list[SubProblem]:
     """The problems that make up the classes.
 
     Parameters
@@ -111,17 +112,17 @@ def class_tasks(
     """
     names, K = [str(name) for name in classes], len(classes)
     if scheme == "ovo" and K > 2:
-        tasks = []
+        pairs = []
         for i, j in combinations(range(K), 2):
             rows = np.flatnonzero((labels == i) | (labels == j))
             Y = np.where(labels[rows, None] == j, 1.0, -1.0)
             problem = Problem(Y, loss, C[rows, None], fit_intercept)
-            tasks.append(Task(f"{names[j]} vs {names[i]}", problem, rows))
-        return tasks
+            pairs.append(SubProblem(f"{names[j]} vs {names[i]}", problem, rows))
+        return pairs
     joint = Problem(class_targets(labels, K), loss, C[:, None], fit_intercept)
     if K == 2 or scheme == "shared":
-        return [Task("fit" if K == 2 else "all classes", joint)]
-    return [Task(f"{name} vs rest", joint.column(k)) for k, name in enumerate(names)]
+        return [SubProblem("fit" if K == 2 else "all classes", joint)]
+    return [SubProblem(f"{name} vs rest", joint.column(k)) for k, name in enumerate(names)]
 
 
 @dataclass(frozen=True)
@@ -274,6 +275,8 @@ class ClassLabels(ClassifierMixin):
     #: values of every function learned, shape (n, n_functions)
     _decision: Callable[..., FloatArray]
 
+    _tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
+
     _fitted: ClassVar[dict[str, type]] = {"classes_": np.ndarray}
 
     def _fits_together(self) -> bool:
@@ -339,3 +342,31 @@ def pairwise_scores(positive: FloatArray, n_classes: int) -> FloatArray:
         scores[:, i] += 1.0 - positive[:, column]
         scores[:, j] += positive[:, column]
     return scores
+
+
+class RealTargets(RegressorMixin):
+    """Mixin of regressors: one target or several, which new samples are answered with in the same shape."""
+
+    #: values of every function learned, shape (n, n_functions)
+    _decision: Callable[..., FloatArray]
+
+    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _targets(self, y: FloatArray, weight: FloatArray) -> FloatArray:
+        """Targets of the samples of positive weight, shape (n, n_outputs)."""
+        self._flat = y.ndim == 1
+        return y[weight > 0].reshape(np.count_nonzero(weight), -1).astype(np.float64)
+
+    def _shaped(self, values: FloatArray) -> FloatArray:
+        """Values (n, n_outputs) in the shape of the targets."""
+        return values[:, 0] if self._flat else values
+
+    @follows_input
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""
+        return self._shaped(self._decision(X))

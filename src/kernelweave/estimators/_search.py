@@ -1,106 +1,239 @@
-"""The work of a cross-validated search: solve a grid on one fold, and score what it predicts."""
+"""What searches by cross-validation share: folds, metadata on their way there, scores, the best."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
-from ..gram import Dictionary, FoldSource, GramStore, StackFoldSource
-from ..solvers.run import Result
-from ._base import BaseMKL, Setup, Task, fit_device
+from ..gram import Predictor
+from ..kernels.compose import NestedKernels
+from ._base import all_or_nothing
+from ._input import check_settings
 from ._labels import decided
-from .path import solve_chain
 
 
-class Fold(NamedTuple):
-    """Held-out decision values (n_test, n_functions) of every point, and norms to guide other folds."""
+class Metadata(NamedTuple):
+    """What `fit` was given beside X and y, for all samples: by argument of the splitter and of the scorer."""
 
-    values: list[FloatArray]
-    norms: list[list[list[FloatArray]]]  # chain, task, point
+    split: dict[str, Any]
+    score: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Search:
-    """Everything a fold needs: the problems, the grid, and the matrices of all samples."""
+class Folds(NamedTuple):
+    """The splits of a cross-validation, as positions among the samples of positive weight."""
 
-    template: BaseMKL
-    setup: Setup
-    chains: list[list[BaseMKL]]
-    matrices: list[FloatArray] | GramStore
-    names: list[str]
-    normalize: str | None
+    n_samples: int  # of any weight
+    used: IntArray
+    splits: list[tuple[IntArray, IntArray]]
+    score: dict[str, Any]
 
-    def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
-        held = 0 if isinstance(self.matrices, GramStore) else sum(K.nbytes for K in self.matrices)
-        return object.__sizeof__(self) + held
+    def score_options(self, test: IntArray) -> dict[str, Any]:
+        """What the scorer gets with some samples; weights that are all equal do not matter to it."""
+        options = _check_method_params(np.empty((self.n_samples, 0)), self.score, self.used[test])
+        weight = options.get("sample_weight")
+        if weight is not None and not _routing_enabled() and np.ptp(weight) == 0:
+            del options["sample_weight"]
+        return options
 
-    def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
-        """Solve the grid on `train` and evaluate it on `test`."""
-        weight = self.setup.weight[self.setup.weight > 0]
-        dictionary = self._dictionary(train, weight[train])
-        tasks = [_task_on(task, train) for task in self.setup.tasks]
-        solved = [
+
+class BaseSearch(NestedKernels):
+    """A grid of models, each scored on held-out folds of matrices that are computed once.
+
+    A family gives `_searched`, `_grid` and `_values`. As in scikit-learn, with metadata routing every
+    argument of ``fit`` goes to whom requests it, the estimator itself, its splitter and its scorer (without
+    `scoring`, its own ``score``); without routing, `groups` go to the splitter, and weights to the scorer.
+    """
+
+    #: the class of estimators whose parameters are searched
+    _searched: ClassVar[type[BaseEstimator]]
+
+    best_estimator_: Any
+
+    _fitted: ClassVar[dict[str, type]] = {"best_estimator_": BaseEstimator}
+
+    def _fits_together(self) -> bool:
+        return isinstance(self.best_estimator_, self._searched)
+
+    def _template(self) -> Any:
+        """One of them, with the parameters it shares with the search, whose threads and files are its own."""
+        own = {*self._get_param_names()} - {"n_jobs", "checkpoint"}
+        shared = {name: getattr(self, name) for name in self._searched._get_param_names() if name in own}
+        shared["device"] = self.device or getattr(self, "_data_device", None)
+        return self._searched(**shared)
+
+    @abstractmethod
+    def _grid(self) -> tuple[Any, Any]:
+        """An estimator that checks the data, and the grid, checked."""
+
+    @abstractmethod
+    def _values(
+        self, template: Any, grid: Any, setup: Any, folds: Folds
+    ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
+        """Parameters of every point, and for each fold the values of every point on its test rows."""
+
+    def _frozen(self, template: Any, values: FloatArray) -> Any:
+        """An estimator that answers with function values computed already."""
+        if is_classifier(self):
+            return FrozenClassifier(template.classes_, template._class_values(values))
+        return FrozenRegressor(template._shaped(values))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self._template().__sklearn_tags__()
+        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
+        return tags
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Search by cross-validation, then fit the best point of the grid on all samples.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in the estimator without CV. Kernel parameters taken from data ("scale",
+            "median") are taken once, from all rows; normalisation constants from the training
+            rows of each fold.
+        **params
+            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            scikit-learn's metadata routing, whatever the splitter and the scorer request.
+        """
+        check_settings(self)
+        metadata = self._metadata(sample_weight, params)
+        template, grid = self._grid()
+        setup = template._setup(X, y, sample_weight)
+        folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
+        scorer, targets = check_scoring(self, self.scoring), labels[folds.used]
+        with blas_threads_for(len(setup.weight)):
+            points, values = self._values(template, grid, setup, folds)
+        scores = np.array(
             [
-                solve_chain(dictionary, task, chain, self.template.C, guides and guides[c][t])
-                for t, task in enumerate(tasks)
+                [
+                    float(scorer(self._frozen(template, part), blank, targets[test], **options))
+                    for part in each
+                ]
+                for each, (_, test) in zip(values, folds.splits, strict=True)
+                for blank, options in [(np.zeros((len(test), 1)), folds.score_options(test))]
             ]
-            for c, chain in enumerate(self.chains)
-        ]
-        norms = [
-            [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
-            for lines in solved
-        ]
-        points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, tasks, points, test), norms)
+        )
+        self._record(points, scores)
+        self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+        return self
 
-    def _dictionary(self, train: IntArray, weight: FloatArray) -> Dictionary:
-        """The kernels on the training rows; of a store, as much in memory as there is room for."""
-        options: dict[str, Any] = {"check": False, "device": fit_device(self.template)}
-        if isinstance(self.matrices, GramStore):
-            source = StackFoldSource(self.matrices, self.names, train)
-            return Dictionary(source, self.normalize, weight, gram="auto", **options)
-        return Dictionary(FoldSource(self.matrices, self.names, train), self.normalize, weight, **options)
+    def _record(self, points: list[dict[str, Any]], scores: FloatArray) -> None:
+        mean = scores.mean(axis=0)
+        self.best_index_ = self._best(points, scores, mean)
+        self.best_score_ = float(mean[self.best_index_])
+        self.best_params_ = points[self.best_index_]
+        self.cv_results_ = {
+            "params": points,
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "split_test_scores": scores,
+        }
+
+    def _best(self, points: list[dict[str, Any]], scores: FloatArray, mean: FloatArray) -> int:
+        """Index of the point to take, from scores (n_folds, n_points) and their mean."""
+        return int(np.argmax(mean))
+
+    # -- metadata and folds -------------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What ``fit`` passes on, and to whom."""
+        own = self._get_metadata_request()
+        scorer = own if self.scoring is None else check_scoring(self, self.scoring)
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+            .add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        )
+
+    def _metadata(self, sample_weight: Any, params: dict[str, Any]) -> Metadata:
+        """Sort the arguments of ``fit``."""
+        _raise_for_params(params, self, "fit", allow={"groups"})
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            return Metadata(dict(routed.splitter.split), dict(routed.scorer.score))
+        given = {"groups": params["groups"]} if params.get("groups") is not None else {}
+        return Metadata(given, {} if sample_weight is None else {"sample_weight": sample_weight})
+
+    def _folds(self, y: Any, weight: FloatArray, metadata: Metadata) -> Folds:
+        """The splits of all samples, without those of weight zero: they are in no matrix."""
+        used = np.flatnonzero(weight)
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        if metadata.split.get("groups") is None and _needs_groups(splitter):
+            raise ValueError(
+                f"cv={self.cv!r} splits by groups, and there are none: pass them to fit, "
+                "fit(X, y, groups=...), one label for each sample."
+            )
+        where = np.full(len(weight), -1)
+        where[used] = np.arange(len(used))
+        splits = splitter.split(np.zeros((len(weight), 1)), y, **metadata.split)
+        kept = [(where[train], where[test]) for train, test in splits]
+        kept = [(train[train >= 0], test[test >= 0]) for train, test in kept]
+        return Folds(len(weight), used, kept, metadata.score)
+
+    # -- the best estimator -------------------------------------------------------------------
+
+    def weights_frame(self) -> Any:
+        """Kernel names, weights and component norms of the best estimator as a DataFrame (needs pandas)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.weights_frame()
+
+    @property
+    def model_(self) -> Predictor:
+        """The functions of the best estimator."""
+        return self.best_estimator_.model_
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Coefficients of the columns of the best estimator, where every kernel with weight is linear."""
+        return self.best_estimator_.coef_
+
+    @property
+    def intercept_(self) -> Any:
+        """Intercept of the best estimator."""
+        return self.best_estimator_.intercept_
+
+    @property
+    def weights_(self) -> FloatArray:
+        """Kernel weights of the best estimator; of a greedy one, 1 for the kernels it took."""
+        return self.best_estimator_.weights_
+
+    @property
+    def kernel_names_(self) -> list[str]:
+        """Names of the kernels."""
+        return self.best_estimator_.kernel_names_
+
+    @property
+    def stationarity_(self) -> float:
+        """What `tol` bounds, of the best estimator."""
+        return self.best_estimator_.stationarity_
 
 
-def matrices_of(template: BaseMKL, setup: Setup) -> tuple[list[str], list[FloatArray] | GramStore]:
-    """Names and matrices of the kernels on the samples of positive weight; those of a store stay there."""
-    if not isinstance(setup.table, GramStore):
-        return template._matrices(setup)
-    used = np.flatnonzero(setup.weight)
-    everything = len(used) == len(setup.table)
-    return setup.table.names, setup.table if everything else setup.table[used, used]
-
-
-def _task_on(task: Task, train: IntArray) -> Task:
-    """A task restricted to the training rows of a fold."""
-    if task.rows is None:
-        return Task(task.title, task.problem.part(train))
-    where = np.full(int(max(task.rows.max(), train.max())) + 1, -1)
-    where[task.rows] = np.arange(len(task.rows))
-    inside = np.flatnonzero(where[train] >= 0)
-    return Task(task.title, task.problem.part(where[train][inside]), inside)
-
-
-def _held_out(
-    dictionary: Dictionary, tasks: list[Task], points: list[tuple[Result, ...]], test: IntArray
-) -> list[FloatArray]:
-    """Decision values on the test rows, one array (n_test, n_functions) a point."""
-    states = [found.state for point in points for found in point]
-    rows = [slice(None) if task.rows is None else task.rows for task in tasks] * len(points)
-    alphas = []
-    for state, part in zip(states, rows, strict=True):
-        alpha = np.zeros((dictionary.gram.n_samples, state.alpha.shape[1]))
-        alpha[part] = state.alpha
-        alphas.append(alpha)
-    weights = dictionary.all_weights(np.array([state.weights for state in states]))
-    weights = np.repeat(weights, [alpha.shape[1] for alpha in alphas], axis=0)
-    intercept = np.concatenate([state.certificate.intercept for state in states])
-    values = dictionary.predictor(weights, np.hstack(alphas), intercept)(test)
-    return np.split(values, len(points), axis=1)
+def _needs_groups(splitter: Any) -> bool:
+    """Whether a splitter asks for groups, by scikit-learn's declaration."""
+    if not hasattr(splitter, "get_metadata_routing"):
+        return False
+    return splitter.get_metadata_routing().split.requests.get("groups") is True
 
 
 class FrozenClassifier(ClassifierMixin, BaseEstimator):

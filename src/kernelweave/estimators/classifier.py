@@ -9,11 +9,13 @@ import numpy as np
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Setup, all_or_nothing, check_weights
-from ._labels import ClassLabels, class_factors, class_tasks, encode_labels, fit_link, fit_pair_link
-from ._progress import with_callbacks
+from ._base import Spec, all_or_nothing
+from ._input import check_choice, check_weights
+from ._labels import ClassLabels, class_factors, class_problems, encode_labels, fit_link, fit_pair_link
+from ._mkl import BaseMKL, Setup
+from ._training import with_callbacks
 
-SCHEMES = {"ovr": "one-vs-rest", "ovo": "one-vs-one", "shared": "shared"}
+SCHEMES = ("ovr", "ovo", "shared")
 
 
 class MKLClassifier(ClassLabels, BaseMKL):
@@ -207,13 +209,13 @@ class MKLClassifier(ClassLabels, BaseMKL):
             A sample of weight w counts as w equal samples.
         """
         setup = self._setup(X, y, sample_weight)
-        loss = setup.tasks[0].problem.loss
-        models = self._fit_tasks(setup, margins=not hasattr(loss, "probability"))
+        loss = setup.spec.loss
+        models = self._fit_problems(setup, margins=not hasattr(loss, "probability"))
         labels, weight = setup.labels, setup.weight[setup.weight > 0]
         if self._pairwise:
-            pairs = zip(models, setup.tasks, strict=True)
+            pairs = zip(models, setup.problems, strict=True)
             self.model_.link = fit_pair_link(
-                loss, [(model.margins, task.problem.y, weight[task.rows]) for model, task in pairs]
+                loss, [(model.margins, one.problem.y, weight[one.rows]) for model, one in pairs]
             )
         else:
             self.model_.link = fit_link(loss, np.hstack([model.margins for model in models]), labels, weight)
@@ -221,12 +223,8 @@ class MKLClassifier(ClassLabels, BaseMKL):
 
     def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:
         """Check parameters and data; the problems to solve."""
-        self._check_parameters()
-        if self.multiclass not in SCHEMES:
-            raise ValueError(
-                f"multiclass={self.multiclass!r}: expected one of {', '.join(map(repr, SCHEMES))}."
-            )
-        loss = self._resolve_loss(("classification", "regression"))
+        spec = Spec.of(self)
+        check_choice("multiclass", self.multiclass, SCHEMES)
         table, y = self._validate(X, y)
         weight = check_weights(sample_weight, table)
         used = weight > 0
@@ -234,5 +232,5 @@ class MKLClassifier(ClassLabels, BaseMKL):
         self._pairwise = self.multiclass == "ovo" and len(self.classes_) > 2
         factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
         C = self.C * weight[used] * factors[labels]
-        tasks = class_tasks(self.multiclass, self.classes_, labels, C, loss, self.fit_intercept)
-        return Setup(table, weight, tasks, labels)
+        problems = class_problems(self.multiclass, self.classes_, labels, C, spec.loss, self.fit_intercept)
+        return Setup(spec, table, weight, problems, labels)

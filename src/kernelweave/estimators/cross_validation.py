@@ -3,61 +3,139 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from .._warnings import parallel
+from ..gram import Dictionary, FoldSource, GramStore, StackFoldSource
+from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
 from ..regularizers import Regularizer
-from ._base import BaseMKL, Setup
-from ._base_search import BaseSearch, Folds
+from ..solvers.run import Result
+from ._base import Spec
 from ._input import positive_grid
-from ._search import FrozenClassifier, FrozenRegressor, Search, matrices_of
+from ._mkl import BaseMKL, Setup, SubProblem
+from ._search import BaseSearch, Folds
 from .classifier import MKLClassifier
+from .path import solve_chain
 from .regressor import MKLRegressor
+
+
+class Fold(NamedTuple):
+    """Held-out decision values (n_test, n_functions) of every point, and norms to guide other folds."""
+
+    values: list[FloatArray]
+    norms: list[list[list[FloatArray]]]  # chain, problem, point
+
+
+@dataclass(frozen=True)
+class ChainSearch:
+    """Everything a fold needs: the problems, the grid, and the matrices of all samples."""
+
+    setup: Setup
+    chains: list[list[Spec]]
+    matrices: list[FloatArray] | GramStore
+    names: list[str]
+    normalize: str | None
+
+    def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
+        held = 0 if isinstance(self.matrices, GramStore) else sum(K.nbytes for K in self.matrices)
+        return object.__sizeof__(self) + held
+
+    def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
+        """Solve the grid on `train` and evaluate it on `test`."""
+        weight = self.setup.weight[self.setup.weight > 0]
+        dictionary = self._dictionary(train, weight[train])
+        parts = [part.part(train) for part in self.setup.problems]
+        solved = [
+            [
+                solve_chain(dictionary, part, chain, self.setup.spec.C, guides and guides[c][k])
+                for k, part in enumerate(parts)
+            ]
+            for c, chain in enumerate(self.chains)
+        ]
+        norms = [
+            [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
+            for lines in solved
+        ]
+        points = [point for lines in solved for point in zip(*lines, strict=True)]
+        return Fold(_held_out(dictionary, parts, points, test), norms)
+
+    def _dictionary(self, train: IntArray, weight: FloatArray) -> Dictionary:
+        """The kernels on the training rows; of a store, as much in memory as there is room for."""
+        options: dict[str, Any] = {"check": False, "device": self.setup.spec.device}
+        if isinstance(self.matrices, GramStore):
+            source = StackFoldSource(self.matrices, self.names, train)
+            return Dictionary(source, self.normalize, weight, gram="auto", **options)
+        return Dictionary(FoldSource(self.matrices, self.names, train), self.normalize, weight, **options)
+
+
+def _held_out(
+    dictionary: Dictionary, parts: list[SubProblem], points: list[tuple[Result, ...]], test: IntArray
+) -> list[FloatArray]:
+    """Decision values on the test rows, one array (n_test, n_functions) per point."""
+    states = [found.state for point in points for found in point]
+    pairs = zip(states, parts * len(points), strict=True)
+    alphas = [part.spread(state.alpha, dictionary.gram.n_samples) for state, part in pairs]
+    weights = dictionary.all_weights(np.array([state.weights for state in states]))
+    weights = np.repeat(weights, [alpha.shape[1] for alpha in alphas], axis=0)
+    intercept = np.concatenate([state.certificate.intercept for state in states])
+    values = dictionary.predictor(weights, np.hstack(alphas), intercept)(test)
+    return np.split(values, len(points), axis=1)
+
+
+def matrices_of(template: BaseMKL, setup: Setup) -> tuple[list[str], list[FloatArray] | GramStore]:
+    """Names and checked, not normalised matrices of the kernels on the samples of positive weight.
+
+    Those of a store stay there.
+    """
+    used = np.flatnonzero(setup.weight)
+    if isinstance(setup.table, GramStore):
+        everything = len(used) == len(setup.table)
+        return setup.table.names, setup.table if everything else setup.table[used, used]
+    source = template._source(setup.table, setup.weight)
+    matrices = dict(source.train_all())
+    for m, name in enumerate(source.names):
+        check_kernel_matrix(matrices[m], f"kernel {name!r}", PSD_FLOPS / len(source.names))
+    return source.names, [matrices[m] for m in range(len(source.names))]
 
 
 class BaseMKLCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
-    def _checked(self) -> BaseMKL:
-        return self._chains()[0][0]
-
-    def _chains(self) -> list[list[BaseMKL]]:
-        """The grid: for each regulariser a chain of costs, from small to large."""
+    def _grid(self) -> tuple[BaseMKL, list[list[tuple[dict[str, Any], Spec]]]]:
+        """For each regulariser a chain of costs, from small to large."""
         listed = isinstance(self.regularizers, list | tuple)
         regularizers = list(self.regularizers) if listed else [self.regularizers]
         Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(1e-2, 1e2, n))
         if len(regularizers) == 0:
             raise ValueError("regularizers=[] is empty: give at least one regularizer, for example 'lp'.")
+        points = [[{"regularizer": clone(r, safe=False), "C": float(C)} for C in Cs] for r in regularizers]
+        template = self._template()
         chains = [
-            [clone(self._template()).set_params(regularizer=clone(r, safe=False), C=float(C)) for C in Cs]
-            for r in regularizers
+            [(point, Spec.of(clone(template).set_params(**point))) for point in chain] for chain in points
         ]
-        for point in (point for chain in chains for point in chain):
-            point._check_parameters()
-        return chains
+        return clone(template).set_params(**points[0][0]), chains
 
     def _values(
-        self, template: BaseMKL, setup: Setup, folds: Folds
+        self, template: BaseMKL, grid: list[list[tuple[dict[str, Any], Spec]]], setup: Setup, folds: Folds
     ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
-        chains = self._chains()
         names, matrices = matrices_of(template, setup)
-        search = Search(template, setup, chains, matrices, names, self.normalize)
+        specs = [[spec for _, spec in chain] for chain in grid]
+        search = ChainSearch(setup, specs, matrices, names, self.normalize)
         # the first fold guides the others: their solutions are near its own
         first = search.fold(*folds.splits[0], None)
         rest = parallel(
             self.n_jobs,
-            (delayed(Search.fold)(search, train, test, first.norms) for train, test in folds.splits[1:]),
+            (delayed(ChainSearch.fold)(search, train, test, first.norms) for train, test in folds.splits[1:]),
         )
-        points = [{"regularizer": point.regularizer, "C": point.C} for chain in chains for point in chain]
-        return points, [fold.values for fold in (first, *rest)]
+        return [point for chain in grid for point, _ in chain], [fold.values for fold in (first, *rest)]
 
     def predict(self, X: Any) -> Any:
         """Predictions of the best estimator."""
@@ -73,10 +151,6 @@ class BaseMKLCV(BaseSearch):
     def dual_gap_(self) -> float:
         """Relative duality gap of the best estimator."""
         return self.best_estimator_.dual_gap_
-
-
-def _has_probability(search: Any) -> bool:
-    return hasattr(getattr(search, "best_estimator_", MKLClassifier()), "predict_proba")
 
 
 class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
@@ -161,16 +235,11 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
-        assert isinstance(template, MKLClassifier)
-        return FrozenClassifier(template.classes_, template._class_values(values))
-
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 
-    @available_if(_has_probability)
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the best estimator."""
         check_is_fitted(self, "best_estimator_")
@@ -243,7 +312,3 @@ dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _frozen(self, template: BaseMKL, values: FloatArray) -> Any:
-        assert isinstance(template, MKLRegressor)
-        return FrozenRegressor(values[:, 0] if template._flat else values)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import delayed
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel, warn
-from ..gram import Dictionary, Gram, Predictor, parse_memory
+from .._warnings import warn
+from ..gram import Dictionary, Gram, Predictor
 from ..gram.terms import KernelTerm, NotLinearError
-from ..solvers._fingerprint import describe, digest
 from ..solvers.checkpoint import Keeper
 from ..solvers.multiple.empirical_bayes import (
     EmpiricalBayes,
@@ -23,24 +21,16 @@ from ..solvers.multiple.empirical_bayes import (
     GaussianEvidence,
     HyperPrior,
     LaplaceEvidence,
-    Posterior,
 )
 from ..solvers.run import Result
-from ._base import (
-    BaseKernels,
-    _one_or_all,
-    all_or_nothing,
-    check_positive,
-    check_weights,
-    fit_device,
-    follows_input,
-)
-from ._checkpoint import keeping, open_checkpoint
-from ._labels import ClassLabels, Link, class_targets, encode_labels
-from ._progress import Progress, with_callbacks
+from ._base import Spec, all_or_nothing, follows_input, one_or_all
+from ._input import check_choice, check_engine, check_positive, check_weights
+from ._kernels import BaseKernels
+from ._labels import ClassLabels, Link, RealTargets, class_targets, encode_labels
+from ._training import ModelProgress, Training, with_callbacks
 
-#: one model to train: its name, and its evidence given Gram matrices, targets and sample weights
-Task = tuple[str, Callable[[Gram, FloatArray, FloatArray], Evidence]]
+#: the evidence of one model, given Gram matrices, targets and sample weights
+MakeEvidence = Callable[[Gram, FloatArray, FloatArray], Evidence]
 
 METHODS = ("laplace", "regression")
 
@@ -48,7 +38,7 @@ METHODS = ("laplace", "regression")
 MOST_LOST = 1e-5
 
 
-class Data(NamedTuple):
+class Merged(NamedTuple):
     """Training samples, equal ones merged: the first of each kind, and what belongs to it."""
 
     gram: Gram
@@ -59,7 +49,7 @@ class Data(NamedTuple):
     share: FloatArray  # (n, 1), of every sample in the weight of its kind
 
 
-def merge_equal(gram: Gram, targets: FloatArray, weight: FloatArray) -> Data:
+def merge_equal(gram: Gram, targets: FloatArray, weight: FloatArray) -> Merged:
     """Samples with the same kernel values and targets become one, with the sum of their weights.
 
     The evidence stays the same, and matrices that equal rows would make singular do not.
@@ -71,19 +61,10 @@ def merge_equal(gram: Gram, targets: FloatArray, weight: FloatArray) -> Data:
     rows = np.column_stack([marks, targets])
     _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     if len(first) == n:
-        return Data(gram, targets, weight, np.arange(n), np.arange(n), np.ones((n, 1)))
+        return Merged(gram, targets, weight, np.arange(n), np.arange(n), np.ones((n, 1)))
     group = group.ravel()
     total = np.bincount(group, weight).astype(np.float64)
-    return Data(gram.subset(first), targets[first], total, first, group, (weight / total[group])[:, None])
-
-
-class EvidenceProgress(Progress):
-    """Reports the evidence after every step."""
-
-    def say(self, what: str, state: Any) -> None:
-        name, count = type(self.estimator).__name__, int(np.count_nonzero(state.posterior.weights))
-        value = f"objective {state.objective:.6g}, relative slope {state.residual:.2g}"
-        print(f"[{name}] {what}: {value}, {count} kernels")
+    return Merged(gram.subset(first), targets[first], total, first, group, (weight / total[group])[:, None])
 
 
 class BaseEmpiricalBayes(BaseKernels):
@@ -91,39 +72,36 @@ class BaseEmpiricalBayes(BaseKernels):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_engine(self.gram, ("auto", "dense"))
         HyperPrior(self.hyperprior)
         if self.noise is not None:
             check_positive("noise", self.noise)
 
-    def _fit_tasks(
-        self, table: Any, sample_weight: FloatArray, targets: FloatArray, tasks: list[Task]
+    def _fit_evidence(
+        self,
+        spec: Spec,
+        table: Any,
+        sample_weight: FloatArray,
+        targets: FloatArray,
+        models: Sequence[tuple[str, MakeEvidence]],
     ) -> None:
-        """Compute the Gram matrices once, train every task on them, and store the models.
+        """Compute the Gram matrices once, train every model on them, and store the models.
 
-        `targets` (n, c) are those of the samples of positive weight.
+        `targets` (n, c) are those of the samples of positive weight, `models` titles and evidences.
         """
-        used = np.flatnonzero(sample_weight)
-        progress = EvidenceProgress(self, len(tasks), int(self.verbose))
-        checkpoint = open_checkpoint(self, self._parts(targets, sample_weight[used], tasks))
-        with blas_threads_for(len(used)):
+        weight, titles = sample_weight[sample_weight > 0], [title for title, _ in models]
+        told = {"models": titles, "targets": targets, "weights of the samples": weight}
+        training = Training(self, len(models), told, ("fit_intercept", "hyperprior", "noise", "method"))
+        with blas_threads_for(len(weight)):
             source = self._source(table, sample_weight)
-            limit = self._room(len(source.names), len(used), len(tasks))
-            options: dict[str, Any] = {"device": fit_device(self), "host_sums": True, "double": True}
-            dictionary = Dictionary(source, self.normalize, sample_weight[used], limit, **options)
+            self._check_room(spec.limit, len(source.names), len(weight), len(models))
+            options: dict[str, Any] = {"device": spec.device, "host_sums": True, "double": True}
+            dictionary = Dictionary(source, self.normalize, weight, spec.limit, **options)
             self._warn_of_offsets(dictionary)
-            data = merge_equal(dictionary.gram, targets, sample_weight[used])
-            with keeping(checkpoint, dictionary.gram) as keepers:
-                solutions = parallel(
-                    self.n_jobs,
-                    (
-                        delayed(self._train)(data, task, progress, index, keepers(index))
-                        for index, task in enumerate(tasks)
-                    ),
-                    keepers.require,
-                )
-                keepers.finish(all(solution.converged for solution in solutions))
-        self._store(dictionary, data, solutions, used, len(sample_weight))
-        progress.done()
+            merged = merge_equal(dictionary.gram, targets, weight)
+            solutions = training.models(self._train, merged, models, dictionary.gram)
+        self._store(dictionary, merged, solutions, sample_weight)
+        training.end(all(solution.converged for solution in solutions))
 
     @staticmethod
     def _warn_of_offsets(dictionary: Dictionary) -> None:
@@ -139,68 +117,48 @@ class BaseEmpiricalBayes(BaseKernels):
                 f"{named}. Centre and scale X, for example with StandardScaler."
             )
 
-    def _parts(self, targets: FloatArray, weight: FloatArray, tasks: list[Task]) -> dict[str, str]:
-        """What tells the problem from others."""
-        names = ("fit_intercept", "hyperprior", "noise", "method")
-        return {
-            "estimator": type(self).__name__,
-            "models": describe([title for title, _ in tasks]),
-            "targets": digest(targets),
-            "weights of the samples": digest(weight),
-            **{name: describe(getattr(self, name, None)) for name in names},
-        }
-
-    def _room(self, n_kernels: int, n: int, n_models: int) -> int | None:
-        """Bytes for the Gram matrices once every model has room for its factor and the inverse."""
-        limit = parse_memory(self.memory_limit)
+    @staticmethod
+    def _check_room(limit: int | None, n_kernels: int, n: int, n_models: int) -> None:
+        """Refuse what leaves no room for the factor of every model and the inverse."""
         needed = (n_kernels + 5 + n_models) * n**2 * 8
         if limit is not None and needed > limit:
             raise MemoryError(
                 f"{n_kernels} kernels and {n_models} models on {n} samples need {needed / 1e9:.2f} GB, "
                 f"memory_limit allows {limit / 1e9:.2f} GB: raise it, or use fewer kernels or samples."
             )
-        return limit
 
-    def _train(self, data: Data, task: Task, progress: Progress, index: int, keeper: Keeper) -> Result:
-        title, make = task
-        report: Any = progress.model(index, title)
-        evidence = make(data.gram, data.targets, data.weight)
+    def _train(self, merged: Merged, make: MakeEvidence, report: ModelProgress, keeper: Keeper) -> Result:
+        evidence = make(merged.gram, merged.targets, merged.weight)
         solution = EmpiricalBayes().solve(evidence, self.hyperprior, self.tol, self.max_iter, report, keeper)
-        progress.model_done(report, title, solution.n_iter, solution.state)
+        report.done(solution)
         return solution
 
+    def _told(self, state: Any) -> str:
+        count = int(np.count_nonzero(state.posterior.weights))
+        return f"objective {state.objective:.6g}, relative slope {state.residual:.2g}, {count} kernels"
+
     def _store(
-        self,
-        dictionary: Dictionary,
-        data: Data,
-        solutions: list[Result],
-        used: IntArray,
-        n_samples: int,
+        self, dictionary: Dictionary, merged: Merged, solutions: list[Result], sample_weight: FloatArray
     ) -> None:
-        """Set the fitted attributes; everything is computed before anything is set."""
-        weights = dictionary.all_weights(np.array([solution.state.weights for solution in solutions]))
-        posteriors = [solution.state.posterior for solution in solutions]
-        dual_coef = np.zeros((n_samples, sum(posterior.alpha.shape[1] for posterior in posteriors)))
-        dual_coef[used] = np.hstack([posterior.alpha for posterior in posteriors])[data.group] * data.share
-        self.model_ = self._predictor(dictionary, data.first, weights, posteriors)
-        self.kernel_names_ = dictionary.names
+        """Set the fitted attributes."""
+        states = [solution.state for solution in solutions]
+        weights = dictionary.all_weights(np.array([state.weights for state in states]))
+        alpha = np.hstack([state.posterior.alpha for state in states])
+        self.model_ = self._predictor(dictionary, merged.first, weights, states)
+        spread = alpha[merged.group] * merged.share
+        self._store_results(dictionary.names, weights, spread, sample_weight, solutions)
         self.gram_ = dictionary.gram.name
-        self.weights_ = _one_or_all(weights)
-        self.norms_ = _one_or_all(dictionary.all_weights(np.array([s.state.norms for s in solutions])))
-        self.dual_coef_ = _one_or_all(dual_coef.T)
-        self.intercept_ = _one_or_all(self.model_.intercept + self._constants())
-        self.log_marginal_likelihood_ = _one_or_all(np.array([s.state.log_evidence for s in solutions]))
-        self.stationarity_ = _one_or_all(np.array([solution.state.residual for solution in solutions]))
-        self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
-        self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
-        self.history_ = _one_or_all([solution.history for solution in solutions])
-        self.starts_ = _one_or_all([solution.starts for solution in solutions])
+        self.norms_ = one_or_all(dictionary.all_weights(np.array([state.norms for state in states])))
+        self.intercept_ = one_or_all(self.model_.intercept + self._constants())
+        self.log_marginal_likelihood_ = one_or_all(np.array([state.log_evidence for state in states]))
+        self.starts_ = one_or_all([solution.starts for solution in solutions])
 
     @staticmethod
     def _predictor(
-        dictionary: Dictionary, rows: IntArray, weights: FloatArray, posteriors: list[Posterior]
+        dictionary: Dictionary, rows: IntArray, weights: FloatArray, states: list[Any]
     ) -> Predictor:
         """Posterior means, from training samples that the `rows` stand for, and what their variances need."""
+        posteriors = [state.posterior for state in states]
         found = [posterior.alpha for posterior in posteriors]
         alpha = np.zeros((dictionary.gram.n_samples, sum(one.shape[1] for one in found)))
         alpha[rows] = np.hstack(found)
@@ -233,7 +191,7 @@ class BaseEmpiricalBayes(BaseKernels):
         return self.model_.moments(values) if variance else (self.model_(values), np.zeros(()))
 
 
-class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
+class EmpiricalBayesRegressor(RealTargets, BaseEmpiricalBayes):
     """Gaussian process regression with kernel weights and noise learned by empirical Bayes.
 
     f is a sum of Gaussian processes with covariances d_m k_m, observed with noise of variance
@@ -360,13 +318,6 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -379,19 +330,21 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         sample_weight : array-like of shape (n,), optional
             A sample of weight w has noise of variance sigma^2 / w, and counts as w equal samples.
         """
-        self._check_parameters()
-        if self.multioutput not in ("shared", "independent"):
-            raise ValueError(f"multioutput={self.multioutput!r}: expected 'shared' or 'independent'.")
+        spec = Spec.of(self)
+        check_choice("multioutput", self.multioutput, ("shared", "independent"))
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
-        Y = y[weight > 0].reshape(int((weight > 0).sum()), -1).astype(np.float64)
-        columns = [slice(None)]
+        Y = self._targets(y, weight)
+        models = [("fit", partial(self._evidence, slice(None)))]
         if self.multioutput == "independent":
-            columns = [slice(k, k + 1) for k in range(Y.shape[1])]
-        self._fit_tasks(table, weight, Y, [self._task(part) for part in columns])
-        self.noise_ = _one_or_all(self._noises)
-        self._flat = y.ndim == 1
+            columns = range(Y.shape[1])
+            models = [(f"output {k}", partial(self._evidence, slice(k, k + 1))) for k in columns]
+        self._fit_evidence(spec, table, weight, Y, models)
+        self.noise_ = one_or_all(self._noises)
         return self
+
+    def _evidence(self, columns: slice, gram: Gram, Y: FloatArray, weight: FloatArray) -> Evidence:
+        return GaussianEvidence(gram, Y[:, columns], weight, self.fit_intercept, self.noise)
 
     @follows_input
     def predict(self, X: Any, return_std: bool = False, include_noise: bool = True) -> Any:
@@ -411,18 +364,10 @@ class EmpiricalBayesRegressor(RegressorMixin, BaseEmpiricalBayes):
         std : ndarray of the same shape, only if `return_std`
         """
         means, variances = self._predictive(X, return_std)
-        shape = means.shape[:1] if self._flat else means.shape
         if not return_std:
-            return means.reshape(shape)
-        variances = variances + self._noises * include_noise
-        std = np.broadcast_to(np.sqrt(variances), means.shape)
-        return means.reshape(shape), std.reshape(shape).copy()
-
-    def _task(self, columns: slice) -> Task:
-        title = "fit" if columns.start is None else f"output {columns.start}"
-        return title, lambda gram, Y, weight: GaussianEvidence(
-            gram, Y[:, columns], weight, self.fit_intercept, self.noise
-        )
+            return self._shaped(means)
+        std = np.broadcast_to(np.sqrt(variances + self._noises * include_noise), means.shape)
+        return self._shaped(means), self._shaped(std).copy()
 
 
 class EmpiricalBayesClassifier(ClassLabels, BaseEmpiricalBayes):
@@ -529,18 +474,19 @@ starts_, gram_, n_features_in_, feature_names_in_
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
-        self._check_parameters()
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r}: expected one of {', '.join(map(repr, METHODS))}.")
+        spec = Spec.of(self)
+        check_choice("method", self.method, METHODS)
         table, y = self._validate(X, y)
         weight = check_weights(sample_weight, table)
         self.classes_, labels = encode_labels(y, weight)
         targets = class_targets(labels, len(self.classes_))
-        self._fit_tasks(table, weight, targets, [self._task(k) for k in range(targets.shape[1])])
+        positive = self.classes_ if len(self.classes_) > 2 else self.classes_[1:]
+        models = [(f"{name} vs rest", partial(self._evidence, k)) for k, name in enumerate(positive)]
+        self._fit_evidence(spec, table, weight, targets, models)
         self.model_.link = Link("sigmoid", np.array([[1.0], [0.0]]))
         if self.method == "regression":
             self.model_.link = Link("normal")
-            self.noise_ = _one_or_all(self._noises)
+            self.noise_ = one_or_all(self._noises)
         return self
 
     def _decision(self, X: Any) -> FloatArray:
@@ -572,13 +518,9 @@ starts_, gram_, n_features_in_, feature_names_in_
             return means / np.sqrt(1.0 + (np.pi / 8.0) * variances)
         return means / np.sqrt(variances + self._noises)
 
-    def _task(self, k: int) -> Task:
+    def _evidence(self, k: int, gram: Gram, targets: FloatArray, weight: FloatArray) -> Evidence:
         """Column k of the targets against the rest."""
-
-        def evidence(gram: Gram, targets: FloatArray, weight: FloatArray) -> Evidence:
-            y = targets[:, k : k + 1]
-            if self.method == "laplace":
-                return LaplaceEvidence(gram, y[:, 0], weight, self.fit_intercept)
-            return GaussianEvidence(gram, y, weight, self.fit_intercept, self.noise)
-
-        return f"{self.classes_[k if len(self.classes_) > 2 else 1]} vs rest", evidence
+        y = targets[:, k : k + 1]
+        if self.method == "laplace":
+            return LaplaceEvidence(gram, y[:, 0], weight, self.fit_intercept)
+        return GaussianEvidence(gram, y, weight, self.fit_intercept, self.noise)

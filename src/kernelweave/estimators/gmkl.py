@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from joblib import delayed
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._backend import resolve_device
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
+from .._registry import Registry
 from .._typing import BoolArray, FloatArray
-from .._warnings import parallel, warn
-from ..gram import ParametricSource, Predictor, parse_memory
+from .._warnings import warn
+from ..gram import ParametricSource, Predictor
 from ..gram.terms import KernelTerm
 from ..kernels import resolve_normalization
 from ..kernels.columns import is_frame
@@ -23,31 +23,20 @@ from ..kernels.faults import refuse_dates
 from ..kernels.parametric import PARAMETRIC_KERNELS, ParametricKernel
 from ..losses import LOSSES, Loss
 from ..solvers import Problem, leave_one_out
-from ..solvers._fingerprint import describe, digest
 from ..solvers.checkpoint import Keeper
 from ..solvers.kernel_gradient import PENALTIES, KernelGradient, Penalty, check_gradient
 from ..solvers.kernel_gradient.torch_kernel import on_device
 from ..solvers.run import Result
-from ._base import (
-    _one_or_all,
-    all_or_nothing,
-    check_positive,
-    check_weights,
-    fit_device,
-    follows_input,
-    weights_table,
-)
-from ._checkpoint import Keepers, keeping, open_checkpoint
-from ._input import check_settings, check_table, check_targets, explained
-from ._labels import ClassLabels, class_factors, class_tasks, encode_labels, fit_link
-from ._names import model_names, name_outputs
-from ._progress import CallbackSupportMixin, Progress, with_callbacks
+from ._base import BaseLearner, Spec, all_or_nothing, one_or_all
+from ._input import NO_TARGET, check_choice, check_positive, check_table, check_weights, explained
+from ._labels import ClassLabels, RealTargets, class_factors, class_problems, encode_labels, fit_link
+from ._training import ModelProgress, Training, with_callbacks
 
 #: a weight below this share of the largest is not counted as selecting its feature
 NEGLIGIBLE = 1e-6
 
 
-class Data(NamedTuple):
+class KernelData(NamedTuple):
     """Training samples of positive weight, and the kernel fitted on them."""
 
     kernel: ParametricKernel
@@ -56,56 +45,40 @@ class Data(NamedTuple):
     unit: float = 1.0  # what r is multiplied with
 
 
-class KernelProgress(Progress):
-    """Reports the objective after every step."""
-
-    def say(self, what: str, state: Any) -> None:
-        name, active = type(self.estimator).__name__, np.count_nonzero(state.u)
-        value = f"objective {state.objective:.6g}, residual {state.residual:.2g}"
-        print(f"[{name}] {what.replace('machine', 'step')}: {value}, {active} parameters")
-
-
-class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
+class BaseGMKL(SelectorMixin, BaseLearner):
     """Parameters and machinery of the generalized MKL estimators; see the subclasses."""
 
-    max_iter: int  # parameters are stored by the classes whose constructors name them
     n_features_to_select: int | None
+
+    _parts: ClassVar[dict[str, tuple[Registry, type]]] = {
+        "regularizer": (PENALTIES, Penalty),
+        "loss": (LOSSES, Loss),
+    }
 
     # -- validation ---------------------------------------------------------------------------
 
-    def _check_parameters(self, tasks: tuple[str, ...]) -> Loss:
-        """Refuse parameters that cannot work; the loss."""
-        check_settings(self)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_positive("C", self.C)
-        check_positive("tol", self.tol)
-        resolve_device(self.device)
-        if not (isinstance(self.max_iter, Integral) and self.max_iter > 0):
-            raise ValueError(f"max_iter={self.max_iter!r} must be a positive integer.")
-        loss = LOSSES.resolve(self.loss, Loss, "loss")
-        if loss.task not in tasks:
-            fitting = ", ".join(
-                repr(name) for name, cls in LOSSES.items() if getattr(cls, "task", "") in tasks
-            )
-            raise ValueError(f"loss={self.loss!r} is not for {type(self).__name__}: use one of {fitting}.")
-        loss.check()
-        return loss
 
-    def _validate(self, X: Any, y: Any, **y_options: Any) -> tuple[FloatArray, Any]:
-        name_outputs(self, y, bool(y_options.get("multi_output")))
-        check_targets(y, bool(y_options.get("y_numeric")), type(self).__name__)
-        return self._numbers(X, y=y, ensure_min_samples=2, **y_options)
-
-    def _numbers(self, X: Any, **options: Any) -> Any:
+    def _checked_data(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         """The samples as an array of finite floats."""
         check_table(X)
         refuse_dates(X)
+        options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2 if reset else 1}
         with explained(X):
-            return validate_data(self, X, dtype=[np.float64, np.float32], **options)
+            valid = validate_data(self, X, y, reset=reset, **options, **y_options)
+        return (valid, y) if y is NO_TARGET else valid
 
-    def _data(self, X: Any, values: FloatArray, weight: FloatArray) -> Data:
-        """Fit the kernel on the samples of positive weight."""
+    def _data(self, spec: Spec, X: Any, values: FloatArray, weight: FloatArray) -> KernelData:
+        """Fit the kernel on the samples of positive weight, unless there is no room for its matrix."""
         used = np.flatnonzero(weight)
-        self._check_memory(len(used), values.itemsize)
+        needed = 3 * len(used) ** 2 * values.itemsize  # K, the one before, and a copy while training
+        if spec.limit is not None and needed > spec.limit:
+            raise MemoryError(
+                f"{len(used)} samples need {needed / 1e9:.2f} GB, memory_limit allows "
+                f"{spec.limit / 1e9:.2f} GB: raise it, use fewer samples, or pass X as float32."
+            )
         kernel = clone(PARAMETRIC_KERNELS.resolve(self.kernel, ParametricKernel, "kernel"))
         # column names are in the user's table
         kernel.fit(X if is_frame(X) else values, sample_weight=weight)
@@ -117,58 +90,46 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         if not free.all():
             names = ", ".join(np.array(kernel.names_)[~free][:10])
             warn(f"constant columns get weight 0: {names}.")
-        return Data(kernel, values[used], free)
-
-    def _check_memory(self, n: int, itemsize: int) -> None:
-        """Refuse more samples than the limit has room for: K, the one before, and a copy while training."""
-        limit, needed = parse_memory(self.memory_limit), 3 * n**2 * itemsize
-        if limit is not None and needed > limit:
-            raise MemoryError(
-                f"{n} samples need {needed / 1e9:.2f} GB, memory_limit allows {limit / 1e9:.2f} GB: raise "
-                "it, use fewer samples, or pass X as float32."
-            )
+        return KernelData(kernel, values[used], free)
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _fit_problems(self, data: Data, problems: dict[str, Problem], weight: FloatArray) -> list[Result]:
+    def _fit_kernel(
+        self, spec: Spec, data: KernelData, problems: list[tuple[str, Problem]], weight: FloatArray
+    ) -> list[Result]:
         """Learn the parameters of every problem, select features if asked to, and store the models."""
-        penalty = PENALTIES.resolve(self.regularizer, Penalty, "regularizer")
         if self.check_gradient:
-            check_gradient(data.kernel, data.X, penalty=penalty)
+            check_gradient(data.kernel, data.X, penalty=spec.regularizer)
         features = data.kernel.feature_map(data.X)
         count = self._n_features(features)
-        checkpoint = open_checkpoint(self, self._parts(data, problems, penalty))
-        with blas_threads_for(len(data.X)), keeping(checkpoint) as keepers:
-            solutions = self._solve(data, problems, penalty, data.free, keepers)
+        told = {
+            "models": [title for title, _ in problems],
+            "kernel": data.kernel,
+            "regularizer": spec.regularizer,
+            "loss": spec.loss,
+            "targets": tuple(problem.y for _, problem in problems),
+            "C or weights of the samples": tuple(problem.C for _, problem in problems),
+            "X": (data.X,),
+        }
+        names = ("constraint", "fit_intercept", "n_features_to_select", "n_init", "random_state")
+        training = Training(self, len(problems) * (1 if count is None else 2), told, names)
+        train = partial(self._train, spec)
+        with blas_threads_for(len(data.X)):
+            solutions = training.models(train, data, problems, stage="all")
             importances = np.mean([solution.state.d for solution in solutions], axis=0) @ features
             order = np.argsort(-importances, kind="stable")
             self._mask = importances > NEGLIGIBLE * importances.max(initial=0.0)
             if count is not None:
                 kept = ~features.any(axis=1) | features[:, order[:count]].any(axis=1)
-                solutions = self._solve(data, problems, penalty, data.free & kept, keepers, "selected")
+                best = data._replace(free=data.free & kept)
+                solutions = training.models(train, best, problems, stage="selected")
                 self._mask = features[kept].any(axis=0)
-            keepers.finish(all(solution.converged for solution in solutions))
         self.ranking_ = np.empty(len(order), dtype=int)
         self.ranking_[order] = np.arange(1, len(order) + 1)
         self._features = features
         self._store(data, solutions, weight)
+        training.end(all(solution.converged for solution in solutions))
         return solutions
-
-    def _parts(self, data: Data, problems: dict[str, Problem], penalty: Penalty) -> dict[str, str]:
-        """What tells the problem from others."""
-        each = list(problems.values())
-        names = ("constraint", "fit_intercept", "n_features_to_select", "n_init", "random_state")
-        return {
-            "estimator": type(self).__name__,
-            "models": describe(list(problems)),
-            "kernel": describe(data.kernel),
-            "regularizer": describe(penalty),
-            "loss": describe(each[0].loss),
-            "targets": digest(*(problem.y for problem in each)),
-            "C or weights of the samples": digest(*(problem.C for problem in each)),
-            "X": digest(data.X),
-            **{name: describe(getattr(self, name)) for name in names},
-        }
 
     def _n_features(self, features: FloatArray) -> int | None:
         count = self.n_features_to_select
@@ -182,59 +143,30 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             raise ValueError(_NO_FEATURES)
         return int(count)
 
-    def _solve(
-        self,
-        data: Data,
-        problems: dict[str, Problem],
-        penalty: Penalty,
-        free: BoolArray,
-        keepers: Keepers,
-        stage: str = "all",
-    ) -> list[Result]:
-        progress = KernelProgress(self, len(problems), int(self.verbose))
-        solutions = parallel(
-            self.n_jobs,
-            (
-                delayed(self._train)(
-                    data, title, problem, penalty, free, progress, index, keepers(index, stage)
-                )
-                for index, (title, problem) in enumerate(problems.items())
-            ),
-            keepers.require,
-        )
-        progress.done()
-        return solutions
-
     def _train(
-        self,
-        data: Data,
-        title: str,
-        problem: Problem,
-        penalty: Penalty,
-        free: BoolArray,
-        progress: Progress,
-        index: int,
-        keeper: Keeper,
+        self, spec: Spec, data: KernelData, problem: Problem, report: ModelProgress, keeper: Keeper
     ) -> Result:
-        report: Any = progress.model(index, title)
-        solver = KernelGradient(self.solver, self.n_init, random_state=self.random_state)
-        solution = solver.solve(
+        solution = KernelGradient(self.solver, self.n_init, random_state=self.random_state).solve(
             problem,
-            on_device(data.kernel, fit_device(self)),
+            on_device(data.kernel, spec.device),
             data.X,
-            penalty,
+            spec.regularizer,
             self.constraint,
             self.tol,
             self.max_iter,
             report,
-            free,
+            data.free,
             keeper,
             data.unit,
         )
-        progress.model_done(report, title, solution.n_iter, solution.state)
+        report.done(solution)
         return solution
 
-    def _store(self, data: Data, solutions: list[Result], weight: FloatArray) -> None:
+    def _told(self, state: Any) -> str:
+        active = np.count_nonzero(state.u)
+        return f"objective {state.objective:.6g}, residual {state.residual:.2g}, {active} parameters"
+
+    def _store(self, data: KernelData, solutions: list[Result], weight: FloatArray) -> None:
         """Set the fitted attributes."""
         weights = np.array([solution.state.d for solution in solutions])
         # a constant kernel is approached, not reached
@@ -244,20 +176,11 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
                 "increase C, or weaken the regularizer.",
             )
         alpha = np.hstack([solution.state.alpha for solution in solutions])
-        support, used = np.flatnonzero(alpha.any(axis=1)), np.flatnonzero(weight)
-        dual_coef = np.zeros((len(weight), alpha.shape[1]))
-        dual_coef[used] = alpha
         self.model_ = _predictor(data, solutions)
-        self.kernel_names_ = list(data.kernel.names_)
-        self.weights_ = _one_or_all(weights)
-        self.dual_coef_ = _one_or_all(dual_coef.T)
-        self.support_ = used[support]
-        self.intercept_ = _one_or_all(self.model_.intercept)
-        self.objective_ = _one_or_all(np.array([solution.state.objective for solution in solutions]))
-        self.stationarity_ = _one_or_all(np.array([solution.state.residual for solution in solutions]))
-        self.n_resumed_ = _one_or_all(np.array([solution.n_resumed for solution in solutions]))
-        self.n_iter_ = _one_or_all(np.array([solution.n_iter for solution in solutions]))
-        self.history_ = _one_or_all([solution.history for solution in solutions])
+        self._store_results(list(data.kernel.names_), weights, alpha, weight, solutions)
+        self.support_ = np.flatnonzero(np.atleast_2d(self.dual_coef_).any(axis=0))
+        self.intercept_ = one_or_all(self.model_.intercept)
+        self.objective_ = one_or_all(np.array([solution.state.objective for solution in solutions]))
 
     # -- selection ----------------------------------------------------------------------------
 
@@ -277,18 +200,7 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     # -- prediction ---------------------------------------------------------------------------
 
-    #: the functions learned
-    model_: Predictor
-
-    #: fitted attributes that predictions read, and their types
-    _fitted: ClassVar[dict[str, type]] = {
-        "model_": Predictor,
-        "kernel_names_": list,
-        "weights_": np.ndarray,
-        "n_features_in_": int,
-        "_mask": np.ndarray,
-        "_features": np.ndarray,
-    }
+    _fitted: ClassVar[dict[str, type]] = {"_mask": np.ndarray, "_features": np.ndarray}
 
     def _fits_together(self) -> bool:
         """Whether what a file says of a fit is consistent."""
@@ -299,35 +211,6 @@ class BaseGMKL(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def kernel_(self) -> ParametricKernel:
         """The fitted kernel."""
         return self.model_.source.kernel  # type: ignore[attr-defined]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def _inputs(self, X: Any) -> FloatArray:
-        """New samples, checked, as `model_` takes them."""
-        check_is_fitted(self)
-        return self._numbers(X, reset=False)
-
-    def _decision(self, X: Any) -> FloatArray:
-        """Values of every function learned, shape (n, n_functions)."""
-        values = self._inputs(X)
-        return self.model_(values)
-
-    def weights_frame(self) -> Any:
-        """Models, names and values of the parameters d as a pandas DataFrame (needs pandas)."""
-        import pandas as pd
-
-        check_is_fitted(self)
-        models = [name for name in model_names(self) for _ in self.kernel_names_]
-        weights = np.atleast_2d(self.weights_)
-        names = self.kernel_names_ * len(weights)
-        return pd.DataFrame({"model": models, "kernel": names, "weight": weights.ravel()})
-
-    def _html_repr(self) -> str:
-        page = super()._html_repr()
-        if not hasattr(self, "weights_"):
-            return page
-        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_), model_names(self))
 
 
 _NO_FEATURES = (
@@ -485,27 +368,27 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
-        loss = self._check_parameters(("classification", "regression"))
-        if self.multiclass not in ("ovr", "shared"):
-            raise ValueError(f"multiclass={self.multiclass!r}: expected 'ovr' or 'shared'.")
+        spec = Spec.of(self)
+        check_choice("multiclass", self.multiclass, ("ovr", "shared"))
         values, y = self._validate(X, y)
         weight = check_weights(sample_weight, values)
         used = weight > 0
         self.classes_, labels = encode_labels(y, weight)
         factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
-        data = self._data(X, values, weight)
+        data = self._data(spec, X, values, weight)
         C = self.C * weight[used] * factors[labels]
-        tasks = class_tasks(self.multiclass, self.classes_, labels, C, loss, self.fit_intercept)
-        solutions = self._fit_problems(data, {task.title: task.problem for task in tasks}, weight)
+        parts = class_problems(self.multiclass, self.classes_, labels, C, spec.loss, self.fit_intercept)
+        problems = [(part.title, part.problem) for part in parts]
+        solutions = self._fit_kernel(spec, data, problems, weight)
         margins = None
-        if not hasattr(loss, "probability"):
-            pairs = zip(solutions, tasks, strict=True)
-            margins = np.hstack([_margins(data, solution, task.problem) for solution, task in pairs])
-        self.model_.link = fit_link(loss, margins, labels, weight[used])
+        if not hasattr(spec.loss, "probability"):
+            pairs = zip(solutions, problems, strict=True)
+            margins = np.hstack([_margins(data, solution, problem) for solution, (_, problem) in pairs])
+        self.model_.link = fit_link(spec.loss, margins, labels, weight[used])
         return self
 
 
-class GMKLRegressor(RegressorMixin, BaseGMKL):
+class GMKLRegressor(RealTargets, BaseGMKL):
     """Generalized multiple kernel learning for regression, and a feature selector.
 
     Learns f(x) = sum_i alpha_i k_d(x, x_i) + b together with the parameters d of one kernel:
@@ -590,13 +473,6 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -610,15 +486,13 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
-        loss = self._check_parameters(("regression",))
+        spec = Spec.of(self)
         values, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, values)
-        used = weight > 0
-        Y = y[used].reshape(int(used.sum()), -1).astype(np.float64)
-        problem = Problem(Y, loss, self.C * weight[used][:, None], self.fit_intercept)
-        data = self._data(X, values, weight)._replace(unit=self._variance(Y, weight[used]))
-        self._fit_problems(data, {"fit": problem}, weight)
-        self._flat = y.ndim == 1
+        used, Y = weight[weight > 0], self._targets(y, weight)
+        problem = Problem(Y, spec.loss, self.C * used[:, None], self.fit_intercept)
+        data = self._data(spec, X, values, weight)._replace(unit=self._variance(Y, used))
+        self._fit_kernel(spec, data, [("fit", problem)], weight)
         return self
 
     def _variance(self, Y: FloatArray, weight: FloatArray) -> float:
@@ -627,14 +501,8 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         variance, size = (float(np.average(part**2, axis=0, weights=weight).mean()) for part in (off, Y))
         return variance if variance > (8.0 * np.finfo(np.float64).eps) ** 2 * size else 1.0
 
-    @follows_input
-    def predict(self, X: Any) -> FloatArray:
-        """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""
-        values = self._decision(X)
-        return values[:, 0] if self._flat else values
 
-
-def _predictor(data: Data, solutions: list[Result]) -> Predictor:
+def _predictor(data: KernelData, solutions: list[Result]) -> Predictor:
     """The functions of the models, each with its own parameters of the kernel."""
     states = [solution.state for solution in solutions]
     source = ParametricSource(data.kernel, np.array([state.d for state in states]), data.X)
@@ -646,7 +514,7 @@ def _predictor(data: Data, solutions: list[Result]) -> Predictor:
     return Predictor.of(source, terms, alpha, np.concatenate([state.intercept for state in states]))
 
 
-def _margins(data: Data, solution: Result, problem: Problem) -> FloatArray:
+def _margins(data: KernelData, solution: Result, problem: Problem) -> FloatArray:
     """Leave-one-out predictions on the training samples, the parameters held."""
     state = solution.state
     K, f = data.kernel(data.X, d=state.d), state.fitted + state.intercept

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from .._typing import FloatArray
 from ..losses import Loss
 from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins, refit_for
-from ._base import all_or_nothing, check_weights, follows_input
-from ._group_omp import BaseGroupOMP, Training
-from ._labels import ClassLabels, class_factors, class_targets, decided, encode_labels, fit_link
-from ._progress import with_callbacks
+from ._base import Spec, all_or_nothing, follows_input
+from ._group_omp import BaseGroupOMP, GreedySetup
+from ._input import check_weights
+from ._labels import ClassLabels, RealTargets, class_factors, class_targets, decided, encode_labels, fit_link
+from ._training import with_callbacks
 
 
-class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
+class GroupOMPRegressor(RealTargets, BaseGroupOMP):
     """Regression with few kernels, chosen one after another (MKL-GOMP).
 
     Group orthogonal matching pursuit over kernels. Of all sets G of at most s kernels, it looks for
@@ -127,8 +127,6 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
     array([210., 104.])
     """
 
-    _tasks = ("regression",)
-
     def __init__(
         self,
         kernels: Any = "auto",
@@ -166,13 +164,6 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation_set: Any = None) -> Self:
@@ -190,17 +181,16 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
         self._fit_path(self._setup(X, y, sample_weight, validation_set))
         return self
 
-    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> Training:
-        self._check_parameters()
-        loss = self._resolve_loss()
+    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> GreedySetup:
+        spec = Spec.of(self)
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
         self._flat = y.ndim == 1
-        training = Training(table, weight, y.reshape(len(weight), -1).astype(np.float64), loss)
-        return self._split(training, y, validation_set)
+        setup = GreedySetup(spec, table, weight, y.reshape(len(weight), -1).astype(np.float64))
+        return self._split(setup, y, validation_set)
 
-    def _held_out_error(self, values: FloatArray, y: Any, weight: Any) -> float:
-        losses = 2.0 * self._resolve_loss().value(np.asarray(y, float).reshape(len(values), -1), values)
+    def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
+        losses = 2.0 * spec.loss.value(np.asarray(y, float).reshape(len(values), -1), values)
         return float(weight @ losses.sum(axis=1) / weight.sum())
 
     @follows_input
@@ -218,9 +208,6 @@ class GroupOMPRegressor(RegressorMixin, BaseGroupOMP):
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Predictions by the models of 1, 2, ... kernels."""
         yield from map(self._shaped, self._staged_decision(X))
-
-    def _shaped(self, values: FloatArray) -> FloatArray:
-        return values[:, 0] if self._flat else values
 
 
 class GroupOMPClassifier(ClassLabels, BaseGroupOMP):
@@ -261,8 +248,6 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
     >>> clf.score(X, y) > 0.9
     True
     """
-
-    _tasks = ("classification", "regression")
 
     def __init__(
         self,
@@ -321,9 +306,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         self._fit_path(self._setup(X, y, sample_weight, validation_set))
         return self
 
-    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> Training:
-        self._check_parameters()
-        loss = self._resolve_loss()
+    def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> GreedySetup:
+        spec = Spec.of(self)
         table, y = self._validate(X, y)
         weight = check_weights(sample_weight, table)
         used = weight > 0
@@ -333,9 +317,9 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         found = class_targets(labels, len(self.classes_))
         targets = np.zeros((len(weight), found.shape[1]))
         targets[used] = found
-        return self._split(Training(table, weight, targets, loss), y, validation_set, strata=y)
+        return self._split(GreedySetup(spec, table, weight, targets), y, validation_set, strata=y)
 
-    def _held_out_error(self, values: FloatArray, y: Any, weight: Any) -> float:
+    def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
         return float(weight @ (self._labels(values) != y) / weight.sum())
 
     def _calibrate(self, dictionary: FactorDictionary, task: GreedyTask, fit: Fit) -> None:

@@ -7,25 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..losses import Loss
-from ..solvers._fingerprint import describe, digest
 from ..solvers.checkpoint import Entry, Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
-from ._base_search import BaseSearch, Folds
-from ._checkpoint import keeping, open_checkpoint
-from ._greedy_path import GreedyPath
-from ._group_omp import BaseGroupOMP, Training, path_predictor
+from ._group_omp import BaseGroupOMP, GreedyPath, GreedySetup, path_predictor
 from ._input import positive_grid
-from ._search import FrozenClassifier, FrozenRegressor
+from ._search import BaseSearch, Folds
+from ._training import Training
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
 
 
@@ -97,11 +92,11 @@ class GreedySearch:
         weights = 1.0 + np.modf(np.arange(len(self.matrices)) * 0.6180339887498949)[0]
         return np.sum([d * K.sum(axis=1) for d, K in zip(weights, self.matrices, strict=True)], axis=0)
 
-    def kept_fold(self, train: IntArray, test: IntArray, sizes: int, keeper: Keeper) -> FloatArray:
+    def kept_fold(self, part: tuple[IntArray, IntArray, int], report: Any, keeper: Keeper) -> FloatArray:
         """`fold`, or what a keeper holds of it."""
         entry = keeper.found("values")
         if entry is None:
-            entry = Entry({}, {"values": self.fold(train, test, sizes)})
+            entry = Entry({}, {"values": self.fold(*part)})
             keeper.keep("values", entry)
         return entry.arrays["values"]
 
@@ -130,54 +125,39 @@ class GreedySearch:
 class BaseGroupOMPCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
-    def _checked(self) -> BaseGroupOMP:
-        return self._template().set_params(alpha=float(self._alphas()[0]))
-
-    def _alphas(self) -> FloatArray:
+    def _grid(self) -> tuple[BaseGroupOMP, FloatArray]:
         """The ridges, from smooth to rough."""
-        alphas = positive_grid("alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))
-        return alphas[::-1].copy()
+        alphas = positive_grid("alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))[::-1].copy()
+        return self._template().set_params(alpha=float(alphas[0])), alphas
 
     def _values(
-        self, template: BaseGroupOMP, setup: Training, folds: Folds
+        self, template: BaseGroupOMP, grid: FloatArray, setup: GreedySetup, folds: Folds
     ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
         """Of small models first: one path for each fold and ridge has the models of every size."""
-        alphas, (source, task) = self._alphas(), template._problem(setup)
-        search = GreedySearch.on(source, task, template._rule(), alphas, self.normalize)
+        source, task = template._problem(setup)
+        search = GreedySearch.on(source, task, template._rule(), grid, self.normalize)
         sizes = min(self.n_kernels or len(search.names), len(search.names))
-        checkpoint = open_checkpoint(self, self._parts(search, folds.splits))
-        if checkpoint is not None:
-            checkpoint.check_probe(search.probe())
-        with keeping(checkpoint) as keepers:
-            values = parallel(
-                self.n_jobs,
-                (
-                    delayed(GreedySearch.kept_fold)(search, train, test, sizes, keepers(k))
-                    for k, (train, test) in enumerate(folds.splits)
-                ),
-                keepers.require,
-            )
-            keepers.finish(True)
-        points = [{"n_kernels": k, "alpha": float(alpha)} for k in range(1, sizes + 1) for alpha in alphas]
+        told = {
+            "kernels": np.array(search.names),
+            "alphas": grid,
+            "targets": task.y,
+            "weights of the samples": task.weight,
+            "folds": tuple(part for pair in folds.splits for part in pair),
+        }
+        names = ("n_kernels", "tol", "loss", "backward", "normalize", "fit_intercept", "random_state")
+        training = Training(self, len(folds.splits), told, names)
+        if training.checkpoint is not None:
+            training.checkpoint.check_probe(search.probe())
+        parts = [("fold", (train, test, sizes)) for train, test in folds.splits]
+        values = training.models(GreedySearch.kept_fold, search, parts)
+        training.end(True)
+        points = [{"n_kernels": k, "alpha": float(alpha)} for k in range(1, sizes + 1) for alpha in grid]
         return points, [[model for row in fold for model in row] for fold in values]
 
-    def _best(self, scores: FloatArray, mean: FloatArray) -> int:
-        if self.one_standard_error:
-            return _simplest(scores, mean, len(self._alphas()))
-        return super()._best(scores, mean)
-
-    def _parts(self, search: GreedySearch, kept: Sequence[Any]) -> dict[str, str]:
-        """What tells the search from others."""
-        names = ("n_kernels", "tol", "loss", "backward", "normalize", "fit_intercept", "random_state")
-        return {
-            "estimator": type(self).__name__,
-            "kernels": digest(np.array(search.names)),
-            "alphas": digest(search.alphas),
-            "targets": digest(search.task.y),
-            "weights of the samples": digest(search.task.weight),
-            "folds": digest(*(part for pair in kept for part in pair)),
-            **{name: describe(getattr(self, name)) for name in names},
-        }
+    def _best(self, points: list[dict[str, Any]], scores: FloatArray, mean: FloatArray) -> int:
+        if not self.one_standard_error:
+            return super()._best(points, scores, mean)
+        return _simplest(scores, mean, sum(point["n_kernels"] == 1 for point in points))
 
     def predict(self, X: Any, n_kernels: int | None = None) -> Any:
         """Predictions of the best estimator, or of the model of `n_kernels` kernels on its path."""
@@ -293,10 +273,6 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    def _frozen(self, template: BaseGroupOMP, values: FloatArray) -> Any:
-        assert isinstance(template, GroupOMPRegressor)
-        return FrozenRegressor(template._shaped(values))
-
 
 class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
     """`GroupOMPClassifier` with ridge and number of kernels chosen by cross-validation.
@@ -375,10 +351,6 @@ stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.verbose = verbose
-
-    def _frozen(self, template: BaseGroupOMP, values: FloatArray) -> Any:
-        assert isinstance(template, GroupOMPClassifier)
-        return FrozenClassifier(template.classes_, template._class_values(values))
 
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:
         """Decision values of the best estimator."""

@@ -12,8 +12,10 @@ from .._typing import FloatArray
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
-from ._progress import with_callbacks
+from ._base import Spec, all_or_nothing, follows_input
+from ._input import check_weights
+from ._mkl import BaseMKL, Setup, SubProblem
+from ._training import with_callbacks
 
 
 class MKLOneClass(OutlierMixin, BaseMKL):
@@ -107,6 +109,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
 
     _optional_cost = True
 
+    _tasks = ("one_class",)
+
     _fitted: ClassVar[dict[str, type]] = {"offset_": float}
 
     @all_or_nothing
@@ -123,19 +127,18 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
-        self._check_parameters()
+        spec = Spec.of(self)
         if self.normalize == "center":
             raise ValueError(
                 "normalize='center' leaves MKLOneClass nothing to learn (the mean of centred samples is 0): "
                 "use 'variance', 'spherical', 'trace' or None."
             )
-        loss = self._resolve_loss(("one_class",))
         table, _ = self._validate(X)
         weight = check_weights(sample_weight, table)
         used = weight[weight > 0]
         costs = self._cost(float(used.sum())) * used[:, None]
-        problem = Problem(np.zeros((len(used), 1)), loss, costs)
-        self._fit_tasks(Setup(table, weight, [Task("fit", problem)], problem.y))
+        problem = Problem(np.zeros((len(used), 1)), spec.loss, costs)
+        self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         self.offset_ = -float(self.model_.intercept[0])
         return self
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from .._threads import blas_threads_for
-from .._typing import FloatArray
-from ..gram import Dictionary
-from ..gram.lowrank.dictionary import LowRankDictionary
-from ..solvers.multiple import choose_solver
+from .._linalg import blas_threads_for
+from .._typing import FloatArray, IntArray
 from ..solvers.run import Result
-from ._base import BaseMKL, Task
+from ._base import Spec
+from ._mkl import AnyDictionary, BaseMKL, SubProblem, live_regularizer, solve
 
 
 @dataclass(frozen=True)
@@ -98,40 +97,78 @@ def mkl_path(
     """
     values = list(np.geomspace(1e-3, 1e3, 50) if values is None else values)
     name = _full_name(estimator, param)
-    points = [clone(estimator).set_params(**{name: value}) for value in values]
-    for point in points:
-        point._check_parameters()
-    worker = clone(estimator)
-    setup = worker._setup(X, y, sample_weight)
-    with blas_threads_for(int((setup.weight > 0).sum())):
-        dictionary = worker._dictionary(setup)
-        chains = [solve_chain(dictionary, task, points, estimator.C) for task in setup.tasks]
-    return _assemble(name, values, dictionary, chains)
+    points = [Spec.of(clone(estimator).set_params(**{name: value})) for value in values]
+    prepared = prepare(clone(estimator), X, y, sample_weight)
+    return _assemble(name, values, prepared.dictionary, prepared.solve(points))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fit but for its solver: the problems, and the kernels on the training samples.
+
+    Attributes
+    ----------
+    spec : Spec
+    dictionary : Dictionary or LowRankDictionary
+    problems : list of SubProblem
+    """
+
+    spec: Spec
+    dictionary: AnyDictionary
+    problems: list[SubProblem]
+
+    @property
+    def convex(self) -> bool:
+        """Whether its solutions do not depend on where the solver starts."""
+        return live_regularizer(self.spec, self.dictionary).convex
+
+    def part(self, rows: IntArray) -> Prepared:
+        """The same on some of the training samples; the kernels keep their normalisation."""
+        dictionary = copy(self.dictionary)
+        dictionary.gram = self.dictionary.gram.subset(rows)
+        return Prepared(self.spec, dictionary, [one.part(rows) for one in self.problems])
+
+    def solve(self, points: Sequence[Spec], guides: Any = None) -> list[list[Result]]:
+        """Solutions of every problem at every point; `guides` as in `solve_chain`, for each problem."""
+        with blas_threads_for(self.dictionary.gram.n_samples):
+            return [
+                solve_chain(self.dictionary, one, points, self.spec.C, guides and guides[k])
+                for k, one in enumerate(self.problems)
+            ]
+
+
+def can_prepare(estimator: Any) -> bool:
+    """Whether the problems of an estimator on some samples are parts of those on all of them."""
+    return isinstance(estimator, BaseMKL) and hasattr(estimator, "_setup")
+
+
+def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
+    """Check parameters and data of an `MKLClassifier` or `MKLRegressor`, and compute its kernels."""
+    setup = estimator._setup(X, y, sample_weight)
+    with blas_threads_for(int(np.count_nonzero(setup.weight))):
+        return Prepared(setup.spec, estimator._dictionary(setup), setup.problems)
 
 
 def solve_chain(
-    dictionary: Dictionary | LowRankDictionary,
-    task: Task,
-    points: Sequence[BaseMKL],
-    C: float,
+    dictionary: AnyDictionary,
+    part: SubProblem,
+    points: Sequence[Spec],
+    C: Any,
     guides: Sequence[FloatArray] | None = None,
 ) -> list[Result]:
-    """Solutions of one task at every point, each started from the one before.
+    """Solutions of one problem at every point, each started from the one before.
 
-    `C` is the cost the task was set up with; the points' own costs replace it. `guides` are the
-    norms (of all kernels) of a similar task at the same points, to start from instead.
+    `C` is the cost the problem was set up with; the points' own costs replace it. `guides` are the
+    norms (of all kernels) of a similar problem at the same points, to start from instead.
     """
-    gram = dictionary.gram if task.rows is None else dictionary.gram.subset(task.rows)
+    gram = part.gram(dictionary)
     solutions: list[Result] = []
     for index, point in enumerate(points):
-        regularizer = point._live_regularizer(dictionary)
-        problem = replace(task.problem, C=task.problem.C * (point.C / C))
-        solver = clone(choose_solver(point.solver, regularizer))
+        problem = replace(part.problem, C=part.problem.C * (point.C / C))
         start = _warm_start(solutions)
         if guides is not None and guides[index].any():
             start["norms"] = _positive(guides[index][dictionary.live])
-        found = solver.solve(problem, gram, regularizer, point.tol, point.max_iter, **start)
-        solutions.append(replace(found, matrix=None))
+        solutions.append(replace(solve(point, dictionary, problem, gram, **start), matrix=None))
     return solutions
 
 
@@ -164,9 +201,7 @@ def _full_name(estimator: BaseMKL, param: str) -> str:
     return name
 
 
-def _assemble(
-    name: str, values: list[Any], dictionary: Dictionary | LowRankDictionary, chains: list[list[Result]]
-) -> Path:
+def _assemble(name: str, values: list[Any], dictionary: AnyDictionary, chains: list[list[Result]]) -> Path:
     def table(read: Any) -> FloatArray:
         rows = np.array([[read(solution) for solution in chain] for chain in chains])
         return rows[0] if len(chains) == 1 else np.swapaxes(rows, 0, 1)

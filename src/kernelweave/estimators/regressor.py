@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
-from .._typing import FloatArray
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
-from ._base import BaseMKL, Setup, Task, all_or_nothing, check_weights, follows_input
-from ._progress import with_callbacks
+from ._base import Spec, all_or_nothing
+from ._input import check_choice, check_weights
+from ._labels import RealTargets
+from ._mkl import BaseMKL, Setup, SubProblem
+from ._training import with_callbacks
 
 
-class MKLRegressor(RegressorMixin, BaseMKL):
+class MKLRegressor(RealTargets, BaseMKL):
     """Multiple kernel learning for regression.
 
     Learns f(x) = sum_m d_m sum_i alpha_i k_m(x, x_i) + b together with the kernel weights d:
@@ -122,13 +121,6 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    _fitted: ClassVar[dict[str, type]] = {"_flat": bool}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -143,28 +135,18 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
-        self._fit_tasks(self._setup(X, y, sample_weight))
+        self._fit_problems(self._setup(X, y, sample_weight))
         return self
 
     def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:
         """Check parameters and data; the problems to solve."""
-        self._check_parameters()
-        if self.multioutput not in ("shared", "independent"):
-            raise ValueError(f"multioutput={self.multioutput!r}: expected 'shared' or 'independent'.")
-        loss = self._resolve_loss(("regression",))
+        spec = Spec.of(self)
+        check_choice("multioutput", self.multioutput, ("shared", "independent"))
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
-        used = weight > 0
-        Y = y[used].reshape(int(used.sum()), -1).astype(np.float64)
-        joint = Problem(Y, loss, self.C * weight[used][:, None], self.fit_intercept)
-        tasks = [Task("fit", joint)]
+        Y = self._targets(y, weight)
+        joint = Problem.weighted(Y, spec.loss, self.C, weight[weight > 0], self.fit_intercept)
+        problems = [SubProblem("fit", joint)]
         if self.multioutput == "independent":
-            tasks = [Task(f"output {k}", joint.column(k)) for k in range(Y.shape[1])]
-        self._flat = y.ndim == 1
-        return Setup(table, weight, tasks, Y)
-
-    @follows_input
-    def predict(self, X: Any) -> FloatArray:
-        """Predictions for new samples, shape (n,) or (n, n_outputs) as the training targets."""
-        values = self._decision(X)
-        return values[:, 0] if self._flat else values
+            problems = [SubProblem(f"output {k}", joint.column(k)) for k in range(Y.shape[1])]
+        return Setup(spec, table, weight, problems)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._threads import _controller
+from .._linalg import _controller
 
 MIN_ROWS = 32  # below so many rows a thread costs more than it saves
 MAX_THREADS = 16  # each has tiles of its own in memory

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..kernels import Normalization, check_gram, resolve_normalization

@@ -14,8 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from .._container import STORE, ContainerError, Head, Layout, checksum, head_bytes, opened, read_head
-from .._part_files import replacing, sweep
+from .._container import (
+    STORE,
+    ContainerError,
+    Head,
+    Layout,
+    checksum,
+    head_bytes,
+    opened,
+    read_head,
+    replacing,
+    sweep,
+)
 from .._typing import FloatArray, IntArray
 from ..kernels import resolve_kernels
 from ..kernels.columns import as_table

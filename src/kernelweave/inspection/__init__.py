@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from .alignment_display import AlignmentDisplay
-from .alignments import kernel_alignments
+from .alignments import AlignmentDisplay, kernel_alignments
 from .bands import BandsDisplay
-from .components import contributions
-from .contribution_display import ContributionDisplay
+from .components import ContributionDisplay, DropOneResult, contributions, drop_one
 from .convergence import ConvergenceDisplay
-from .drop_one import DropOneResult, drop_one
 from .path import PathDisplay
 from .stability import StabilityResult, stability_selection
 from .weights import KernelWeightsDisplay

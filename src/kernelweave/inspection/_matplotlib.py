@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..estimators import _names
+from ..estimators import _base
 
 #: kernels that a plot can show legibly, and that a legend can name
 MOST_SHOWN, MOST_NAMED = 60, 10
@@ -78,4 +78,4 @@ def check_names(names: list[str], n_kernels: int) -> None:
 
 def model_names(model: Any) -> list[str] | None:
     """Legend of an estimator with one row of weights for each model: what it learns."""
-    return None if np.ndim(model.weights_) == 1 else [str(name) for name in _names.model_names(model)]
+    return None if np.ndim(model.weights_) == 1 else [str(name) for name in _base.model_names(model)]

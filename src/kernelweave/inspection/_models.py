@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 
 
 def fitted_model(estimator: Any) -> Any:
@@ -42,6 +42,17 @@ def mean_shares(weights: FloatArray) -> FloatArray:
     """
     totals = weights.sum(axis=1, keepdims=True)
     return np.asarray((weights / np.where(totals > 0, totals, 1.0)).mean(axis=0))
+
+
+def spread(n: int, most: int) -> IntArray:
+    """Rows evenly spread over n, `most` at the most.
+
+    Examples
+    --------
+    >>> spread(9, 3)
+    array([0, 4, 8])
+    """
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
 def data_for(estimator: Any, X: Any) -> Any:

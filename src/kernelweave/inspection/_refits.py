@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
 
-from .._threads import blas_threads_for
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
-from ..estimators._base import BaseKernels, BaseMKL, Task, _take
-from ..estimators._search import _task_on
-from ..estimators.path import solve_chain
+from ..estimators._input import take
+from ..estimators._kernels import BaseKernels, kernels_on
+from ..estimators.path import can_prepare, prepare
 from ..gram import Dictionary, KernelStack, parse_memory
 from ..gram.choice import SHARE, free_memory
-from ..gram.lowrank.dictionary import LowRankDictionary
-from ..solvers.base import State
 
 
 class Refits(Protocol):
@@ -46,10 +43,10 @@ def refits_for(estimator: Any, X: Any, y: Any, weight: FloatArray) -> Refits:
     X, y
     weight : ndarray of shape (n,), positive
     """
-    if isinstance(estimator, BaseMKL) and hasattr(estimator, "_setup"):
+    if can_prepare(estimator):
         return SolvedParts(estimator, X, y, weight)
     if isinstance(estimator, BaseKernels):
-        source = estimator._source(estimator._validate(X)[0], weight)
+        source = kernels_on(estimator, X, weight)
         if _fits(len(source.names), source.n_samples, getattr(estimator, "memory_limit", None)):
             return MatrixParts(estimator, source, y, weight)
     return PlainParts(estimator, X, y, weight)
@@ -63,35 +60,22 @@ class SolvedParts:
     start afresh: else they would agree with the fit on all samples by construction.
     """
 
-    def __init__(self, estimator: BaseMKL, X: Any, y: Any, weight: FloatArray) -> None:
-        self.estimator = estimator
-        self.setup = estimator._setup(X, y, weight)
-        with blas_threads_for(len(weight)):
-            self.dictionary = estimator._dictionary(self.setup)
-        self.names = self.dictionary.names
-        self.convex = estimator._live_regularizer(self.dictionary).convex
-        self.guides: list[FloatArray] | None = None
-        self.require = None if self.dictionary.gram.portable else "sharedmem"
+    def __init__(self, estimator: Any, X: Any, y: Any, weight: FloatArray) -> None:
+        self.whole = prepare(estimator, X, y, weight)
+        self.names = self.whole.dictionary.names
+        self.guides: list[list[FloatArray]] | None = None
+        self.require = None if self.whole.dictionary.gram.portable else "sharedmem"
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.dictionary.__sizeof__()
+        return object.__sizeof__(self) + self.whole.dictionary.__sizeof__()
 
     def weights(self, rows: IntArray | None) -> FloatArray:
-        part, tasks = self.dictionary, self.setup.tasks
-        if rows is not None:
-            part = copy(self.dictionary)
-            part.gram = self.dictionary.gram.subset(rows)
-            tasks = [_task_on(task, rows) for task in tasks]
-        with blas_threads_for(part.gram.n_samples):
-            states = [self._solve(part, task, k) for k, task in enumerate(tasks)]
-        if rows is None and self.convex:
-            self.guides = [part.all_weights(state.certificate.norms) for state in states]
-        return part.all_weights(np.array([state.weights for state in states]))
-
-    def _solve(self, part: Dictionary | LowRankDictionary, task: Task, k: int) -> State:
-        near = None if self.guides is None else [self.guides[k]]
-        [solution] = solve_chain(part, task, [self.estimator], self.estimator.C, near)
-        return solution.state
+        part = self.whole if rows is None else self.whole.part(rows)
+        all_weights = part.dictionary.all_weights
+        states = [solution.state for [solution] in part.solve([part.spec], self.guides)]
+        if rows is None and part.convex:
+            self.guides = [[all_weights(state.certificate.norms)] for state in states]
+        return all_weights(np.array([state.weights for state in states]))
 
 
 class MatrixParts:
@@ -139,7 +123,7 @@ class PlainParts:
     def weights(self, rows: IntArray | None) -> FloatArray:
         X, y, weight = self.X, self.y, self.weight
         if rows is not None:
-            X, y, weight = _take(X, rows), None if y is None else y[rows], weight[rows]
+            X, y, weight = take(X, rows), None if y is None else y[rows], weight[rows]
         model = clone(self.estimator).fit(X, y, sample_weight=weight)
         self.names = list(model.kernel_names_)
         return np.atleast_2d(model.weights_)

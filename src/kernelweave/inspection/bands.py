@@ -16,7 +16,7 @@ from ._models import fitted_model
 class BandsDisplay:
     """Kernel weights over a spectrum: a bar from the first to the last channel of each band.
 
-    Kernels on the same channels (several bandwidths a band) are one bar, the sum of their weights.
+    Kernels on the same channels (several bandwidths per band) are one bar, the sum of their weights.
 
     Parameters
     ----------

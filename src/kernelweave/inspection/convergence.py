@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import FloatArray
-from ..estimators._names import model_names
+from ..estimators._base import model_names
 from ._matplotlib import axes_for
 from ._models import fitted_model
 

@@ -164,9 +164,9 @@ class PathDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            `MKLClassifierCV` and `MKLRegressorCV` show their held-out scores over C, a line a
-            regulariser; `GroupOMPClassifierCV` and `GroupOMPRegressorCV` over the number of kernels, a
-            line a ridge; `GroupOMPClassifier` and `GroupOMPRegressor` their errors.
+            `MKLClassifierCV` and `MKLRegressorCV` show their held-out scores over C, one line per
+            regulariser; `GroupOMPClassifierCV` and `GroupOMPRegressorCV` over the number of kernels, one
+            line per ridge; `GroupOMPClassifier` and `GroupOMPRegressor` their errors.
         ax : matplotlib Axes, optional
         **plot_kw
             Passed on to `plot`.

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._words import listed
 from .columns import column_names
-
-#: columns named in one message
-FEW = 5
 
 FILL = "fill gaps, for example with make_pipeline(SimpleImputer(), model), or leave out those rows or columns"
 MEND = "mend or clip these values, or leave out those rows or columns"
@@ -19,18 +17,6 @@ LEAVE_OUT = "or leave those columns out (kernels select numeric columns with `co
 AS_NUMBERS = f"turn dates and times into numbers first (days since a start, month, hour), {LEAVE_OUT}"
 OBJECTS = "what float() takes as its argument must be a string or a number"
 ENCODE = f"encode text as numbers first (OneHotEncoder in a pipeline), {LEAVE_OUT}"
-
-
-def listed(items: Sequence[str], most: int = FEW) -> str:
-    """Parts of a message, the first few of many.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    shown = ", ".join(items[:most])
-    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
 def is_pandas(X: Any) -> bool:

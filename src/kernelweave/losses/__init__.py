@@ -5,6 +5,7 @@ from .base import Loss
 from .eps_insensitive import EpsInsensitive
 from .hinge import Hinge
 from .huber import Huber
+from .joint import JointLoss
 from .logistic import Logistic
 from .one_class import OneClass
 from .squared import Squared
@@ -17,6 +18,7 @@ __all__ = [
     "EpsInsensitive",
     "Hinge",
     "Huber",
+    "JointLoss",
     "Logistic",
     "Loss",
     "OneClass",

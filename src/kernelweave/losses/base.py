@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._typing import BoolArray, FloatArray
-
-Task = Literal["classification", "regression", "one_class"]
 
 #: how far outside its domain a conjugate's argument may lie by rounding alone, as a share of its size
 ROUNDING = 1e-9
@@ -34,7 +31,11 @@ class Loss(BaseEstimator):
     """
 
     name: str
-    task: Task
+    #: what it is for: "classification", "regression", "one_class", or what an estimator of your own asks for
+    task: str
+
+    #: whether it is a sum over samples; others are of the class `JointLoss`
+    separable = True
 
     #: the intercept's optimality condition is sum_i alpha_i = alpha_sum
     alpha_sum: float = 0.0

@@ -11,17 +11,25 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from .. import estimators
+from ..estimators._group_omp import GreedyPath
+from ..estimators._labels import Link
 from ..gram.lowrank import Approximation
+from ..gram.predictor import LiveKernels, Predictor, Spread
+from ..gram.sharing import Batch, Lines, SharedSquares
+from ..gram.sources import FeatureSource, ParametricSource, StackSource
+from ..gram.terms import KernelTerm, SumTerm
 from ..kernels import AutogradKernel, Family, FunctionKernel, Kernel, Normalization, ParametricKernel
+from ..kernels.subsets import FittedSubsets, Subsets
 from ..losses import Loss
 from ..regularizers import FromBlockNorm, FromPrice, Regularizer
 from ..solvers.base import MKLSolver
 from ..solvers.kernel_gradient import Box, FunctionPenalty, Penalty, Projection
 from ..solvers.single import SingleSolver
-from .errors import ModelFileError
+from .codec import ModelFileError, NotStored
 from .pipelines import CLASSES, class_of, is_listed
 
 #: kinds of parts, and the bases of their classes
@@ -49,17 +57,9 @@ FUNCTIONS: dict[type, str] = {
 
 #: kernels of sklearn.gaussian_process.kernels that `GPKernel` may hold
 GP_KERNELS = (
-    "ConstantKernel",
-    "DotProduct",
-    "ExpSineSquared",
-    "Exponentiation",
-    "Matern",
-    "PairwiseKernel",
-    "Product",
-    "RBF",
-    "RationalQuadratic",
-    "Sum",
-)
+    "ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation", "Matern", "PairwiseKernel",
+    "Product", "RBF", "RationalQuadratic", "Sum",
+)  # fmt: skip
 
 
 @functools.cache
@@ -131,3 +131,38 @@ def _concrete(base: Any) -> Iterator[Any]:
         yield base
     for cls in base.__subclasses__():
         yield from _concrete(cls)
+
+
+# -- skops --------------------------------------------------------------------------------------------
+
+
+#: what fitted estimators are made of, beside the parts that users pass
+INSIDE = (
+    Batch, FeatureSource, FittedSubsets, GreedyPath, KernelTerm, Lines, Link, LiveKernels, NotStored,
+    ParametricSource, Predictor, SharedSquares, Spread, StackSource, Subsets, SumTerm, sparse.csr_array,
+)  # fmt: skip
+
+
+def skops_types() -> list[str]:
+    """Types to pass as `trusted` to ``skops.io.load``: kernelweave's, and a few of scikit-learn and NumPy.
+
+    Classes that hold a function of the user's (`FunctionKernel`, `AutogradKernel`, ...) are not among
+    them: skops names them, and the function, so that the reader of a file decides.
+
+    Returns
+    -------
+    types : list of str
+
+    Examples
+    --------
+    >>> "kernelweave.kernels.bandwidth.RBF" in skops_types()
+    True
+    >>> any("FunctionKernel" in name for name in skops_types())
+    False
+    """
+    classes = {_name(obj) for obj in (*own_classes().values(), *gp_classes().values(), *INSIDE)}
+    return sorted(classes | {"numpy.dtype"})
+
+
+def _name(obj: object) -> str:
+    return f"{obj.__module__}.{obj.__qualname__}"  # type: ignore[attr-defined]

@@ -8,12 +8,50 @@ and read, and reading makes only what a form makes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._container import storable
-from .errors import ModelFileError, NotStored
+
+
+class ModelFileError(ValueError):
+    """A model cannot be stored, or a file is no model that this version can read.
+
+    Every damaged, truncated, hostile or newer file gives this error and no other. A path that
+    does not exist or may not be read stays an `OSError`.
+
+    Examples
+    --------
+    >>> issubclass(ModelFileError, ValueError)
+    True
+    """
+
+
+@dataclass(frozen=True)
+class NotStored:
+    """Stands in a loaded model for a parameter that only a new fit would need and no file holds.
+
+    Such are splitters, scorers, random generators, functions that select columns, and matrices of
+    kernels with weight 0. The model predicts without them; before fitting again, set the parameter.
+
+    Parameters
+    ----------
+    what : str
+        What was left out.
+
+    Examples
+    --------
+    >>> NotStored("RepeatedKFold")
+    <not stored: RepeatedKFold>
+    """
+
+    what: str
+
+    def __repr__(self) -> str:
+        return f"<not stored: {self.what}>"
+
 
 #: bytes that reading may take, or look at again, beyond the arrays of a file: so many times its size, and
 #: some for the smallest
@@ -217,7 +255,7 @@ def text(json: Any) -> str:
     return json
 
 
-def listed(json: Any) -> list[Any]:
+def list_of(json: Any) -> list[Any]:
     """JSON that is a list."""
     if not isinstance(json, list):
         raise ModelFileError(f"it holds {json!r:.40} where a list has to be.")

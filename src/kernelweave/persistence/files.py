@@ -9,14 +9,12 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _container
-from .codec import Reader, Writer
-from .errors import ModelFileError
+from .codec import ModelFileError, Reader, Writer
 from .objects import OBJECTS, is_model
 from .pipelines import PIPELINES
-from .plain import ARRAYS, PLAIN
-from .tables import TABLES
+from .values import VALUES
 
-FORMS = PLAIN + TABLES + ARRAYS + PIPELINES + OBJECTS
+FORMS = VALUES + PIPELINES + OBJECTS
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -100,7 +98,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> kw.load_model(__file__)
     Traceback (most recent call last):
     ...
-    kernelweave.persistence.errors.ModelFileError: ...: it is not a model file of kernelweave.
+    kernelweave.persistence.codec.ModelFileError: ...: it is not a model file of kernelweave.
     """
     try:
         with _container.opened(path) as file:

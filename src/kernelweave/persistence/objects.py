@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..estimators._greedy_path import GreedyPath
+from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..gram import Predictor
 from ..kernels import Precomputed
 from ..kernels.function import is_gp_kernel
 from ..losses import Loss
 from .classes import FUNCTIONS, find_class, key_of, parameters_of
-from .codec import Form, Reader, Writer, entries, exactly, listed, pair_of, text
-from .errors import ModelFileError, NotStored
+from .codec import Form, ModelFileError, NotStored, Reader, Writer, entries, exactly, list_of, pair_of
 from .pipelines import CLASSES, PRIVATE, REFUSED, fits_together, is_listed
 
 #: parameters that only a new fit reads: plain values are stored, others are left out
@@ -166,7 +165,7 @@ def _write_predictor(predictor: Predictor, writer: Writer) -> dict[str, Any]:
 def _read_predictor(json: Any, reader: Reader) -> Predictor:
     """The predictor, at a cost of some times the arrays it is made of, whoever else refers to them."""
     state = dict(zip(FIELDS, entries(json, *FIELDS), strict=True))
-    kernels = dict(map(pair_of, listed(state.pop("kernels"))))
+    kernels = dict(map(pair_of, list_of(state.pop("kernels"))))
     state = {name: reader.value(value) for name, value in state.items()}
     arrays = {id(array): array for array in _arrays(state)}
     reader.spend(8 * sum(array.nbytes for array in arrays.values()))
@@ -219,20 +218,6 @@ def _read_path(json: Any, reader: Reader) -> GreedyPath:
     return GreedyPath(**values)
 
 
-def _is_selector(value: Any) -> bool:
-    """Whether a value is what `sklearn.compose.make_column_selector` makes."""
-    cls = type(value)
-    return cls.__name__ == "make_column_selector" and cls.__module__.startswith("sklearn.")
-
-
-def _write_selector(value: Any, writer: Writer) -> str:
-    return "make_column_selector"
-
-
-def _read_absent(json: Any, reader: Reader) -> NotStored:
-    return NotStored(text(json))
-
-
 def _is_object(value: Any) -> bool:
     return isinstance(value, BaseEstimator) or is_gp_kernel(value)
 
@@ -241,6 +226,5 @@ OBJECTS = (
     Form("object", _is_object, _write_object, _read_object),
     Form("predictor", exactly(Predictor), _write_predictor, _read_predictor),
     Form("link", exactly(Link), _write_link, _read_link),
-    Form("not_stored", _is_selector, _write_selector, _read_absent),
     Form("path", exactly(GreedyPath), _write_path, _read_path),
 )

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._container import DTYPES
-from .codec import Form, Reader, Writer, text
-from .errors import ModelFileError
+from .codec import Form, ModelFileError, Reader, Writer, text
 
 #: classes, their public modules, and what their predictions read
 CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -1,20 +1,16 @@
-"""Regularisers of the kernel weights, one per file (Tomioka & Suzuki 2010; Kloft et al. 2011)."""
+"""Regularisers of the kernel weights (Tomioka & Suzuki 2010; Kloft et al. 2011).
+
+Reading order: ``base.py`` (what a regulariser is), ``norms.py`` (lp, block, uniform, elastic net),
+``structured.py`` (wedge, Mahalanobis), ``concave.py`` (SMKL and the terms it is made of);
+``correspondence.py`` on ``_ascent.py`` makes regularisers of functions of one's own.
+"""
 
 from .._registry import Registry
 from .base import Regularizer
-from .block_norm import BlockNorm
-from .concave import ConcaveTerm, TermSum
+from .concave import SMKL, ConcaveTerm, GroupLassoTerm, LogTerm, MFocussTerm, MKLTerm, TermSum
 from .correspondence import FromBlockNorm, FromPrice, block_norm_of, price_of
-from .elastic_net import ElasticNet
-from .group_lasso_term import GroupLassoTerm
-from .log_term import LogTerm
-from .lp_norm import LpNorm, equivalent_cost
-from .mahalanobis import Mahalanobis
-from .mfocuss_term import MFocussTerm
-from .mkl_term import MKLTerm
-from .smkl import SMKL
-from .uniform import Uniform
-from .wedge import Wedge
+from .norms import BlockNorm, ElasticNet, LpNorm, Uniform, equivalent_cost
+from .structured import Mahalanobis, Wedge
 
 REGULARIZERS = Registry(
     "regularizer",

@@ -23,7 +23,6 @@ class Regularizer(BaseEstimator):
     Optional abilities, which solvers ask for by name:
 
     * ``price_slopes(z)``: h' and h'' of a separable h, for Newton steps on the weights;
-    * ``generators(M)``: an invertible matrix T, or its diagonal, when h is a function of z >= 0, d = T z;
     * ``weights_from_dual(r)``: the weights of given dual norms, for the joint ascent.
     """
 
@@ -37,6 +36,8 @@ class Regularizer(BaseEstimator):
     tied = False
     #: Omega(n) grows no faster than n; when convex, Omega(c n) = c Omega(n) and Omega* is 0 or infinite
     homogeneous = False
+    #: weights come from a maximum, not from a minimum: `weights_from_dual`
+    ascends = False
     #: weights stay below this
     max_weight = np.inf
     #: parameters that hold one number per kernel
@@ -66,6 +67,10 @@ class Regularizer(BaseEstimator):
         """Where solvers start: the weights of equal norms."""
         return self.weights(np.ones(n_kernels))
 
+    def generators(self, n_kernels: int) -> FloatArray:
+        """T in d = T z, with h a function of z >= 0: an invertible matrix, or its diagonal."""
+        return np.ones(n_kernels)
+
     def bound_to(self, gram: Any) -> Regularizer:
         """The regulariser with whatever it takes from the Gram matrices."""
         return self
@@ -81,13 +86,8 @@ class Regularizer(BaseEstimator):
                 raise ValueError(
                     f"{type(self).__name__}: {parameter} has {len(value)} entries for {n_kernels} kernels."
                 )
-            setattr(part, parameter, _take_axes(np.asarray(value), kernels))
+            setattr(part, parameter, np.asarray(value)[np.ix_(*[kernels] * np.ndim(value))])
         return part
-
-
-def _take_axes(values: FloatArray, kernels: IntArray) -> FloatArray:
-    """Entries of the kernels on every axis."""
-    return values[np.ix_(*[kernels] * values.ndim)]
 
 
 def power_norm(x: FloatArray, p: float) -> float:

@@ -139,17 +139,12 @@ class PriceOf:
         return all(abs(self.g(FAR * x) / FAR - self.g(x)) <= 1e-10 * self.g(x) for x in points)
 
     def _peak(self, d: FloatArray) -> Peak:
+        rate = self.g_gradient
         if self._last is None or self._last[0] != d.tobytes():
-            self._last = d.tobytes(), self._maximise(d)
+            slope = None if rate is None else lambda x: 2.0 * rate(x) - 1.0 / d
+            F = Concave(lambda x: 2.0 * self.g(x) - float((x / d).sum()), slope)
+            self._last = d.tobytes(), peak(F, d**2)
         return self._last[1]
-
-    def _maximise(self, d: FloatArray) -> Peak:
-        def slope(x: FloatArray) -> FloatArray:
-            assert self.g_gradient is not None
-            return 2.0 * self.g_gradient(x) - 1.0 / d
-
-        gradient = slope if self.g_gradient is not None else None
-        return peak(Concave(lambda x: 2.0 * self.g(x) - float((x / d).sum()), gradient), d**2)
 
 
 def check_concave(g: Function, x: FloatArray) -> None:
@@ -169,7 +164,7 @@ def check_concave(g: Function, x: FloatArray) -> None:
 
 def check_infimum(rule: Regularizer) -> Regularizer:
     """Refuse a regulariser whose weights are those of a maximum."""
-    if getattr(rule, "ascends", False):
+    if rule.ascends:
         raise ValueError(f"{rule!r} is not an infimum over weights. {MAXIMUM}")
     return rule
 
@@ -300,16 +295,14 @@ class FromPrice(Regularizer):
     def conjugate(self, dual_norms: FloatArray) -> float:
         T = np.eye(len(dual_norms)) if self.basis is None else np.asarray(self.basis, dtype=np.float64)
         s = T.T @ dual_norms**2
-        F = Concave(lambda z: float(s @ z) - float(self.price(T @ z)), self._slope(s, T))
+        rate = self.gradient
+        slope = None if rate is None else lambda z: s - T.T @ rate(T @ z)
+        F = Concave(lambda z: float(s @ z) - float(self.price(T @ z)), slope)
         return 0.5 * max(peak(F, np.ones(len(s))).value, 0.0)
 
     def dual_scale(self, dual_norms: FloatArray) -> float:
         T = np.eye(len(dual_norms)) if self.basis is None else np.asarray(self.basis, dtype=np.float64)
         return float(growth(lambda z: self.price(T @ z), T.T @ dual_norms**2) ** -0.5)
-
-    def _slope(self, s: FloatArray, T: FloatArray) -> Gradient | None:
-        gradient = self.gradient
-        return None if gradient is None else lambda z: s - T.T @ gradient(T @ z)
 
     def _block_norm(self) -> BlockNormOf:
         return BlockNormOf(self.price, self.gradient, self.basis)
@@ -369,15 +362,9 @@ class FromBlockNorm(Regularizer):
         return differences(lambda u: float(self.block_norm(np.exp(u))), np.log(x)) / x
 
     def conjugate(self, dual_norms: FloatArray) -> float:
-        gradient = self.gradient
-
-        def slope(n: FloatArray) -> FloatArray:
-            assert gradient is not None
-            return np.asarray(dual_norms - 2.0 * n * gradient(n**2))
-
-        F = Concave(
-            lambda n: float(dual_norms @ n) - self.penalty(n), slope if gradient is not None else None
-        )
+        rate = self.gradient
+        slope = None if rate is None else lambda n: dual_norms - 2.0 * n * rate(n**2)
+        F = Concave(lambda n: float(dual_norms @ n) - self.penalty(n), slope)
         return max(peak(F, np.ones(len(dual_norms))).value, 0.0)
 
     def dual_scale(self, dual_norms: FloatArray) -> float:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from ..gram import Gram
 from ..gram.lowrank.engine import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
-from .checkpoint import Entry, Keeper, history_of, with_history
-from .growing import Growing, Pilot, can_grow, pilot_of
-from .many_kernels import SelectingKernels, can_select, start_of
+from .checkpoint import Entry, Keeper
+from .growing import Begin, Pilot, opening, spread
 from .problem import Problem
-from .run import STILL, Bounds, Callback, Method, Part, Result, Run
+from .run import STILL, Bracket, Callback, Method, Part, Result, Run
 from .single import SingleSolver, choose_single, machine_for
 
 #: first accuracy of the inner machines; later ones follow the outer gap
@@ -29,9 +27,6 @@ MOST_ROUNDING = 5
 
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
-
-#: one sample in so many for the first look that chooses the samples to begin with
-GROWING_SHARE = 4
 
 #: iterations on rounded kernels after which the gap has to be smaller, and by how much
 ROUNDED_PATIENCE, ROUNDED_PROGRESS = 10, 0.9
@@ -69,14 +64,6 @@ class State:
     coefficients: dict[int, FloatArray] | None = None
 
 
-class Begin(NamedTuple):
-    """Where a run starts: component norms, dual variables, a first solve on a few samples."""
-
-    norms: FloatArray | None = None
-    alpha: FloatArray | None = None
-    pilot: Pilot | None = None
-
-
 class MKLSolver(Method, BaseEstimator):
     """Learns weights and machine together, and proves how near the optimum they are.
 
@@ -86,7 +73,7 @@ class MKLSolver(Method, BaseEstimator):
     Parameters
     ----------
     single : str or SingleSolver, default="auto"
-        The machine for fixed weights.
+        The solver of the single-kernel fit at fixed weights, the machine.
     """
 
     name: str
@@ -94,7 +81,7 @@ class MKLSolver(Method, BaseEstimator):
     requires: tuple[str, ...] = ()
     columns = ("primal", "dual", "gap", "n_passes")
     counts_start = True
-    counted = "machines"
+    counted, residual_name = "single-kernel fits", "relative duality gap"
     patience = STILL
 
     #: a first solve on one sample in so many (0: none), to this gap
@@ -176,9 +163,9 @@ class MKLSolver(Method, BaseEstimator):
             What to solve.
         tol : float, default=1e-3
         max_iter : int, default=200
-            Most machines to train.
+            Most single-kernel fits.
         callback : callable, optional
-            Called as callback(iteration, state) after every machine; a true answer stops
+            Called as callback(iteration, state) after every single-kernel fit; a true answer stops
             the run. So does Ctrl-C: the best iterate is kept.
         norms : ndarray of shape (M,), optional
             Component norms to start from, such as those of a similar problem; by default those
@@ -187,7 +174,7 @@ class MKLSolver(Method, BaseEstimator):
             Dual variables to start from; need not be feasible.
         keeper : Keeper, optional
             Where iterates are kept; one found there is resumed, and `max_iter` counts the
-            machines that it took.
+            single-kernel fits that it took.
         """
         parts, begin = (problem, gram, regularizer.bound_to(gram)), Begin(norms, alpha)
         return Run(self, *parts, tol, max_iter, callback, keeper, begin=begin).solve()
@@ -195,27 +182,13 @@ class MKLSolver(Method, BaseEstimator):
     def drive(self, run: Run) -> None:
         """Resume what there is, solve, and where kernels are rounded finish in double precision."""
         self.resume(run)
-        self._begin(run)
-        goes_on = run.n_iter < run.max_iter and not run.told
-        if self.settle(run) and goes_on and not run.converged:
+        while True:
+            if run.best is None or not (run.converged or run.n_iter >= run.max_iter):
+                run.iterate(opening(run))
+            stops = run.told or run.n_iter >= run.max_iter
+            if not self.settle(run) or stops or run.converged:
+                return
             run.begin = Begin()
-            self._begin(run)
-
-    def _begin(self, run: Run) -> None:
-        """Choose a start, and whether all samples and all kernels take part from the start."""
-        cold, begin = run.best is None, run.begin
-        if not cold and (run.converged or run.n_iter >= run.max_iter):
-            return
-        if begin.norms is None and can_select(run.gram, run.regularizer):
-            run.iterate(SelectingKernels())
-        elif can_grow(run.problem, run.gram, run.regularizer):
-            run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
-            run.iterate(Growing())
-        else:
-            if cold and begin.norms is None:
-                pilot = pilot_of(run, self.pilot_share)
-                run.begin = Begin(*start_of(run)) if pilot is None else begin._replace(pilot=pilot)
-            run.iterate()
 
     def start(self, run: Run) -> State:
         """The machine at the weights of an earlier iterate, of given norms, of a pilot, or of equal norms."""
@@ -251,27 +224,22 @@ class MKLSolver(Method, BaseEstimator):
         """Train the machine at `weights`, from `alpha` or the previous one, and certify it."""
         machine_tol = self.machine_tol(run, previous)
         run.K = None  # let go of the last one before the next is made
-        run.K = run.gram.combine(weights)
+        run.K = K = run.gram.combine(weights)
         start = alpha if previous is None else previous.alpha
         if previous is not None and isinstance(run.K, FactoredMatrix):
             run.K.start = previous.coefficients
-        state = self._trained(run, weights, machine_tol, start)
-        if state.certificate.machine_gap > FAILED and start is not None:
-            # Newton steps from the solution at much smaller weights can stall
-            again = self._trained(run, weights, machine_tol, None)
-            return min(state, again, key=lambda state: state.certificate.machine_gap)
-        return state
-
-    def _trained(self, run: Run, weights: FloatArray, machine_tol: float, start: FloatArray | None) -> State:
-        machine = machine_for(run.K, self._machine).solve(run.K, run.problem, machine_tol, start)
-        squares = self._squares(run, machine.alpha, weights)
-        parts = (weights, machine.alpha, machine.fitted, squares, machine_tol)
-        return self.certified(run, *parts, machine.coefficients)
-
-    def _squares(self, run: Run, alpha: FloatArray, weights: FloatArray) -> FloatArray:
-        """s_m of the kernels that can still carry weight."""
-        squares: FloatArray = run.gram.quad(alpha)
-        return squares
+        # a concave penalty gives no weight back to a kernel that has lost it
+        live = None if run.regularizer.convex else np.flatnonzero(weights)
+        states: list[State] = []
+        for begin in (start, None):
+            machine = machine_for(K, self._machine).solve(K, run.problem, machine_tol, begin)
+            squares = spread(run.gram.quad(machine.alpha, live), live, len(weights))
+            parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
+            states.append(self.certified(run, *parts))
+            # Newton steps from the solution at much smaller weights can stall: once more, from nothing
+            if begin is None or states[0].certificate.machine_gap <= FAILED:
+                break
+        return min(states, key=lambda state: state.certificate.machine_gap)
 
     def certified(
         self,
@@ -289,6 +257,11 @@ class MKLSolver(Method, BaseEstimator):
         proof = certificate(*parts, alpha, weights, fitted, squares, norms)
         state = State(weights, alpha, fitted, squares, proof, np.nan, machine_tol, coefficients)
         return replace(state, residual=self.residual(run, state))
+
+    def bounds(self, run: Run, state: State) -> tuple[float, float]:
+        """Lower and upper bound of F(d) = J(d) + 1/2 h(d) at weights d, J the value of the machine."""
+        price = 0.5 * run.regularizer.price(state.weights)
+        return state.certificate.machine_dual + price, state.certificate.machine_primal + price
 
     # -- what a run asks ----------------------------------------------------------------------
 
@@ -311,7 +284,7 @@ class MKLSolver(Method, BaseEstimator):
         proof = iterate.certificate
         missed = proof.machine_gap if proof.machine_gap > 2.0 * iterate.machine_tol else 0.0
         fails = missed + proof.rounding > 0.5 * iterate.residual
-        run.watch.add(Bounds(proof.primal, proof.dual, iterate.residual), proof.is_rounding, fails)
+        run.watch.add(Bracket(proof.primal, proof.dual, iterate.residual), proof.is_rounding, fails)
         return proof.primal, proof.dual, proof.gap, run.gram.n_passes
 
     def settle(self, run: Run) -> bool:
@@ -340,18 +313,14 @@ class MKLSolver(Method, BaseEstimator):
         for place in np.flatnonzero(np.equal(run.history["primal"], rounded.primal)).tolist():
             run.history["primal"][place], run.history["dual"][place] = proof.primal, proof.dual
             run.history["gap"][place] = proof.gap
-        run.start_again()
+        run.last = None  # starts again
         return True
-
-    def residual_name(self, run: Run) -> str:
-        known = np.isfinite(run.best.certificate.gap)
-        return "relative duality gap" if known else super().residual_name(run)
 
     def advice(self, run: Run) -> str:
         if run.best.certificate.rounding > 0.5 * run.best.residual:
             return "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
         if run.reason == "standstill":
-            return "More machines do not improve it: scale the data, lower C, or accept a larger tol."
+            return "More of them do not improve it: scale the data, lower C, or accept a larger tol."
         return "Increase max_iter, or scale the data."
 
     # -- checkpoints --------------------------------------------------------------------------
@@ -362,28 +331,19 @@ class MKLSolver(Method, BaseEstimator):
         # a stationarity residual may rise while the objective falls: the last iterate is the best then
         state = run.best if np.isfinite(run.best.certificate.gap) else run.last
         arrays = {
-            "weights": _spread(state.weights, kernels, whole.gram.n_kernels),
-            "alpha": _spread(state.alpha, rows, whole.gram.n_samples),
+            "weights": spread(state.weights, kernels, whole.gram.n_kernels),
+            "alpha": spread(state.alpha, rows, whole.gram.n_samples),
         }
         machines = run.n_iter + (0 if whole is run else whole.n_iter)
-        return with_history({"n_machines": machines}, arrays, whole.history)
+        return Entry({"n_machines": machines}, arrays)
 
     def resume(self, run: Run) -> None:
         """Put the iterate that an earlier run kept, if there is one, into `run`, certified anew."""
-        entry = run.keeper.found(run.phase)
+        entry = run.found()
         if entry is None:
             return
         weights, alpha = entry.arrays["weights"], entry.arrays["alpha"]
         values = (run.gram.dot(weights, alpha), run.gram.quad(alpha))
         run.best = self.certified(run, weights, alpha, *values, FIRST_MACHINE_TOL)
-        run.resume(int(entry.values["n_machines"]), history_of(entry))
+        run.n_iter = run.n_resumed = int(entry.values["n_machines"])
         run.gram.n_passes += max(run.history["n_passes"], default=0.0)
-
-
-def _spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
-    """`part` at its places along the first axis, zero elsewhere."""
-    if where is None:
-        return part
-    all_of_it: Any = np.zeros((size, *part.shape[1:]))
-    all_of_it[where] = part
-    return np.asarray(all_of_it)

@@ -83,6 +83,9 @@ def certificate(
     enters: targets, kernels and costs of any size have the relative gap of the same problem in
     other units.
 
+    The V* of a loss that couples samples is known at one point only, alpha = -C V'(f) of the predictions f:
+    that one is certified, with f the functions of the alpha that is given.
+
     Parameters
     ----------
     problem, gram, regularizer
@@ -98,13 +101,20 @@ def certificate(
     """
     fitted = gram.dot(weights, alpha) if fitted is None else fitted
     squares = check_squares(gram.quad(alpha) if squares is None else squares, gram, alpha)
+    intercept = best_intercept(problem, fitted)
+    if not problem.loss.separable:  # the dual point is that of f, not of its functions
+        norms = weights * np.sqrt(squares) if norms is None else norms
+        alpha = problem.alpha_of(fitted + intercept)
+        squares = check_squares(gram.quad(alpha), gram, alpha)
     energy, own = 0.5 * float(weights @ squares), norms is None
     products = 2.0 * energy if own else float(np.vdot(alpha, fitted))
     noise = Rounding.of(gram, weights, alpha, fitted, products if own else None)
     dual_norms = np.sqrt(squares)
     norms = weights * dual_norms if norms is None else norms
-    machine_energy = energy if own else _energy(norms, weights)
-    intercept = best_intercept(problem, fitted)
+    machine_energy = energy
+    if not own:  # 1/2 sum_m n_m^2 / d_m
+        shares = np.divide(norms**2, weights, out=np.zeros_like(norms), where=weights > 0)
+        machine_energy = 0.5 * float(shares.sum())
     f, primal_loss = fitted + intercept, problem.primal_loss(fitted, intercept)
     primal = primal_loss + regularizer.penalty(norms)
     # an intercept of another size costs f some of its digits
@@ -131,11 +141,6 @@ def certificate(
         machine_primal=machine_primal,
         machine_dual=primal_loss - misfit - energy + products,
     )
-
-
-def _energy(norms: FloatArray, weights: FloatArray) -> float:
-    """1/2 sum_m n_m^2 / d_m."""
-    return 0.5 * float(np.divide(norms**2, weights, out=np.zeros_like(norms), where=weights > 0).sum())
 
 
 def difference(
@@ -180,7 +185,7 @@ def difference(
     if share != 1.0 and problem.fit_intercept and problem.loss.alpha_sum != 0.0:
         return np.inf
     blocks = regularizer.penalty(norms) + regularizer.conjugate(share * dual_norms) - share * products
-    return float(problem.misfit(share * alpha, f, spread).sum()) + abs(blocks)
+    return float(problem.misfit(alpha, f, spread, share).sum()) + abs(blocks)
 
 
 @dataclass(frozen=True)
@@ -257,7 +262,7 @@ def relative(part: float, size: float) -> float:
 
 
 def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatArray:
-    """s with rounding below zero removed; a truly negative entry means a kernel that is none."""
+    """s with rounding below zero removed; a truly negative entry is refused: K_m is not a kernel."""
     if not np.isfinite(squares).all():
         raise FloatingPointError("alpha' K alpha is not finite: check the kernels for overflow.")
     worst = int(squares.argmin())
@@ -298,7 +303,7 @@ def full_rank_gap(problem: Problem, regularizer: Regularizer, state: State, miss
     state : State
         The solution with factors.
     missing : ndarray of shape (M,)
-        Bounds of the last term.
+        Bounds of the last term; for a loss that couples samples at alpha = -C V'(f).
 
     Returns
     -------
@@ -307,8 +312,10 @@ def full_rank_gap(problem: Problem, regularizer: Regularizer, state: State, miss
     """
     if not np.isfinite(missing).all():
         return np.nan
-    dual_norms, proof = np.sqrt(np.maximum(state.squares, 0.0) + missing), state.certificate
-    products = float(np.vdot(state.alpha, state.fitted))
+    alpha, squares, proof = state.alpha, np.maximum(state.squares, 0.0), state.certificate
     f = state.fitted + proof.intercept
-    apart = difference(problem, regularizer, state.alpha, f, None, proof.norms, dual_norms, products)
+    if not problem.loss.separable:
+        alpha, squares = problem.alpha_of(f), proof.dual_norms**2
+    dual_norms, products = np.sqrt(squares + missing), float(np.vdot(alpha, state.fitted))
+    apart = difference(problem, regularizer, alpha, f, None, proof.norms, dual_norms, products)
     return relative(apart, proof.scale) if np.isfinite(apart) else np.nan

@@ -1,7 +1,8 @@
-"""The state of a fit on disk: written as it goes, found again after a kill."""
+"""The state of a fit on disk, written as it goes and found again after a kill; and what tells fits apart."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import threading
@@ -13,14 +14,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from .. import _container
-from .._container import CHECKPOINT, ContainerError, DamagedFileError, ForeignFileError
-from .._part_files import part_of, sweep
+from .._container import CHECKPOINT, ContainerError, DamagedFileError, ForeignFileError, part_of, sweep
 from .._typing import FloatArray
 from .._warnings import warn
 from ..gram import Gram
-from ._fingerprint import probe, same_probe
 
 __all__ = ["Checkpoint", "Entry", "Keeper"]
 
@@ -29,6 +29,9 @@ SHARE = 0.02
 
 #: entries that say what the problem is
 PROBLEM, KERNELS = "problem", "kernel values"
+
+#: kernel rows that are looked at, and relative difference of their values that is rounding
+PROBE_ROWS, ROUNDING = 4, 1e-5
 
 
 @dataclass(frozen=True)
@@ -39,22 +42,10 @@ class Entry:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def with_history(values: dict[str, Any], arrays: dict[str, Any], history: dict[str, list[float]]) -> Entry:
-    """An entry that holds a history too, as it is now."""
-    table = np.array(list(history.values()), dtype=np.float64)
-    return Entry({**values, "history": list(history)}, {**arrays, "history": table})
-
-
-def history_of(entry: Entry) -> dict[str, list[float]]:
-    """The history that an entry holds."""
-    rows = zip(entry.values["history"], entry.arrays["history"], strict=True)
-    return {name: row.tolist() for name, row in rows}
-
-
 class Checkpoint:
     """The state of all models of a fit, in one file that is replaced as a whole.
 
-    Written after the first machine and then as often as keeps writing under 2 % of the time, to a
+    Written after the first iteration and then as often as keeps writing under 2 % of the time, to a
     temporary file that takes the place of the last one at once; the last but one stays as
     ``path + ".previous"``. No code is stored, and none is run by reading.
 
@@ -82,7 +73,10 @@ class Checkpoint:
         self._rotate = True  # a damaged file does not push out the good one before it
         self._entries = self._read()
         self.resumed = bool(self._entries)
-        self._check(problem)
+        before = self._entries[PROBLEM].values["parts"] if PROBLEM in self._entries else {}
+        differ = [name for name in {**problem, **before} if problem.get(name) != before.get(name)]
+        if self.resumed and differ:
+            raise self.other(differ)
         self._entries[PROBLEM] = Entry({"parts": problem, "finished": False})
 
     @property
@@ -98,7 +92,7 @@ class Checkpoint:
         """Refuse the file when what tells its kernels from others differs."""
         before = self._entries.get(KERNELS)
         if before is not None and not same_probe(before.arrays["probe"], values):
-            raise self._other(["kernel values"])
+            raise self.other(["kernel values"])
         self._entries[KERNELS] = Entry({}, {"probe": values})
 
     def found(self, key: str) -> Entry | None:
@@ -149,37 +143,22 @@ class Checkpoint:
         try:
             return read(self.path)
         except ContainerError as error:
-            return self._before(error)
-
-    def _before(self, error: ValueError) -> dict[str, Entry]:
-        """The file before the newest, which cannot be read."""
-        self._rotate = False
+            damaged, self._rotate = error, False
         try:
             entries = read(previous(self.path))
         except (OSError, ContainerError):
-            if isinstance(error, ForeignFileError):
+            if isinstance(damaged, ForeignFileError):
                 raise ValueError(
-                    f"checkpoint={str(self.path)!r} cannot be used, {error}: pass another path."
-                ) from error
-            warn(
-                f"checkpoint {str(self.path)!r} is damaged ({error}), and there is none before it: the fit "
-                "starts anew.",
-            )
-            return {}
-        warn(
-            f"checkpoint {str(self.path)!r} is damaged ({error}): the fit resumes the one before it.",
-        )
+                    f"checkpoint={str(self.path)!r} cannot be used, {damaged}: pass another path."
+                ) from damaged
+            entries, what = {}, ", and there is no older one: the fit starts anew."
+        else:
+            what = ": the fit resumes the one before it."
+        warn(f"checkpoint {str(self.path)!r} is damaged ({damaged}){what}")
         return entries
 
-    def _check(self, problem: dict[str, str]) -> None:
-        if not self.resumed:
-            return
-        before = self._entries[PROBLEM].values["parts"] if PROBLEM in self._entries else {}
-        differ = [name for name in {**problem, **before} if problem.get(name) != before.get(name)]
-        if differ:
-            raise self._other(differ)
-
-    def _other(self, differ: list[str]) -> ValueError:
+    def other(self, differ: list[str]) -> ValueError:
+        """The error to raise where parts of the problem differ from those of the file."""
         return ValueError(
             f"checkpoint={str(self.path)!r} is of another problem ({', '.join(differ)} differ): delete it to "
             "start anew, or pass another path; every fit needs its own."
@@ -231,9 +210,10 @@ def _checked(path: Any) -> Path:
             f"checkpoint={str(place)!r} cannot be written ({reason}): pass the path of a file in a folder "
             "that exists and that you may write to."
         ) from error
-    if _is_foreign(previous(place)):
+    older = previous(place)
+    if _is_foreign(older):
         raise ValueError(
-            f"checkpoint={str(place)!r} keeps its last but one state as {previous(place).name!r}, and a file "
+            f"checkpoint={str(place)!r} keeps its last but one state as {older.name!r}, and a file "
             "of that name is there which is no checkpoint of kernelweave: pass another path."
         )
     return place
@@ -319,3 +299,59 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+# -- what tells one fit from another ------------------------------------------------------------
+
+
+def describe(value: Any) -> str:
+    """A text that is the same in every process: class and parameters of parts, digest of arrays.
+
+    >>> from kernelweave.regularizers import LpNorm
+    >>> describe(LpNorm(p=2))
+    "LpNorm(costs=None, form='constraint', p=2)"
+    """
+    if isinstance(value, BaseEstimator):
+        parameters = value.get_params(deep=False).items()
+        listed = ", ".join(f"{name}={describe(part)}" for name, part in sorted(parameters))
+        return f"{type(value).__name__}({listed})"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(describe, value))}]"
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return digest(value)
+    text = repr(value)
+    # an address differs from process to process
+    return text if " at 0x" not in text else getattr(value, "__qualname__", type(value).__qualname__)
+
+
+def digest(*arrays: Any) -> str:
+    """A checksum of types, shapes and values."""
+    total = hashlib.sha256()
+    for array in arrays:
+        array = np.ascontiguousarray(array)
+        total.update(f"{array.dtype.str}{array.shape}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()[:32]
+
+
+def probe(gram: Gram) -> FloatArray:
+    """A number for each sample that changes with its data and with the kernels; shape (n,).
+
+    Some rows and the diagonal of sum_m d_m K_m at uneven weights d, so that kernels cannot be
+    exchanged unnoticed. Costs a few rows of all the kernels.
+    """
+    passes = gram.n_passes
+    weights = 1.0 + np.modf(np.arange(gram.n_kernels) * 0.6180339887498949)[0]
+    rows = np.unique(np.linspace(0, gram.n_samples - 1, PROBE_ROWS).astype(int))
+    mix = np.sqrt(1.0 + np.arange(len(rows)))
+    values = mix @ gram.rows(rows, weights) + np.pi * gram.diag(weights)
+    gram.n_passes = passes  # the history tells what solving costs
+    return np.asarray(values, dtype=np.float64)
+
+
+def same_probe(first: FloatArray, second: FloatArray) -> bool:
+    """Whether two probes agree but for rounding, which differs from one Gram engine to another."""
+    if first.shape != second.shape:
+        return False
+    largest = float(max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0)))
+    return bool((np.abs(first - second) <= ROUNDING * largest).all())

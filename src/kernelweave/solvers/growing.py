@@ -1,12 +1,12 @@
-"""Solving on some of the samples: a few for a first look, then those that matter.
+"""Solving on a part: a few samples or kernels for a first look, then rounds on those that matter.
 
-Samples matter that have a dual variable, or ask for one.
+Samples matter that have a dual variable, or ask for one; kernels that have weight, or promise most.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -33,8 +33,23 @@ LEAST_JOINING = 0.25
 #: share of the samples from which all are taken
 NEARLY_ALL = 0.9
 
-#: a first look at a problem takes no fewer samples than the one, no more than the other, and so many machines
-PILOT_SAMPLES, PILOT_MOST, PILOT_MACHINES = 200, 4000, 30
+#: one sample in so many for the first look that chooses the samples to begin with
+GROWING_SHARE = 4
+
+#: a first look takes no fewer samples than the one, no more than the other, and so many single-kernel fits
+PILOT_SAMPLES, PILOT_MOST, LOOK_FITS = 200, 4000, 30
+
+#: kernels from which a dictionary is large, and how many are taken in the first round
+MANY, FEW = 2000, 500
+
+#: kernels that join in a round: so many times those with weight, and no fewer than that
+JOINING_SHARE, JOINING = 2, 100
+
+#: steps of the weights at fixed alpha
+RESTING = 20
+
+#: gap of a solve with a few kernels chosen blindly, and share of the last gap asked for in a round
+BLIND_GAP, KERNELS_SHARE = 0.02, 0.3
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,30 @@ class Pilot:
     norms: FloatArray = field(repr=False)
 
 
+class Begin(NamedTuple):
+    """Where a run starts: component norms, dual variables, a first solve on a few samples."""
+
+    norms: FloatArray | None = None
+    alpha: FloatArray | None = None
+    pilot: Pilot | None = None
+
+
+def opening(run: Run) -> Method:
+    """Which method begins, so that all samples or all kernels need not take part; where is put into `run`."""
+    begin, cold = run.begin, run.best is None
+    if begin.norms is None and can_select(run.gram, run.regularizer):
+        return SelectingKernels()
+    if can_grow(run.problem, run.gram, run.regularizer):
+        run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
+        return Growing()
+    if cold and begin.norms is None:
+        pilot = pilot_of(run, run.method.pilot_share)
+        many = pilot is None and run.gram.n_kernels >= MANY
+        run.begin = start_of(run) if many else begin._replace(pilot=pilot)
+    method: Method = run.method
+    return method
+
+
 def pilot_of(run: Run, share: int) -> Pilot | None:
     """The problem of a run solved on one sample in `share`: a good start, found at little cost.
 
@@ -83,15 +122,53 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
 
 def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = None) -> Pilot:
     """The problem solved on some of the samples."""
-    solver, begin = clone(whole.method), (None, None, start)
-    parts = (problem, gram, whole.regularizer, solver.pilot_tol, PILOT_MACHINES)
-    run = Run(solver, *parts, None, whole.keeper, f"pilot {gram.n_samples}", begin)
-    solver.resume(run)
-    if run.best is None or not run.converged:
-        run.iterate()
+    parts = (problem, gram, whole.regularizer, whole.method.pilot_tol)
+    run = _look(whole, f"pilot {gram.n_samples}", *parts, Begin(pilot=start))
     matrix = gram.combine(run.best.weights) if run.matrix is None else run.matrix
     norms = run.best.certificate.norms
     return Pilot(np.arange(gram.n_samples), problem, gram, run.best, matrix, norms)
+
+
+def _look(
+    whole: Run, phase: str, problem: Problem, gram: Gram, regularizer: Regularizer, tol: float, begin: Begin
+) -> Run:
+    """A first look: a run of its own on a part, as far as an earlier one had not come already."""
+    solver = clone(whole.method)
+    run = Run(solver, problem, gram, regularizer, tol, LOOK_FITS, None, whole.keeper, phase, begin)
+    solver.resume(run)
+    if run.best is None or not run.converged:
+        run.iterate()
+    return run
+
+
+class Rounds(Method):
+    """Solves on a part, certifies on the whole, and goes on with a better part.
+
+    The method of the run solves the rounds; a first look, or the iterate that it resumes, chooses the first
+    part.
+    """
+
+    counts_start = True
+
+    def _on_part(
+        self, part: Part, problem: Problem, gram: Gram, regularizer: Regularizer, tol: float, begin: Begin
+    ) -> Run:
+        """A round: the run on a part, whose iterations count for the whole."""
+        run = part.whole
+        parts = (problem, gram, regularizer, tol, run.max_iter - run.n_iter)
+        inner = Run(clone(run.method), *parts, run.tell, run.keeper, run.phase, begin, part)
+        inner.iterate()
+        run.n_iter += inner.n_iter - 1
+        return inner
+
+
+def spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
+    """`part` at its places along the first axis, zero elsewhere; as it is where it has all places."""
+    if where is None:
+        return part
+    whole: FloatArray = np.zeros((size, *part.shape[1:]))
+    whole[where] = part
+    return whole
 
 
 def may_grow(loss: Loss, regularizer: Regularizer, n_samples: int) -> bool:
@@ -104,7 +181,7 @@ def can_grow(problem: Problem, gram: Gram, regularizer: Regularizer) -> bool:
     return gram.streams and may_grow(problem.loss, regularizer, gram.n_samples)
 
 
-class Growing(Method):
+class Growing(Rounds):
     """Rounds on a growing part of the samples, each certified on all of them.
 
     Samples outside the part have alpha_i = 0, which is feasible, so the dual value of the part
@@ -113,18 +190,14 @@ class Growing(Method):
 
         -C_i V'(y_i, f_i) != 0
 
-    join the part. Only pairs with a support vector are ever computed: n n_sv instead of n^2. The method of
-    the run solves the rounds; its pilot, or the iterate that it resumes, chooses the first part.
+    join the part. Only pairs with a support vector are ever computed: n n_sv instead of n^2.
     """
-
-    counts_start = True
 
     def start(self, run: Run) -> State:
         start, self.pilot = run.best, run.begin.pilot
         if start is None:
             start, self.norms = self.pilot.state, self.pilot.norms
-            self.alpha = np.zeros(run.problem.shape)
-            self.alpha[self.pilot.rows] = start.alpha
+            self.alpha = spread(start.alpha, self.pilot.rows, run.gram.n_samples)
             fitted, first = run.gram.dot(start.weights, self.alpha), FIRST_GAP
         else:
             self.alpha, fitted, self.norms = start.alpha, start.fitted, start.certificate.norms
@@ -145,16 +218,13 @@ class Growing(Method):
     def _round(self, run: Run) -> State:
         """Solve on the samples of the part, and certify on all of them."""
         gram, problem = run.gram.subset(self.rows), run.problem.part(self.rows)
-        begin, part = (self.norms, self.alpha[self.rows], self.pilot), Part(run, rows=self.rows)
-        parts = (problem, gram, run.regularizer, self.wanted, run.max_iter - run.n_iter)
-        inner = Run(clone(run.method), *parts, run.tell, run.keeper, run.phase, begin, part)
-        inner.iterate()
+        begin = Begin(self.norms, self.alpha[self.rows], self.pilot)
+        parts = (problem, gram, run.regularizer, self.wanted, begin)
+        found = self._on_part(Part(run, rows=self.rows), *parts).best
         run.gram.n_passes += gram.n_passes * (len(self.rows) / run.gram.n_samples) ** 2
-        run.n_iter += inner.n_iter - 1
-        found = inner.best
         rest = np.setdiff1d(np.arange(run.gram.n_samples), self.rows)
-        self.alpha, fitted = np.zeros(run.problem.shape), np.zeros(run.problem.shape)
-        self.alpha[self.rows], fitted[self.rows] = found.alpha, found.fitted
+        self.alpha = spread(found.alpha, self.rows, run.gram.n_samples)
+        fitted = spread(found.fitted, self.rows, run.gram.n_samples)
         fitted[rest] = run.gram.dot(found.weights, self.alpha, rest)
         parts = (found.weights, self.alpha, fitted, found.squares, found.machine_tol)
         state: State = run.method.certified(run, *parts)
@@ -180,3 +250,81 @@ def _violated(problem: Problem, f: FloatArray) -> IntArray:
 
 def _support(alpha: FloatArray) -> IntArray:
     return np.flatnonzero(alpha.any(axis=1))
+
+
+def can_select(gram: Gram, regularizer: Regularizer) -> bool:
+    """Whether there are many kernels of which most will have no weight."""
+    if gram.n_kernels < MANY or not (regularizer.convex and regularizer.sparse):
+        return False
+    return regularizer.generators(1).ndim == 1
+
+
+def few_kernels(whole: Run) -> tuple[FloatArray, FloatArray]:
+    """alpha of the problem with a few kernels spread over the dictionary, and s_m of all kernels at it.
+
+    Evenly chosen kernels look much like all of them, so alpha is a good start.
+    """
+    gram = whole.gram
+    chosen = np.unique(np.linspace(0, gram.n_kernels - 1, FEW).astype(int))
+    part, rule = gram.subset(kernels=chosen), whole.regularizer.select(chosen, gram.n_kernels)
+    run = _look(whole, "few kernels", whole.problem, part, rule, BLIND_GAP, Begin())
+    gram.n_passes += part.n_passes * len(chosen) / gram.n_kernels
+    return run.best.alpha, gram.quad(run.best.alpha)
+
+
+def start_of(run: Run) -> Begin:
+    """Norms of all kernels and alpha to start from, after a solve with a few.
+
+    The weights at fixed alpha are where weights -> norms d_m sqrt(s_m) -> weights comes to rest.
+    """
+    alpha, squares = few_kernels(run)
+    roots = np.sqrt(np.maximum(squares, 0.0))
+    norms = roots.copy()
+    for _ in range(RESTING):
+        norms = run.regularizer.weights(norms) * roots
+    return Begin(norms, alpha)
+
+
+class SelectingKernels(Rounds):
+    """Rounds with a few kernels, each certified on all of them.
+
+    With alpha of the kernels taken so far, s_m = alpha' K_m alpha of all kernels gives the dual
+    value on the whole dictionary, and tells which kernels would lower the objective most: they
+    replace those that got no weight. All kernels are looked at once per round.
+    """
+
+    def start(self, run: Run) -> State:
+        if run.best is None:
+            self.wanted, weights = BLIND_GAP, np.zeros(run.gram.n_kernels)
+            return self._round(run, *few_kernels(run), weights)
+        self.wanted = KERNELS_SHARE * min(BLIND_GAP, run.best.residual)
+        return self._round(run, run.best.alpha, run.best.squares, run.best.weights)
+
+    def step(self, run: Run, state: State) -> State:
+        self.wanted = KERNELS_SHARE * min(self.wanted, state.residual)
+        return self._round(run, state.alpha, state.squares, state.weights)
+
+    def _round(self, run: Run, alpha: FloatArray, squares: FloatArray, weights: FloatArray) -> State:
+        """Solve with the kernels that have weight and those that promise most, and certify on all."""
+        kernels, M = _promising(run, squares, weights), run.gram.n_kernels
+        gram, chosen = run.gram.subset(kernels=kernels), run.regularizer.select(kernels, M)
+        norms = weights[kernels] * np.sqrt(np.maximum(squares[kernels], 0.0))
+        parts = (run.problem, gram, chosen, max(self.wanted, 0.3 * run.tol))
+        begin = Begin(norms if norms.any() else None, alpha)
+        inner = self._on_part(Part(run, kernels=kernels), *parts, begin)
+        run.gram.n_passes += gram.n_passes * len(kernels) / M
+        run.K, found = inner.matrix, inner.best
+        weights = spread(found.weights, kernels, M)
+        values = (weights, found.alpha, found.fitted, run.gram.quad(found.alpha), found.machine_tol)
+        state: State = run.method.certified(run, *values)
+        return state
+
+
+def _promising(run: Run, squares: FloatArray, weights: FloatArray) -> IntArray:
+    """Kernels with weight, and those that promise most."""
+    live = np.flatnonzero(weights)
+    count = min(max(JOINING, JOINING_SHARE * len(live)), run.gram.n_kernels)
+    # a kernel is worth its s_m, less what it costs: the same for all, up to the regulariser's costs
+    promise = squares * run.regularizer.generators(run.gram.n_kernels)
+    best = np.argpartition(-promise, count - 1)[:count]
+    return np.union1d(live, best)

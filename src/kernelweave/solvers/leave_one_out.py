@@ -63,6 +63,11 @@ def leave_one_out(
     alpha, f : ndarray of shape (n,)
         Solution and its predictions, intercept included.
     """
+    if not problem.loss.separable:
+        raise ValueError(
+            f"{type(problem.loss).__name__} couples samples: no formula leaves one of them out. Give it "
+            "`probability`, or choose a loss that is a sum over samples."
+        )
     everything = np.arange(len(K))
     if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
         return _leave_one_out(K, everything, problem, alpha, f)

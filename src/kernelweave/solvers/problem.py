@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,45 +16,86 @@ UNIT = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Problem:
-    """C sum_i V(y_i, f_i), for one or several outputs that share the kernel weights.
+    """C sum_i V(y_i, f_i), or C L(y, f), for one or several outputs that share the kernel weights.
 
     Parameters
     ----------
-    y : ndarray of shape (n, c)
-        Targets, one column an output (a column of +-1 for a class).
+    y : ndarray of shape (n, c) or (n, c, k)
+        Targets, one column per output (a column of +-1 for a class); k numbers per sample and output where
+        a loss that couples samples takes so many.
     loss : Loss
     C : ndarray of shape (n, 1)
-        Cost of each sample, C times its weight; positive.
+        Cost of each sample, C times its weight; positive. Of a loss that couples samples: C, n times.
     fit_intercept : bool
-        Whether f has an intercept; then sum_i alpha_i = loss.alpha_sum in every column.
+        Whether f has an intercept; then sum_i alpha_i = loss.alpha_sum in every column. A loss that is
+        invariant to shifts has none.
+    weight : ndarray of shape (n, 1), optional
+        Case weights that a loss which couples samples takes, positive; ones by default.
     """
 
     y: FloatArray
     loss: Loss
     C: FloatArray
     fit_intercept: bool = True
+    weight: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.loss.separable:
+            if self.weight is not None:
+                raise ValueError("weight is for losses that couple samples: multiply C by it instead.")
+            return
+        if np.ptp(self.C) > 0.0:
+            raise ValueError(
+                f"{type(self.loss).__name__} couples samples, so C is one number, repeated for every sample: "
+                "pass the weights of the samples as `weight`."
+            )
+        known: Any = self.loss
+        object.__setattr__(self, "fit_intercept", self.fit_intercept and not known.shift_invariant)
+        object.__setattr__(self, "weight", np.ones_like(self.C) if self.weight is None else self.weight)
+
+    @classmethod
+    def weighted(
+        cls, y: FloatArray, loss: Loss, C: float, weight: FloatArray, fit_intercept: bool = True
+    ) -> Problem:
+        """The problem at one C whose samples have weights, of shape (n,), whatever the loss.
+
+        Examples
+        --------
+        >>> from kernelweave.losses import Squared
+        >>> Problem.weighted(np.zeros((2, 1)), Squared(), C=10.0, weight=np.array([1.0, 2.0])).C.ravel()
+        array([10., 20.])
+        """
+        if loss.separable:
+            return cls(y, loss, C * weight[:, None], fit_intercept)
+        return cls(y, loss, np.full((len(y), 1), float(C)), fit_intercept, weight[:, None])
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n, c), the shape of alpha."""
         return self.y.shape[0], self.y.shape[1]
 
+    @property
+    def costs(self) -> list[FloatArray]:
+        """C, and case weights where there are any."""
+        return [self.C] if self.weight is None else [self.C, self.weight]
+
     def column(self, k: int) -> Problem:
         """The problem of output k alone."""
-        return Problem(self.y[:, k : k + 1], self.loss, self.C, self.fit_intercept)
+        return replace(self, y=self.y[:, k : k + 1])
 
     def part(self, rows: IntArray) -> Problem:
         """The problem on some samples, at their own costs."""
-        return Problem(self.y[rows], self.loss, self.C[rows], self.fit_intercept)
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, y=self.y[rows], C=self.C[rows], weight=weight)
 
     def subset(self, rows: IntArray) -> Problem:
         """The problem on some samples, each costing more so that the sum of costs stays."""
         part = self.part(rows)
-        return replace(part, C=part.C * (self.C.sum() / part.C.sum()))
+        return replace(part, C=part.C * (self.costs[-1].sum() / part.costs[-1].sum()))
 
     def spread(self, count: int) -> IntArray:
         """`count` samples whose targets are spread like all targets."""
-        order = np.lexsort(self.y.T)
+        order = np.lexsort(self.y.reshape(len(self.y), -1).T)
         return np.sort(order[np.linspace(0, len(order) - 1, count).astype(int)])
 
     def box(self) -> tuple[FloatArray, FloatArray]:
@@ -67,8 +109,15 @@ class Problem:
             return values
         return np.asarray(values - 0.5 * (values.min(axis=0) + values.max(axis=0)))
 
+    def joint(self, method: str, f: FloatArray, *more: Any) -> list[Any]:
+        """What a method of a loss that couples samples gives of every output."""
+        evaluate, weight = getattr(self.loss, method), self.costs[-1][:, 0]
+        return [evaluate(self.y[:, k], f[:, k], weight, *more) for k in range(self.shape[1])]
+
     def primal_loss(self, f: FloatArray, intercept: FloatArray) -> float:
-        """sum_i C_i V(y_i, f_i + b) + alpha_sum b, over all outputs."""
+        """sum_i C_i V(y_i, f_i + b) + alpha_sum b, or C L(y, f + b), over all outputs."""
+        if not self.loss.separable:
+            return float(self.C[0, 0] * sum(self.joint("value", f + intercept)))
         total = float((self.C * self.loss.value(self.y, f + intercept)).sum())
         return total + self.loss.alpha_sum * float(intercept.sum())
 
@@ -76,12 +125,18 @@ class Problem:
         """-sum_i C_i V*(y_i, -alpha_i / C_i), over all outputs."""
         return -float((self.C * self.loss.conjugate(self.y, -alpha / self.C)).sum())
 
-    def misfit(self, alpha: FloatArray, f: FloatArray, spread: FloatArray | None = None) -> FloatArray:
+    def misfit(
+        self, alpha: FloatArray, f: FloatArray, spread: FloatArray | None = None, share: float = 1.0
+    ) -> FloatArray:
         """C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i: zero where alpha = -C V'(y, f).
 
-        Never negative (Fenchel's inequality). With a `spread`, the largest value from f - spread to
-        f + spread, which convexity has at an end, and on top of it the rounding of the terms themselves.
+        That of `share` times alpha. Never negative (Fenchel's inequality). With a `spread`, the largest
+        value from f - spread to f + spread, which convexity has at an end, and on top of it the rounding of
+        the terms themselves.
         """
+        alpha = share * alpha
+        if not self.loss.separable:
+            return np.array(self._joint_misfit(alpha, f, spread, share))
         dual = self.C * self.loss.conjugate(self.y, -alpha / self.C)
         ends = [f] if spread is None else [f - spread, f + spread]
         found = [self.C * self.loss.value(self.y, end) + dual + alpha * end for end in ends]
@@ -92,6 +147,25 @@ class Problem:
         size = np.abs(f) + (np.abs(self.y) if self.loss.task != "one_class" else 0.0)
         return np.asarray(misfit + UNIT * np.abs(alpha) * size)
 
+    def _joint_misfit(
+        self, alpha: FloatArray, f: FloatArray, spread: FloatArray | None, share: float
+    ) -> float:
+        """A bound of C L(f) + C L*(-alpha / C) + <alpha, f> for `share` times -C L'(f), given as alpha.
+
+        L* is convex and L*(0) = -inf L, so  L*(share v) <= share L*(v) - (1 - share) inf L,  and at
+        v = L'(f) Fenchel's inequality is an equality: (1 - share) C (L(f) - inf L) is left.
+        """
+        missing = 0.0
+        if share < 1.0:
+            loss: Any = self.loss
+            least = [loss.least(self.y[:, k], self.costs[-1][:, 0]) for k in range(self.shape[1])]
+            missing = (1.0 - share) * float(self.C[0, 0]) * (sum(self.joint("value", f)) - sum(least))
+        if spread is None:
+            return missing
+        curvature = self.C * np.column_stack(self.joint("curvature", f))
+        rounding = 0.5 * curvature * spread**2 + UNIT * np.abs(alpha) * np.abs(f)
+        return missing + float(rounding.sum())
+
     def has_right_sum(self, alpha: FloatArray) -> bool:
         """Whether sum_i alpha_i = alpha_sum in every column, if there is an intercept."""
         off = np.abs(alpha.sum(axis=0) - self.loss.alpha_sum)
@@ -99,13 +173,18 @@ class Problem:
 
     def alpha_of(self, f: FloatArray) -> FloatArray:
         """The dual variables -C V'(y, f) that belong to the predictions f."""
+        if not self.loss.separable:
+            return np.asarray(-self.C * np.column_stack(self.joint("gradient", f)))
         return -self.C * self.loss.gradient(self.y, f)
 
     def feasible(self, alpha: FloatArray) -> FloatArray:
         """`alpha` moved into the box and onto sum_i alpha_i = alpha_sum (if there is an intercept).
 
-        Every entry corrects the sum of its column in proportion to the room it has in that direction.
+        Every entry corrects the sum of its column in proportion to the room it has in that direction. A loss
+        that couples samples asks for nothing: its dual point is that of the predictions.
         """
+        if not self.loss.separable:
+            return alpha
         lower, upper = self.box()
         moved = np.clip(alpha, lower, upper)
         if not self.fit_intercept:
@@ -125,7 +204,7 @@ class Problem:
 
 
 def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
-    """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one an output.
+    """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one per output.
 
     The derivative in b is non-decreasing: its sign change is found by bisection, among the
     kinks of a piecewise linear loss, to rounding of y - f for the others.
@@ -187,7 +266,8 @@ def _by_newton(problem: Problem, f: FloatArray) -> float:
 
 
 def _by_bisection(problem: Problem, f: FloatArray) -> float:
-    scale = float(np.abs(f).max() + np.abs(problem.y).max()) or 1.0
+    level = np.abs(problem.y).max() if problem.loss.separable else 0.0  # other targets have other units
+    scale = float(np.abs(f).max() + level) or 1.0
     width = scale
     while _slope(problem, f, -width) > 0 or _slope(problem, f, width) < 0:
         width *= 2.0

@@ -38,8 +38,9 @@ class Result:
     Attributes
     ----------
     state : object
-        The iterate: a `State` of the convex methods (weights, alpha, certificate), a `Point` of kernel
-        gradient (d, alpha, intercept) or of empirical Bayes (weights, posterior), a greedy `Path` (stages).
+        The iterate: a `State` of the convex methods (weights, alpha, certificate), a `KernelPoint` of
+        kernel gradient (d, alpha, intercept), an `EvidencePoint` of empirical Bayes (weights, posterior),
+        a `GreedyPath` (stages).
     n_iter : int
         Single-kernel machines trained by the convex methods; accepted steps of the others.
     converged : bool
@@ -80,15 +81,18 @@ class Method:
     #: whether the first iterate counts as an iteration
     counts_start = False
 
-    #: what is counted, in words
-    counted = "steps"
+    #: what is counted, and what the residual is, in words
+    counted, residual_name = "steps", "stationarity residual"
 
     #: iterations that may bring the bounds no nearer than to this share of their distance, before the
     #: successor takes over, or where there is none the run ends; None: any number
     patience: tuple[int, float] | None = None
 
     def start(self, run: Run) -> Any:
-        """The first iterate: from `run.best` where an earlier run or another method left one."""
+        """The first iterate: from `run.best` where an earlier run or another method left one.
+
+        None where this start of several leads nowhere.
+        """
         raise NotImplementedError
 
     def step(self, run: Run, iterate: Any) -> Any:
@@ -118,12 +122,15 @@ class Method:
         """Take a run to its end."""
         run.iterate()
 
-    def settle(self, run: Run) -> bool:
-        """Finish the best iterate, which may be that of an interrupted run; whether it changed."""
-        return False
+    def settle(self, run: Run) -> bool | None:
+        """Finish the best iterate, which may be that of an interrupted run; true where that changed it."""
+        return None
 
     def saved(self, run: Run) -> Entry | None:
-        """What it takes to resume a run, for a checkpoint; None where that is not possible now."""
+        """What it takes to resume a run, besides its history, for a checkpoint; None where nothing helps.
+
+        `run.found()` gives it back to `start`, which sets `run.n_iter` and `run.n_resumed`.
+        """
         return None
 
     def summary(self, run: Run) -> dict[str, Any]:
@@ -132,12 +139,8 @@ class Method:
 
     def describe(self, run: Run) -> str:
         """How far a run came, in words."""
-        left = f"the {self.residual_name(run)} is {run.best.residual:.3g}"
+        left = f"the {self.residual_name} is {run.best.residual:.3g}"
         return f"{left} after {run.n_iter} {self.counted} (tol={run.tol:g})."
-
-    def residual_name(self, run: Run) -> str:
-        """What the residual is, in words."""
-        return "stationarity residual"
 
     def advice(self, run: Run) -> str | None:
         """What to do about a run that has not converged; None where that needs no warning."""
@@ -185,8 +188,8 @@ class Run:
         That of the best iterate, if it is small.
     n_iter, n_resumed : int
     history : dict of list
-    told : bool
-        Whether the callback has ended the run.
+    told, interrupted : bool
+        Whether the callback or Ctrl-C has ended the run; whether it was Ctrl-C.
     reason : str
         As in `Result`; empty before the end.
     looks : bool
@@ -217,7 +220,8 @@ class Run:
         self.matrix: FloatArray | None = None
         self.n_iter = self.n_resumed = 0
         self.history: dict[str, list[float]] = {name: [] for name in method.columns}
-        self.told, self.looks, self.reason, self.watch = False, False, "", Watch()
+        self.told = self.interrupted = self.looks = False
+        self.reason, self.watch = "", Watch()
         self._at_work: Method | None = None
 
     @property
@@ -232,33 +236,51 @@ class Run:
 
     def solve(self) -> Result:
         """Take the run to its end; Ctrl-C keeps the best iterate, and one that has not converged warns."""
-        return best_of([self])
+        self.advance()
+        return self.end({})
 
-    def open(self, method: Method) -> None:
-        """Let a method start, unless it is at work already."""
-        if self._at_work is not method:
-            self._at_work, self.watch.first = method, len(self.watch.seen)
-            self.keep(method.start(self), count=int(method.counts_start))
+    def advance(self, look: tuple[float, int] | None = None) -> None:
+        """Let the method take the run to its end, to Ctrl-C, or as far as a first look goes.
 
-    def iterate(self, method: Method | None = None) -> None:
-        """Steps of the method, or of another, until one was good enough or there are no more.
+        Parameters
+        ----------
+        look : tuple of float and int, optional
+            Tolerance and iterations of a first look.
+        """
+        wanted, self.looks = (self.tol, self.max_iter), look is not None
+        if look is not None:
+            self.tol, self.max_iter = max(self.tol, look[0]), min(self.max_iter, look[1])
+        try:
+            self.method.drive(self)
+        except KeyboardInterrupt:
+            self.keeper.flush()
+            self.told = self.interrupted = True
+        finally:
+            self.tol, self.max_iter = wanted
+
+    def iterate(self, method: Any = None) -> None:
+        """Start the method, or another, and step until an iterate is good enough or there are no more.
 
         Where steps no longer help, a successor takes over.
         """
-        method = self.method if method is None else method
-        self.open(method)
+        method, watch = self.method if method is None else method, self.watch
+        if self.last is None or self._at_work is not method:
+            self._at_work, watch.first = method, len(watch.seen)
+            iterate = method.start(self)
+            if iterate is None:
+                return
+            self.keep(iterate, count=int(method.counts_start))
         self.reason = ""
-        while not self.over:
-            iterate = None if self.watch.is_idle(method.patience) else method.step(self, self.last)
+        while not (self.over or watch.is_idle(method.patience)):
+            iterate = method.step(self, self.last)
             if iterate is None:
                 break
             if iterate is not self.last:
                 self.keep(iterate)
-        if not (self.reason or self.over):
-            successor = None if self.watch.fails() else method.successor(self)
-            if successor is not None:
-                self.iterate(successor)
-                return
+        successor = None if self.reason or self.over or watch.fails() else method.successor(self)
+        if successor is not None:
+            self.iterate(successor)
+            return
         short = "max_iter" if self.n_iter >= self.max_iter else "standstill"
         ended = "interrupted" if self.told else "tol" if self.converged else short
         self.reason = self.reason or ended
@@ -271,11 +293,14 @@ class Run:
                 small = self.K is not None and len(self.K) <= MOST_KEPT
                 self.best, self.matrix = self.last, self.K if small else None
             row = self.method.row(self, self.last)
-            for values, value in zip(self.history.values(), row, strict=bool(row)):
-                values.append(value)
+            for column, value in zip(self.history.values(), row, strict=bool(row)):
+                column.append(value)
             entry = None if self.keeper.checkpoint is None else self.method.saved(self)
             if entry is not None:
-                self.keeper.keep(self.phase, entry)
+                history = (self if self.part is None else self.part.whole).history
+                values = {**entry.values, "history": list(history)}
+                arrays = {**entry.arrays, "history": np.array(list(history.values()), dtype=np.float64)}
+                self.keeper.keep(self.phase, Entry(values, arrays))
         if count:
             self.tell(self.n_iter - 1, self.last)
         return self.over
@@ -286,23 +311,22 @@ class Run:
             self.told = True
         return self.told
 
-    def amend(self, iterate: Any) -> None:
-        """Put what is now known better in place of the last iterate, which was the best."""
-        self.last = self.best = iterate
+    def found(self) -> Entry | None:
+        """What an earlier run kept, if anything; its history is taken over, its count is left to `start`."""
+        entry = self.keeper.found(self.phase)
+        if entry is not None:
+            rows = zip(entry.values["history"], entry.arrays["history"], strict=True)
+            self.history = {name: row.tolist() for name, row in rows}
+        return entry
 
-    def resume(self, n_iter: int, history: dict[str, list[float]]) -> None:
-        """Count the iterations of an earlier run."""
-        self.n_iter = self.n_resumed = n_iter
-        self.history = history
-
-    def start_again(self) -> None:
-        """Forget the last iterate and the method at work; the best iterate stays."""
-        self.last, self._at_work = None, None
-
-    def end(self, interrupted: bool, starts: dict[str, list[Any]]) -> Result:
+    def end(self, starts: dict[str, list[Any]]) -> Result:
         """What came out; warns where it was interrupted, or has not converged."""
-        advice = None if interrupted or self.converged else self.method.advice(self)
-        if interrupted:
+        if self.best is None:  # interrupted before the first iterate
+            raise KeyboardInterrupt
+        self.reason = "interrupted" if self.interrupted else self.reason
+        self.method.settle(self)
+        advice = None if self.interrupted or self.converged else self.method.advice(self)
+        if self.interrupted:
             warn(f"interrupted; {self.method.describe(self)}", ConvergenceWarning)
         elif advice is not None:
             warn(f"{self.method.describe(self)} {advice}", ConvergenceWarning)
@@ -320,54 +344,31 @@ def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Resul
     look : tuple of float and int, optional
         Tolerance and iterations of a first look, after which the best of several runs is chosen.
     """
-    now = best = None
-    told: dict[str, dict[str, Any]] = {}
-    interrupted = False
-    try:
-        for now in runs:
-            _drive(now, look)
-            best = _better(now, best, told)
-            if now.told:
-                break
-        assert now is not None
-        assert best is not None
-        if look is not None and not now.told:
-            _drive(best)
-    except KeyboardInterrupt:
-        if now is None or (now.best is None and best is None):
-            raise
-        now.keeper.flush()
-        best = now if now is best else _better(now, best, told)
-        best.reason, interrupted = "interrupted", True
-    best.method.settle(best)
-    told[best.phase] = best.method.summary(best)
-    starts: dict[str, list[Any]] = {key: [row[key] for row in told.values()] for key in told[best.phase]}
+    best: Run | None = None
+    summaries: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        run.advance(look)
+        if run.best is not None:
+            summaries[run.phase] = run.method.summary(run)
+            if best is None or run.best.objective < best.best.objective:
+                best = run
+        if run.told:
+            break
+    if best is None:
+        raise KeyboardInterrupt
+    best.interrupted = run.interrupted
+    if look is not None and not run.told:
+        best.advance()
+        summaries[best.phase] = best.method.summary(best)
+    starts: dict[str, list[Any]] = {
+        key: [row[key] for row in summaries.values()] for key in summaries[best.phase]
+    }
     if starts:
-        starts["chosen"] = [phase == best.phase for phase in told]
-    return best.end(interrupted, starts)
+        starts["chosen"] = [phase == best.phase for phase in summaries]
+    return best.end(starts)
 
 
-def _drive(run: Run, look: tuple[float, int] | None = None) -> None:
-    """Take a run to its end, or as far as a first look goes."""
-    wanted, run.looks = (run.tol, run.max_iter), look is not None
-    if look is not None:
-        run.tol, run.max_iter = max(run.tol, look[0]), min(run.max_iter, look[1])
-    try:
-        run.method.drive(run)
-    finally:
-        run.tol, run.max_iter = wanted
-
-
-def _better(now: Run, best: Run | None, told: dict[str, dict[str, Any]]) -> Run:
-    """The run of the lower objective; what the present one came to is written down."""
-    if now.best is None:
-        assert best is not None
-        return best
-    told[now.phase] = now.method.summary(now)
-    return now if best is None or now.best.objective < best.best.objective else best
-
-
-class Bounds(NamedTuple):
+class Bracket(NamedTuple):
     """What brackets the optimum, and the residual; of an iterate, or the best of several."""
 
     primal: float
@@ -375,9 +376,9 @@ class Bounds(NamedTuple):
     residual: float
 
 
-def _bounds(several: list[Bounds]) -> Bounds:
+def _best_bracket(several: list[Bracket]) -> Bracket:
     primal, dual, residual = zip(*several, strict=True)
-    return Bounds(min(primal), max(dual), min(residual))
+    return Bracket(min(primal), max(dual), min(residual))
 
 
 class Watch:
@@ -385,7 +386,7 @@ class Watch:
 
     Attributes
     ----------
-    seen : list of Bounds
+    seen : list of Bracket
         Of the iterates of this run, not of those it resumed.
     first : int
         The first of them that the method at work made.
@@ -396,10 +397,10 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self.seen: list[Bounds] = []
+        self.seen: list[Bracket] = []
         self.first = self.n_rounding = self.n_failing = 0
 
-    def add(self, bounds: Bounds, is_rounding: bool, is_failing: bool) -> None:
+    def add(self, bounds: Bracket, is_rounding: bool, is_failing: bool) -> None:
         """Look at an iterate."""
         self.seen.append(bounds)
         self.n_rounding = self.n_rounding + 1 if is_rounding else 0
@@ -419,7 +420,7 @@ class Watch:
         """
         if len(self.seen) - first <= window:
             return False
-        before, now = _bounds(self.seen[first:-window]), _bounds(self.seen[first:])
+        before, now = _best_bracket(self.seen[first:-window]), _best_bracket(self.seen[first:])
         settled = now.residual > share * before.residual
         if np.isfinite(now.dual):
             change = max(before.primal - now.primal, now.dual - before.dual)

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from .._typing import FloatArray
-from ..losses import Loss
+from ..losses import JointLoss, Loss
 from ._contract import Contract, draws, expect, expect_clone, labels_like, needs
 
 contract = Contract()
+joint_contract = Contract()
 
 COUNT = 400  # random points of a property
 STEP = 1e-5  # of difference quotients
 
 
-def check_loss(loss: Loss) -> None:
+def check_loss(loss: Loss, y: Any = None) -> None:
     """Check a loss: value, derivatives, conjugate and the box of its dual variables fit together.
 
     Fenchel-Young, V(y, f) + V*(y, v) >= v f with equality at v = V'(y, f), is what certificates rest on;
     here it is checked at random points, beside the definition of V* as a supremum, its domain, both second
     derivatives and the abilities that the loss says it has.
 
+    Of a loss that couples samples the gradient, the bound of its curvature, case weights and invariance to
+    shifts are checked: what the certificate without a conjugate rests on.
+
     Parameters
     ----------
     loss : Loss
+    y : ndarray of shape (n,) or (n, k), optional
+        Targets from which a loss that couples samples is given some; by default random numbers.
 
     Raises
     ------
@@ -46,7 +52,10 @@ def check_loss(loss: Loss) -> None:
     Traceback (most recent call last):
     AssertionError: Doubled() breaks the contract, conjugate is the largest v f minus value: ...
     """
-    contract.check(loss, loss)
+    if isinstance(loss, JointLoss):
+        joint_contract.check(loss, loss, y)
+    else:
+        contract.check(loss, loss)
 
 
 def _targets(loss: Loss) -> FloatArray:
@@ -293,7 +302,152 @@ def linear_dual_is_minus_the_conjugate_on_the_box(loss: Any) -> None:
 @contract.promise
 def clone_and_parameters(loss: Loss) -> None:
     """Clone, get_params and repr agree; `task` is one of three, and `name` is set."""
+    _expect_parameters(loss)
+    expect(loss.task in {"classification", "regression", "one_class"}, f"task={loss.task!r}")
+
+
+def _expect_parameters(loss: Loss) -> None:
     expect_clone(loss)
     expect(clone(loss) is not loss, "clone gives the same object")
-    expect(loss.task in {"classification", "regression", "one_class"}, f"task={loss.task!r}")
     expect(bool(loss.name))
+
+
+# -- losses that couple samples -----------------------------------------------------------------
+
+
+class Draw(NamedTuple):
+    """What the methods of a loss that couples samples take."""
+
+    y: FloatArray
+    f: FloatArray
+    weight: FloatArray
+
+    def at(self, f: FloatArray) -> Draw:
+        """The same at other predictions."""
+        return self._replace(f=f)
+
+
+def targets_from(y: Any, *shape: int) -> FloatArray:
+    """Random targets of that shape: rows of y, or numbers."""
+    return draws().normal(size=shape) if y is None else np.asarray(y)[draws().integers(len(y), size=shape)]
+
+
+def _draws(y: Any, n: int = 30) -> list[Draw]:
+    """Three draws, at small and at large predictions."""
+    rng = draws()
+    return [
+        Draw(targets_from(y, n), size * rng.normal(size=n), rng.uniform(0.3, 2.0, size=n))
+        for size in (0.1, 1.0, 5.0)
+    ]
+
+
+def _hessian(loss: JointLoss, draw: Draw) -> FloatArray:
+    """Difference quotients of the gradient, shape (n, n)."""
+    steps = STEP * np.eye(len(draw.f))
+    changes = [loss.gradient(*draw.at(draw.f + h)) - loss.gradient(*draw.at(draw.f - h)) for h in steps]
+    return np.array(changes).T / (2 * STEP)
+
+
+@joint_contract.promise
+def value_is_one_number_and_no_less_than_least(loss: JointLoss, y: Any) -> None:
+    """L(y, f) >= least(y, weight), one float."""
+    for draw in _draws(y):
+        value, least = loss.value(*draw), loss.least(draw.y, draw.weight)
+        expect(np.ndim(value) == 0, f"value of shape {np.shape(value)}")
+        expect(value >= least - 1e-9 * abs(least), f"L = {value}, least(y, weight) = {least}")
+
+
+@joint_contract.promise
+def convex_and_above_its_tangents(loss: JointLoss, y: Any) -> None:
+    """L(f') >= L(f) + <L'(f), f' - f>."""
+    for draw in _draws(y):
+        for size in (1e-2, 1.0, 10.0):
+            step = size * draws().normal(size=len(draw.f))
+            here, there = loss.value(*draw), loss.value(*draw.at(draw.f + step))
+            gradient = loss.gradient(*draw)
+            expect(gradient.shape == draw.f.shape, f"gradient of shape {gradient.shape}")
+            rounding = 1e-10 * (abs(here) + abs(there) + float(np.abs(gradient) @ np.abs(step)))
+            expect(there >= here + float(gradient @ step) - rounding)
+
+
+@joint_contract.promise
+def the_gradient_is_the_quotient_of_differences(loss: JointLoss, y: Any) -> None:
+    """L'(f)_i = (L(f + h e_i) - L(f - h e_i)) / 2h."""
+    for draw in _draws(y):
+        steps = STEP * np.eye(len(draw.f))
+        ends = [(loss.value(*draw.at(draw.f + h)), loss.value(*draw.at(draw.f - h))) for h in steps]
+        quotient, rounding = -np.diff(ends)[:, 0] / (2 * STEP), 1e-9 * np.abs(ends).max()
+        assert_allclose(loss.gradient(*draw), quotient, rtol=1e-5, atol=1e-5 + rounding)
+
+
+@joint_contract.promise
+def curvature_bounds_the_hessian(loss: JointLoss, y: Any) -> None:
+    """diag(curvature) - H is positive semidefinite, and so is H."""
+    for draw in _draws(y):
+        bound, H = loss.curvature(*draw), _hessian(loss, draw)
+        expect(bound.shape == draw.f.shape, f"curvature of shape {bound.shape}")
+        size = 1e-5 * (1.0 + float(np.abs(H).max()))
+        assert_allclose(H, H.T, atol=size)
+        expect(np.linalg.eigvalsh(H).min() >= -size, "the Hessian is not positive semidefinite")
+        expect(np.linalg.eigvalsh(np.diag(bound) - H).min() >= -size, "the Hessian is above its bound")
+
+
+@joint_contract.promise
+def hessian_product_is_the_hessian_times_v(loss: JointLoss, y: Any) -> None:
+    """H v, H by differences of the gradient."""
+    for draw in _draws(y):
+        H, v = _hessian(loss, draw), draws().normal(size=len(draw.f))
+        size = 1e-4 * (1.0 + float(np.abs(H).max()))
+        assert_allclose(loss.hessian_product(*draw, v), H @ v, atol=size)
+
+
+@joint_contract.promise
+def shift_invariant_means_no_shift_matters(loss: JointLoss, y: Any) -> None:
+    """`shift_invariant` is set if and only if L(f + b) = L(f); sum(L'(f)) = 0 then."""
+    for draw in _draws(y):
+        values = [loss.value(*draw.at(draw.f + b)) for b in (0.0, -3.0, 2.0)]
+        expect(np.allclose(values, values[0]) == loss.shift_invariant, f"L = {values} at shifted f")
+        gradient = loss.gradient(*draw)
+        off = abs(float(gradient.sum()))
+        expect(not loss.shift_invariant or off <= 1e-9 * np.abs(gradient).sum(), f"sum(L') = {off}")
+
+
+@joint_contract.promise
+def weights_count_repeats(loss: JointLoss, y: Any) -> None:
+    """A sample of weight w is w samples of weight 1: the same L, and L' summed over them."""
+    for draw in _draws(y):
+        count = 1 + np.arange(len(draw.f)) % 3
+        rows = np.repeat(np.arange(len(draw.f)), count)
+        weighted = draw._replace(weight=count.astype(float))
+        repeated = Draw(draw.y[rows], draw.f[rows], np.ones(len(rows)))
+        assert_allclose(loss.value(*weighted), loss.value(*repeated), rtol=1e-10, atol=1e-12)
+        sums = np.bincount(rows, loss.gradient(*repeated))
+        assert_allclose(loss.gradient(*weighted), sums, rtol=1e-8, atol=1e-10)
+
+
+@joint_contract.promise
+def the_order_of_samples_does_not_matter(loss: JointLoss, y: Any) -> None:
+    """L stays, and gradient and curvature move with the samples."""
+    for draw in _draws(y):
+        order = draws().permutation(len(draw.f))
+        moved = Draw(*(part[order] for part in draw))
+        assert_allclose(loss.value(*moved), loss.value(*draw), rtol=1e-10)
+        for method in (loss.gradient, loss.curvature):
+            assert_allclose(method(*moved), method(*draw)[order], rtol=1e-8, atol=1e-12)
+
+
+@joint_contract.promise
+def far_predictions_stay_finite(loss: JointLoss, y: Any) -> None:
+    """L, L' and the curvature are finite at |f| = 1000 and 1e8."""
+    for draw in _draws(y):
+        for size in (1e3, 1e8):
+            far = draw.at(size * np.sign(draw.f))
+            for method in ("value", "gradient", "curvature"):
+                expect(np.isfinite(getattr(loss, method)(*far)), f"{method} at f = {size:.0e}")
+
+
+@joint_contract.promise
+def parameters_survive_a_clone(loss: JointLoss, y: Any) -> None:
+    """Clone, get_params and repr agree; `task` and `name` are set."""
+    _expect_parameters(loss)
+    expect(isinstance(loss.task, str) and bool(loss.task), f"task={loss.task!r}")

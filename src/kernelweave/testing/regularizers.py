@@ -61,7 +61,7 @@ def check_regularizer(regularizer: Regularizer, n_kernels: int = 5) -> None:
 
 
 def _ascends(regularizer: Regularizer) -> bool:
-    return bool(getattr(regularizer, "ascends", False))
+    return regularizer.ascends
 
 
 def _norms(n_kernels: int, count: int = 20) -> FloatArray:
@@ -201,7 +201,7 @@ def price_does_not_fall_as_weights_grow(regularizer: Regularizer, n_kernels: int
 def price_slopes_are_derivatives_of_the_price(regularizer: Any, n_kernels: int) -> None:
     """h' and h'' in the coordinates z of d = T z, by differences, inside of the domain."""
     needs(regularizer, "price_slopes")
-    T = regularizer.generators(n_kernels) if hasattr(regularizer, "generators") else np.ones(n_kernels)
+    T = regularizer.generators(n_kernels)
     T = np.diag(T) if np.ndim(T) == 1 else T
     step = 1e-4
     for z in draws().uniform(0.2, 1.0, size=(5, n_kernels)):

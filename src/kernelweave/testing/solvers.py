@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unittest import SkipTest
 
@@ -17,19 +21,24 @@ from ..losses import LOSSES, EpsInsensitive, Hinge, Logistic, Loss, Squared
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem, best_intercept
 from ..solvers.base import MKLSolver
+from ..solvers.checkpoint import Checkpoint, Keeper
 from ..solvers.multiple import choose_solver
+from ..solvers.run import Method, Result
 from ..solvers.single import Machine, SingleSolver, choose_single
 from ._contract import Contract, draws, expect, expect_clone, labels_like
+from .losses import targets_from
 
 machines = Contract()
 methods = Contract()
+runs = Contract()
 
 
 class MachineCase(NamedTuple):
-    """A single-kernel solver and a loss that it handles."""
+    """A single-kernel solver, a loss that it handles, and targets for one that couples samples."""
 
     solver: SingleSolver
     loss: Loss
+    y: Any = None
 
 
 class MethodCase(NamedTuple):
@@ -39,7 +48,16 @@ class MethodCase(NamedTuple):
     regularizer: Regularizer
 
 
-def check_solver(solver: SingleSolver | MKLSolver, *parts: Loss | Regularizer) -> None:
+class RunCase(NamedTuple):
+    """A method of any kind, and a function that solves a problem with it."""
+
+    method: Method
+    solve: Callable[..., Result]
+
+
+def check_solver(
+    solver: SingleSolver | Method, *parts: Loss | Regularizer | Callable[..., Result], y: Any = None
+) -> None:
     """Check a solver: it reaches an optimum that its definition proves, whatever it says itself.
 
     Primal and dual value are computed anew from dual variables and weights, P - D has to be below the
@@ -47,12 +65,19 @@ def check_solver(solver: SingleSolver | MKLSolver, *parts: Loss | Regularizer) -
     solver is run on every loss it has the abilities for, warm and cold, with and without intercept; a solver
     over kernel weights with every regulariser that it supports.
 
+    A method of another kind (greedy selection, kernel gradient, empirical Bayes, one of your own) has another
+    objective, whose optimum only its author can tell. Of it is checked what every run promises: how it says
+    that it ended, its history, its callback, Ctrl-C, checkpoints, and that it repeats itself.
+
     Parameters
     ----------
-    solver : SingleSolver or MKLSolver
-    *parts : Loss or Regularizer
+    solver : SingleSolver or Method
+    *parts : Loss, Regularizer or callable
         What to run it with: losses for a single-kernel solver, regularisers for one over kernel weights; by
-        default all registered ones that it takes.
+        default all registered ones that it takes. For a method of another kind functions
+        ``solve(method, callback=None, keeper=None)`` that solve a problem with it and return the `Result`.
+    y : ndarray of shape (n,) or (n, k), optional
+        Targets from which losses that couple samples are given some; by default random numbers.
 
     Raises
     ------
@@ -74,10 +99,15 @@ def check_solver(solver: SingleSolver | MKLSolver, *parts: Loss | Regularizer) -
     """
     if isinstance(solver, SingleSolver):
         for machine in machine_cases(solver, *parts):
-            machines.check(tuple(machine), machine)
-    else:
+            machines.check((machine.solver, machine.loss), machine._replace(y=y))
+    elif isinstance(solver, MKLSolver):
         for method in method_cases(solver, *parts):
             methods.check(tuple(method), method)
+            runs.check(tuple(method), run_case(method))
+    else:
+        for solve in parts:
+            expect(callable(solve), f"{solve!r} is no function solve(method, callback=None, keeper=None)")
+            runs.check(solver, RunCase(solver, solve))
 
 
 def machine_cases(solver: SingleSolver, *losses: Any) -> list[MachineCase]:
@@ -90,6 +120,16 @@ def method_cases(solver: MKLSolver, *regularizers: Any) -> list[MethodCase]:
     """The solver with these regularisers, or with all registered ones that it supports."""
     chosen = regularizers or [cls() for cls in REGULARIZERS.values() if solver.supports(cls())]
     return [MethodCase(solver, regularizer) for regularizer in chosen]
+
+
+def run_case(case: MethodCase) -> RunCase:
+    """A solver over kernel weights, as a method of any kind."""
+    sample = _problems(case)[0]
+
+    def solve(method: MKLSolver, **options: Any) -> Result:
+        return method.solve(sample.problem, sample.gram, case.regularizer, tol=1e-4, **options)
+
+    return RunCase(clone(case.solver), solve)
 
 
 # -- problems -----------------------------------------------------------------------------------
@@ -121,17 +161,27 @@ def draw_problem(
     C: float = 1.0,
     costs: bool = False,
     fit_intercept: bool = True,
+    targets: Any = None,
 ) -> Sample:
-    """A few features matter, the others are noise; `costs` gives every sample its own C."""
+    """A few features matter, the others are noise; `costs` gives every sample its own C, or case weight."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, M))
     score = X[:, :3] @ rng.normal(size=(min(3, M), outputs)) + np.sin(2 * X[:, [1 % M]])
     y = labels_like(loss, score + 0.4 * rng.normal(size=score.shape))
-    each = C * (rng.uniform(0.3, 2.0, size=(n, 1)) if costs else np.ones((n, 1)))
+    weight = rng.uniform(0.3, 2.0, size=n) if costs else np.ones(n)
     square = (X[:, None, :] - X[None, :, :]) ** 2
     Ks = [np.exp(-square[..., m]) if m % 4 else np.outer(X[:, m], X[:, m]) + 1.0 for m in range(M)]
     scaled = [K / (K.diagonal().mean() - K.mean()) for K in Ks]  # variance 1 in feature space
-    return Sample(Problem(y, loss, each, fit_intercept), np.array(scaled))
+    if targets is not None and not loss.separable:
+        y = targets_from(targets, n, outputs)
+    return Sample(Problem.weighted(y, loss, C, weight, fit_intercept), np.array(scaled))
+
+
+def dual_loss(problem: Problem, f: FloatArray, alpha: FloatArray) -> float:
+    """-sum_i C_i V*(y_i, -alpha_i / C_i); of a loss that couples samples C L(f) + <alpha, f> at its alpha."""
+    if problem.loss.separable:
+        return problem.dual_loss(alpha)
+    return problem.primal_loss(f, np.zeros(f.shape[1])) + float((alpha * f).sum())
 
 
 def _gap(
@@ -139,17 +189,28 @@ def _gap(
 ) -> float:
     """(P - D) / |P|: P = sum_i C_i V(y_i, f_i + b) + Omega, D = -sum_i C_i V*(y_i, -alpha_i/C_i) - Omega*."""
     expect(problem.has_right_sum(alpha), "alpha is not feasible: its sum is not that of the intercept")
-    primal, dual = problem.primal_loss(f, b) + penalties[0], problem.dual_loss(alpha) - penalties[1]
+    primal, dual = problem.primal_loss(f, b) + penalties[0], dual_loss(problem, f + b, alpha) - penalties[1]
     return (primal - dual) / max(abs(primal), 1e-12)
 
 
 def _machine_gap(problem: Problem, K: FloatArray, machine: Machine) -> float:
     f = K @ machine.alpha
-    energy = 0.5 * float((machine.alpha * f).sum())
-    return _gap(problem, (energy, energy), f, machine.alpha, best_intercept(problem, f))
+    b, energy = best_intercept(problem, f), 0.5 * float((machine.alpha * f).sum())
+    alpha = machine.alpha if problem.loss.separable else problem.alpha_of(f + b)
+    penalties = (energy, 0.5 * float((alpha * (K @ alpha)).sum()))
+    return _gap(problem, penalties, f, alpha, b)
+
+
+def _machine_primal(problem: Problem, K: FloatArray, alpha: FloatArray) -> float:
+    f = K @ alpha
+    return problem.primal_loss(f, best_intercept(problem, f)) + 0.5 * float((alpha * f).sum())
 
 
 # -- machines for one matrix --------------------------------------------------------------------
+
+
+def _drawn(case: MachineCase, **options: Any) -> Sample:
+    return draw_problem(case.loss, targets=case.y, **options)
 
 
 @machines.promise
@@ -159,7 +220,7 @@ def gap_is_within_the_tolerance(case: MachineCase) -> None:
     for tied in (True, False):
         for costs in (True, False):
             for C in (0.1, 10.0):
-                sample = draw_problem(case.loss, C=C, costs=costs, fit_intercept=tied)
+                sample = _drawn(case, C=C, costs=costs, fit_intercept=tied)
                 machine = case.solver.solve(sample.K, sample.problem, tol)
                 expect(machine.n_iter >= 0)
                 assert_allclose(machine.fitted, sample.K @ machine.alpha, rtol=1e-8, atol=1e-8)
@@ -172,7 +233,7 @@ def warm_starts_end_at_the_same_objective(case: MachineCase) -> None:
     """From the solution, from zero and from anywhere, feasible or not; the start is left as it was."""
     tol, rng = 1e-8, draws()
     for tied in (True, False):
-        sample = draw_problem(case.loss, costs=True, fit_intercept=tied)
+        sample = _drawn(case, costs=True, fit_intercept=tied)
         K, problem = sample.K, sample.problem
         cold = case.solver.solve(K, problem, tol)
         for start in (cold.alpha, 5.0 * rng.normal(size=(60, 1)), np.zeros((60, 1))):
@@ -180,7 +241,7 @@ def warm_starts_end_at_the_same_objective(case: MachineCase) -> None:
             warm = case.solver.solve(K, problem, tol, start)
             assert_array_equal(start, before)
             expect(_machine_gap(problem, K, warm) <= tol, "the gap of a warm start")
-            found, best = (problem.dual_loss(a) - 0.5 * np.vdot(a, K @ a) for a in (warm.alpha, cold.alpha))
+            found, best = (_machine_primal(problem, K, alpha) for alpha in (warm.alpha, cold.alpha))
             assert_allclose(found, best, rtol=2 * tol, atol=2 * tol)
 
 
@@ -189,7 +250,7 @@ def the_optimum_is_that_of_the_default_solver(case: MachineCase) -> None:
     """K alpha of a smooth or strictly convex problem is unique: all solvers of a loss agree."""
     for tied in (True, False):
         for C in (0.3, 3.0):
-            sample = draw_problem(case.loss, C=C, costs=True, fit_intercept=tied)
+            sample = _drawn(case, C=C, costs=True, fit_intercept=tied)
             ours = case.solver.solve(sample.K, sample.problem, 1e-10)
             theirs = choose_single("auto", case.loss).solve(sample.K, sample.problem, 1e-10)
             assert_allclose(ours.fitted, theirs.fitted, atol=1e-4)
@@ -199,7 +260,7 @@ def the_optimum_is_that_of_the_default_solver(case: MachineCase) -> None:
 def outputs_are_solved_apart(case: MachineCase) -> None:
     """The machine of several outputs has in each column the machine of that output."""
     for tied in (True, False):
-        sample = draw_problem(case.loss, outputs=3, costs=True, fit_intercept=tied)
+        sample = _drawn(case, outputs=3, costs=True, fit_intercept=tied)
         together = case.solver.solve(sample.K, sample.problem, 1e-9)
         expect(together.alpha.shape == together.fitted.shape == (60, 3), f"shape {together.alpha.shape}")
         for k in range(3):
@@ -211,10 +272,10 @@ def outputs_are_solved_apart(case: MachineCase) -> None:
 def a_cost_of_two_is_a_sample_given_twice(case: MachineCase) -> None:
     """2 C_i V(y_i, f_i) is the cost of two equal samples."""
     for tied in (True, False):
-        sample = draw_problem(case.loss, n=40, fit_intercept=tied)
-        twice, C = np.r_[np.arange(40), np.arange(10)], sample.problem.C.copy()
-        C[:10] *= 2.0
-        weighted = Problem(sample.problem.y, case.loss, C, tied)
+        sample = _drawn(case, n=40, fit_intercept=tied)
+        twice, counts = np.r_[np.arange(40), np.arange(10)], np.repeat([2.0, 1.0], [10, 30])[:, None]
+        given = {"C": sample.problem.C * counts} if case.loss.separable else {"weight": counts}
+        weighted = replace(sample.problem, **given)
         one = case.solver.solve(sample.K, weighted, 1e-9)
         two = case.solver.solve(sample.K[np.ix_(twice, twice)], sample.problem.part(twice), 1e-9)
         assert_allclose(two.fitted[:40], one.fitted, atol=1e-4)
@@ -223,7 +284,7 @@ def a_cost_of_two_is_a_sample_given_twice(case: MachineCase) -> None:
 @machines.promise
 def the_same_input_gives_the_same_output(case: MachineCase) -> None:
     """To the last bit."""
-    sample = draw_problem(case.loss)
+    sample = _drawn(case)
     first, second = (clone(case.solver).solve(sample.K, sample.problem, 1e-6) for _ in range(2))
     assert_array_equal(first.alpha, second.alpha)
 
@@ -355,3 +416,77 @@ def what_is_not_supported_is_refused(case: MethodCase) -> None:
             expect(not case.solver.supports(regularizer) and repr(case.solver.name) in str(error), str(error))
         else:
             expect(case.solver.supports(regularizer), f"{regularizer} is taken, and not supported")
+
+
+# -- what every run promises --------------------------------------------------------------------
+
+
+def _run(case: RunCase, **options: Any) -> tuple[Result, list[str]]:
+    """What a run came to, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = case.solve(case.method, **options)
+    return result, [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+
+
+@runs.promise
+def a_run_says_how_it_ended(case: RunCase) -> None:
+    """One of the reasons of `Result`, no warning where it converged, and a history of equal columns."""
+    result, told = _run(case)
+    expect(result.reason in ("tol", "max_iter", "standstill", "n_kernels"), f"reason={result.reason!r}")
+    expect(not (result.converged and told), f"converged, and warns: {told}")
+    expect(tuple(result.history) == case.method.columns, f"history of {list(result.history)}")
+    expect(len({len(values) for values in result.history.values()}) <= 1, "columns of different lengths")
+
+
+@runs.promise
+def a_run_repeats_itself(case: RunCase) -> None:
+    """The same history, to the last bit."""
+    (first, _), (second, _) = _run(case), _run(case)
+    expect(first.n_iter == second.n_iter, f"{first.n_iter} and {second.n_iter} iterations")
+    for name in case.method.columns:
+        assert_array_equal(first.history[name], second.history[name])
+
+
+@runs.promise
+def the_callback_may_end_a_run(case: RunCase) -> None:
+    """It is not called again after a true answer, and the run says that it was interrupted."""
+    seen: list[Any] = []
+
+    def second(iteration: int, iterate: Any) -> bool:
+        seen.append(iterate)
+        return len(seen) == 2
+
+    result, _ = _run(case, callback=second)
+    expect(len(seen) <= 2, f"called {len(seen)} times")
+    expect(len(seen) < 2 or result.reason == "interrupted", f"reason={result.reason!r}")
+
+
+@runs.promise
+def ctrl_c_keeps_the_best_iterate(case: RunCase) -> None:
+    """KeyboardInterrupt after an iteration leaves a result, a reason and a warning."""
+    seen: list[Any] = []
+
+    def interrupted(iteration: int, iterate: Any) -> None:
+        seen.append(iterate)
+        raise KeyboardInterrupt
+
+    result, told = _run(case, callback=interrupted)
+    expect(not seen or result.reason == "interrupted", f"reason={result.reason!r}")
+    expect(not seen or "interrupted" in told[0], "no warning")
+
+
+@runs.promise
+def a_checkpoint_is_resumed(case: RunCase) -> None:
+    """A run that was ended, and is started again with its checkpoint, comes to an end of the same kind."""
+    whole, _ = _run(case)
+    with TemporaryDirectory() as folder:
+        first = Keeper(Checkpoint(Path(folder) / "run", {}), "0")
+        _run(case, callback=lambda iteration, iterate: True, keeper=first)
+        first.flush()
+        again = Checkpoint(Path(folder) / "run", {})
+        if again.resumed:
+            resumed, _ = _run(case, keeper=Keeper(again, "0"))
+            expect(resumed.n_iter >= resumed.n_resumed)
+            ends = (whole.converged, whole.reason), (resumed.converged, resumed.reason)
+            expect(ends[0] == ends[1], f"{ends[0]} at once, {ends[1]} after a checkpoint")

@@ -1,17 +1,23 @@
 """Theory: kernel alignment, generalisation bounds, recovery by greedy selection, which method to try."""
 
-from ._result import Assumption, Result
+from ._statements import Assumption, Finding
 from .alignment import effective_number, pairwise_alignment, target_alignment
+from .bounds import (
+    conversion_factor,
+    greedy_complexity,
+    greedy_risk_bound,
+    lp_complexity,
+    lp_risk_bound,
+    radius_margin_bound,
+)
 from .complexity import empirical_complexity
-from .greedy_bounds import greedy_complexity, greedy_risk_bound
-from .lp_bounds import conversion_factor, lp_complexity, lp_risk_bound, radius_margin_bound
 from .recovery import Recovery, recovery_coefficient
 from .suggest import Suggestion, suggest
 
 __all__ = [
     "Assumption",
+    "Finding",
     "Recovery",
-    "Result",
     "Suggestion",
     "conversion_factor",
     "effective_number",

@@ -8,12 +8,11 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..gram import Dictionary
-from ..regularizers.mahalanobis import alignments
-from ._inputs import dictionary, target_matrix
-from ._result import Assumption, Result
+from ..regularizers.structured import alignments
+from ._statements import Assumption, Finding, dictionary, target_matrix
 
 
-def pairwise_alignment(kernels: Any, X: Any, centered: bool = True) -> Result:
+def pairwise_alignment(kernels: Any, X: Any, centered: bool = True) -> Finding:
     """Cosines between the kernels.
 
         A_ml = <K_m, K_l> / (||K_m|| ||K_l||),   <K, L> = tr(K L)
@@ -30,7 +29,7 @@ def pairwise_alignment(kernels: Any, X: Any, centered: bool = True) -> Result:
 
     Returns
     -------
-    result : Result
+    finding : Finding
         `value` of shape (M, M), rows and columns of zeros for kernels that do not vary;
         `parts["names"]` and `parts["effective_number"]` of different kernels (`effective_number`).
 
@@ -50,10 +49,10 @@ def pairwise_alignment(kernels: Any, X: Any, centered: bool = True) -> Result:
     value[np.ix_(found.live, found.live)] = alignments(found.gram)
     parts = {"names": found.names, "effective_number": effective_number(value)}
     statement = f"{'centred ' if centered else ''}alignment of {M} kernels with one another"
-    return Result(value, statement, _checked(found), parts)
+    return Finding(value, statement, _checked(found), parts)
 
 
-def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: str = "auto") -> Result:
+def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: str = "auto") -> Finding:
     """Cosine between every kernel and the target.
 
         a_m = <K_m, Y Y'> / (||K_m|| ||Y Y'||)
@@ -73,7 +72,7 @@ def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: 
 
     Returns
     -------
-    result : Result
+    finding : Finding
         `value` of shape (M,); `parts["names"]`, and in `parts["by_chance"]` what shuffled targets
         would give on average (centred only).
 
@@ -95,7 +94,7 @@ def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: 
         traces = np.array([gram.diag(unit).sum() for unit in units])
         parts["by_chance"] = found.all_weights(traces * (Y**2).sum() / (gram.n_samples - 1) / sizes)
     statement = f"{'centred ' if centered else ''}alignment of {len(found.names)} kernels with the target"
-    return Result(value, statement, _checked(found), parts)
+    return Finding(value, statement, _checked(found), parts)
 
 
 def effective_number(A: FloatArray) -> float:

@@ -9,8 +9,7 @@ import numpy as np
 from .._typing import FloatArray
 from ..gram import Dictionary, Gram
 from ..regularizers.base import power_norm
-from ._inputs import check_count, check_number, dictionary
-from ._result import Assumption, Result
+from ._statements import Assumption, Finding, check_count, check_number, dictionary
 
 
 def empirical_complexity(
@@ -22,7 +21,7 @@ def empirical_complexity(
     normalize: str | None = "variance",
     n_draws: int = 200,
     random_state: int = 0,
-) -> Result:
+) -> Finding:
     """Empirical Rademacher complexity of a class of functions, by drawing signs.
 
         E_sigma sup_{f in class} 1/n sum_i sigma_i f(x_i)
@@ -50,7 +49,7 @@ def empirical_complexity(
 
     Returns
     -------
-    result : Result
+    finding : Finding
         `parts["standard_error"]` is that of the draws.
 
     Examples
@@ -77,7 +76,7 @@ def empirical_complexity(
     spread = float(values.std()) / np.sqrt(n_draws)
     what = f"p={p:g}" if p is not None else f"{n_kernels} kernels"
     statement = f"empirical Rademacher complexity ({what}), standard error {spread:.2g} over {n_draws} draws"
-    return Result(float(values.mean()), statement, (), {"standard_error": spread})
+    return Finding(float(values.mean()), statement, (), {"standard_error": spread})
 
 
 def sign_quads(gram: Gram, n_draws: int, seed: int) -> FloatArray:

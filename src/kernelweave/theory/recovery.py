@@ -9,10 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import FloatArray
-from ..solvers.greedy import FactorDictionary
-from ..solvers.greedy.blocks import LowRank
-from ._inputs import check_number, kernel_source, positions, target_matrix
-from ._result import Assumption, all_hold, with_assumptions
+from ..solvers.greedy.dictionary import FactorDictionary, LowRank
+from ._statements import (
+    Assumption,
+    all_hold,
+    check_number,
+    kernel_source,
+    positions,
+    target_matrix,
+    with_assumptions,
+)
 
 #: eigenvalues of a kernel, and singular values of all good ones, below this share of the largest are zero
 EIGEN_TOL, RANK_TOL = 1e-12, 1e-10

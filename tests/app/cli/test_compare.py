@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kernelweave.app.cli import _comparing, _methods
-from kernelweave.app.cli._comparing import Entry, verdict
+from kernelweave.app.cli._comparing import Contender, verdict
 
 Kw = Callable[..., Any]
 
@@ -57,8 +57,8 @@ def test_the_table_ends_with_the_verdict(kw: Kw, views: Path) -> None:
     assert "helps" in result.out or "does not help" in result.out
 
 
-def entry(name: str, scores: list[float], baseline: bool) -> Entry:
-    return Entry(name, baseline, scores)
+def entry(name: str, scores: list[float], baseline: bool) -> Contender:
+    return Contender(name, baseline, scores)
 
 
 @pytest.mark.parametrize(

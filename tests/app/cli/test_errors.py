@@ -27,7 +27,7 @@ def check(result: Any, *needed: str) -> None:
 
 #: what is changed in the table, options, and what the message has to name
 COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
-    "missing target": ({}, ["--target", "z"], ["data.csv", "no column 'z'", "'a', 'b', 'y'"]),
+    "missing target": ({}, ["--target", "z"], ["data.csv", "no column 'z'", "'a', 'b' and 'y'"]),
     "target in another case": ({}, ["--target", "Y"], ["Did you mean 'y'?"]),
     "wrong column to drop": ({}, ["--drop", "q*"], ["--drop", "'q*'", "'a', 'b'"]),
     "wrong group": ({}, ["--groups", "g=zz_*"], ["--groups", "'zz_*'"]),
@@ -35,7 +35,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "text in a number": (
         {"b": [*["1.5"] * 40, "oops", *["2"] * 19]},
         [],
-        ["column 'b'", "'oops'", "row 41", "mend the cells", "--drop b"],
+        ["column 'b'", "'oops'", "row 41", "correct the cells", "--drop b"],
     ),
     "text": ({"c": ["red", "blue"] * 30}, [], ["column 'c'", "'red'", "--categorical c", "--drop c"]),
     "NaN": (
@@ -53,7 +53,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "decimal comma in few cells": (
         {"b": ['"1,5"', *["2"] * 59], "a": ['"0,5"', "3.000", *['"7,25"'] * 58]},
         [],
-        ["columns 'a', 'b' hold numbers with a decimal comma, such as '0,5'", "--decimal ,"],
+        ["columns 'a' and 'b' hold numbers with a decimal comma, such as '0,5'", "--decimal ,"],
     ),
     "decimal comma and other problems": (
         {"b": ['"1,5"', '"2,7"', ""] * 20, "c": ["red", "blue"] * 30},
@@ -245,7 +245,7 @@ SPECS: dict[str, tuple[str, list[str]]] = {
     "code": ("[[kernel]]\ntype='FunctionKernel'\n", ["'FunctionKernel'", "RBF"]),
     "unknown parameter": ("[[kernel]]\ntype='RBF'\ngama=1\n", ["'gama'", "gamma"]),
     "bad value": ("[[kernel]]\ntype='RBF'\ngamma=-1.0\n", ["gamma"]),
-    "unknown column": ("[[kernel]]\ntype='RBF'\ncolumns=['q']\n", ["'q'", "'a', 'b'"]),
+    "unknown column": ("[[kernel]]\ntype='RBF'\ncolumns=['q']\n", ["'q'", "'a' and 'b'"]),
     "columns of another kind": ("[[kernel]]\ntype='RBF'\ncolumns=3\n", ["columns = 3"]),
     "one name twice": ("[[kernel]]\ntype='RBF'\n[[kernel]]\ntype='RBF'\n", ["number 2", "used already"]),
     "counts": ("[[kernel]]\ntype='Chi2'\n", ["Chi2", "non-negative"]),
@@ -273,13 +273,13 @@ def model(kw: Kw, table: Table, tmp_path: Path) -> Path:
 
 #: new data, and what the message has to name
 NEW: dict[str, tuple[str, list[str]]] = {
-    "other columns": ("a,z\n1,2\n", ["new.csv", "no column 'b', 'c'", "fitted on", "'a', 'z'"]),
+    "other columns": ("a,z\n1,2\n", ["new.csv", "no columns 'b' and 'c'", "fitted on", "'a' and 'z'"]),
     "text in a number": ("a,b,c\n1,oops,red\n", ["column 'b'", "'oops'", "row 1", "numbers"]),
     "a gap": ("a,b,c\n1,2,red\n1,,red\n", ["column 'b'", "row 2", "--impute"]),
     "infinite": ("a,b,c\n1,inf,red\n", ["column 'b'", "row 1"]),
     "unseen category": (
         "a,b,c\n1,2,green\n",
-        ["column 'c'", "'green'", "row 1", "'blue', 'red'", "--allow-unseen"],
+        ["column 'c'", "'green'", "row 1", "'blue' and 'red'", "--allow-unseen"],
     ),
     "missing category": ("a,b,c\n1,2,\n3,4,red\n", ["column 'c'", "row 1"]),
     "0 bytes": ("", ["new.csv", "0 bytes"]),

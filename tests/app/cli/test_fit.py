@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import kernelweave
-from kernelweave.app.cli._methods import METHODS
+from kernelweave.app.cli._options import Method
 
 Kw = Callable[..., Any]
 
@@ -126,7 +126,7 @@ def test_predict_without_the_target_and_with_other_columns(kw: Kw, iris: Path, t
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 @pytest.mark.parametrize("data", ["iris", "diabetes"])
 def test_every_method_fits_and_predicts(
     method: str, data: str, kw: Kw, tmp_path: Path, request: pytest.FixtureRequest
@@ -397,15 +397,15 @@ def test_predict_on_the_gram_matrices_of_the_fit(kw: Kw, tmp_path: Path, rng: np
 def test_a_sketch_of_many_rows_estimates_the_share(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kernelweave.app.cli import _predicting
+    from kernelweave.app.cli import _bundle
 
-    monkeypatch.setattr(_predicting, "KEPT", 500)
+    monkeypatch.setattr(_bundle, "KEPT", 500)
     X = rng.normal(size=(5000, 2))
-    text = _predicting.sketch(X[:4000])
+    text = _bundle.sketch(X[:4000])
     assert len(text) < 500 * 8 * 1.34 + 4
-    assert _predicting.known_share(X[2000:], text) == pytest.approx(2 / 3, abs=0.1)
-    assert _predicting.known_share(X[:4000], text) == 1.0
-    assert _predicting.known_share(X[4000:], text) == 0.0
+    assert _bundle.known_share(X[2000:], text) == pytest.approx(2 / 3, abs=0.1)
+    assert _bundle.known_share(X[:4000], text) == 1.0
+    assert _bundle.known_share(X[4000:], text) == 0.0
 
 
 @pytest.mark.parametrize("extra", [[], ["--tune"]], ids=["fit", "tune"])

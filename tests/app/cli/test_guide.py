@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from kernelweave.app.cli import _comparing, _errors, _methods
+from kernelweave.app.cli import _comparing, _console, _methods
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "command_line.md"
 
@@ -65,5 +65,5 @@ def test_every_command_of_the_guide_runs(
 
 def test_the_exit_codes_are_those_of_the_guide() -> None:
     codes = re.findall(r"^\| (\d+) \|", PAGE.read_text(encoding="utf-8").split("## Exit codes")[1], re.M)
-    ours = (_errors.OK, _errors.UNEXPECTED, _errors.BAD_INPUT, _errors.INTERRUPTED)
+    ours = (_console.OK, _console.UNEXPECTED, _console.BAD_INPUT, _console.INTERRUPTED)
     assert tuple(map(int, codes)) == ours

@@ -22,7 +22,7 @@ def plain_lines(seconds: float) -> list[str]:
     file = StringIO()
     with Monitor(console=Console(file=file, width=200)) as monitor:
         monitor.stage("fitting lp")
-        monitor.machine("setosa vs rest", 4, machine(0.02), 1e-3)
+        monitor.step("setosa vs rest", 4, machine(0.02), 1e-3)
         time.sleep(seconds)
     return file.getvalue().splitlines()
 
@@ -34,7 +34,7 @@ def test_plain_lines_come_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(_monitor, "EVERY", 0.25)
     lines = plain_lines(0.9)
     assert 2 <= len(lines) <= 4
-    assert lines[1].startswith("fitting lp · setosa vs rest, machine 5, gap 2.0e-02 (tol 1e-03) · ")
+    assert lines[1].startswith("fitting lp · setosa vs rest, step 5, gap 2.0e-02 (tol 1e-03) · ")
 
 
 def test_a_terminal_is_drawn_again_without_news() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernelweave.app.cli._errors import CliError
+from kernelweave.app.cli._console import CliError
 from kernelweave.app.cli._npz import Grams, read_arrays
-from kernelweave.app.cli._read import Table, from_text, kind_of, read_table, sniff
+from kernelweave.app.cli._read import Sheet, from_text, kind_of, read_table, sniff
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def original(tmp_path: Path) -> Path:
     return path
 
 
-def assert_same(table: Table) -> None:
+def assert_same(table: Sheet) -> None:
     assert table.names == ["name", "x", "flag", "a, b"]
     assert table.frame["name"].tolist() == ["red", None, 'blue "sky"']
     np.testing.assert_array_equal(table.frame["x"], [1.5, np.nan, 7.0])
@@ -110,7 +110,7 @@ def test_npz_of_a_matrix_keeps_names_and_targets(tmp_path: Path) -> None:
     X = np.arange(6.0).reshape(3, 2)
     np.savez(tmp_path / "m.npz", X=X, y=np.array([1, 0, 1]), feature_names=np.array(["u", "v"]))
     table = read_arrays(tmp_path / "m.npz")
-    assert isinstance(table, Table)
+    assert isinstance(table, Sheet)
     assert table.names == ["u", "v", "y"]
     np.testing.assert_array_equal(table.frame["v"], X[:, 1])
 
@@ -118,7 +118,7 @@ def test_npz_of_a_matrix_keeps_names_and_targets(tmp_path: Path) -> None:
 def test_npz_of_views_makes_a_group_a_view(tmp_path: Path) -> None:
     np.savez(tmp_path / "v.npz", rna=np.zeros((3, 2)), protein=np.ones((3, 1)), y=np.arange(3))
     table = read_arrays(tmp_path / "v.npz")
-    assert isinstance(table, Table)
+    assert isinstance(table, Sheet)
     assert table.groups == {"rna": ["rna_0", "rna_1"], "protein": ["protein_0"]}
 
 

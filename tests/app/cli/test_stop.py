@@ -20,9 +20,9 @@ import kernelweave
 from kernelweave.app.cli._facts import file_digest
 from kernelweave.app.cli._folder import OutFolder
 from kernelweave.app.cli._methods import Options
+from kernelweave.app.cli._monitor import Brake
 from kernelweave.app.cli._options import KernelChoice, Reading
 from kernelweave.app.cli._run_fit import Job
-from kernelweave.app.cli._stop import Brake
 
 Kw = Callable[..., Any]
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -30,13 +30,13 @@ Start = Callable[..., subprocess.Popen[bytes]]
 #: every machine takes so many seconds longer
 SLOW = """
 import time
-from kernelweave.app.cli import _stop
-told = _stop.Brake.__call__
+from kernelweave.app.cli import _monitor
+told = _monitor.Brake.__call__
 def slowly(self, *arguments):
     answer = told(self, *arguments)
     time.sleep({seconds})
     return answer or self.asked
-_stop.Brake.__call__ = slowly
+_monitor.Brake.__call__ = slowly
 """
 
 #: the Gram matrices take a minute
@@ -109,7 +109,7 @@ def test_stopped_model_predicts_and_resumes_to_the_same_optimum(
 
     resumed = kw("fit", data, *OPTIONS, "--out", out, "--resume", "-q")
     assert resumed.code == 0, resumed.err
-    assert "Going on" in resumed.err
+    assert "Resuming" in resumed.err
     before, after = settings(whole), settings(out)
     assert after["certificate"]["value"] <= 1e-9
     assert after["objective"] == pytest.approx(before["objective"], rel=1e-8)
@@ -199,8 +199,8 @@ def swallowing(*arguments: Any, **options: Any) -> None:
     ("where", "command", "said"),
     [
         ("_run_fit.make_report", ["fit", "--method", "uniform"], "the model is in"),
-        ("_fitting.search_of", ["fit", "--tune"], "nothing was saved"),
-        ("_fitting.choose", ["fit"], "nothing was saved"),
+        ("_methods.search_of", ["fit", "--tune"], "nothing was saved"),
+        ("_methods.choose", ["fit"], "nothing was saved"),
         ("_comparing.run_fold", ["compare"], "no comparison yet"),
     ],
 )
@@ -225,8 +225,8 @@ def test_ctrl_c_elsewhere_stops_at_once(
 
 def leave_checkpoint(kw: Kw, data: Path, out: Path) -> None:
     """The files of a fit that was killed, its checkpoint cut short."""
-    reading, choice, options = Reading("y"), KernelChoice(kinds=["rbf"]), Options(p=1.2)
-    job = Job(data, out, reading, choice, options, "lp", False, 0.25, False, False, [])
+    reading, choice, options = Reading("y"), KernelChoice(kinds=["rbf"]), Options(p=1.2, method="lp")
+    job = Job(data, out, reading, choice, options, 0.25, False, False, [])
     OutFolder(out).start({**job.request, "sha256": file_digest(data)}, None)
     (out / ".kernelweave" / "checkpoint").write_bytes(b"cut")
 
@@ -239,7 +239,7 @@ def test_another_fit_does_not_go_on_from_a_checkpoint(kw: Kw, data: Path, tmp_pa
     assert "C: 1.0, now 3.0" in refused.err
     afresh = kw("fit", data, *OPTIONS, "--C", "3", "--out", out, "-q")
     assert afresh.code == 0
-    assert "Going on" not in afresh.err
+    assert "Resuming" not in afresh.err
 
 
 def test_what_is_no_checkpoint_is_named_and_can_be_left_behind(kw: Kw, data: Path, tmp_path: Path) -> None:
@@ -293,13 +293,13 @@ def test_five_thousand_rows_and_twenty_kernels(
 
     assert run("whole")[0] == 0
     assert float((tmp_path / "silence").read_text()) < 1.0, (tmp_path / "silence").read_text()
-    code, text = run("out", stop_at=b"machine 1,")
+    code, text = run("out", stop_at=b"step 1,")
     assert code == 130
     assert b"Stopped by Ctrl-C" in text
     assert kw("predict", tmp_path / "out", data, "--out", tmp_path / "p.csv").code == 0
     code, text = run("out")
     assert code == 0
-    assert b"Going on" in text
+    assert b"Resuming" in text
     before, after = settings(tmp_path / "whole"), settings(tmp_path / "out")
     assert after["objective"] == pytest.approx(before["objective"], rel=1e-5)
     assert after["n_machines_now"] < before["n_machines_now"]

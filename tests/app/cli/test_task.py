@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernelweave.app.cli._task import infer_target
+from kernelweave.app.cli._columns import infer_target
 
 HERE = Path("data.csv")
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.io import savemat
 
 from kernelweave import datasets
-from kernelweave.app.datasets import ChecksumError, DataNotFoundError, catalogue, files
+from kernelweave.app.datasets import ChecksumError, DataNotFoundError, catalogue, loading
 
 Publish = Callable[..., catalogue.Dataset]
 
@@ -21,7 +21,7 @@ Publish = Callable[..., catalogue.Dataset]
 def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
     """Puts contents at addresses of this machine as the origin of a data set; nothing else is found."""
     monkeypatch.setenv("KERNELWEAVE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(files, "folders", lambda: [tmp_path / "own", files.cache_folder()])
+    monkeypatch.setattr(loading, "folders", lambda: [tmp_path / "own", loading.cache_folder()])
 
     def put(name: str, *contents: bytes, sha256: str | None = None) -> catalogue.Dataset:
         urls = []
@@ -44,7 +44,7 @@ SONAR_ARRAYS = {"X": np.array([[0.1, 0.2], [0.3, 0.4]]), "y": np.array([-1, 1])}
 def test_what_is_downloaded_is_checked_cached_and_not_downloaded_again(
     publish: Publish, tmp_path: Path
 ) -> None:
-    publish("sonar", SONAR, sha256=files.digest(SONAR_ARRAYS))
+    publish("sonar", SONAR, sha256=loading.digest(SONAR_ARRAYS))
     data = datasets.load("sonar")
     np.testing.assert_allclose(data.X, SONAR_ARRAYS["X"], rtol=1e-7)
     assert data.y.tolist() == [-1, 1]
@@ -63,10 +63,10 @@ def test_a_wrong_checksum_is_refused_and_nothing_is_kept(publish: Publish, tmp_p
 
 
 def test_a_damaged_cache_is_seen(publish: Publish, tmp_path: Path) -> None:
-    publish("sonar", SONAR, sha256=files.digest(SONAR_ARRAYS))
+    publish("sonar", SONAR, sha256=loading.digest(SONAR_ARRAYS))
     datasets.load("sonar")
     np.savez(tmp_path / "cache" / "sonar.npz", **{**SONAR_ARRAYS, "y": np.array([1, 1])})
-    with pytest.raises(ChecksumError, match=r"sonar\.npz \(delete it to download it anew\)"):
+    with pytest.raises(ChecksumError, match=r"sonar\.npz \(delete it to download it again\)"):
         datasets.load("sonar")
 
 
@@ -85,7 +85,7 @@ def test_without_a_network_one_error_names_the_file_and_the_places(
     def offline(*_: object, **__: object) -> None:
         raise URLError("Name or service not known")
 
-    monkeypatch.setattr(files.urllib.request, "urlopen", offline)
+    monkeypatch.setattr(loading.urllib.request, "urlopen", offline)
     with pytest.raises(DataNotFoundError) as caught:
         datasets.load("sonar")
     message = str(caught.value)
@@ -116,7 +116,7 @@ def test_openml_is_asked_for_its_number(publish: Publish, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
     wanted = {"X": np.array([[1.0, 2.0], [3.0, 4.0]]), "y": np.array([1, -1])}
-    record = dataclasses.replace(catalogue.info("pima"), sha256=files.digest(wanted))
+    record = dataclasses.replace(catalogue.info("pima"), sha256=loading.digest(wanted))
     monkeypatch.setitem(catalogue._BY_NAME, "pima", record)
     np.testing.assert_array_equal(datasets.load("pima").X, wanted["X"])
     assert asked == [37]
@@ -125,9 +125,9 @@ def test_openml_is_asked_for_its_number(publish: Publish, monkeypatch: pytest.Mo
 def test_the_digest_knows_content_from_form() -> None:
     one = {"X": np.array([[1.0, np.nan], [0.0, 4.0]]), "y": np.arange(2)}
     same = {"y": np.arange(2.0), "X": np.asfortranarray(one["X"]), "classes": np.array(["a", "b"])}
-    assert files.digest(one) == files.digest(same)
+    assert loading.digest(one) == loading.digest(same)
     for changed in ({**one, "y": np.array([1, 0])}, {**one, "X": one["X"].T}, {"X": one["X"]}):
-        assert files.digest(changed) != files.digest(one)
+        assert loading.digest(changed) != loading.digest(one)
 
 
 def mat(**arrays: object) -> bytes:
@@ -202,6 +202,6 @@ def test_readers_make_the_arrays_on_record(name: str, data_folder: Path) -> None
         arrays = {key: file[key] for key in file.files}
     assert record.reader is not None
     made = record.reader(original(name, arrays))
-    files.check(record, made, name)
+    loading.check(record, made, name)
     for key in set(made) & set(arrays) - {"wavelength_nm"}:
         assert made[key].dtype.kind == arrays[key].dtype.kind or key.startswith("X"), key

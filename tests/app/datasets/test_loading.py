@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kernelweave import datasets
-from kernelweave.app.datasets import catalogue, files, loading
+from kernelweave.app.datasets import catalogue, loading
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_the_users_folder_comes_before_the_cache(folder: Path, tmp_path: Path) -
 
 
 def test_examples_run_where_there_are_no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(files, "folders", lambda: [tmp_path])
+    monkeypatch.setattr(loading, "folders", lambda: [tmp_path])
     found = doctest.testmod(loading)
     assert found.failed == 0
     assert found.attempted > 3
@@ -101,9 +101,9 @@ def test_examples_run_where_there_are_no_data(monkeypatch: pytest.MonkeyPatch, t
 def test_a_checkout_looks_in_the_folder_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KERNELWEAVE_DATA", raising=False)
     root = Path(__file__).resolve().parents[3]
-    if not Path(files.__file__).is_relative_to(root):
+    if not Path(loading.__file__).is_relative_to(root):
         pytest.skip("kernelweave is installed, not run from this checkout")
-    assert files.folders()[0] == root.parent / "shared" / "data"
+    assert loading.folders()[0] == root.parent / "shared" / "data"
 
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelweave.app.report.data import plain
-from kernelweave.app.report.figures import Bar, Point, Scale, Square, short
-from kernelweave.app.report.numbers import number
+from kernelweave._words import plain
+from kernelweave.app.report.figures import Bar, Dot, Scale, Square, short
 from kernelweave.app.report.page import FORBIDDEN, environment
+from kernelweave.app.report.words import number
 
 FINITE = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 
@@ -64,7 +64,7 @@ def test_intervals_end_where_they_should(draw: Any) -> None:
 
 
 def test_points_of_a_scatter_keep_their_order(draw: Any) -> None:
-    points = [Point(float(x), float(x) ** 2, "tip") for x in range(4)]
+    points = [Dot(float(x), float(x) ** 2, "tip") for x in range(4)]
     drawing = draw.scatter("s", "title", "desc", points, "x", "y")
     across, down = attribute(drawing, "point", "cx"), attribute(drawing, "point", "cy")
     assert across == sorted(across)
@@ -72,7 +72,7 @@ def test_points_of_a_scatter_keep_their_order(draw: Any) -> None:
 
 
 def test_lines_fall_where_their_values_fall(draw: Any) -> None:
-    points = [Point(x, 10.0**-x, "tip") for x in range(3)]
+    points = [Dot(x, 10.0**-x, "tip") for x in range(3)]
     drawing = draw.lines("l", "title", "desc", [points], "x", "y", log_y=True)
     down = attribute(drawing, "point s0", "cy")
     assert down[1] - down[0] == pytest.approx(down[2] - down[1], abs=0.02)
@@ -92,8 +92,8 @@ EVIL = '"><script>alert(1)</script>'
 def test_names_in_figures_are_escaped(kind: str, draw: Any) -> None:
     drawing = {
         "bars": lambda: draw.bars("b", EVIL, [Bar(EVIL, 1.0, EVIL, tip=EVIL)], EVIL),
-        "scatter": lambda: draw.scatter("s", EVIL, EVIL, [Point(0.0, 0.0, EVIL)], EVIL, names=[EVIL]),
-        "lines": lambda: draw.lines("l", EVIL, EVIL, [[Point(0.0, 0.0, EVIL)]], EVIL, EVIL),
+        "scatter": lambda: draw.scatter("s", EVIL, EVIL, [Dot(0.0, 0.0, EVIL)], EVIL, names=[EVIL]),
+        "lines": lambda: draw.lines("l", EVIL, EVIL, [[Dot(0.0, 0.0, EVIL)]], EVIL, EVIL),
         "heatmap": lambda: draw.heatmap("h", EVIL, EVIL, [[Square(1.0, EVIL, EVIL)]], [EVIL], [EVIL], 400),
     }[kind]()
     assert "<script" not in drawing

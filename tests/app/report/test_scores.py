@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import kernelweave as kw
 from kernelweave.app.report import Report
 from kernelweave.app.report.data import Score, Scores
-from kernelweave.app.report.gather.scores import gains
+from kernelweave.app.report.scores import gains
 from kernelweave.app.report.words import verdict
 from kernelweave.kernels import RBF, Linear, per_feature
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from kernelweave.solvers.greedy.blocks import Full, LowRank, thin_factor
+from kernelweave.solvers.greedy.dictionary import Full, LowRank, thin_factor
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from kernelweave.regularizers import (
 )
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import Interleaved, choose_solver
-from kernelweave.solvers.multiple._fields import Fields, working_set
 from kernelweave.solvers.multiple._interleaved_loops import add_rows
+from kernelweave.solvers.multiple.interleaved import Fields, working_set
 from kernelweave.solvers.single import SMO
 from kernelweave.solvers.single._box_qp import BoxQP
 
@@ -261,7 +261,7 @@ def joint_objective(reference, sample, rule, weights, alpha):
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("size", [4, 40])
-@pytest.mark.parametrize("rule", [rule for rule in RULES if not getattr(rule, "ascends", False)], ids=repr)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if not rule.ascends], ids=repr)
 def test_the_objective_never_rises_from_one_change_of_the_weights_to_the_next(draw, reference, rule, size):
     sample, solver = draw(Hinge(), n=40), Recorded(working_set=size)
     rule = rule.bound_to(sample.gram)
@@ -308,7 +308,7 @@ def test_both_kinds_of_step_raise_the_joint_value_of_large_block_norms(draw, ref
 
 
 def test_too_few_rounds_warn_and_report_the_gap(draw):
-    with pytest.warns(ConvergenceWarning, match=r"the relative duality gap is .* after 2 machines"):
+    with pytest.warns(ConvergenceWarning, match=r"the relative duality gap is .* after 2 single-kernel fits"):
         solution = solve(draw(Hinge()), LpNorm(4 / 3), tol=1e-9, max_iter=2)
     assert not solution.converged
     assert solution.n_iter == 2
@@ -319,7 +319,7 @@ def test_a_callback_sees_every_round_and_can_stop(draw):
     solution = solve(draw(Hinge()), LpNorm(4 / 3), callback=lambda i, state: seen.append((i, state)))
     assert [i for i, _ in seen] == list(range(solution.n_iter))
     assert [state.certificate.gap for _, state in seen] == solution.history["gap"]
-    with pytest.warns(ConvergenceWarning, match="after 2 machines"):
+    with pytest.warns(ConvergenceWarning, match="after 2 single-kernel fits"):
         stopped = solve(draw(Hinge()), LpNorm(4 / 3), callback=lambda i, state: i == 1)
     assert stopped.n_iter == 2
 
@@ -370,7 +370,7 @@ def test_a_start_from_the_solution_is_certified_at_once(draw, loss, rule):
     sample = draw(loss)
     skip_unbounded(sample.problem, rule)
     cold = solve(sample, rule, tol=1e-6).state
-    ascends = getattr(rule, "ascends", False)
+    ascends = rule.ascends
     norms = cold.certificate.dual_norms if ascends else cold.certificate.norms
     warm = solve(sample, rule, norms=norms, alpha=cold.alpha, tol=1e-4)
     assert warm.n_iter <= 2

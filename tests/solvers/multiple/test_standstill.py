@@ -28,7 +28,7 @@ from kernelweave.solvers import Problem
 from kernelweave.solvers.certificate import certificate
 from kernelweave.solvers.multiple import Interleaved, choose_solver
 from kernelweave.solvers.multiple.cutting_planes import CuttingPlanes
-from kernelweave.solvers.run import SLOW, STILL, Bounds, Run, Watch
+from kernelweave.solvers.run import SLOW, STILL, Bracket, Run, Watch
 from kernelweave.solvers.single import Machine, SingleSolver
 
 VARIANTS = {
@@ -156,7 +156,7 @@ class Lazy(SingleSolver):
 def test_a_run_whose_machines_do_not_improve_ends(draw, regularizer):
     sample = draw(Hinge(), n=30)
     solver = type(choose_solver("auto", regularizer))(single=Lazy())
-    with pytest.warns(ConvergenceWarning, match="More machines do not improve it"):
+    with pytest.warns(ConvergenceWarning, match="More of them do not improve it"):
         solution = solver.solve(sample.problem, sample.gram, regularizer, max_iter=5000)
     assert not solution.converged
     assert solution.n_iter <= 2 * (SLOW[0] + STILL[0])
@@ -172,22 +172,22 @@ def test_interleaved_steps_hand_over_where_weights_become_zero(draw):
 
 def test_a_run_stands_still_when_neither_bounds_nor_residual_move():
     watch = Watch()
-    watch.seen = [Bounds(2.0, 1.0, 0.5)] * 9
+    watch.seen = [Bracket(2.0, 1.0, 0.5)] * 9
     assert watch.stands_still(0, 8, 0.9)
     assert not watch.stands_still(0, 9, 0.9)  # too few iterates
     assert not watch.stands_still(1, 8, 0.9)
-    for better in (Bounds(1.8, 1.0, 0.5), Bounds(2.0, 1.2, 0.5), Bounds(2.0, 1.0, 0.4)):
-        watch.seen = [Bounds(2.0, 1.0, 0.5)] * 8 + [better]
+    for better in (Bracket(1.8, 1.0, 0.5), Bracket(2.0, 1.2, 0.5), Bracket(2.0, 1.0, 0.4)):
+        watch.seen = [Bracket(2.0, 1.0, 0.5)] * 8 + [better]
         assert not watch.stands_still(0, 8, 0.9)
-    watch.seen = [Bounds(1e6, 0.1 * 1.5**k, 1.0) for k in range(9)]  # far from the optimum
+    watch.seen = [Bracket(1e6, 0.1 * 1.5**k, 1.0) for k in range(9)]  # far from the optimum
     assert not watch.stands_still(0, 8, 0.9)
 
 
 def test_a_run_without_dual_values_stands_still_when_its_objective_does():
     watch = Watch()
-    watch.seen = [Bounds(2.0, -np.inf, 0.5)] * 9
+    watch.seen = [Bracket(2.0, -np.inf, 0.5)] * 9
     assert watch.stands_still(0, 8, 0.9)
-    watch.seen = [Bounds(2.0 - 1e-6 * k, -np.inf, 0.5) for k in range(9)]
+    watch.seen = [Bracket(2.0 - 1e-6 * k, -np.inf, 0.5) for k in range(9)]
     assert not watch.stands_still(0, 8, 0.9)
 
 

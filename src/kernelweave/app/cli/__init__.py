@@ -13,8 +13,7 @@ from ..._version import __version__
 from .compare import compare
 from .demo import demo
 from .fit import fit
-from .info import info
-from .inspect import inspect
+from .inspect import info, inspect
 from .predict import predict
 from .report import report
 

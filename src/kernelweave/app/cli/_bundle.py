@@ -1,20 +1,28 @@
-"""A fitted model on disk: a pipeline from the columns of a table to predictions, and what fit said of it."""
+"""A fitted model on disk, with what fit said of it, and new data for it."""
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from ..._part_files import replacing, sweep
+from ..._container import replacing, sweep
+from ..._words import plain, quoted
 from ...persistence import load_model, save_model
-from ._console import plain
-from ._errors import CliError
-from ._gram_design import GramEncoder
-from ._paths import MODEL, model_file
+from ._columns import labels
+from ._console import MODEL, CliError, model_file
+from ._design import columns_of, conformed, encoded
+from ._facts import file_digest
+from ._npz import GramEncoder, Grams
+from ._read import Sheet, kind_of
 
 SETTINGS = "settings.json"
 
@@ -33,14 +41,8 @@ class Bundle:
     encoder: Any
     settings: dict[str, Any]
     path: Path
-
-    @property
-    def task(self) -> str:
-        return str(self.settings.get("task"))
-
-    @property
-    def target(self) -> str:
-        return str(self.settings.get("target"))
+    task: str
+    target: str
 
 
 def load_bundle(path: Path) -> Bundle:
@@ -62,11 +64,11 @@ def load_bundle(path: Path) -> Bundle:
         if settings["format"] != FORMAT:
             raise ValueError("another format")
         encoder = encoder or GramEncoder(**settings["columns"])
+        return Bundle(estimator, encoder, settings, file, settings["task"], settings["target"])
     except (TypeError, ValueError, KeyError, RecursionError):
         raise CliError(
             f"{file} was made by another version of kernelweave, or is damaged: fit the model again."
         ) from None
-    return Bundle(estimator, encoder, settings, file)
 
 
 def save_bundle(
@@ -100,3 +102,121 @@ def write_text(path: Path, text: str) -> None:
             file.write(text.encode("utf-8"))
     except OSError as error:
         raise CliError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+
+
+# -- new data: what they have beside the columns of a model -------------------------------------------
+
+
+#: digests kept: the smallest, which are a fair sample whatever the rows are
+KEPT = 4096
+
+#: share of training rows that have to differ for a digest to tell a row
+DISTINCT = 0.9
+
+#: share of rows from which on the user is told
+MOST = 0.5
+
+
+def encoded_rows(bundle: Bundle, data: Sheet | Grams, allow_unseen: bool) -> Any:
+    """New data as the model takes them; Gram matrices for a model of columns are refused, and the reverse."""
+    if isinstance(data, Grams):
+        if isinstance(bundle.encoder, GramEncoder):
+            return bundle.encoder.transform(data)
+        raise CliError(f"{data.path} holds Gram matrices, and the model was fitted on columns of a table.")
+    if isinstance(bundle.encoder, GramEncoder):
+        raise CliError(f"{data.path} holds columns, and the model was fitted on Gram matrices (K in an NPZ).")
+    frame = conformed(bundle.encoder, data, allow_unseen)
+    if allow_unseen:
+        for _, step, _ in bundle.encoder.transformers_:
+            if hasattr(step, "categories"):
+                step.set_params(handle_unknown="ignore")
+    return encoded(bundle.encoder, frame)
+
+
+def new_rows(bundle: Bundle, data: Sheet | Grams) -> tuple[np.ndarray, str]:
+    """What names the rows: the identifier of the training file if it is there too, else numbers."""
+    ident = bundle.settings["request"]["reading"]["ident"]
+    if isinstance(data, Sheet) and ident in data.frame:
+        return data.frame[ident].to_numpy(), ident
+    return np.arange(1, data.n_rows + 1), "row"
+
+
+def unused(bundle: Bundle, data: Sheet | Grams) -> list[str]:
+    """A message about columns that the model does not look at."""
+    if isinstance(data, Grams):
+        return []
+    reading = bundle.settings["request"]["reading"]
+    known = {*columns_of(bundle.encoder), bundle.target, reading["ident"], *reading["drop"]}
+    extra = [name for name in data.names if name not in known]
+    extra = [name for name in extra if not any(fnmatchcase(name, pattern) for pattern in reading["drop"])]
+    return [f"Columns the model does not use: {quoted(extra, 5)}."] if extra else []
+
+
+def known_targets(bundle: Bundle, data: Sheet | Grams, predicted: np.ndarray) -> Any:
+    """The targets, where the data have them for every row and they are of the kind the model predicts."""
+    columns: Any = data.frame if isinstance(data, Sheet) else data.targets
+    if bundle.target not in columns or pd.isna(columns[bundle.target]).any():
+        return None
+    values = np.asarray(columns[bundle.target])
+    comparable = (kind_of(values) == "text") == (predicted.dtype.kind in "US")
+    truth = labels(values) if bundle.task == "classification" else values
+    return truth if comparable else None
+
+
+# -- rows that a model was trained on: digests of a few of them are in its file -----------------------
+
+
+def row_digests(X: np.ndarray) -> np.ndarray:
+    """64 bits of every row, equal for equal rows."""
+    rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0 and 0 are one number
+    digests = [blake2b(row.tobytes(), digest_size=8).digest() for row in rows]
+    return np.frombuffer(b"".join(digests), dtype="<u8")
+
+
+def sketch(X: Any) -> str | None:
+    """The smallest digests of the training rows, as text; None where rows cannot be told apart.
+
+    Examples
+    --------
+    >>> len(sketch(np.eye(6)))  # 8 bytes a row, as base64
+    64
+    >>> sketch(np.ones((6, 2))) is None
+    True
+    """
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
+        return None
+    distinct = np.unique(row_digests(X))
+    if len(distinct) < DISTINCT * len(X):
+        return None
+    return base64.b64encode(distinct[:KEPT].tobytes()).decode()
+
+
+def known_share(X: np.ndarray, text: str) -> float:
+    """Share of the rows of `X` whose digests are in a sketch, of those that could be.
+
+    Examples
+    --------
+    >>> known_share(np.eye(6)[:4], sketch(np.eye(6)[2:]))
+    0.5
+    """
+    kept = np.frombuffer(base64.b64decode(text), dtype="<u8")
+    found = row_digests(X)
+    if len(kept) == KEPT:  # larger digests were not kept
+        found = found[found <= kept[-1]]
+    return float(np.isin(found, kept).mean()) if len(found) else 0.0
+
+
+def seen_rows(bundle: Bundle, X: Any, data: Path) -> list[str]:
+    """A message where most rows are rows that the model was trained on."""
+    text = bundle.settings.get("training_rows")
+    if isinstance(bundle.encoder, GramEncoder):
+        same = file_digest(data) == bundle.settings["data"]["sha256"]
+        share = len(bundle.encoder.rows) / bundle.encoder.n_samples if same else 0.0
+    else:
+        share = known_share(X, text) if isinstance(text, str) else 0.0
+    if share < MOST:
+        return []
+    return [
+        f"Most of these rows ({share:.0%}) were trained on: how well the model does on rows it has seen says "
+        "little about new ones. The rows that fit held out are in its predictions.csv."
+    ]

@@ -1,21 +1,23 @@
-"""Which columns a model may use as they are, and one message about those it may not."""
+"""Columns of a table: those a model may use as they are, the target, and one message about the others."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ._errors import CliError
-from ._paths import listed
-from ._read import as_number, kind_of, row_list
+from ..._registry import did_you_mean
+from ..._words import quoted
+from ._console import CliError
+from ._read import Sheet, as_number, kind_of, row_list
 
 #: what an identifier is usually called
 ID_NAME = re.compile(
@@ -29,36 +31,27 @@ MOSTLY = 0.5
 DISTINCT = 0.95
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A column that cannot be used as it is: why, what to do, and the option that does it."""
-
-    column: str
-    reason: str
-    remedy: str
-    option: str
-
-    def __str__(self) -> str:
-        return f"column {self.column!r} {self.reason}: {self.remedy}"
+#: what is wrong with a column, what to do about it, and the option that does it
+Fault = tuple[str, str, str]
 
 
 def check_columns(
     path: Path, frame: pd.DataFrame, categorical: Sequence[str], keep: Sequence[str], imputed: bool
 ) -> None:
     """One error about all columns that hold neither numbers nor declared categories."""
-    found = [problem_of(name, frame[name].to_numpy(), categorical, keep, imputed) for name in frame]
-    problems = [problem for problem in found if problem is not None]
-    if not problems:
-        return
-    options = " ".join(dict.fromkeys(problem.option for problem in problems if problem.option))
-    if len(problems) == 1:
-        raise CliError(f"{path}: {problems[0]}.")
-    lines = "\n".join(f"  {problem}" for problem in problems[:20])
-    more = f"\n  ... and {len(problems) - 20} more" if len(problems) > 20 else ""
-    raise CliError(
-        f"{path}: {len(problems)} columns cannot be used as they are.\n{lines}{more}\n"
-        f"All at once, if that suits the data: {options}"
-    )
+    found = {name: fault_of(name, frame[name].to_numpy(), categorical, keep, imputed) for name in frame}
+    faults = {name: fault for name, fault in found.items() if fault is not None}
+    lines = [f"column {name!r} {reason}: {remedy}" for name, (reason, remedy, _) in faults.items()]
+    if len(lines) == 1:
+        raise CliError(f"{path}: {lines[0]}.")
+    if lines:
+        more = [f"... and {len(lines) - 20} more"] if len(lines) > 20 else []
+        raise CliError(
+            f"{path}: {len(lines)} columns cannot be used as they are.\n  "
+            + "\n  ".join([*lines[:20], *more])
+            + "\nAll at once, if that suits the data: "
+            + " ".join(dict.fromkeys(option for _, _, option in faults.values()))
+        )
 
 
 def check_decimals(path: Path, columns: dict[str, np.ndarray]) -> None:
@@ -67,7 +60,7 @@ def check_decimals(path: Path, columns: dict[str, np.ndarray]) -> None:
     if found:
         hold = "columns {} hold" if len(found) > 1 else "column {} holds"
         raise CliError(
-            f"{path}: {hold.format(listed(list(found)))} numbers with a decimal comma, such as "
+            f"{path}: {hold.format(quoted(found))} numbers with a decimal comma, such as "
             f"{next(iter(found.values()))!r}: read them with --decimal ,"
         )
 
@@ -82,67 +75,56 @@ def comma_cell(values: np.ndarray) -> str | None:
     return next((text for text in texts if as_number(text) is None), None)
 
 
-def problem_of(
+def fault_of(
     name: str, values: np.ndarray, categorical: Sequence[str], keep: Sequence[str], imputed: bool
-) -> Problem | None:
+) -> Fault | None:
     """What is wrong with a column, if anything."""
-    drop, missing = f"--drop {shlex.quote(name)}", pd.isna(values)
+    drop, missing, kind = f"--drop {shlex.quote(name)}", pd.isna(values), kind_of(values)
     if missing.all():
-        return Problem(name, "is empty", f"leave it out with {drop}", drop)
-    if kind_of(values) == "date":
-        return date_problem(name, values[~missing][0])
-    if name in categorical:
-        return None if imputed else missing_problem(name, missing)
-    if kind_of(values) == "text":
-        return text_problem(name, values)
-    if np.isinf(values).any():
-        where = row_list(np.isinf(values))
-        return Problem(
-            name, f"has infinite values ({where})", f"mend them, or leave it out with {drop}", drop
-        )
-    if name not in keep and is_identifier(name, values[~missing]):
-        return identifier_problem(name)
-    return None if imputed else missing_problem(name, missing)
-
-
-def missing_problem(name: str, missing: np.ndarray) -> Problem | None:
-    if not missing.any():
+        return "is empty", f"leave it out with {drop}", drop
+    if kind == "date":
+        return date_fault(values[~missing][0], drop)
+    if kind == "text" and name not in categorical:
+        return text_fault(name, values, drop)
+    if kind == "number" and name not in categorical:
+        if np.isinf(values).any():
+            where = row_list(np.isinf(values))
+            return f"has infinite values ({where})", f"correct them, or leave it out with {drop}", drop
+        if name not in keep and is_identifier(name, values[~missing]):
+            return identifier_fault(name, drop, f", or use its numbers with --keep {shlex.quote(name)}")
+    if imputed or not missing.any():
         return None
     reason = f"has no value in {int(missing.sum())} of {len(missing)} rows ({row_list(missing)})"
     remedy = "fill gaps with --impute median, leave those rows out with --drop-rows, or the column with "
-    return Problem(name, reason, f"{remedy}--drop {shlex.quote(name)}", "--impute median")
+    return reason, remedy + drop, "--impute median"
 
 
-def text_problem(name: str, values: np.ndarray) -> Problem:
+def text_fault(name: str, values: np.ndarray, drop: str) -> Fault:
     """Text: numbers with a slip, dates, names of the rows, or categories."""
-    drop, category = f"--drop {shlex.quote(name)}", f"--categorical {shlex.quote(name)}"
     texts = [value for value in values if value is not None]
     bad = np.array([value is not None and as_number(value) is None for value in values])
     slip = str(values[int(np.argmax(bad))])
     if bad.mean() <= 1 - MOSTLY and bad.any():
         reason = f"holds numbers, but text in {int(bad.sum())} cells, such as {slip!r} ({row_list(bad)})"
-        return Problem(name, reason, f"mend the cells, or leave it out with {drop}", drop)
+        return reason, f"correct the cells, or leave it out with {drop}", drop
     if all(is_date(value) for value in texts[:50]):
-        return date_problem(name, texts[0])
+        return date_fault(texts[0], drop)
     if len(set(texts)) >= DISTINCT * len(texts) and len(texts) > 4:
-        return identifier_problem(name, numbers=False)
+        return identifier_fault(name, drop)
+    category = f"--categorical {shlex.quote(name)}"
     reason = f"holds text, such as {slip!r} ({len(set(texts))} different values)"
-    return Problem(name, reason, f"encode it with {category}, or leave it out with {drop}", category)
+    return reason, f"encode it with {category}, or leave it out with {drop}", category
 
 
-def date_problem(name: str, example: object) -> Problem:
-    drop = f"--drop {shlex.quote(name)}"
+def date_fault(example: object, drop: str) -> Fault:
     remedy = f"turn dates into numbers first (days since a start, month), or leave it out with {drop}"
-    return Problem(name, f"holds dates, such as {str(example)[:19]!r}", remedy, drop)
+    return f"holds dates, such as {str(example)[:19]!r}", remedy, drop
 
 
-def identifier_problem(name: str, numbers: bool = True) -> Problem:
-    quoted = shlex.quote(name)
-    remedy = (
-        f"say so with --id {quoted} (it then names the predictions), or leave it out with --drop {quoted}"
-    )
-    remedy += f", or use its numbers with --keep {quoted}" if numbers else ""
-    return Problem(name, "looks like an identifier", remedy, f"--id {quoted}")
+def identifier_fault(name: str, drop: str, otherwise: str = "") -> Fault:
+    ident = f"--id {shlex.quote(name)}"
+    remedy = f"say so with {ident} (it then names the predictions), or leave it out with {drop}{otherwise}"
+    return "looks like an identifier", remedy, ident
 
 
 def is_identifier(name: str, values: np.ndarray) -> bool:
@@ -170,13 +152,140 @@ def match(patterns: list[str], names: list[str], option: str, path: Path) -> lis
     """Columns that names or globs stand for, in the order of the table; a pattern without any is an error."""
     chosen: set[str] = set()
     for pattern in patterns:
-        hits = {name for name in names if name == pattern} or {
-            name for name in names if fnmatchcase(name, pattern)
-        }
+        hits = {pattern} & set(names) or {name for name in names if fnmatchcase(name, pattern)}
         if not hits:
-            raise CliError(
-                f"{option}: no column of {path.name} is called or matches {pattern!r}; "
-                f"it has {listed(names)}."
-            )
+            has = f"it has {quoted(names)}"
+            raise CliError(f"{option}: no column of {path.name} is called or matches {pattern!r}; {has}.")
         chosen |= hits
     return [name for name in names if name in chosen]
+
+
+# -- the target: classes or numbers -------------------------------------------------------------------
+
+
+#: whole numbers of so few different values are classes
+FEW_VALUES = 10
+
+#: fewest rows of a fit
+FEWEST_ROWS = 6
+
+
+@dataclass(frozen=True)
+class Target:
+    """The targets, what they are, and how that was decided."""
+
+    y: np.ndarray
+    task: str
+    why: str
+
+    @property
+    def classes(self) -> list[str]:
+        return [str(name) for name in np.unique(self.y)] if self.task == "classification" else []
+
+
+def target_column(columns: Any, name: str, path: Path, option: str = "--target") -> np.ndarray:
+    """The column of the targets."""
+    if name in columns:
+        return np.asarray(columns[name])
+    meant = did_you_mean(name, columns)
+    raise CliError(f"{path} has no column {name!r} ({option}).{meant} It has {quoted(columns)}.")
+
+
+def check_target(values: np.ndarray, name: str, path: Path) -> None:
+    """Refuse targets that are missing, infinite or dates."""
+    missing = pd.isna(values)
+    if missing.all():
+        raise CliError(f"{path}: the target column {name!r} is empty.")
+    if missing.any():
+        raise CliError(
+            f"{path}: the target {name!r} is missing in {int(missing.sum())} of {len(missing)} rows "
+            f"({row_list(missing)}); fill it in, or leave those rows out with --drop-rows."
+        )
+    if kind_of(values) == "date":
+        raise CliError(f"{path}: the target {name!r} holds dates; turn them into numbers first.")
+    if kind_of(values) == "number" and np.isinf(values).any():
+        raise CliError(
+            f"{path}: the target {name!r} is infinite in {row_list(np.isinf(values))}; correct it."
+        )
+
+
+def infer_target(values: np.ndarray, name: str, path: Path, task: str = "auto") -> Target:
+    """The targets as classes or numbers."""
+    check_target(values, name, path)
+    kind, why = decided(values, name)
+    if task != "auto":
+        kind, why = task, f"--task {task}"
+    if kind == "classification":
+        y = labels(values)
+        check_classes(y, name, path, why)
+        return Target(y, kind, why)
+    if kind_of(values) == "text":
+        raise CliError(
+            f"{path}: the target {name!r} holds text, such as {values[0]!r}, so it cannot be regressed; use "
+            "--task classification."
+        )
+    if len(np.unique(values)) == 1:
+        raise CliError(
+            f"{path}: the target {name!r} is {values[0]:g} in every row: there is nothing to learn."
+        )
+    return Target(values, kind, why)
+
+
+def decided(values: np.ndarray, name: str) -> tuple[str, str]:
+    """The task that the values suggest, and why."""
+    distinct = len(set(values.tolist()))
+    if kind_of(values) == "text":
+        return "classification", f"{name!r} holds text, {distinct} classes"
+    whole = bool((values == np.round(values)).all())
+    if distinct == 2 or (whole and distinct <= FEW_VALUES):
+        return "classification", f"{name!r} has {distinct} different values"
+    return "regression", f"{name!r} holds numbers, {distinct} different ones"
+
+
+def labels(values: np.ndarray) -> np.ndarray:
+    """Class labels: whole numbers as integers, anything else as text."""
+    if kind_of(values) != "number":
+        return values.astype(str)
+    return values.astype(np.int64) if (values == np.round(values)).all() else values
+
+
+def check_classes(y: np.ndarray, name: str, path: Path, why: str) -> None:
+    """Refuse one class, classes of one sample, and classes as many as samples."""
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) == 1:
+        raise CliError(
+            f"{path}: the target {name!r} has one class, {classes.tolist()[0]!r}, in every row; a classifier "
+            "needs at least two."
+        )
+    if counts.max() == 1 or len(classes) > max(len(y) // 2, 2):
+        raise CliError(
+            f"{path}: the target {name!r} has {len(classes)} classes in {len(y)} rows ({why}); if it is a "
+            "number, use --task regression; if it names the rows, choose another --target."
+        )
+    if counts.min() < 2:
+        lonely = [str(cls) for cls, count in zip(classes, counts, strict=True) if count < 2]
+        raise CliError(
+            f"{path}: class {quoted(lonely, 5)} of the target {name!r} has one row; training and test part "
+            "both need some: leave it out, or join it with another class."
+        )
+
+
+def check_rows(table: Sheet, needed: int = FEWEST_ROWS) -> None:
+    """Refuse tables with too few rows to learn from."""
+    n = table.n_rows
+    if n < needed:
+        raise CliError(f"{table.path} has {n} row{'s' * (n != 1)} of data; a fit needs at least {needed}.")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A training part and the rest as a model sees them, and how to do the same with new data."""
+
+    X: Any
+    X_rest: Any
+    encoder: Any
+    kernels: Any
+    why: str
+    groups: dict[str, list[int]] | None = None
+    names: list[str] = field(default_factory=list)
+    ident: str = "row"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -16,12 +15,11 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
 from ...gram import KernelStack
-from ._errors import CliError
-from ._facts import certificate, score
+from ._columns import Parts
+from ._console import CliError
+from ._facts import certificate, live_kernels, score
 from ._methods import COSTS, Options, search_of
 from ._monitor import Monitor
-from ._output import live_kernels
-from ._parts import Parts
 
 #: MKL methods compared by default
 LEARNED = ("lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes")
@@ -36,7 +34,7 @@ TREES = 300
 
 
 @dataclass
-class Entry:
+class Contender:
     """One method over all folds."""
 
     name: str
@@ -100,22 +98,21 @@ def outer_folds(task: str, n_folds: int, seed: int, y: np.ndarray) -> list[tuple
     return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros((len(y), 1)), y))
 
 
-def inner_folds(task: str, seed: int) -> Any:
-    """Folds by which parameters are chosen inside a training part."""
-    splitter: Any = StratifiedKFold if task == "classification" else KFold
-    return splitter(INNER_FOLDS, shuffle=True, random_state=seed)
-
-
-def make_candidate(name: str, task: str, parts: Parts, options: Options) -> Any:
+def make_candidate(name: str, parts: Parts, options: Options) -> Any:
     """An estimator that chooses its own parameters, unfitted."""
-    cv = inner_folds(task, options.seed)
-    makers: dict[str, Callable[[], Any]] = {
-        "uniform sum": lambda: search_of("uniform", task, parts.kernels, options, cv),
-        "best single kernel": lambda: BestSingleKernel(parts.kernels, task, options, cv),
-        "random forest": lambda: random_forest(task, options),
-        "linear model": lambda: linear_model(task, cv),
-    }
-    return makers[name]() if name in makers else search_of(name, task, parts.kernels, options, cv)
+    classifies = options.task == "classification"
+    splitter: Any = StratifiedKFold if classifies else KFold
+    cv = splitter(INNER_FOLDS, shuffle=True, random_state=options.seed)
+    if name == "best single kernel":
+        return BestSingleKernel(parts.kernels, options, cv)
+    if name == "random forest":
+        forest = RandomForestClassifier if classifies else RandomForestRegressor
+        return forest(TREES, random_state=options.seed, n_jobs=options.n_jobs)
+    if name == "linear model" and classifies:
+        return GridSearchCV(LogisticRegression(max_iter=2000), {"C": list(COSTS)}, cv=cv)
+    if name == "linear model":
+        return RidgeCV(np.geomspace(1e-3, 1e4, 15))
+    return search_of("uniform" if name == "uniform sum" else name, parts.kernels, options, cv)
 
 
 def compare_all(
@@ -124,9 +121,9 @@ def compare_all(
     folds: list[tuple[np.ndarray, np.ndarray]],
     options: Options,
     monitor: Monitor,
-) -> list[Entry]:
+) -> list[Contender]:
     """Every method on every fold; one that fails is left out of the ranking, with its reason."""
-    entries = [Entry(name, name in SIMPLE) for name in names]
+    entries = [Contender(name, name in SIMPLE) for name in names]
     total, done = len(folds) * len(entries), 0
     for number, (train, test) in enumerate(folds, 1):
         parts = ready.split(train, test)
@@ -134,59 +131,40 @@ def compare_all(
         for entry in entries:
             monitor.part(f"fold {number} of {len(folds)}, {entry.name}", done / total)
             if not entry.failure:
-                run_fold(entry, ready.target.task, parts, y, truth, options)
+                run_fold(entry, parts, y, truth, options)
             done += 1
     return sorted(entries, key=lambda entry: -entry.mean)
 
 
-def run_fold(
-    entry: Entry, task: str, parts: Parts, y: np.ndarray, truth: np.ndarray, options: Options
-) -> None:
+def run_fold(entry: Contender, parts: Parts, y: np.ndarray, truth: np.ndarray, options: Options) -> None:
     """Fit one method on one training part and score it on the rest."""
     began = time.monotonic()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = make_candidate(entry.name, task, parts, options).fit(parts.X, y)
+            model = make_candidate(entry.name, parts, options).fit(parts.X, y)
             predicted = model.predict(parts.X_rest)
     except (ValueError, MemoryError, CliError) as error:
         entry.failure = str(error).partition("\n")[0]
         return
     entry.seconds += time.monotonic() - began
-    entry.scores.append(next(iter(score(task, truth, predicted).values())))
+    entry.scores.append(next(iter(score(options.task, truth, predicted).values())))
     model = getattr(model, "best_estimator_", model)
     if hasattr(model, "weights_"):
         entry.used.append(live_kernels(model))
         entry.certified.append(certificate(model)["certified"])
 
 
-def verdict(entries: list[Entry]) -> Verdict | None:
+def verdict(entries: list[Contender]) -> Verdict | None:
     """The best learned weights against the best baseline; None where one of them is missing."""
     there = [entry for entry in entries if np.isfinite(entry.mean)]
-    learned = [entry for entry in there if not entry.baseline]
-    simple = [entry for entry in there if entry.baseline]
-    if not learned or not simple:
+    best = next((entry for entry in there if not entry.baseline), None)
+    other = next((entry for entry in there if entry.baseline), None)
+    if best is None or other is None:
         return None
-    best, other = learned[0], simple[0]
     differences = np.array(best.scores) - np.array(other.scores)
     error = float(differences.std(ddof=1) / np.sqrt(len(differences))) if len(differences) > 1 else np.inf
     return Verdict(best.name, other.name, float(differences.mean()), error)
-
-
-# -- what MKL is compared with: one kernel, their plain sum, and models that know no kernels ----------
-
-
-def random_forest(task: str, options: Options) -> Any:
-    """A random forest on the raw columns."""
-    cls = RandomForestClassifier if task == "classification" else RandomForestRegressor
-    return cls(TREES, random_state=options.seed, n_jobs=options.n_jobs)
-
-
-def linear_model(task: str, cv: Any) -> Any:
-    """Logistic or ridge regression on the raw columns, their penalty chosen by cross-validation."""
-    if task == "regression":
-        return RidgeCV(np.geomspace(1e-3, 1e4, 15))
-    return GridSearchCV(LogisticRegression(max_iter=2000), {"C": list(COSTS)}, cv=cv)
 
 
 class BestSingleKernel(BaseEstimator):
@@ -195,14 +173,12 @@ class BestSingleKernel(BaseEstimator):
     Parameters
     ----------
     kernels : dict of name -> kernel, or "precomputed"
-    task : str
     options : Options
     cv : splitter
     """
 
-    def __init__(self, kernels: Any, task: str, options: Options, cv: Any) -> None:
+    def __init__(self, kernels: Any, options: Options, cv: Any) -> None:
         self.kernels = kernels
-        self.task = task
         self.options = options
         self.cv = cv
 
@@ -210,8 +186,10 @@ class BestSingleKernel(BaseEstimator):
         """Search every kernel on its own."""
         self.place_: int = 0
         self.best_: Any = None
-        for place, kernel in enumerate(self._candidates(X)):
-            search = search_of("uniform", self.task, kernel, self.options, self.cv)
+        given = isinstance(self.kernels, str)
+        singles: Any = ["precomputed"] * X.shape[2] if given else [{k: v} for k, v in self.kernels.items()]
+        for place, kernel in enumerate(singles):
+            search = search_of("uniform", kernel, self.options, self.cv)
             with suppress(ValueError):  # a kernel that cannot be fitted alone is not the best one
                 search.fit(self._view(X, place), y)
             score = getattr(search, "best_score_", -np.inf)
@@ -227,11 +205,6 @@ class BestSingleKernel(BaseEstimator):
     @property
     def best_estimator_(self) -> Any:
         return self.best_.best_estimator_
-
-    def _candidates(self, X: Any) -> list[Any]:
-        if isinstance(self.kernels, str):
-            return ["precomputed"] * X.shape[2]
-        return [{name: kernel} for name, kernel in self.kernels.items()]
 
     def _view(self, X: Any, place: int) -> Any:
         return KernelStack([X.matrix(place)]) if isinstance(X, KernelStack) else X

@@ -1,39 +1,32 @@
-"""What a fitted model says of itself: certificate, weights, scores, versions."""
+"""What a fitted model says: certificate, weights, predictions, scores."""
 
 from __future__ import annotations
 
 import hashlib
-import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn import metrics
 
-from ._output import live_kernels, weight_rows
+from ...estimators._base import model_names
 
-PACKAGES = (
-    "kernelweave", "numpy", "scipy", "scikit-learn", "pandas", "numba", "joblib", "threadpoolctl", "typer",
-    "rich",
-)  # fmt: skip
+#: weights below this share of the largest count as zero
+LIVE = 1e-6
+
+WEIGHT_COLUMNS = ("model", "kernel", "weight", "norm")
 
 
 def certificate(model: Any) -> dict[str, Any]:
     """What was proved about a fit: the duality gap of convex ones, the residual of others."""
     tol = float(getattr(model, "tol", np.nan))
-    gap = worst(getattr(model, "dual_gap_", np.inf))
+    gap = float(np.max(getattr(model, "dual_gap_", np.inf)))
     if np.isfinite(gap):
         return {"kind": "duality gap", "value": gap, "tol": tol, "certified": gap <= tol}
     if hasattr(model, "path_"):
         return {"kind": "greedy path", "value": None, "tol": None, "certified": None}
-    value = worst(model.stationarity_)
+    value = float(np.max(model.stationarity_))
     return {"kind": "stationarity residual", "value": value, "tol": tol, "certified": None}
-
-
-def worst(values: Any) -> float:
-    """The largest of one or several numbers."""
-    return float(np.max(values))
 
 
 def certificate_words(model: Any) -> str:
@@ -70,27 +63,45 @@ def trivial_score(task: str, y: np.ndarray, truth: np.ndarray) -> float:
     return score(task, truth, np.full(len(truth), y.mean()))["R2"]
 
 
-def top_kernels(model: Any, most: int | None = None) -> list[dict[str, Any]]:
+def weight_facts(model: Any) -> list[dict[str, Any]]:
     """Kernels with their weights and norms, the heaviest first."""
-    rows = weight_rows(model)
-    names = ("model", "kernel", "weight", "norm")
-    return [dict(zip(names, row, strict=True)) for row in rows[: most if most else len(rows)]]
+    return [dict(zip(WEIGHT_COLUMNS, row, strict=True)) for row in weight_rows(model)]
+
+
+def weight_rows(model: Any) -> list[tuple[str, str, float, float | None]]:
+    """Model, kernel, weight and component norm, the heaviest kernels first."""
+    weights = np.atleast_2d(model.weights_)
+    norms = np.atleast_2d(model.norms_) if hasattr(model, "norms_") else None
+    labels = [""] if len(weights) == 1 else [str(name) for name in model_names(model)]
+    order = np.argsort(-weights.max(axis=0), kind="stable")
+    return [
+        (label, model.kernel_names_[m], float(weights[k, m]), None if norms is None else float(norms[k, m]))
+        for k, label in enumerate(labels)
+        for m in order
+    ]
+
+
+def live_kernels(model: Any) -> int:
+    """Kernels that carry weight in any of the models."""
+    weights = np.atleast_2d(model.weights_)
+    return int((weights > LIVE * max(weights.max(), 1e-300)).any(axis=0).sum())
+
+
+def predictions(model: Any, X: Any) -> dict[str, np.ndarray]:
+    """Predictions by name of the column they go to, with probabilities or deviations where there are any."""
+    if hasattr(model, "classes_"):
+        columns = {"prediction": model.predict(X)}
+        if hasattr(model, "predict_proba"):
+            P = model.predict_proba(X)
+            columns |= {f"probability {name}": P[:, k] for k, name in enumerate(model.classes_)}
+        return columns
+    if "EmpiricalBayes" in type(model).__name__:
+        mean, deviation = model.predict(X, return_std=True)
+        return {"prediction": mean, "deviation": deviation}
+    return {"prediction": model.predict(X)}
 
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def versions() -> dict[str, str]:
-    """Versions of what a fit depends on."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            from ..._version import __version__
-
-            found[name] = __version__ if name == "kernelweave" else "?"
-    return found

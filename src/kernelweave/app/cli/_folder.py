@@ -16,11 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..._words import plain
 from ._bundle import SETTINGS, write_json
-from ._console import note, plain
-from ._errors import CliError
+from ._console import MODEL, CliError, note
 from ._facts import file_digest
-from ._paths import MODEL
 
 WEIGHTS, PREDICTIONS, REPORT = "weights.csv", "predictions.csv", "report.html"
 
@@ -53,7 +52,12 @@ class OutFolder:
     def prepare(self) -> None:
         """Make the folder and ours in it, and remove what a fit that was killed has left in the latter."""
         try:
-            self._make()
+            self.path.mkdir(parents=True, exist_ok=True)
+            if os.path.lexists(self.hidden):
+                self._check_hidden()
+            self.hidden.mkdir(exist_ok=True)
+            shutil.rmtree(self.hidden / STAGE, ignore_errors=True)
+            self._record({})
         except FileExistsError:
             raise CliError(f"--out {self.path} is a file: name a folder.") from None
         except OSError as error:
@@ -61,27 +65,18 @@ class OutFolder:
                 f"--out {self.path} cannot be written ({error.strerror}): choose another folder."
             ) from None
 
-    def _make(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(self.hidden):
-            self._check_hidden()
-        self.hidden.mkdir(exist_ok=True)
-        shutil.rmtree(self.hidden / STAGE, ignore_errors=True)
-        self._record(self._written())
-
     def _check_hidden(self) -> None:
         """Refuse something that is called like our folder and is not."""
         there = self.hidden.is_dir() and not self.hidden.is_symlink()
-        if there and (not any(self.hidden.iterdir()) or self._known() is not None):
-            return
-        raise CliError(
-            f"{self.hidden} is there and was not made by kernelweave, or is damaged: choose another folder, "
-            "or move it away."
-        )
+        if not there or (any(self.hidden.iterdir()) and self._written() is None):
+            raise CliError(
+                f"{self.hidden} is there and was not made by kernelweave, or is damaged: choose another "
+                "folder, or move it away."
+            )
 
     # -- whose files are there ----------------------------------------------------------------
 
-    def _known(self) -> dict[str, list[str]] | None:
+    def _written(self) -> dict[str, list[str]] | None:
         """Digests of the files written, by name; None where the record is missing or makes no sense."""
         try:
             document = json.loads((self.hidden / WRITTEN).read_text(encoding="utf-8"))
@@ -91,10 +86,8 @@ class OutFolder:
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
 
-    def _written(self) -> dict[str, list[str]]:
-        return self._known() or {}
-
-    def _record(self, files: dict[str, list[str]]) -> None:
+    def _record(self, fresh: dict[str, list[str]]) -> None:
+        files = {**(self._written() or {}), **fresh}
         write_json(self.hidden / WRITTEN, {"format": FORMAT, "files": files})
 
     def is_ours(self, name: str) -> bool:
@@ -102,7 +95,7 @@ class OutFolder:
         path = self.path / name
         if path.is_symlink() or not path.is_file():
             return False
-        return file_digest(path) in self._written().get(name, [])
+        return file_digest(path) in (self._written() or {}).get(name, [])
 
     def foreign(self, names: Sequence[str] = RESULTS) -> list[str]:
         """Names that are taken by something a fit did not write, or that was changed since."""
@@ -158,7 +151,7 @@ class OutFolder:
         # both digests are recorded first: a kill in between leaves the old file or the new one, ours both
         ours = {name: [file_digest(self.path / name)] for name in names if self.is_ours(name)}
         fresh = {name: [*ours.get(name, []), file_digest(stage / name)] for name in names}
-        self._record({**self._written(), **fresh})
+        self._record(fresh)
         for name in stale:
             (self.path / name).unlink(missing_ok=True)
         for name in names:
@@ -186,7 +179,7 @@ class OutFolder:
                 "--resume out."
             )
         if changed == "" and resume is not False:
-            note(f"Going on with the interrupted fit in {self.path} (--no-resume starts anew).")
+            note(f"Resuming the interrupted fit in {self.path} (--no-resume starts again).")
         else:
             self.forget()
         write_json(before, request)

@@ -11,14 +11,14 @@ from typing import Any
 
 import pandas as pd
 
+from ..._words import quoted
 from ...kernels import RBF, Linear, auto, bands, per_group
 from ...kernels.base import Kernel
 from ...kernels.convert import KERNELS
 from ._columns import match
-from ._errors import CliError, refusing
+from ._console import CliError, check_spec, refusing
 from ._options import KernelChoice
-from ._paths import check_spec, listed
-from ._read import Table
+from ._read import Sheet
 
 #: kernels of numbers that a file can describe: no functions, no objects
 NUMERIC: dict[str, type[Kernel]] = {
@@ -48,7 +48,7 @@ class Chosen:
 Places = dict[str, list[int]]
 
 
-def choose_kernels(table: Table, features: dict[str, list[str]], choice: KernelChoice) -> Chosen:
+def choose_kernels(table: Sheet, features: dict[str, list[str]], choice: KernelChoice) -> Chosen:
     """The kernels that the options ask for, or a default dictionary; `features` are those of each column."""
     if sum(option is not None for option in (choice.spec, choice.groups, choice.bands)) > 1:
         raise CliError("--kernels, --groups and --bands exclude one another: give one of them.")
@@ -68,7 +68,7 @@ def choose_kernels(table: Table, features: dict[str, list[str]], choice: KernelC
     if kinds:
         return from_groups({"all": table.names}, places, layout, kinds, "--kernel")
     named_kernels = dict(auto().expand(layout))
-    alone = ", and one RBF a column" if len(named_kernels) > 4 else ""
+    alone = ", and one RBF per column" if len(named_kernels) > 4 else ""
     return Chosen(named_kernels, f"the default dictionary: linear and three RBF widths on all columns{alone}")
 
 
@@ -91,7 +91,7 @@ def from_groups(
     more = f" and {len(places) - 8} more" if len(places) > 8 else ""
     grouped = {name for names in named.values() for name in names}
     unused = [name for name in where if name not in grouped]
-    left = f"; columns in no group are not used: {listed(unused)}" if unused else ""
+    left = f"; columns in no group are not used: {quoted(unused)}" if unused else ""
     return Chosen(expanded, f"{len(places)} groups of columns from {source}: {parts}{more}{left}", places)
 
 
@@ -103,7 +103,7 @@ def from_bands(n_bands: int, layout: pd.DataFrame, kinds: list[str]) -> Chosen:
     return Chosen(expanded, f"{n_bands} bands of neighbouring columns", places if len(kinds) < 2 else None)
 
 
-def parse_groups(text: str, table: Table) -> dict[str, list[str]]:
+def parse_groups(text: str, table: Sheet) -> dict[str, list[str]]:
     """Groups such as ``rna=rna_*,protein=prot_*``; several patterns of a group are joined by +."""
     groups: dict[str, list[str]] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -124,7 +124,7 @@ def parse_groups(text: str, table: Table) -> dict[str, list[str]]:
     return groups
 
 
-def prefix_groups(table: Table) -> dict[str, list[str]]:
+def prefix_groups(table: Sheet) -> dict[str, list[str]]:
     """Groups by what stands before the first of _ . : / in the names, if all columns fall into a few."""
     groups: dict[str, list[str]] = {}
     for name in table.names:
@@ -134,13 +134,13 @@ def prefix_groups(table: Table) -> dict[str, list[str]]:
     return groups if enough and 2 <= len(groups) <= MOST_GROUPS else {}
 
 
-def from_file(path: Path, table: Table, places: Places) -> Chosen:
+def from_file(path: Path, table: Sheet, places: Places) -> Chosen:
     """Kernels from a TOML file of ``[[kernel]]`` tables."""
     document = load_toml(path)
     unknown = sorted(set(document) - {"kernel"})
     entries = document.get("kernel")
     if unknown or not isinstance(entries, list) or not entries:
-        found = f"it has {listed(unknown)}" if unknown else "it has none"
+        found = f"it has {quoted(unknown)}" if unknown else "it has none"
         raise CliError(f"{path}: expected one or more [[kernel]] tables, {found}.")
     kernels: dict[str, Kernel] = {}
     for number, entry in enumerate(entries, 1):
@@ -163,8 +163,8 @@ def load_toml(path: Path) -> dict[str, Any]:
         raise CliError(f"{path} cannot be read ({error.strerror}): check its permissions.") from None
 
 
-def entry_kernels(entry: Any, where: str, table: Table, positions: Places) -> dict[str, Kernel]:
-    """The kernel, or one a column, that an entry describes."""
+def entry_kernels(entry: Any, where: str, table: Sheet, positions: Places) -> dict[str, Kernel]:
+    """The kernel that an entry describes, or one per column."""
     kernel_class = entry_class(entry, where)
     columns = entry.get("columns", "*")
     patterns = [columns] if isinstance(columns, str) else columns

@@ -1,9 +1,11 @@
-"""Methods by name: the estimator of each, and what is chosen by cross-validation with --tune."""
+"""Methods by name: their estimators, what --tune chooses, and fits with progress, Ctrl-C and checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import time
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,10 @@ from sklearn.model_selection import GridSearchCV
 from ... import estimators as kw
 from ...gram.choice import free_memory, show_bytes
 from ...kernels.parametric import GroupProductRBF, ProductRBF
-from ...regularizers import SMKL, ElasticNet, LpNorm, Uniform
-from ._errors import CliError
-
-METHODS = ("auto", "lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes", "uniform")
+from ...regularizers import REGULARIZERS, ElasticNet, LpNorm, Uniform
+from ._columns import Parts
+from ._console import CliError, StoppedError, note, refusing
+from ._monitor import Brake, Monitor, on_ctrl_c, stopping_with
 
 #: what is tried with --tune
 NORMS = (1.0, 4.0 / 3.0, 2.0, 4.0)
@@ -26,7 +28,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Options:
-    """What a method may be told."""
+    """What to fit, and what the method may be told."""
 
     p: float = 2.0
     C: float = 1.0
@@ -37,101 +39,176 @@ class Options:
     groups: dict[str, list[int]] | None = None
     approximation: str | None = None
     rank: int = 100
+    method: str = "auto"
+    tune: bool = False
+    task: str = "classification"
 
     @property
-    def shared(self) -> dict[str, Any]:
-        return {"memory_limit": self.memory_limit, "n_jobs": self.n_jobs, "random_state": self.seed}
+    def kind(self) -> str:
+        """What the names of the estimators end in."""
+        return "Classifier" if self.task == "classification" else "Regressor"
 
 
-@dataclass(frozen=True)
-class Choice:
-    """An estimator to fit, its method and the reasons for it."""
-
-    method: str
-    estimator: Any
-    reasons: list[str] = field(default_factory=list)
-
-
-def regularizer_of(method: str, p: float) -> Any:
-    """The weight regulariser of a convex method, or SMKL's."""
-    makers: dict[str, Callable[[], Any]] = {
-        "lp": lambda: LpNorm(p=p),
-        "elasticnet": ElasticNet,
-        "smkl": SMKL,
-        "uniform": Uniform,
-    }
-    return makers[method]()
-
-
-def make(method: str, task: str, kernels: Any, options: Options) -> Any:
+def make(method: str, kernels: Any, options: Options) -> Any:
     """The estimator of a method, unfitted."""
-    kind = "Classifier" if task == "classification" else "Regressor"
     if options.approximation and method in ("gomp", "empirical-bayes", "gmkl"):
         raise CliError(
             f"--method {method} has no low-rank form: leave out --approximation, or use --method lp."
         )
+    own: dict[str, Any] = {"C": options.C, "tol": options.tol}
     if method == "gomp":
-        return getattr(kw, f"GroupOMP{kind}")(kernels, **options.shared)
-    if method == "empirical-bayes":
-        return getattr(kw, f"EmpiricalBayes{kind}")(kernels, tol=options.tol, **options.shared)
-    if method == "gmkl":
+        family, own = "GroupOMP", {}
+    elif method == "empirical-bayes":
+        family, own = "EmpiricalBayes", {"tol": options.tol}
+    elif method == "gmkl":
         if isinstance(kernels, str):
             raise CliError("--method gmkl learns a kernel of the columns, and Gram matrices have none.")
-        kernel = GroupProductRBF(options.groups) if options.groups else ProductRBF()
-        return getattr(kw, f"GMKL{kind}")(kernel, C=options.C, **options.shared)
-    regularizer = regularizer_of(method, options.p)
-    own = {"regularizer": regularizer, "C": options.C, "tol": options.tol}
-    own |= {"approximation": options.approximation, "rank": options.rank}
-    return getattr(kw, f"MKL{kind}")(kernels, **own, **options.shared)
+        family, own = "GMKL", {"C": options.C}
+        kernels = GroupProductRBF(options.groups) if options.groups else ProductRBF()
+    else:
+        family, own["regularizer"] = "MKL", LpNorm(options.p) if method == "lp" else REGULARIZERS[method]()
+        own |= {"approximation": options.approximation, "rank": options.rank}
+    shared = {"memory_limit": options.memory_limit, "n_jobs": options.n_jobs, "random_state": options.seed}
+    return getattr(kw, family + options.kind)(kernels, **own, **shared)
 
 
-def choose(method: str, task: str, kernels: Any, X: Any, y: np.ndarray, options: Options) -> Choice:
-    """The estimator of a method; "auto" asks `theory.suggest`."""
-    if method != "auto":
-        return Choice(method, make(method, task, kernels, options))
+def choose(kernels: Any, X: Any, y: np.ndarray, options: Options) -> tuple[str, Any, list[str]]:
+    """Method, its estimator, and the reasons; "auto" asks `theory.suggest`."""
+    if options.method != "auto":
+        return options.method, make(options.method, kernels, options), []
     from ...theory import suggest
 
-    found = suggest(kernels, X, y, task=task, random_state=options.seed)
+    found = suggest(kernels, X, y, task=options.task, random_state=options.seed)
     if found.method == "greedy":
-        model = make("gomp", task, kernels, options).set_params(n_kernels=found.n_kernels)
-        return Choice("gomp", model, found.reasons)
-    model = make("lp", task, kernels, options).set_params(regularizer=found.regularizer)
-    return Choice("uniform" if np.isinf(found.p) else "lp", model, found.reasons)
+        return "gomp", make("gomp", kernels, options).set_params(n_kernels=found.n_kernels), found.reasons
+    model = make("lp", kernels, options).set_params(regularizer=found.regularizer)
+    return "uniform" if np.isinf(found.p) else "lp", model, found.reasons
 
 
-def search_of(method: str, task: str, kernels: Any, options: Options, cv: Any = FOLDS) -> Any:
+def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> Any:
     """An estimator that chooses parameters of a method by cross-validation; itself where there are none."""
-    kind = "Classifier" if task == "classification" else "Regressor"
-    model = make("lp" if method == "auto" else method, task, kernels, options)
+    model, n_jobs = make("lp" if method == "auto" else method, kernels, options), options.n_jobs
     if method == "empirical-bayes":
         return model
     if method == "gomp":
+        search = getattr(kw, f"GroupOMP{options.kind}CV")
         alphas = np.geomspace(1.0, 1e-4, 5)
-        search = getattr(kw, f"GroupOMP{kind}CV")
-        return search(kernels, alphas=alphas, cv=cv, n_jobs=options.n_jobs, random_state=options.seed)
+        return search(kernels, alphas=alphas, cv=cv, n_jobs=n_jobs, random_state=options.seed)
     if method == "gmkl":
-        return GridSearchCV(model, {"C": list(COSTS[1:])}, cv=cv, n_jobs=options.n_jobs)
-    search = getattr(kw, f"MKL{kind}CV")
-    return search(
-        kernels, regularizers=candidates(method), Cs=COSTS, cv=cv, tol=options.tol, n_jobs=options.n_jobs
-    )
-
-
-def candidates(method: str) -> list[Any]:
-    """Regularisers that --tune chooses from."""
+        return GridSearchCV(model, {"C": list(COSTS[1:])}, cv=cv, n_jobs=n_jobs)
+    tried: list[Any] = [model.regularizer]
     if method in ("auto", "lp"):
-        norms: list[Any] = [LpNorm(p=p) for p in NORMS]
-        return [*norms, Uniform()] if method == "auto" else norms
-    if method == "elasticnet":
-        return [ElasticNet(l1_ratio=ratio) for ratio in RATIOS]
-    return [regularizer_of(method, 2.0)]
+        tried = [*(LpNorm(p=p) for p in NORMS), *([Uniform()] if method == "auto" else [])]
+    elif method == "elasticnet":
+        tried = [ElasticNet(l1_ratio=ratio) for ratio in RATIOS]
+    search = getattr(kw, f"MKL{options.kind}CV")
+    return search(kernels, regularizers=tried, Cs=COSTS, cv=cv, tol=options.tol, n_jobs=n_jobs)
 
 
-def check_room(n_rows: int, n_kernels: int, limit: int | None) -> None:
-    """Refuse a search whose matrices, all held at once, do not fit into memory."""
-    needed, room = 8 * n_rows**2 * (n_kernels + 2), limit or free_memory()
+# -- fitting ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fitted model, how it was chosen, how long it took, and whether Ctrl-C ended it.
+
+    `n_machines` counts the steps of this run, without those of an interrupted fit that it resumed.
+    """
+
+    model: Any
+    method: str
+    reasons: list[str]
+    seconds: float
+    interrupted: bool = False
+    n_machines: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def fit_model(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
+    """Choose and fit; Ctrl-C after the first step keeps the model so far."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        fit = _tuned if options.tune else _fitted
+        outcome = fit(options, parts, y, checkpoint, monitor)
+    name_widths(outcome.model, parts)
+    messages = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    notes = list(dict.fromkeys(messages)) if not outcome.interrupted else []
+    return replace(outcome, notes=notes)
+
+
+def name_widths(model: Any, parts: Parts) -> None:
+    """Call the widths of a generalized model by the columns of the file, where there is one for each."""
+    kernel = getattr(model, "kernel_", None)
+    if parts.groups is None and kernel is not None and len(model.kernel_names_) == len(parts.names):
+        model.kernel_names_ = list(parts.names)
+        kernel.names_ = list(parts.names)
+
+
+def _fitted(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
+    with refusing(f"--method {options.method}"):
+        monitor.stage("choosing a method" if options.method == "auto" else f"method {options.method}")
+        with stopping_with("Stopped while choosing a method; nothing was saved."):
+            method, model, reasons = choose(parts.kernels, parts.X, y, options)
+        began = time.monotonic()
+        if "checkpoint" in model.get_params(deep=False):
+            model.set_params(checkpoint=checkpoint)
+        monitor.stage(f"fitting {method}")
+        monitor.part("Gram matrices and first step")
+        brake = watched_fit(model, parts.X, y, checkpoint, monitor)
+    seconds = time.monotonic() - began
+    return Outcome(model, method, reasons, seconds, brake.asked, brake.n_machines)
+
+
+def watched_fit(model: Any, X: Any, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Brake:
+    """Fit, telling the monitor of every step; the brake says whether Ctrl-C ended it."""
+    model._listener = brake = Brake(monitor, float(model.tol))
+    with on_ctrl_c(brake.heard):
+        try:
+            model.fit(X, y)
+        except ValueError as error:
+            if "checkpoint" in str(error):
+                raise CliError(f"{error} With --no-resume the fit starts again.") from error
+            raise
+        except KeyboardInterrupt:
+            kept = f" The checkpoint {checkpoint} is kept: --resume continues." if checkpoint.exists() else ""
+            raise StoppedError(f"Stopped before there was a model; nothing was saved.{kept}") from None
+        finally:
+            vars(model).pop("_listener", None)
+    return brake
+
+
+def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
+    """Parameters by cross-validation on the training part, then the best on all of it."""
+    check_search(options, parts, y)
+    monitor.stage(f"choosing parameters of {options.method} by {FOLDS}-fold cross-validation")
+    began = time.monotonic()
+    stopped = "Stopped while choosing parameters; there is no model yet, nothing was saved."
+    with stopping_with(stopped), refusing("--tune"):
+        search = search_of(options.method, parts.kernels, options).fit(parts.X, y)
+    seconds, chosen = time.monotonic() - began, getattr(search, "best_params_", {})
+    words = [f"{k} = {f'{v:.4g}' if isinstance(v, float) else v}" for k, v in chosen.items()]
+    reason = "cross-validation on the training part chose {} (score {:.3f})"
+    reasons = [reason.format(", ".join(words), search.best_score_)] if chosen else []
+    method = "lp" if options.method == "auto" else options.method
+    return Outcome(getattr(search, "best_estimator_", search), method, reasons, seconds)
+
+
+def check_search(options: Options, parts: Parts, y: np.ndarray) -> None:
+    """Refuse classes smaller than the number of folds, and matrices that do not fit into memory at once."""
+    classes = options.task == "classification"
+    fewest = int(np.unique(y, return_counts=True)[1].min()) if classes else len(y)
+    if fewest < FOLDS:
+        raise CliError(
+            f"--tune: {FOLDS} folds need at least {FOLDS} training rows in every "
+            f"{'class' if classes else 'training part'}, and one has {fewest}: leave --tune out, or get more "
+            "data."
+        )
+    M = len(parts.encoder.names if isinstance(parts.kernels, str) else parts.kernels)
+    needed, room = 8 * len(y) ** 2 * (M + 2), free_memory()
     if room is not None and needed > room:
         raise CliError(
-            f"cross-validation holds {n_kernels} matrices of {n_rows} rows, {show_bytes(needed)}, and "
+            f"cross-validation holds {M} matrices of {len(y)} rows, {show_bytes(needed)}, and "
             f"{show_bytes(room)} are free: leave out --tune, or use fewer rows or kernels."
         )
+    if options.method == "empirical-bayes":
+        note("--tune: empirical Bayes learns weights and noise from the evidence; there is nothing to tune.")

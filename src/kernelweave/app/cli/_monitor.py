@@ -1,10 +1,13 @@
-"""What a long command is doing, shown on stderr: all the time on a terminal, now and then in a log."""
+"""What a long command is doing, shown on stderr, and what Ctrl-C does to it."""
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Self
 
 import numpy as np
@@ -14,19 +17,19 @@ from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
 from rich.table import Table
 
-from ._console import err
+from ._console import Quit, StoppedError
 
 #: seconds between plain lines, where stderr is no terminal
 EVERY = 10.0
 
-#: frames a second on a terminal
+#: frames per second on a terminal
 FRAMES = 5
 
 BAR = 24
 
 
 class Monitor:
-    """Stage, machine, gap and time of a command, drawn by a thread of its own.
+    """Stage, step, gap and time of a command, drawn by a thread of its own.
 
     On a terminal one line is drawn again and again; elsewhere a plain line is printed when a stage
     begins and every ten seconds meanwhile.
@@ -40,7 +43,7 @@ class Monitor:
     """
 
     def __init__(self, quiet: bool = False, console: Console | None = None) -> None:
-        self.quiet, self.console = quiet, console or err()
+        self.quiet, self.console = quiet, console or Console(stderr=True)
         self.title, self.detail, self.warning = "", "", ""
         self.share: float | None = None
         self.started = self.stage_started = time.monotonic()
@@ -60,9 +63,7 @@ class Monitor:
             threading.Thread(target=self._print_lines, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._end_stage()
         self._ended.set()
         if self._live is not None:
@@ -82,11 +83,11 @@ class Monitor:
         """Where the stage stands: in words, and as a share of the whole if known."""
         self.detail, self.share = detail, share
 
-    def machine(self, title: str, iteration: int, state: Any, tol: float) -> None:
-        """A machine was trained: how far its certificate is from what is asked for."""
+    def step(self, title: str, iteration: int, state: Any, tol: float) -> None:
+        """A step was taken: how far its certificate is from what is asked for."""
         name, value = progress_of(state)
         label = "" if title in ("fit", "path") else f"{title}, "
-        self.detail = f"{label}machine {iteration + 1}"
+        self.detail = f"{label}step {iteration + 1}"
         if value is not None:
             self.detail += f", {name} {value:.1e} (tol {tol:.0e})"
             self._first_gap = max(self._first_gap or value, value)
@@ -151,3 +152,71 @@ def closed(first: float, now: float, tol: float) -> float | None:
     if not (0 < tol < first < np.inf and now > 0):
         return None
     return float(np.clip(np.log(first / now) / np.log(first / tol), 0.0, 1.0))
+
+
+# -- Ctrl-C -------------------------------------------------------------------------------------------
+
+
+class Brake:
+    """The listener of an estimator while it is fitted: shows its steps, and hears Ctrl-C.
+
+    Before the first step there is nothing to keep, and KeyboardInterrupt is raised. After that the solver is
+    asked to stop, which it does at the end of its step, with its best iterate; models that were not begun get
+    one step each. A second Ctrl-C raises `Quit`.
+
+    Parameters
+    ----------
+    monitor : Monitor
+        Is told of every step.
+    tol : float
+        What the solver was asked for.
+    """
+
+    def __init__(self, monitor: Monitor, tol: float) -> None:
+        self.monitor, self.tol = monitor, tol
+        self.asked, self.n_machines = False, 0
+
+    def __call__(self, title: str, iteration: int, state: Any) -> bool:
+        """Whether to stop."""
+        self.n_machines += 1
+        self.monitor.step(title, iteration, state, self.tol)
+        return self.asked
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        """Ctrl-C."""
+        if self.asked:
+            raise Quit
+        self.asked = True
+        if self.n_machines == 0:
+            raise KeyboardInterrupt
+        self.monitor.warn("stopping after this step; Ctrl-C again quits at once")
+
+
+@contextmanager
+def on_ctrl_c(heard: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let Ctrl-C call `heard`; threads other than the main one hear nothing."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, heard) if main else None
+    try:
+        yield
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def stopping_with(message: str) -> Iterator[None]:
+    """Let Ctrl-C end what happens inside with `message`.
+
+    A solver takes KeyboardInterrupt for a request to finish early, and a search would go on with
+    its next fit; `Quit` ends all of it.
+    """
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        raise Quit
+
+    try:
+        with on_ctrl_c(heard):
+            yield
+    except Quit:
+        raise StoppedError(message) from None

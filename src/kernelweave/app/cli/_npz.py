@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ._errors import CliError
-from ._paths import check_file, listed
-from ._read import Table, objects
+from ..._words import quoted
+from ...gram import KernelStack
+from ._columns import FEWEST_ROWS, Parts, Target, infer_target, target_column
+from ._console import CliError, check_file
+from ._options import KernelChoice, Reading
+from ._read import Sheet, objects
 
 #: names under which the feature names of X may lie
 FEATURE_NAMES = ("feature_names", "columns", "names")
@@ -34,13 +37,8 @@ class Grams:
     def n_rows(self) -> int:
         return len(self.K)
 
-    def take(self, rows: np.ndarray, columns: np.ndarray) -> Grams:
-        """Some rows against some columns."""
-        targets = {name: values[rows] for name, values in self.targets.items()}
-        return replace(self, K=self.K[np.ix_(rows, columns)], targets=targets)
 
-
-def read_arrays(path: Path) -> Table | Grams:
+def read_arrays(path: Path) -> Sheet | Grams:
     """What an archive holds, as a table of columns or as Gram matrices."""
     arrays = load(path)
     vectors = {name: values for name, values in arrays.items() if values.ndim == 1}
@@ -76,7 +74,7 @@ def load(path: Path) -> dict[str, np.ndarray]:
         raise CliError(f"{path} is damaged, or no NPZ archive ({error}): write it again.") from error
 
 
-def read_views(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, np.ndarray]) -> Table:
+def read_views(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, np.ndarray]) -> Sheet:
     """X, or several views side by side, each a group of columns of its own."""
     rows = {name: len(values) for name, values in matrices.items()}
     if len(set(rows.values())) > 1 or any(values.ndim != 2 for values in matrices.values()):
@@ -92,7 +90,7 @@ def read_views(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, n
         groups[view] = names
         columns.update({name: as_column(values[:, j]) for j, name in enumerate(names)})
     extra = {name: as_column(values) for name, values in vectors.items() if len(values) == n}
-    return Table.of(path, {**columns, **extra}, groups if len(groups) > 1 else {})
+    return Sheet.of(path, {**columns, **extra}, groups if len(groups) > 1 else {})
 
 
 def column_names(view: str, width: int, given: dict[str, np.ndarray], alone: bool) -> list[str]:
@@ -140,4 +138,78 @@ def read_grams(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, n
 
 def shapes(arrays: dict[str, np.ndarray]) -> str:
     """Names and shapes for a message."""
-    return listed([f"{name} {values.shape}" for name, values in arrays.items()], 6)
+    return quoted([f"{name} {values.shape}" for name, values in arrays.items()], 6)
+
+
+# -- Gram matrices ready to be learned from -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GramEncoder:
+    """Which samples of a file of Gram matrices a model was trained on.
+
+    Attributes
+    ----------
+    rows : list of int
+        The training samples.
+    n_samples : int
+        Samples of the file.
+    names : list of str
+        The kernels.
+    """
+
+    rows: list[int]
+    n_samples: int
+    names: list[str]
+
+    def transform(self, grams: Grams) -> KernelStack:
+        """New samples (rows) against the training samples, found among the columns of the file."""
+        if grams.K.shape[2] != len(self.names):
+            raise CliError(
+                f"{grams.path} has {grams.K.shape[2]} Gram matrices, the model was fitted on "
+                f"{len(self.names)}: {quoted(self.names)}."
+            )
+        width = grams.K.shape[1]
+        if width not in (self.n_samples, len(self.rows)):
+            raise CliError(
+                f"{grams.path}: K has {width} columns; give new samples (rows) against the {self.n_samples} "
+                f"samples of the file fitted on, or against the {len(self.rows)} of its training part."
+            )
+        columns = np.asarray(self.rows) if width == self.n_samples else np.arange(width)
+        return stack_of(grams.K[:, columns], self.names)
+
+
+@dataclass(frozen=True)
+class GramDesign:
+    """Gram matrices of all samples, and targets."""
+
+    grams: Grams
+    target: Target
+    ids: np.ndarray
+
+    def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
+        grams = self.grams
+        encoder = GramEncoder(train.tolist(), grams.n_rows, grams.names)
+        X, X_rest = (stack_of(grams.K[np.ix_(rows, train)], grams.names) for rows in (train, rest))
+        return Parts(X, X_rest, encoder, "precomputed", f"{len(grams.names)} Gram matrices of the file")
+
+
+def stack_of(K: np.ndarray, names: list[str]) -> KernelStack:
+    """Matrices (rows, columns, M) one after another in memory, with their names."""
+    return KernelStack(list(np.ascontiguousarray(np.moveaxis(K, 2, 0))), names)
+
+
+def gram_design(grams: Grams, reading: Reading, choice: KernelChoice) -> GramDesign:
+    """Square Gram matrices with targets."""
+    path, shape = grams.path, grams.K.shape
+    if choice.given:
+        raise CliError(
+            f"{path} holds Gram matrices, which are the kernels: leave out --kernels, --groups, --bands."
+        )
+    if shape[0] != shape[1]:
+        raise CliError(f"{path}: K has shape {shape}; a fit needs square matrices, one row per sample.")
+    if shape[0] < FEWEST_ROWS:
+        raise CliError(f"{path} has {shape[0]} samples; a fit needs at least {FEWEST_ROWS}.")
+    values = target_column(grams.targets, reading.target, path)
+    target = infer_target(values, reading.target, path, reading.task)
+    return GramDesign(grams, target, np.arange(1, shape[0] + 1))

@@ -6,54 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-
-class Task(StrEnum):
-    """What is learned."""
-
-    auto = "auto"
-    classification = "classification"
-    regression = "regression"
-
-
-class Method(StrEnum):
-    """How kernel weights are learned."""
-
-    auto = "auto"
-    lp = "lp"
-    elasticnet = "elasticnet"
-    smkl = "smkl"
-    gomp = "gomp"
-    gmkl = "gmkl"
-    empirical_bayes = "empirical-bayes"
-    uniform = "uniform"
-
-
-class Impute(StrEnum):
-    """What fills missing numbers."""
-
-    median = "median"
-    mean = "mean"
-
-
-class Scale(StrEnum):
-    """How columns are made comparable."""
-
-    standard = "standard"
-    none = "none"
-
-
-class Approximations(StrEnum):
-    """How kernels become features."""
-
-    nystroem = "nystroem"
-    rff = "rff"
-
+Method = Literal["auto", "lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes", "uniform"]
 
 COLUMNS, KERNELS, READING = "Columns", "Kernels", "Reading the file"
 
@@ -68,7 +26,7 @@ def option(words: str, panel: str, *names: str, **limits: Any) -> Any:
     return typer.Option(*names, help=words, rich_help_panel=panel, **limits)
 
 
-Sep = Annotated[str | None, option("Separator of a text file; found out by default.", READING)]
+Sep = Annotated[str | None, option("Separator of a text file; detected by default.", READING)]
 Encoding = Annotated[str, option("Encoding of a text file.", READING)]
 Decimal = Annotated[str, option("Decimal point of a text file.", READING)]
 
@@ -78,7 +36,10 @@ class Reading:
     """How to read a file, and what its columns are."""
 
     target: Annotated[str, typer.Option(help="The column to predict.")] = "y"
-    task: Annotated[Task, typer.Option(help="By default what the target looks like.")] = Task.auto
+    task: Annotated[
+        Literal["auto", "classification", "regression"],
+        typer.Option(help="By default what the target looks like."),
+    ] = "auto"
     drop: Annotated[
         list[str], option("Column to leave out, by name or pattern; may be repeated.", COLUMNS)
     ] = field(default_factory=list)
@@ -92,12 +53,13 @@ class Reading:
         field(default_factory=list)
     )
     impute: Annotated[
-        Impute | None, option("Fill missing numbers; nothing is filled otherwise.", COLUMNS)
+        Literal["median", "mean"] | None,
+        option("Fill missing numbers; nothing is filled otherwise.", COLUMNS),
     ] = None
     drop_rows: Annotated[bool, option("Leave out rows with missing values.", COLUMNS, "--drop-rows")] = False
-    scale: Annotated[Scale, option("Columns to mean 0 and deviation 1, or as they are.", COLUMNS)] = (
-        Scale.standard
-    )
+    scale: Annotated[
+        Literal["standard", "none"], option("Columns to mean 0 and deviation 1, or as they are.", COLUMNS)
+    ] = "standard"
     sep: Sep = None
     encoding: Encoding = "utf-8"
     decimal: Decimal = "."
@@ -153,10 +115,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 Seed = Annotated[int, typer.Option(min=0, help="Seed of splits, folds and sub-samples.")]
 Memory = Annotated[str | None, typer.Option(help="Memory for Gram matrices, such as 2GB.")]
 Approximation = Annotated[
-    Approximations | None,
+    Literal["nystroem", "rff"] | None,
     typer.Option(help="Features in place of Gram matrices, for many rows: landmarks, or random frequencies."),
 ]
-Rank = Annotated[int, typer.Option(min=1, help="Most features a kernel with --approximation.")]
+Rank = Annotated[int, typer.Option(min=1, help="Most features per kernel, with --approximation.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads over models and folds.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]

@@ -1,4 +1,4 @@
-"""Tables on disk: weights and predictions as CSV, the same everywhere."""
+"""Tables on disk, as CSV, and on the screen."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.table import Table
+from rich.text import Text
 
-from ._bundle import write_text
+from ._console import show
+from ._facts import WEIGHT_COLUMNS, certificate_words, weight_rows
 
-#: weights below this share of the largest count as zero
-LIVE = 1e-6
+#: kernels in the summary of a fit, and the longest bar of a weight
+MOST, BAR = 8, 20
 
 
 #: what a spreadsheet takes for the beginning of a formula, and what says that a cell is text
@@ -23,29 +26,18 @@ FORMULA, TEXT_MARK = ("=", "+", "-", "@", "\t", "\r"), "'"
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-")
 
 
-def guarded(cell: Any) -> Any:
+def harmless(cell: Any) -> Any:
     """A cell that no spreadsheet runs: text that begins like a formula, or with ', gets a ' in front.
 
-    `unguarded` takes it away again. Numbers, also those in a column of text, stay as they are.
+    Numbers, also those in a column of text, stay as they are.
 
     Examples
     --------
-    >>> [guarded(cell) for cell in ("=1+1", "'tis", "a=1", "-2.5", -2.5)]
+    >>> [harmless(cell) for cell in ("=1+1", "'tis", "a=1", "-2.5", -2.5)]
     ["'=1+1", "''tis", 'a=1', '-2.5', -2.5]
     """
     risky = isinstance(cell, str) and cell.startswith((*FORMULA, TEXT_MARK))
     return TEXT_MARK + cell if risky and not NUMBER.fullmatch(cell) else cell
-
-
-def unguarded(cell: str) -> str:
-    """The text of a cell that `guarded` has written.
-
-    Examples
-    --------
-    >>> unguarded("'=1+1"), unguarded("a")
-    ('=1+1', 'a')
-    """
-    return cell.removeprefix(TEXT_MARK)
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -58,8 +50,8 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """
     lines = _Lines()
     writer = csv.writer(lines)
-    writer.writerow(map(guarded, header))
-    writer.writerows(map(guarded, row) for row in rows)
+    writer.writerow(map(harmless, header))
+    writer.writerows(map(harmless, row) for row in rows)
     return "".join(lines)
 
 
@@ -68,56 +60,6 @@ class _Lines(list[str]):
 
     def write(self, line: str) -> None:
         self.append(line.removesuffix("\r\n") + "\n")
-
-
-def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A CSV file that takes the place of an older one at once."""
-    write_text(path, csv_text(header, rows))
-
-
-def weight_rows(model: Any) -> list[tuple[str, str, float, float | None]]:
-    """Model, kernel, weight and component norm, the heaviest kernels first."""
-    weights = np.atleast_2d(model.weights_)
-    norms = np.atleast_2d(model.norms_) if hasattr(model, "norms_") else None
-    labels = model_labels(model, len(weights))
-    order = np.argsort(-weights.max(axis=0), kind="stable")
-    return [
-        (
-            labels[k],
-            model.kernel_names_[m],
-            float(weights[k, m]),
-            None if norms is None else float(norms[k, m]),
-        )
-        for k in range(len(weights))
-        for m in order
-    ]
-
-
-def model_labels(model: Any, count: int) -> list[str]:
-    """Names of the models of a fit, where there are several: classes, pairs of them, outputs."""
-    from ...estimators._names import model_names
-
-    return [""] if count == 1 else [str(name) for name in model_names(model)]
-
-
-def live_kernels(model: Any) -> int:
-    """Kernels that carry weight in any of the models."""
-    weights = np.atleast_2d(model.weights_)
-    return int((weights > LIVE * max(weights.max(), 1e-300)).any(axis=0).sum())
-
-
-def predictions(model: Any, X: Any) -> dict[str, np.ndarray]:
-    """Predictions by name of the column they go to, with probabilities or deviations where there are any."""
-    if hasattr(model, "classes_"):
-        columns = {"prediction": model.predict(X)}
-        if hasattr(model, "predict_proba"):
-            P = model.predict_proba(X)
-            columns |= {f"probability {name}": P[:, k] for k, name in enumerate(model.classes_)}
-        return columns
-    if "EmpiricalBayes" in type(model).__name__:
-        mean, deviation = model.predict(X, return_std=True)
-        return {"prediction": mean, "deviation": deviation}
-    return {"prediction": model.predict(X)}
 
 
 def table_text(ids: np.ndarray, truth: Any, columns: dict[str, np.ndarray], ident: str) -> str:
@@ -129,7 +71,75 @@ def table_text(ids: np.ndarray, truth: Any, columns: dict[str, np.ndarray], iden
 
 def cells(column: np.ndarray) -> list[Any]:
     """Values as Python writes them; whole floats of an identifier without their decimal point."""
-    listed = column.tolist()
-    if column.dtype.kind == "f" and all(value == value and float(value).is_integer() for value in listed):
-        return [int(value) if abs(value) < 2**53 else value for value in listed]
-    return listed
+    values: list[Any] = column.tolist()
+    if column.dtype.kind == "f" and all(value == value and float(value).is_integer() for value in values):
+        return [int(value) if abs(value) < 2**53 else value for value in values]
+    return values
+
+
+# -- on the screen ------------------------------------------------------------------------------------
+
+
+def screen_table(
+    title: str | None, headings: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1
+) -> Table:
+    """A table whose first columns, `left` of them, hold text and whose others hold numbers."""
+    table = Table(title=title, title_justify="left")
+    for k, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if k < left or not heading else "right")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    return table
+
+
+def print_summary(facts: dict[str, Any], model: Any, folder: Path) -> None:
+    """Task, method, certificate, kernels, scores and files."""
+    what = f"{facts['task'].capitalize()} of {facts['target']!r} ({facts['task_because']}; --task overrides)"
+    show(f"{what}: {facts['n_train']} rows to learn from, {facts['n_test']} held out.")
+    show(f"{facts['n_kernels']} kernels: {facts['kernels']}.")
+    steps = f"{facts['n_machines']} step{'s' * (facts['n_machines'] != 1)}"
+    show(f"Method {facts['method']}, {steps}, {facts['seconds']:.1f} s.")
+    for reason in facts["reasons"]:
+        show(f"  - {reason}")
+    show(weights_table(model))
+    show(f"Scores on the {facts['scored_on']}:")
+    show(scores_table(facts))
+    show(certificate_words(model))
+    report = ", report.html" if "report" in facts else ""
+    show(f"Written to {folder}: model.kw, weights.csv, predictions.csv, settings.json{report}")
+
+
+def weights_table(model: Any, most: int = MOST) -> Table:
+    """The heaviest kernels, their weights averaged over the models where there are several."""
+    weights, names = np.atleast_2d(model.weights_).mean(axis=0), model.kernel_names_
+    columns = [names, [f"{weight:.3g}" for weight in weights]]
+    top = max(float(weights.max()), 1e-300)
+    columns.append(["█" * round(BAR * max(weight, 0.0) / top) for weight in weights])
+    if hasattr(model, "norms_"):
+        columns.append([f"{norm:.3g}" for norm in np.atleast_2d(model.norms_).mean(axis=0)])
+    order = np.argsort(-weights, kind="stable")[:most]
+    headings = ["kernel", "weight", "", "norm"][: len(columns)]
+    rows = ([column[m] for column in columns] for m in order)
+    return screen_table(f"Heaviest of {len(names)} kernels", headings, rows)
+
+
+def scores_table(facts: dict[str, Any]) -> Table:
+    """The model and its baselines on the same rows."""
+    metric, value = next(iter(facts["scores"].items()))
+    trivial = "majority class" if facts["task"] == "classification" else "mean"
+    baselines = facts.get("baselines") or [{"name": trivial, "score": facts["trivial"]}]
+    rows = [("this model", f"{value:.3f}")]
+    for entry in baselines:
+        error = f" ± {entry['error']:.3f}" if entry.get("error") else ""
+        rows.append((entry["name"], f"{entry['score']:.3f}{error}"))
+    return screen_table(None, ["model", metric], rows)
+
+
+def weights_listing(model: Any) -> Table:
+    """All kernels of all models."""
+    found = [
+        (*row[:2], f"{row[2]:.4g}", "" if row[3] is None else f"{row[3]:.4g}") for row in weight_rows(model)
+    ]
+    first = 0 if len({row[0] for row in found}) > 1 else 1
+    rows = (row[first:] for row in found)
+    return screen_table("Kernel weights", WEIGHT_COLUMNS[first:], rows, left=2 - first)

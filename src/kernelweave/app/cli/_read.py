@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._errors import CliError
-from ._paths import ARROW, TEXT, check_file, suffix
+from ._console import ARROW, TEXT, CliError, check_file, suffix
 
 KNOWN = "CSV, TSV (.csv, .tsv, .txt, also .gz), Parquet, Feather and NPZ"
 
@@ -43,7 +42,7 @@ DATES = ("date", "datetime", "datetime64")
 
 
 @dataclass(frozen=True)
-class Table:
+class Sheet:
     """A data frame whose columns are float64 (NaN is missing), text (None is missing) or datetime64.
 
     Attributes
@@ -60,7 +59,7 @@ class Table:
     groups: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: Path, columns: dict[str, np.ndarray], groups: Any = None) -> Table:
+    def of(cls, path: Path, columns: dict[str, np.ndarray], groups: Any = None) -> Sheet:
         """A table of columns that keep their types: text stays objects."""
         frame = pd.DataFrame(
             {name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()}
@@ -76,7 +75,7 @@ class Table:
         return list(self.frame.columns)
 
 
-def read_table(path: Path, sep: str | None = None, encoding: str = "utf-8", decimal: str = ".") -> Table:
+def read_table(path: Path, sep: str | None = None, encoding: str = "utf-8", decimal: str = ".") -> Sheet:
     """The table in a file with named columns; archives of arrays go to `_npz.read_arrays`."""
     check_file(path)
     kind = suffix(path)
@@ -90,7 +89,7 @@ def read_table(path: Path, sep: str | None = None, encoding: str = "utf-8", deci
         raise CliError(f"{path}: the name ends in {kind or 'nothing'!r}; kernelweave reads {KNOWN}.")
     if frame.empty:
         raise CliError(f"{path} has names of columns and no rows of data.")
-    return Table.of(path, {name: convert(frame[name]) for name in frame})
+    return Sheet.of(path, {name: convert(frame[name]) for name in frame})
 
 
 def arrow_column(values: pd.Series) -> np.ndarray:
@@ -187,7 +186,7 @@ def check_lines(text: str, path: Path, sep: str) -> list[str]:
         if len(row) != len(header) and any(cell.strip() for cell in row):
             raise CliError(
                 f"{path}, line {reader.line_num}: {len(row)} cells where the first line names {len(header)} "
-                f"columns; mend the line, or name the separator with --sep (now {sep!r})."
+                f"columns; correct the line, or name the separator with --sep (now {sep!r})."
             )
     return header
 
@@ -203,7 +202,7 @@ def check_header(names: list[str], path: Path) -> None:
 
 
 def read_text(path: Path, encoding: str) -> str:
-    """The text of a file, unpacked if gzipped, or an error with the first line that is none."""
+    """The text of a file, unpacked if gzipped, or an error with the first line that is not text."""
     try:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from . import _options as opt
-from ._errors import CliError, guarded
-from ._paths import check_file, check_spec
+from ._console import CliError, check_file, check_spec, guarded
 
 
 @guarded
@@ -39,22 +38,21 @@ def compare(
     from ._console import print_json
     from ._design import design
     from ._methods import Options
-    from ._monitor import Monitor
-    from ._stop import stopping_with
+    from ._monitor import Monitor, stopping_with
 
-    options = Options(tol=tol, n_jobs=n_jobs, seed=seed)
     with stopping_with("Stopped; there is no comparison yet."), Monitor(quiet) as monitor:
         monitor.stage(f"reading {data.name}")
         ready = design(data, reading, choice)
         names = chosen_methods(methods, hasattr(ready, "table"))
         outer = outer_folds(ready.target.task, folds, seed, ready.target.y)
+        options = Options(tol=tol, n_jobs=n_jobs, seed=seed, task=ready.target.task)
         monitor.stage("comparing")
         entries = compare_all(names, ready, outer, options, monitor)
     found = verdict(entries)
     if as_json:
         print_json(document(ready, entries, found))
     else:
-        show(ready, entries, found, folds)
+        show_ranking(ready, entries, found, folds)
 
 
 def chosen_methods(text: str | None, table: bool) -> list[str]:
@@ -88,32 +86,27 @@ def document(ready: Any, entries: list[Any], found: Any) -> dict[str, Any]:
         for entry in entries
     ]
     said = {"mkl_helps": found.helps, "text": str(found)} if found else None
-    return {"task": ready.target.task, "n_rows": ready.n_rows, "methods": rows, "verdict": said}
+    return {"task": ready.target.task, "n_rows": len(ready.target.y), "methods": rows, "verdict": said}
 
 
-def show(ready: Any, entries: list[Any], found: Any, folds: int) -> None:
+def show_ranking(ready: Any, entries: list[Any], found: Any, folds: int) -> None:
     """The ranked table, and what it means."""
     import numpy as np
-    from rich.table import Table
-    from rich.text import Text
 
-    from ._console import note, out
+    from ._console import note, show
+    from ._output import screen_table
 
     metric = "accuracy" if ready.target.task == "classification" else "R2"
-    title = f"{ready.n_rows} rows, {folds} outer folds, parameters chosen inside each training part"
-    table = Table(title=title, title_justify="left")
-    for heading in ("method", metric, "kernels used", "seconds", "certified"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
+    title = f"{len(ready.target.y)} rows, {folds} outer folds, parameters chosen inside each training part"
+    rows = []
     for entry in entries:
-        if entry.failure:
-            table.add_row(Text(entry.name), "failed", "", "", "")
-            continue
         used = f"{np.mean(entry.used):.1f}" if entry.used else "-"
         cells = (f"{entry.mean:.3f} ± {entry.error:.3f}", used, f"{entry.seconds:.1f}", entry.proof)
-        table.add_row(Text(entry.name + (" (baseline)" if entry.baseline else "")), *cells)
-    out().print(table)
+        name = entry.name + (" (baseline)" if entry.baseline else "")
+        rows.append((entry.name, "failed", "", "", "") if entry.failure else (name, *cells))
+    show(screen_table(title, ("method", metric, "kernels used", "seconds", "certified"), rows))
     if found is not None:
-        out().print(str(found), markup=False, highlight=False, soft_wrap=True, style="bold")
+        show(str(found), soft_wrap=True, style="bold")
     for entry in entries:
         if entry.failure:
             note(f"{entry.name} failed: {entry.failure}")

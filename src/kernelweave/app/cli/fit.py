@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from . import _options as opt
-from ._errors import guarded
-from ._paths import check_file, check_spec
+from ._console import check_file, check_spec, guarded
 
 
 @guarded
@@ -22,7 +21,7 @@ def fit(
     out: Annotated[Path, typer.Option(help="Folder for model, weights, predictions and report.")] = Path(
         "kernelweave-out"
     ),
-    method: Annotated[opt.Method, typer.Option(help="How weights are learned.")] = opt.Method.auto,
+    method: Annotated[opt.Method, typer.Option(help="How weights are learned.")] = "auto",
     p: Annotated[float, typer.Option("--p", min=1.0, help="Norm of --method lp: 1 is sparse.")] = 2.0,
     C: Annotated[float, typer.Option("--C", help="Cost of errors.")] = 1.0,
     tune: Annotated[bool, typer.Option("--tune", help="Choose parameters by cross-validation.")] = False,
@@ -35,11 +34,10 @@ def fit(
     n_jobs: opt.Jobs = None,
     resume: Annotated[
         bool | None,
-        typer.Option("--resume/--no-resume", help="Resume an interrupted fit (the default), or start anew."),
+        typer.Option("--resume/--no-resume", help="Resume an interrupted fit (the default), or start again."),
     ] = None,
     force: Annotated[
-        bool,
-        typer.Option("--force", help="Keep files in the way that fit did not write under other names."),
+        bool, typer.Option("--force", help="Keep files in the way that fit did not write under other names.")
     ] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     stability: Annotated[
@@ -51,15 +49,13 @@ def fit(
 ) -> None:
     """Learn a model and the weights of its kernels from a table, and report on both.
 
-    Ctrl-C keeps the model learned so far; the same command then goes on where it stopped.
+    Ctrl-C keeps the model learned so far; the same command then resumes the fit.
     """
     check_file(data)
     check_spec(choice.spec)
     from ._methods import Options
     from ._run_fit import Job, run
 
-    how = str(approximation) if approximation else None
-    options = Options(p, C, tol, memory_limit, n_jobs, seed, approximation=how, rank=rank)
-    command, how_to = sys.argv[1:], (str(method), tune, test_size)
-    job = Job(data, out, reading, choice, options, *how_to, report, stability, command, force)
+    options = Options(p, C, tol, memory_limit, n_jobs, seed, None, approximation, rank, method, tune)
+    job = Job(data, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
     run(job, resume, quiet, as_json)

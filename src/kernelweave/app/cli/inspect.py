@@ -1,10 +1,14 @@
-"""``kernelweave inspect``: what is in a model file."""
+"""``kernelweave inspect`` and ``info``: what is in a model file, and in the installation."""
 
 from __future__ import annotations
 
+import os
+import platform
+from importlib.util import find_spec
+from typing import Any
+
 from . import _options as opt
-from ._errors import guarded
-from ._paths import model_file
+from ._console import guarded, model_file
 
 #: settings worth a line
 SHOWN = ("command", "target", "task", "n_train", "n_test", "method", "kernels", "seconds", "interrupted")
@@ -15,36 +19,112 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
     """Show the weights, the certificate and the settings of a model."""
     model_file(model)
     from ._bundle import load_bundle
-    from ._console import out, print_json
-    from ._encode import features_of
-    from ._facts import certificate, certificate_words, top_kernels
-    from ._gram_design import GramEncoder
-    from ._summary import weights_listing
+    from ._console import print_json, show
+    from ._design import features_of
+    from ._facts import certificate, certificate_words, weight_facts
+    from ._npz import GramEncoder
+    from ._output import weights_listing
 
     bundle = load_bundle(model)
-    estimator, settings = bundle.estimator, dict(bundle.settings)
-    gram = isinstance(bundle.encoder, GramEncoder)
-    columns = [bundle.encoder.names] if gram else features_of(bundle.encoder).values()
+    estimator, settings, kind = bundle.estimator, bundle.settings, type(bundle.estimator).__name__
     if as_json:
+        gram = isinstance(bundle.encoder, GramEncoder)
+        columns = [bundle.encoder.names] if gram else features_of(bundle.encoder).values()
         facts = {
-            "weights": top_kernels(estimator),
+            "estimator": kind,
+            "weights": weight_facts(estimator),
             "certificate": certificate(estimator),
             "features": [name for names in columns for name in names],
         }
-        for name in ("columns", "training_rows"):
-            settings.pop(name, None)
-        print_json({"estimator": type(estimator).__name__, **facts, "settings": settings})
+        kept = {name: value for name, value in settings.items() if name not in ("columns", "training_rows")}
+        print_json({**facts, "settings": kept})
         return
-    screen = out()
-    screen.print(f"{type(estimator).__name__} in {bundle.path}", markup=False, highlight=False, style="bold")
-    screen.print(weights_listing(estimator))
-    screen.print(certificate_words(estimator), markup=False, highlight=False)
+    show(f"{kind} in {bundle.path}", style="bold")
+    show(weights_listing(estimator))
+    show(certificate_words(estimator))
     for name in SHOWN:
         if settings.get(name) not in (None, [], ""):
-            screen.print(f"{name.replace('_', ' ')}: {settings[name]}", markup=False, highlight=False)
-    scores = settings.get("scores") or {}
-    for name, value in scores.items():
-        where = settings.get("scored_on", "")
-        screen.print(f"{name} on the {where}: {value:.4g}", markup=False, highlight=False)
-    made = ", ".join(f"{name} {number}" for name, number in settings.get("versions", {}).items())
-    screen.print(f"made with: {made}", markup=False, highlight=False)
+            show(f"{name.replace('_', ' ')}: {settings[name]}")
+    for name, value in (settings.get("scores") or {}).items():
+        show(f"{name} on the {settings.get('scored_on', '')}: {value:.4g}")
+    show("made with: " + ", ".join(f"{name} {number}" for name, number in settings["versions"].items()))
+
+
+# -- the installation ---------------------------------------------------------------------------------
+
+
+OPTIONAL = ("pyarrow", "matplotlib", "torch")
+
+
+@guarded
+def info(as_json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """Show versions, BLAS and threads, memory, and the GPU that torch sees if it is installed."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ._console import print_json, show
+
+    facts = collect()
+    if as_json:
+        print_json(facts)
+        return
+    table = Table(show_header=False)
+    for name, value in facts.items():
+        table.add_row(name, Text(words(value)))
+    show(table)
+
+
+def collect() -> dict[str, Any]:
+    """All there is to know about the installation."""
+    from joblib import cpu_count
+
+    from ..._words import versions
+    from ...gram.choice import free_memory, show_bytes
+
+    free, more = free_memory(), versions(OPTIONAL)
+    return {
+        "versions": versions(),
+        "optional": {name: more.get(name) for name in OPTIONAL},
+        "platform": platform.platform(),
+        "cores": {"usable": cpu_count(), "machine": os.cpu_count()},
+        "thread pools": thread_pools(),
+        "free memory": None if free is None else {"bytes": free, "text": show_bytes(free)},
+        "GPU": gpu(),
+    }
+
+
+def thread_pools() -> list[dict[str, Any]]:
+    """BLAS and OpenMP libraries in use, and their threads."""
+    import numpy as np
+    import scipy.linalg  # noqa: F401  # loads its own BLAS
+    from threadpoolctl import threadpool_info
+
+    np.zeros((2, 2)) @ np.zeros((2, 2))
+    names = ("internal_api", "version", "num_threads", "user_api")
+    return [{name: pool.get(name) for name in names} for pool in threadpool_info()]
+
+
+def gpu() -> dict[str, Any] | str:
+    """Devices that torch sees."""
+    if find_spec("torch") is None:
+        return "torch is not installed (pip install 'kernelweave[torch]')"
+    try:
+        import torch
+
+        if not torch.cuda.is_available():
+            return f"none seen by torch {torch.__version__}"
+        count = torch.cuda.device_count()
+        return {f"cuda:{k}": torch.cuda.get_device_name(k) for k in range(count)}
+    except Exception as error:  # a broken torch must not hide the rest
+        return f"torch cannot be used ({error})"
+
+
+def words(value: Any) -> str:
+    """A value on one or several lines."""
+    if isinstance(value, dict):
+        return "\n".join(
+            f"{key} {'not installed' if inner is None else inner}" for key, inner in value.items()
+        )
+    if isinstance(value, list):
+        return "\n".join(", ".join(str(v) for v in row.values() if v is not None) for row in value)
+    return str(value)

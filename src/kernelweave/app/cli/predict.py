@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import _options as opt
-from ._errors import guarded
-from ._paths import check_file, check_out, model_file
+from ._console import check_file, check_out, guarded, model_file
 
 
 @guarded
@@ -30,14 +29,12 @@ def predict(
     check_out(out, file, data)
     import numpy as np
 
-    from ._bundle import load_bundle, write_text
-    from ._console import note, print_json
+    from ._bundle import encoded_rows, known_targets, load_bundle, new_rows, seen_rows, unused, write_text
+    from ._console import note, print_json, refusing
     from ._design import load
-    from ._errors import refusing
-    from ._facts import score
+    from ._facts import predictions, score
     from ._options import Reading
-    from ._output import cells, predictions, table_text
-    from ._predicting import encoded_rows, known_targets, new_rows, seen_rows, unused
+    from ._output import cells, table_text
 
     bundle = load_bundle(model)
     reading = Reading(bundle.target, sep=sep, encoding=encoding, decimal=decimal)

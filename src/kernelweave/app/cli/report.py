@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import _options as opt
-from ._errors import guarded
-from ._paths import check_file, check_out, model_file
+from ._console import check_file, check_out, guarded, model_file
 
 #: what of the facts goes to the page's account of the data
 SHOWN = ("command", "target", "task_because", "kernels", "reasons", "seconds")
@@ -37,8 +36,7 @@ def report(
     from ._bundle import load_bundle, write_text
     from ._console import note, print_json
     from ._folder import REPORT, OutFolder
-    from ._monitor import Monitor
-    from ._stop import stopping_with
+    from ._monitor import Monitor, stopping_with
 
     bundle = load_bundle(model)
     folder = OutFolder(bundle.path.parent) if out is None else None
@@ -50,9 +48,9 @@ def report(
         source = training_file(bundle, data)
         samples = training_data(bundle, source)
         monitor.stage("report")
-        facts, seed = bundle.settings, int(bundle.settings["request"]["seed"])
+        options = {"stability": stability, "random_state": int(bundle.settings["request"]["seed"])}
         title = f"{bundle.target} from {source.name}"
-        page, baselines = make_report(bundle.estimator, samples, title, facts, stability, seed, monitor)
+        page, baselines = make_report(bundle.estimator, samples, title, bundle.settings, monitor, **options)
     if folder is None:
         write_text(path, page)
     else:
@@ -66,7 +64,7 @@ def report(
 
 def training_file(bundle: Any, data: Path | None) -> Path:
     """The file a model was fitted on; another one is refused."""
-    from ._errors import CliError
+    from ._console import CliError
     from ._facts import file_digest
 
     known = bundle.settings["data"]
@@ -82,7 +80,7 @@ def training_file(bundle: Any, data: Path | None) -> Path:
     return path
 
 
-def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
+def training_data(bundle: Any, path: Path) -> dict[str, Any]:
     """Training part and held-out part, as they were for the fit."""
     from ._design import design
     from ._options import KernelChoice, Reading
@@ -90,25 +88,18 @@ def training_data(bundle: Any, path: Path) -> tuple[Any, ...]:
 
     request = bundle.settings["request"]
     ready = design(path, Reading(**request["reading"]), KernelChoice())
-    split = split_rows(ready.target, request["test_size"], request["seed"])
-    parts = ready.split(split.train, split.shown)
-    y, truth = ready.target.y[split.train], ready.target.y[split.shown]
-    held_out = (parts.X_rest, truth) if len(split.test) else (None, None)
-    return parts.X, y, *held_out
+    train, test, shown = split_rows(ready.target, request["test_size"], request["seed"])
+    parts, y = ready.split(train, shown), ready.target.y
+    held_out = {"X_test": parts.X_rest, "y_test": y[test]} if len(test) else {}
+    return {"X": parts.X, "y": y[train], **held_out}
 
 
 def make_report(
-    model: Any,
-    data: tuple[Any, ...],
-    title: str,
-    facts: dict[str, Any],
-    stability: bool,
-    seed: int,
-    monitor: Any,
+    model: Any, data: dict[str, Any], title: str, facts: dict[str, Any], monitor: Any, **options: Any
 ) -> tuple[str, list[dict[str, Any]]]:
     """The page, and the baselines it compares with: name, score and standard error.
 
-    `data` are X and y of the training rows, then of the held-out rows or None.
+    `data` are X and y of the training rows, and X_test and y_test where rows were held out.
     """
     import warnings
 
@@ -118,18 +109,6 @@ def make_report(
     source |= {name.replace("_", " "): facts[name] for name in SHOWN if facts.get(name)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        report = Report.from_model(
-            model,
-            *data[:2],
-            X_test=data[2],
-            y_test=data[3],
-            title=title,
-            source=source,
-            stability=stability,
-            random_state=seed,
-            progress=monitor.part,
-        )
-    baselines = [] if report.scores is None else report.scores.baselines
-    return report.html(), [
-        {"name": entry.name, "score": entry.value, "error": entry.error} for entry in baselines
-    ]
+        made = Report.from_model(model, **data, title=title, source=source, progress=monitor.part, **options)
+    baselines = made.scores.baselines if made.scores else ()
+    return made.html(), [{"name": one.name, "score": one.value, "error": one.error} for one in baselines]

@@ -17,7 +17,6 @@ True
 from __future__ import annotations
 
 from .catalogue import Dataset, info, names
-from .files import ChecksumError, DataNotFoundError, find
-from .loading import load, load_arrays
+from .loading import ChecksumError, DataNotFoundError, find, load, load_arrays
 
 __all__ = ["ChecksumError", "DataNotFoundError", "Dataset", "find", "info", "load", "load_arrays", "names"]

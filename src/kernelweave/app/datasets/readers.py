@@ -106,24 +106,10 @@ def indian_pines(files: list[bytes]) -> Arrays:
 
 
 PINES = [
-    "background",
-    "Alfalfa",
-    "Corn-notill",
-    "Corn-mintill",
-    "Corn",
-    "Grass-pasture",
-    "Grass-trees",
-    "Grass-pasture-mowed",
-    "Hay-windrowed",
-    "Oats",
-    "Soybean-notill",
-    "Soybean-mintill",
-    "Soybean-clean",
-    "Wheat",
-    "Woods",
-    "Buildings-Grass-Trees-Drives",
-    "Stone-Steel-Towers",
-]
+    "background", "Alfalfa", "Corn-notill", "Corn-mintill", "Corn", "Grass-pasture", "Grass-trees",
+    "Grass-pasture-mowed", "Hay-windrowed", "Oats", "Soybean-notill", "Soybean-mintill", "Soybean-clean",
+    "Wheat", "Woods", "Buildings-Grass-Trees-Drives", "Stone-Steel-Towers",
+]  # fmt: skip
 
 
 def ovarian(files: list[bytes]) -> Arrays:
@@ -205,18 +191,9 @@ def _by_sample(view: Any, n: int) -> np.ndarray:
 
 #: in the order of their codes
 LOCATIONS = [
-    "ER",
-    "Golgi",
-    "chloroplast",
-    "cytoplasmic",
-    "extracellular",
-    "lysosomal",
-    "mitochondrial",
-    "nuclear",
-    "peroxisomal",
-    "plasma_membrane",
-    "vacuolar",
-]
+    "ER", "Golgi", "chloroplast", "cytoplasmic", "extracellular", "lysosomal", "mitochondrial", "nuclear",
+    "peroxisomal", "plasma_membrane", "vacuolar",
+]  # fmt: skip
 
 
 def multiloc(files: list[bytes]) -> Arrays:

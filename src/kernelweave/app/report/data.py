@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,7 @@ class Stability:
 
 
 @dataclass(frozen=True)
-class Kernels:
+class KernelFacts:
     """The kernels: weights and norms of every model, and what each adds to the prediction.
 
     Attributes
@@ -188,7 +187,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Path:
+class PathCurves:
     """Models of growing size or cost, and the one chosen.
 
     `marks` names the points along x, such as the kernel that came in.
@@ -271,18 +270,3 @@ class Settings:
     code: str
     created: str
     random_state: int | None
-
-
-def plain(value: Any) -> Any:
-    """Numbers, text, lists and dicts that JSON can hold; what is not finite becomes None."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple | set | range):
-        return [plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, bool | int | str) or value is None else str(value)

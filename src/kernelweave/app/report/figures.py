@@ -112,7 +112,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Point:
+class Dot:
     """One point; `key` is what the script of the page knows it by."""
 
     x: float
@@ -138,7 +138,7 @@ def scale_of_bars(rows: Sequence[Bar], dots: bool = False) -> Scale:
     return Scale.covering(ends, zero=not dots, pad=0.06 if dots else 0.02)
 
 
-def places(points: Sequence[Point], log: bool) -> list[float] | None:
+def places(points: Sequence[Dot], log: bool) -> list[float] | None:
     """Ticks at the places of points where all of them are whole, ten at the most; None otherwise."""
     found = sorted({point.x for point in points})
     whole = not log and all(float(x).is_integer() for x in found)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from . import figures, numbers, views, words
-from .gather.given import spread
+from ...inspection._models import spread
+from . import figures, views, words
 
 if TYPE_CHECKING:
     from .report import Report
@@ -35,7 +35,7 @@ def environment() -> Environment:
     )
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     made.filters["prefixed"] = lambda text, prefix: f"{prefix}{text}"
-    for module in (figures, numbers, words, views):
+    for module in (figures, words, views):
         made.globals |= {
             k: v for k, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__
         }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, Self
 
+from ..._words import plain
 from . import data
 
 
@@ -24,13 +25,13 @@ class Report:
         What was fitted, and on what.
     scores : Scores or None
         Score of the model and of the baselines; None without targets.
-    kernels : Kernels
+    kernels : KernelFacts
         Weights, norms, stability, contributions.
     samples : Samples or None
         f = b + sum_m f_m of chosen samples; None where the model is not a sum of kernels.
     redundancy : Redundancy or None
         Alignment of the kernels with one another.
-    path : Path or None
+    path : PathCurves or None
     convergence : Convergence or None
     errors : Confusion, Residuals, Novelty or None
     settings : Settings
@@ -54,10 +55,10 @@ class Report:
     title: str
     fitted: data.Fitted
     scores: data.Scores | None
-    kernels: data.Kernels
+    kernels: data.KernelFacts
     samples: data.Samples | None
     redundancy: data.Redundancy | None
-    path: data.Path | None
+    path: data.PathCurves | None
     convergence: data.Convergence | None
     errors: data.Confusion | data.Residuals | data.Novelty | None
     settings: data.Settings
@@ -79,27 +80,27 @@ class Report:
         progress: Callable[[str], Any] | None = None,
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
-        from .gather import fit, kernels, samples, scores, settings
-        from .gather.given import Given
+        from . import fit, scores, settings
+        from . import given as looked
 
-        given = Given(model, X, y, X_test, y_test, random_state)
+        given = looked.Subject(model, X, y, X_test, y_test, random_state)
         say = progress or (lambda message: None)
         with warnings.catch_warnings():  # of baselines and sub-samples; the model's own are in the report
             warnings.simplefilter("ignore")
             scored = scores.scores(given, baselines, say)
-            steady = kernels.stability(given, stability, say)
+            steady = fit.stability(given, stability, say)
         say("taking the prediction apart")
-        found = kernels.kernels(given, steady)
+        found = fit.kernels(given, steady)
         return cls(
             title=title or f"{type(given.inner).__name__}, {len(found.names)} kernels",
             fitted=fit.fitted(given, source),
             scores=scored,
             kernels=found,
-            samples=samples.samples(given),
-            redundancy=kernels.redundancy(given, found),
+            samples=looked.samples(given),
+            redundancy=fit.redundancy(given, found),
             path=fit.path(given),
             convergence=fit.convergence(given),
-            errors=samples.errors(given),
+            errors=looked.errors(given),
             settings=settings.settings(given),
         )
 
@@ -114,11 +115,11 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as numbers, text, lists and dicts, ready for JSON."""
-        return data.plain(self)
+        return plain(self)
 
 
 def write_report(
-    path: str | FilePath,
+    path: str | Path,
     model: Any,
     X: Any,
     y: Any,
@@ -131,7 +132,7 @@ def write_report(
     stability: Any = True,
     random_state: int = 0,
     progress: Callable[[str], Any] | None = None,
-) -> FilePath:
+) -> Path:
     """Write the report of a fitted model as one HTML file that needs no network.
 
     Parameters
@@ -192,6 +193,6 @@ def write_report(
         random_state=random_state,
         progress=progress,
     )
-    target = FilePath(path)
+    target = Path(path)
     target.write_text(report.html(), encoding="utf-8")
     return target

@@ -12,23 +12,10 @@ import numpy as np
 from markupsafe import Markup
 
 from ..._typing import FloatArray, IntArray
-from .data import (
-    Confusion,
-    Curve,
-    Kernels,
-    Novelty,
-    Path,
-    Redundancy,
-    Residuals,
-    Samples,
-    Score,
-    Scores,
-    Stability,
-)
-from .data import plain as _plain
-from .figures import Bar, Point, Scale, Square, short
-from .numbers import count, fixed, listed, number, percent, plus_minus, signed
-from .words import ALWAYS, certificate, share_rule
+from ..._words import plain as _plain
+from . import data
+from .figures import Bar, Dot, Scale, Square, short
+from .words import ALWAYS, certificate, count, fixed, named, number, percent, plus_minus, share_rule, signed
 
 if TYPE_CHECKING:
     from .report import Report
@@ -38,11 +25,6 @@ FAR = 3.0
 
 #: most kernels with a row of their own in a sample taken apart; the others are one row together
 MOST_ROWS = 14
-
-
-def capital(text: str) -> str:
-    """A text that begins a sentence."""
-    return text.capitalize()
 
 
 def largest_first(values: FloatArray) -> IntArray:
@@ -87,14 +69,14 @@ def facts(report: Report) -> list[tuple[str, Any]]:
     found, names, task = report.fitted, list(report.kernels.names), report.fitted.task
     if found.classes:
         labels = [f"{name} ({n})" for name, n in found.classes]
-        task = f"classification into {len(labels)} class{'es' * (len(labels) > 1)}: {listed(labels, 8)}"
+        task = f"classification into {len(labels)} class{'es' * (len(labels) > 1)}: {named(labels, 8)}"
     pairs = {
         "Model": found.estimator,
         "Task": task,
         "Training": count(found.n_train, "sample"),
         "Held out": count(found.n_test, "sample") if found.n_test else "none; scores are cross-validated",
         "Columns": None if found.n_features is None else str(found.n_features),
-        "Kernels": f"{len(names)}: {listed(names, 6)}",
+        "Kernels": f"{len(names)}: {named(names, 6)}",
     }
     told = {str(key).replace("_", " ").capitalize(): _words(value) for key, value in found.source.items()}
     own = [(key, value) for key, value in pairs.items() if value is not None and key not in told]
@@ -107,7 +89,7 @@ def _words(value: Any) -> Any:
         return number(value)
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         sentences = any(len(item) > 40 for item in value)
-        return "; ".join(value) if sentences else listed(list(value), 20)
+        return "; ".join(value) if sentences else named(value, 20)
     text = (
         dumps(_plain(value), separators=(",", ":")) if isinstance(value, dict | list | tuple) else str(value)
     )
@@ -132,7 +114,7 @@ def everything(report: Report) -> str:
 # -- scores -------------------------------------------------------------------------------------
 
 
-def score_bars(scores: Scores) -> list[Bar]:
+def score_bars(scores: data.Scores) -> list[Bar]:
     """The model first, then the baselines."""
     rows = []
     for entry in (scores.model, *scores.baselines):
@@ -152,7 +134,7 @@ def score_scale(rows: list[Bar], trivial: str | None) -> Scale:
     return Scale.covering(near if far else every, 2.0, 98.0, pad=0.12)
 
 
-def minus(entry: Score) -> str:
+def minus(entry: data.Score) -> str:
     """The model's score minus this one."""
     if entry.difference is None:
         return "–"
@@ -171,12 +153,12 @@ def left_out(n_all: int, n_shown: int) -> str:
     return f"The {n_shown} heaviest are shown; {others} of smaller weight are left out."
 
 
-def interval(found: Stability, m: int) -> str:
+def interval(found: data.Stability, m: int) -> str:
     """Ends of the interval of a kernel's share."""
     return f"{number(found.lower[m])} to {number(found.upper[m])}"
 
 
-def weight_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
+def weight_bars(kernels: data.KernelFacts, order: IntArray) -> list[Bar]:
     """Shares of the weights with their intervals; ticks for the single models."""
     found, rows = kernels.stability, []
     single = kernels.weights / np.maximum(kernels.weights.sum(axis=1, keepdims=True), 1e-300)
@@ -195,7 +177,7 @@ def weight_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
     return rows
 
 
-def spread_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
+def spread_bars(kernels: data.KernelFacts, order: IntArray) -> list[Bar]:
     """How much each component varies."""
     assert kernels.spread is not None
     total, rows = float(kernels.spread.sum()) or 1.0, []
@@ -206,7 +188,7 @@ def spread_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
     return rows
 
 
-def drop_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
+def drop_bars(kernels: data.KernelFacts, order: IntArray) -> list[Bar]:
     """Fall of the score without each component."""
     assert kernels.drop is not None
     rows = []
@@ -217,7 +199,7 @@ def drop_bars(kernels: Kernels, order: IntArray) -> list[Bar]:
     return rows
 
 
-def alignment_squares(found: Redundancy) -> list[list[Square]]:
+def alignment_squares(found: data.Redundancy) -> list[list[Square]]:
     """Alignments of the kernels, written out where there is room."""
 
     def square(i: int, j: int) -> Square:
@@ -342,7 +324,7 @@ class SampleMap:
 
     label: str
     rows: list[str]
-    points: list[Point]
+    points: list[Dot]
 
 
 def sample_map(report: Report) -> SampleMap | None:
@@ -362,11 +344,11 @@ def sample_map(report: Report) -> SampleMap | None:
         jitter = (k * 0.6180339887 % 1.0 - 0.5) * 0.5 + 0.1
         told = f", {found.truth[k]}, predicted {found.predicted[k]}" if found.truth else ""
         tone = "wrong" if found.wrong and found.wrong[k] else ""
-        points.append(Point(value, row + jitter, f"sample {found.labels[k]}: {number(value)}{told}", tone, k))
+        points.append(Dot(value, row + jitter, f"sample {found.labels[k]}: {number(value)}{told}", tone, k))
     return SampleMap(label, rows, points)
 
 
-def _margins(found: Samples, classes: list[str]) -> FloatArray | None:
+def _margins(found: data.Samples, classes: list[str]) -> FloatArray | None:
     """f, or of several functions that of the true class minus the largest other."""
     values = found.values
     if len(values) == 1:
@@ -382,7 +364,7 @@ def _margins(found: Samples, classes: list[str]) -> FloatArray | None:
 # -- errors -------------------------------------------------------------------------------------
 
 
-def confusion_squares(found: Confusion) -> list[list[Square]]:
+def confusion_squares(found: data.Confusion) -> list[list[Square]]:
     """Counts, as dark as their share of the true class."""
     labels, counts = found.labels, found.counts
 
@@ -394,7 +376,7 @@ def confusion_squares(found: Confusion) -> list[list[Square]]:
     return [[square(i, j) for j in range(len(labels))] for i in range(len(labels))]
 
 
-def most_confused(found: Confusion) -> str:
+def most_confused(found: data.Confusion) -> str:
     """The most frequent confusion."""
     off = found.counts - np.diag(np.diag(found.counts))
     if not off.any():
@@ -404,31 +386,31 @@ def most_confused(found: Confusion) -> str:
     return f"{taken}: {count(int(off[i, j]), 'time')}, {percent(float(found.shares[i, j]))} of its samples."
 
 
-def correlation(found: Residuals, k: int) -> float:
+def correlation(found: data.Residuals, k: int) -> float:
     """Of observed and predicted values of an output."""
     return (
         float(np.corrcoef(found.predicted[k], found.observed[k])[0, 1]) if np.ptp(found.predicted[k]) else 0.0
     )
 
 
-def observed_points(found: Residuals, k: int, picked: Samples | None) -> list[Point]:
+def observed_points(found: data.Residuals, k: int, picked: data.Samples | None) -> list[Dot]:
     """Observed over predicted values of an output; dots of the first pick samples."""
     keys = {} if picked is None or k else {label: row for row, label in enumerate(picked.labels)}
     values = zip(found.predicted[k].tolist(), found.observed[k].tolist(), found.labels, strict=True)
     return [
-        Point(p, o, f"sample {label}: observed {number(o)}, predicted {number(p)}", key=keys.get(label))
+        Dot(p, o, f"sample {label}: observed {number(o)}, predicted {number(p)}", key=keys.get(label))
         for p, o, label in values
     ]
 
 
-def residual_points(found: Residuals) -> list[Point]:
+def residual_points(found: data.Residuals) -> list[Dot]:
     """Residuals over predictions of the first output: what a good model leaves is shapeless."""
     residuals = (found.observed[0] - found.predicted[0]).tolist()
     values = zip(found.predicted[0].tolist(), residuals, found.labels, strict=True)
-    return [Point(p, e, f"sample {label}: residual {number(e)}") for p, e, label in values]
+    return [Dot(p, e, f"sample {label}: residual {number(e)}") for p, e, label in values]
 
 
-def novelty_bars(found: Novelty) -> list[Bar]:
+def novelty_bars(found: data.Novelty) -> list[Bar]:
     """Number of samples by their value."""
     counts, edges = np.histogram(found.values, bins=min(20, max(5, len(found.values) // 10)))
     return [
@@ -446,23 +428,23 @@ def novelty_bars(found: Novelty) -> list[Bar]:
 # -- curves -------------------------------------------------------------------------------------
 
 
-def curve_points(curves: Sequence[Curve], unit: str, marks: Sequence[str] = ()) -> list[list[Point]]:
+def curve_points(curves: Sequence[data.Curve], unit: str, marks: Sequence[str] = ()) -> list[list[Dot]]:
     """The points of every curve; `marks` names those along x."""
     return [
         [
-            Point(x, y, f"{one.name}, {unit} {number(x)}: {number(y)}{f' ({marks[k]})' if marks else ''}")
+            Dot(x, y, f"{one.name}, {unit} {number(x)}: {number(y)}{f' ({marks[k]})' if marks else ''}")
             for k, (x, y) in enumerate(zip(one.x, one.y, strict=True))
         ]
         for one in curves
     ]
 
 
-def legend_of(curves: Sequence[Curve]) -> list[tuple[str, str]]:
+def legend_of(curves: Sequence[data.Curve]) -> list[tuple[str, str]]:
     """Colours and names of curves."""
     return [(f"s{k}", curve.name) for k, curve in enumerate(curves)]
 
 
-def at(curve: Curve, x: float) -> tuple[str, float | None]:
+def at(curve: data.Curve, x: float) -> tuple[str, float | None]:
     """The value of a curve as a cell of a table."""
     if x not in curve.x:
         return "–", None
@@ -471,7 +453,7 @@ def at(curve: Curve, x: float) -> tuple[str, float | None]:
     return text, float(curve.y[k])
 
 
-def many_sizes(found: Path) -> bool:
+def many_sizes(found: data.PathCurves) -> bool:
     """Whether values are all positive and of very different size, as a logarithmic axis wants them."""
     values = [value for curve in found.curves for value in curve.y]
     return min(values) > 0 and max(values) > 20 * min(values)

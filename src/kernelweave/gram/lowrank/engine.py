@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._cholesky import positive_factor
+from ..._linalg import positive_factor
 from ..._typing import FloatArray, IntArray
 from .._workers import mirror_lower
 from ..base import Gram

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend import torch
-from ..._cholesky import GROWTH
+from ..._linalg import GROWTH
 from ..._typing import FloatArray, IntArray
 from ..base import Gram
 from ..choice import show_bytes

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._typing import FloatArray, IntArray
+from ..._typing import FloatArray
 from .dictionary import FactorDictionary
-from .refit import refit_for
-from .task import Fit, GreedyTask
+from .refit import Fit, GreedyTask, refit_for
 
-#: machines a node may spend on its lower bound
+#: fits a node may spend on its lower bound
 BOUND_STEPS = 4
 
 #: relative difference of objectives that counts as none
@@ -165,7 +164,7 @@ class _Search:
         weights, bound, branch = np.full(len(undecided), wanted / len(undecided)), -np.inf, undecided[0]
         for step in range(BOUND_STEPS):
             fit = self._fit(inside, undecided, weights)
-            energies = self.task.ridge * self.dictionary.quads(fit.scaled_alpha, _array(inside + undecided))
+            energies = self.task.ridge * self.dictionary.quads(fit.scaled_alpha, np.array(inside + undecided))
             of_open = energies[len(inside) :]
             top = np.argsort(-of_open, kind="stable")[:wanted]
             value = fit.level - energies[: len(inside)].sum() - of_open[top].sum()
@@ -196,7 +195,3 @@ class _Search:
         value = self._value(kernels)
         if value < self.objective:
             self.best, self.objective = tuple(sorted(kernels)), value
-
-
-def _array(kernels: tuple[int, ...]) -> IntArray:
-    return np.array(kernels, dtype=int)

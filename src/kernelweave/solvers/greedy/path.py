@@ -11,11 +11,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..._typing import BoolArray, FloatArray
-from ..checkpoint import Entry, Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper
 from ..run import Callback, Method, Result, Run
 from .dictionary import FactorDictionary
-from .refit import Refit, refit_for
-from .task import Fit, GreedyTask
+from .refit import Fit, GreedyTask, Refit, refit_for
 
 #: relative fall of the objective below which two sets of kernels count as equally good
 SAME = 1e-10
@@ -37,7 +36,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Path:
+class GreedyPath:
     """The best models of every size so far.
 
     Attributes
@@ -122,7 +121,7 @@ class GroupOMP(Method):
     ) -> Result:
         """Select kernels until the gain, their number or the callback ends it.
 
-        The callback gets the step and the `Path`. Ctrl-C ends it too, and keeps the path so far. What a
+        The callback gets the step and the `GreedyPath`. Ctrl-C ends it too, and keeps the path so far. What a
         keeper holds of an earlier run is fitted again, without looking at the kernels that did not come in.
         """
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": sys.maxsize, "callback": callback}
@@ -130,7 +129,7 @@ class GroupOMP(Method):
 
     # -- one run ------------------------------------------------------------------------------
 
-    def start(self, run: Run) -> Path:
+    def start(self, run: Run) -> GreedyPath:
         """The model without kernels, or those that an earlier run had found."""
         live = len(run.gram.live)
         self._limit = min(self.n_kernels or live, live)
@@ -139,12 +138,12 @@ class GroupOMP(Method):
         fit = self._refit.fit()
         # the least gain worth a kernel: targets that are constant but for rounding have none
         self._least = max(self.tol * fit.objective, run.problem.rounding)
-        stages, entry = [Stage(np.nan, fit)], run.keeper.found(run.phase)
+        stages, entry = [Stage(np.nan, fit)], run.found()
         if entry is not None:
             fit = self._resumed(run, entry, stages)
-        return Path(stages, fit, np.nan, np.nan)
+        return GreedyPath(stages, fit, np.nan, np.nan)
 
-    def step(self, run: Run, path: Path) -> Path | None:
+    def step(self, run: Run, path: GreedyPath) -> GreedyPath | None:
         """Let the most promising kernel in, then perhaps others out."""
         if len(path.fit.kernels) == self._limit:
             run.reason = "n_kernels"
@@ -153,7 +152,7 @@ class GroupOMP(Method):
         nothing = path.stages[0].fit.objective
         if gain <= self._least:
             run.reason = "tol"
-            run.amend(replace(path, residual=gain / nothing if nothing > 0.0 else 0.0))
+            run.last = run.best = replace(path, residual=gain / nothing if nothing > 0.0 else 0.0)
             return None
         self._refit.add(m)
         stages, fit = list(path.stages), self._refit.fit()
@@ -161,7 +160,7 @@ class GroupOMP(Method):
         if self.backward:
             fall = path.fit.objective - fit.objective
             fit = self._dropped(run, stages, fit, max(self._least, 0.5 * fall))
-        return Path(stages, fit, gain, gain / nothing)
+        return GreedyPath(stages, fit, gain, gain / nothing)
 
     def _best(self, run: Run, fit: Fit) -> tuple[int, float]:
         """The kernel of the largest gain among those drawn, or among all if these gain too little."""
@@ -215,16 +214,15 @@ class GroupOMP(Method):
 
     # -- what a run asks ----------------------------------------------------------------------
 
-    def row(self, run: Run, iterate: Path) -> tuple[float, ...]:
+    def row(self, run: Run, iterate: GreedyPath) -> tuple[float, ...]:
         fit = iterate.fit
         values = (iterate.gain, iterate.residual, fit.objective, fit.error, len(fit.kernels))
         return () if np.isnan(iterate.gain) else tuple(map(float, values))
 
-    def settle(self, run: Run) -> bool:
+    def settle(self, run: Run) -> None:
         """Nothing is kept of a run that was interrupted before the first kernel."""
         if run.reason == "interrupted" and len(run.best.stages) == 1:
             raise KeyboardInterrupt
-        return False
 
     def describe(self, run: Run) -> str:
         return f"the path ends at {len(run.best.stages) - 1} kernels."
@@ -241,11 +239,11 @@ class GroupOMP(Method):
         sets = [list(map(int, stage.fit.kernels)) for stage in path.stages[1:]]
         values = {"sets": sets, "now": list(map(int, path.fit.kernels))}
         arrays = {"gains": np.array([stage.gain for stage in path.stages[1:]]), "seed": self._seed()}
-        return with_history(values, arrays, run.history)
+        return Entry(values, arrays)
 
     def _resumed(self, run: Run, entry: Entry, stages: list[Stage]) -> Fit:
         """Fit the models that an earlier run had found, as far as the present rule goes; the current one."""
-        sets, gains, history = entry.values["sets"], entry.arrays["gains"], history_of(entry)
+        sets, gains, history = entry.values["sets"], entry.arrays["gains"], run.history
         count, fit = len(sets), stages[0].fit
         if not self.backward:  # one more kernel each, so that the path can be cut
             wanted = np.append(gains > self._least, False)
@@ -257,14 +255,13 @@ class GroupOMP(Method):
         if self.backward:
             fit = self._taken(entry.values["now"], fit)
         history.setdefault("share", [gain / stages[0].fit.objective for gain in history["gain"]])
-        run.resume(len(history["gain"]), {key: history[key] for key in self.columns})
+        run.history = {key: history[key] for key in self.columns}
+        run.n_iter = run.n_resumed = len(history["gain"])
         # the objectives of the same sets tell whether the kernels are those of before
         before, seed = history["objective"][-1:], entry.arrays["seed"]
         if before and not np.isclose(fit.objective, before[0], rtol=1e-5):
-            raise ValueError(
-                "checkpoint is of another problem (kernel values differ): delete it to start anew, or pass "
-                "another path; every fit needs its own."
-            )
+            assert run.keeper.checkpoint is not None
+            raise run.keeper.checkpoint.other(["kernel values"])
         if len(seed) and len(self._seed()):
             self._rng.set_state(("MT19937", seed[:-1].astype(np.uint32), int(seed[-1])))
         return fit

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._backend import free_bytes, torch
 from ..._typing import BoolArray, FloatArray
-from .blocks import Block, Full, LowRank
+from .dictionary import Block, Full, LowRank
 
 #: share of the free memory of the device that factors may take
 SHARE = 0.7

@@ -1,13 +1,23 @@
 """Generalized multiple kernel learning: gradient descent in the parameters of one kernel.
 
-Reading order: ``objective.py`` (T and its gradient), ``solver.py`` (the method), ``descent.py`` (two ways
-down), ``penalties.py``, ``constraints.py``; ``check.py`` compares gradients with differences.
+Reading order: ``objective.py`` (T and its gradient), ``solver.py`` (the method, and two ways down),
+``penalties.py`` (and constraints); ``torch_kernel.py`` is the kernel on a device.
 """
 
-from .check import check_gradient
-from .constraints import Box, Projection, resolve_constraint
-from .objective import Objective, Point
-from .penalties import L1, L2, PENALTIES, FunctionPenalty, LogDet, Penalty, PenaltySum, PowerNorm
+from .objective import KernelPoint, Objective, check_gradient
+from .penalties import (
+    L1,
+    L2,
+    PENALTIES,
+    Box,
+    FunctionPenalty,
+    LogDet,
+    Penalty,
+    PenaltySum,
+    PowerNorm,
+    Projection,
+    resolve_constraint,
+)
 from .solver import METHODS, KernelGradient
 
 __all__ = [
@@ -18,11 +28,11 @@ __all__ = [
     "Box",
     "FunctionPenalty",
     "KernelGradient",
+    "KernelPoint",
     "LogDet",
     "Objective",
     "Penalty",
     "PenaltySum",
-    "Point",
     "PowerNorm",
     "Projection",
     "check_gradient",

@@ -1,7 +1,8 @@
-"""T(d), the value of the machine trained with the kernel k_d, and its gradient."""
+"""T(d), the value of the single-kernel fit with the kernel k_d, and its gradient."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,9 @@ from ..._typing import BoolArray, FloatArray
 from ...kernels.parametric import ParametricKernel
 from ..problem import Problem, best_intercept
 from ..single import Machine, SingleSolver, choose_single
-from .constraints import Box, Projection
-from .penalties import Penalty
+from .penalties import Box, Penalty, Projection
 
-#: relative gaps of the inner machines: the first, and the smallest asked for
+#: relative gaps of the single-kernel fits: the first, and the smallest asked for
 FIRST_ACCURACY, FINEST_ACCURACY = 1e-4, 1e-12
 
 #: most halvings of a start value that costs too much
@@ -24,8 +24,8 @@ CONSTANT, NEAR = 1e-8, 0.05
 
 
 @dataclass
-class Point:
-    """An iterate: parameters, the machine trained at them, T and its gradient.
+class KernelPoint:
+    """An iterate: parameters, the single-kernel fit at them, T and its gradient.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Point:
     objective : float
         T(d); +inf where the kernel is infinite or constant.
     size : float
-        The sum of the absolute values of both parts of T, the machine and r: what T is compared with.
+        The sum of the absolute values of both parts of T, the fit and r: what T is compared with.
     machine : Machine
     intercept : ndarray of shape (c,)
     matrix : ndarray of shape (n, n) or None
@@ -46,7 +46,7 @@ class Point:
     residual : float
         See `Objective.residual`.
     n_machines : int
-        Trained until it was accepted.
+        Single-kernel fits until it was accepted.
     """
 
     u: FloatArray
@@ -74,14 +74,14 @@ class Point:
 class Objective:
     """T(d) = min_{w,b} 1/2 w'w + sum_i C_i V(y_i, f_i) + unit r(d),  f = K_d alpha + b.
 
-    By Danskin's theorem, with alpha of the inner machine,
+    By Danskin's theorem, with alpha of the single-kernel fit,
 
         dT/dd_k = unit dr/dd_k - 1/2 alpha' (dK_d/dd_k) alpha
 
     Varma & Babu (2009), Eqs. 3-8. Works in u = d / scale, so that parameters of features in
     different units are alike. Where the penalty of a parameter at its start value would alone cost more
     than the constant model (features in large or small units), it starts at a value that does
-    not: the optimum costs less than that model, so it is nearer. Machines start from the last one, and
+    not: the optimum costs less than that model, so it is nearer. Fits start from the last one, and
     are solved to a relative gap of `accuracy`.
 
     Parameters
@@ -134,16 +134,16 @@ class Objective:
         lower, upper = self.constraint.bounds(len(self.scale))
         return lower / self.scale * self.free, np.where(self.free, upper / self.scale, 0.0)
 
-    def evaluate(self, u: FloatArray) -> Point:
-        """Train the machine at u."""
+    def evaluate(self, u: FloatArray) -> KernelPoint:
+        """The single-kernel fit at u."""
         d = self.d(u)
         K = self.kernel(self.X, d=d)
         if not self._usable(K):
             nothing = Machine(np.empty((0, 0)), np.empty((0, 0)), 0)
-            return Point(u, d, np.inf, np.inf, nothing, np.empty(0), None, np.empty(0))
+            return KernelPoint(u, d, np.inf, np.inf, nothing, np.empty(0), None, np.empty(0))
         return self._train(u, d, K)
 
-    def _train(self, u: FloatArray, d: FloatArray, K: FloatArray) -> Point:
+    def _train(self, u: FloatArray, d: FloatArray, K: FloatArray) -> KernelPoint:
         machine = self.single.solve(K, self.problem, self.accuracy, self.alpha)
         self.alpha, self.n_machines = machine.alpha, self.n_machines + 1
         intercept = best_intercept(self.problem, machine.fitted)
@@ -156,7 +156,7 @@ class Objective:
             price += self.penalty.matrix_value(K, self.problem)
         price = float(self.unit * price)
         size = abs(value) + abs(price)
-        return Point(u, d, value + price, size, machine, intercept, K, np.empty(0))
+        return KernelPoint(u, d, value + price, size, machine, intercept, K, np.empty(0))
 
     def _usable(self, K: FloatArray) -> bool:
         """Whether K is finite and, for losses with kinks, not constant.
@@ -170,7 +170,7 @@ class Objective:
         level = float(K.diagonal().mean(dtype=np.float64))
         return level - total / K.size > CONSTANT * level
 
-    def limit(self, point: Point, tol: float) -> Point | None:
+    def limit(self, point: KernelPoint, tol: float) -> KernelPoint | None:
         """The constant kernel at d = 0, if the descent tends to it and it is stationary.
 
         alpha of a point nearby is (in the limit) one of those optimal at zero, so its slope is a
@@ -187,7 +187,7 @@ class Objective:
         end.slope, end.matrix = slope, None
         return end if end.objective <= point.objective else None
 
-    def slope(self, point: Point) -> FloatArray:
+    def slope(self, point: KernelPoint) -> FloatArray:
         """dT/du, computed once per point; K is let go then."""
         if len(point.slope) == 0:
             d, K = self.d(point.u), point.matrix
@@ -200,7 +200,7 @@ class Objective:
             point.slope, point.matrix = np.where(self.free, self.scale * slope, 0.0), None
         return point.slope
 
-    def residual(self, point: Point) -> float:
+    def residual(self, point: KernelPoint) -> float:
         """The root of the share of T that a projected step would save, to first order.
 
         With g = T'(u) / |T| and the step s = u - P(u - g), sqrt(g_k s_k) of the parameter where it is
@@ -213,7 +213,7 @@ class Objective:
         return float(np.sqrt(max(saved.max() if self.constraint.separable else saved.sum(), 0.0)))
 
     def sharpen(self, residual: float) -> None:
-        """T falls by about residual^2 |T| per step: machines have to be better than that."""
+        """T falls by about residual^2 |T| per step: fits have to be more accurate than that."""
         self.accuracy = min(self.accuracy, max(0.1 * residual**2, FINEST_ACCURACY))
 
     def _affordable(self, start: FloatArray) -> FloatArray:
@@ -237,3 +237,76 @@ def _units(start: FloatArray, separable: bool) -> FloatArray:
     known = start > 0
     typical = float(np.exp(np.log(start[known]).mean())) if known.any() else 1.0
     return np.where(known & separable, start, typical)
+
+
+#: samples looked at, and the relative error that is a mistake
+ROWS, TOLERANCE = 40, 1e-4
+
+
+def check_gradient(
+    kernel: ParametricKernel, X: FloatArray, d: FloatArray | None = None, penalty: Penalty | None = None
+) -> None:
+    """Compare the gradients with finite differences; raise ValueError naming the wrong components.
+
+    Parameters
+    ----------
+    kernel : ParametricKernel
+    X : array-like of shape (n, n_features)
+        The first 40 rows are used.
+    d : ndarray of shape (n_parameters,), optional
+        Where to look; by default the start values.
+    penalty : Penalty, optional
+        Checked as well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import ProductRBF
+    >>> check_gradient(ProductRBF(), np.arange(6.0).reshape(3, 2))
+    """
+    kernel = kernel._fitted_on(X)
+    rows = np.asarray(X[:ROWS], dtype=np.float64)
+    d = kernel.initial(X) if d is None else np.asarray(d, dtype=np.float64)
+    d = np.where(d > 0, d, max(float(d.max(initial=0.0)), 1e-3))
+    alpha = np.random.RandomState(0).standard_normal((len(rows), 1))
+
+    def quadratic(at: FloatArray) -> float:
+        return float((alpha.T @ kernel(rows, d=at) @ alpha)[0, 0])
+
+    size = float(np.abs(quadratic(d))) / d
+    what = f"{type(kernel).__name__}.grad_quad"
+    _compare(kernel.grad_quad(rows, alpha, d), quadratic, d, size, kernel, what)
+    if penalty is not None:
+        size = abs(penalty.value(d)) / d
+        _compare(penalty.gradient(d), penalty.value, d, size, kernel, f"{type(penalty).__name__}.gradient")
+
+
+def _compare(
+    gradient: FloatArray,
+    value: Callable[[FloatArray], float],
+    d: FloatArray,
+    size: FloatArray,
+    kernel: ParametricKernel,
+    what: str,
+) -> None:
+    """Each slope against its difference quotient; the error is relative to it, or to value / d."""
+    expected = _differences(value, d)
+    error = np.abs(gradient - expected) / np.maximum(np.maximum(np.abs(expected), 1e-3 * size), 1e-300)
+    wrong = np.flatnonzero(~(error <= TOLERANCE))
+    if len(wrong):
+        told = ", ".join(
+            f"{k} ({kernel.names_[k]!r}): {gradient[k]:.6g}, finite differences {expected[k]:.6g}"
+            for k in wrong[:5]
+        )
+        raise ValueError(f"{what} is wrong in {len(wrong)} of {len(d)} components, such as {told}.")
+
+
+def _differences(value: Callable[[FloatArray], float], d: FloatArray) -> FloatArray:
+    """Central differences of fourth order."""
+    slopes = np.empty_like(d)
+    for k, step in enumerate(2e-3 * d):
+        e = np.zeros_like(d)
+        e[k] = step
+        near, far = value(d + e) - value(d - e), value(d + 2 * e) - value(d - 2 * e)
+        slopes[k] = (8.0 * near - far) / (12.0 * step)
+    return slopes

@@ -1,17 +1,15 @@
-"""Methods over machine and kernel weights, one per file.
+"""Methods over machine and kernel weights.
 
-Reading order: ``alternating.py`` on ``_fixed_point.py``, then ``newton_weights.py`` and its successor
-``cutting_planes.py``; ``joint_ascent.py`` and ``majorize_minimize.py`` are short. ``interleaved.py`` (with
-``_fields.py``) trains one machine while the weights move. ``empirical_bayes.py`` (with ``_evidence.py``)
-maximises the evidence instead.
+Reading order: ``alternating.py``, then ``newton_weights.py`` and its successor ``cutting_planes.py``;
+``majorize_minimize.py`` is short. ``interleaved.py`` trains one machine while the weights move.
+``empirical_bayes.py`` (with ``_evidence.py``) maximises the evidence instead.
 """
 
 from ..._registry import Registry
 from ...regularizers import Regularizer
 from ..base import MKLSolver
-from .alternating import Alternating
+from .alternating import Alternating, JointAscent
 from .interleaved import Interleaved
-from .joint_ascent import JointAscent
 from .majorize_minimize import MajorizeMinimize
 from .newton_weights import NewtonWeights
 
@@ -32,9 +30,9 @@ def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
         solver = MKL_SOLVERS.resolve(spec, MKLSolver, "solver")
         solver.check(regularizer)
         return solver
-    for cls in MKL_SOLVERS.values():
-        if cls().can_handle(regularizer):
-            return cls()
+    for solver in (cls() for cls in MKL_SOLVERS.values()):
+        if solver.can_handle(regularizer):
+            return solver
     raise ValueError(f"no solver is meant for {regularizer!r}: name one of {sorted(MKL_SOLVERS)}.")
 
 

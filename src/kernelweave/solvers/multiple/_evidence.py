@@ -15,7 +15,6 @@ from ..._typing import FloatArray, IntArray
 from ...gram import Gram, Spread
 from ...losses import Logistic
 from ..problem import Problem
-from ..single.newton import _direction as newton_direction
 
 #: noise and prior variances are kept within these multiples of the scale of the targets
 LEAST_NOISE, MOST_VARIANCE = 1e-8, 1e3
@@ -24,8 +23,8 @@ LEAST_NOISE, MOST_VARIANCE = 1e-8, 1e3
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 
 #: last Newton step of the mode, relative to f: the evidence is not stationary in f, which has to be
-#: exact to rounding, and the error is the square of the step
-MODE_TOL, MODE_STEPS = 1e-8, 100
+#: exact to rounding, and the error is the square of the step; and a step that is itself rounding
+MODE_TOL, MODE_ROUNDING, MODE_STEPS = 1e-8, 1e-12, 100
 
 
 @dataclass(frozen=True)
@@ -66,14 +65,15 @@ class Posterior:
     ones: FloatArray | None = field(repr=False)
     K: FloatArray | None = field(repr=False, default=None)
 
-    def precision(self) -> FloatArray:
-        """P = R, or R - R 1 1' R / 1' R 1 when a flat intercept is integrated out."""
-        inverse = lapack.dpotri(self.L, lower=True)[0]
-        P = np.tril(inverse) + np.tril(inverse, -1).T
+    def precision(self) -> tuple[FloatArray, FloatArray]:
+        """P = R, or R - R 1 1' R / 1' R 1 when a flat intercept is integrated out; and diag(B^-1)."""
+        inverse = lapack.dpotri(self.L, lower=True)[0]  # zero above the diagonal, as L
+        P, diagonal = inverse + inverse.T, inverse.diagonal().copy()
+        P.flat[:: len(P) + 1] = diagonal
         P *= np.multiply.outer(self.root, self.root)
         if self.ones is not None:
             P -= np.multiply.outer(self.ones, self.ones / self.ones.sum())
-        return P
+        return P, diagonal
 
     @property
     def spread(self) -> Spread:
@@ -259,7 +259,7 @@ class GaussianEvidence(Evidence):
         )
 
     def slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
-        P = posterior.precision()
+        P, _ = posterior.precision()
         up, down = self._kernel_slopes(posterior.alpha, P)
         if not self.learns_noise:
             return up, down
@@ -320,16 +320,11 @@ class LaplaceEvidence(Evidence):
         return self._shared(level), 1.0
 
     def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
-        K, problem = self.combine(weights), self.problem
-        alpha, b = self._mode(K, start)
-        f = K @ alpha
-        root = np.sqrt(problem.C * problem.loss.hessian(problem.y, f + b))[:, 0]
-        B = np.multiply.outer(root, root)
-        B *= K
-        B.flat[:: len(B) + 1] += 1.0
-        L, failed = lapack.dpotrf(B, lower=True, clean=True)
-        if failed:
+        K = self.combine(weights)
+        mode = self._mode(K, start)
+        if mode is None:
             return None
+        alpha, b, f, root, L = mode
         ones = root * cho_solve((L, True), root, check_finite=False)
         if self.fit_intercept and not ones.sum() > 0:
             return None  # every probability is 0 or 1 to rounding
@@ -347,49 +342,106 @@ class LaplaceEvidence(Evidence):
         )
 
     def slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
-        up, down = self._kernel_slopes(posterior.alpha, posterior.precision())
+        P, diagonal = posterior.precision()
+        up, down = self._kernel_slopes(posterior.alpha, P)
         if self.gram is None:
             return up, down
-        z, alpha = self._mode_weights(posterior)[:, None], posterior.alpha
+        z, alpha = self._mode_weights(posterior, diagonal)[:, None], posterior.alpha
         moved = 0.5 * (self.gram.quad(alpha + z) - self.gram.quad(alpha - z))  # 2 z' K_m alpha
         return up + np.maximum(moved, 0.0), down + np.maximum(-moved, 0.0)
 
-    def _mode(self, K: FloatArray, start: Posterior | None) -> tuple[FloatArray, FloatArray]:
-        """alpha and intercept of the most probable f, to rounding."""
+    def _mode(self, K: FloatArray, start: Posterior | None) -> tuple[FloatArray, ...] | None:
+        """alpha, intercept b and K alpha of the most probable f, to rounding, and S and L there.
+
+        Newton's method, from zero or from the mode at similar weights: with the values f of that, and not
+        those of its alpha at the new weights, the first step goes along the tangent of the modes. None where
+        B has no factor.
+        """
         alpha: FloatArray = np.zeros_like(self.problem.y)
         b: FloatArray = np.zeros(1)
         f, value = alpha, self._energy(alpha, alpha, b)
-        if start is not None:
-            warm = self._energy(start.alpha, K @ start.alpha, start.intercept)
-            if warm < value:
-                alpha, b, f, value = start.alpha, start.intercept, K @ start.alpha, warm
+        if start is not None and start.K is not None:
+            at, shift = start.alpha, start.intercept
+            first = self._step(K, at, K @ at + shift, start.K @ at + shift)
+            if first is not None:
+                at, shift = at + first[0], shift + first[1]
+            f_at = K @ at
+            energy = self._energy(at, f_at, shift)
+            if energy < value:
+                alpha, b, f, value = at, shift, f_at, energy
         for _ in range(MODE_STEPS):
-            step, db = newton_direction(K, self.problem, alpha, f + b)
+            found = self._step(K, alpha, f + b, f + b)
+            if found is None:
+                return None
+            step, db, root, L = found
             df, t = K @ step, 1.0
-            while t > 1e-10 and self._energy(alpha + t * step, f + t * df, b + t * db) > value:
+            energy = self._energy(alpha + step, f + df, b + db)
+            while energy > value and t > 1e-10:
                 t *= 0.5
-            alpha, b, f = alpha + t * step, b + t * db, f + t * df
-            value = self._energy(alpha, f, b) * (1.0 + 1e-14)
-            if float(np.abs(t * (df + db)).max()) <= MODE_TOL * (1.0 + float(np.abs(f).max())):
+                energy = self._energy(alpha + t * step, f + t * df, b + t * db)
+            alpha, b, f, value = alpha + t * step, b + t * db, f + t * df, energy * (1.0 + 1e-14)
+            moved = float(np.abs(t * (df + db)).max()) / (1.0 + float(np.abs(f).max()))
+            if moved <= MODE_TOL:
                 break
-        return alpha, b
+        if moved <= MODE_ROUNDING:
+            return alpha, b, f, root, L
+        root = np.sqrt(self._curvature(f + b))
+        factor = _scaled_factor(K, root)
+        return None if factor is None else (alpha, b, f, root, factor)
+
+    def _step(
+        self, K: FloatArray, alpha: FloatArray, fitted: FloatArray, f: FloatArray
+    ) -> tuple[FloatArray, ...] | None:
+        """Newton step (dalpha, db) to alpha = -w V'(f), f = K alpha + b, and S and L at `f`.
+
+        The first equation is taken as linear at `f`, from `fitted` = K alpha + b:
+
+            (I + W K) dalpha + W db = v,    v = -w V'(f) - alpha + W (f - fitted)
+
+        and (I + W K)^-1 v = v - S (I + S K S)^-1 S K v.
+        """
+        W = self._curvature(f)
+        root = np.sqrt(W)
+        L = _scaled_factor(K, root)
+        if L is None:
+            return None
+        v = (self.problem.alpha_of(f) - alpha)[:, 0] + W * (f - fitted)[:, 0]
+        solved, ones = root * lapack.dpotrs(L, np.array([root * (K @ v), root]).T, lower=True)[0].T
+        step, db = v - solved, 0.0
+        if self.fit_intercept and ones.sum() > 0:
+            db = (step.sum() + alpha.sum()) / ones.sum()
+        return (step - db * ones)[:, None], np.array([db]), root, L
+
+    def _curvature(self, f: FloatArray) -> FloatArray:
+        """W, the diagonal of -d2 log p(y | f)."""
+        return np.asarray((self.problem.C * self.problem.loss.hessian(self.problem.y, f))[:, 0])
 
     def _energy(self, alpha: FloatArray, f: FloatArray, b: FloatArray) -> float:
         """sum_i w_i V(y_i, f_i + b) + 1/2 alpha' K alpha, with f = K alpha."""
         return self.problem.primal_loss(f, b) + 0.5 * float(np.einsum("ic,ic->", alpha, f))
 
-    def _mode_weights(self, posterior: Posterior) -> FloatArray:
-        """The vector z of the class docstring."""
+    def _mode_weights(self, posterior: Posterior, diagonal: FloatArray) -> FloatArray:
+        """The vector z of the class docstring; W diag(Sigma) = 1 - diag(B^-1) and the intercept's share."""
         K, root = posterior.K, posterior.root
         assert K is not None
         p = expit((K @ posterior.alpha + posterior.intercept)[:, 0])
-        v = -0.5 * posterior.spread.variance(K, K.diagonal()) * root**2 * (1.0 - 2.0 * p)
+        spread, u, size = np.maximum(1.0 - diagonal, 0.0), np.zeros_like(root), 1.0
+        if posterior.ones is not None:
+            u, size = 1.0 - K @ posterior.ones, float(posterior.ones.sum())
+            spread += root**2 * u**2 / size
+        v = -0.5 * spread * (1.0 - 2.0 * p)
         Kv = K @ v
         moved = Kv - K @ (root * cho_solve((posterior.L, True), root * Kv, check_finite=False))
-        if posterior.ones is not None:
-            u = 1.0 - K @ posterior.ones
-            moved += u * (float(u @ v) / posterior.ones.sum())
-        return np.asarray(v - root**2 * moved)
+        return np.asarray(v - root**2 * (moved + u * (float(u @ v) / size)))
 
     def log_evidence(self, objective: float) -> float:
         return float(-objective + 0.5 * np.log(2.0 * np.pi) * self.fit_intercept)
+
+
+def _scaled_factor(K: FloatArray, root: FloatArray) -> FloatArray | None:
+    """Lower Cholesky factor of B = I + S K S; None where it has none."""
+    B = np.multiply.outer(root, root)
+    B *= K
+    B.flat[:: len(B) + 1] += 1.0
+    L, failed = lapack.dpotrf(B.T, lower=True, clean=True, overwrite_a=True)
+    return None if failed else L

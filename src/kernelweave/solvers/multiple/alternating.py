@@ -1,20 +1,29 @@
-"""Alternating minimisation over machine and weights."""
+"""Fixed points of the norms: alternating minimisation, and joint ascent for block norms q > 2."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..._typing import FloatArray, IntArray
+from ..._typing import FloatArray
 from ...gram import Gram
 from ...regularizers import Regularizer
-from ..base import State
+from ..base import MKLSolver, State
 from ..growing import Pilot
 from ..problem import Problem
 from ..run import Run
-from ._fixed_point import LEAST, NEAR, FixedPoint, _log
+from ..single import SingleSolver
 from .newton_weights import value_hessian
+
+#: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
+SLOW, NEAR = 0.3, 0.3
+
+#: most that log norms may change by more than the plain step: what is all but zero is slow to return
+LEAP = 4.0
+
+#: share of the largest norm from which plain steps start, where others led astray
+LEAST = 1e-3
 
 #: kernels up to which Newton steps pay: their matrix is of that size
 MOST_NEWTON = 1000
@@ -22,8 +31,12 @@ MOST_NEWTON = 1000
 #: share of the tolerance left to the last machine
 LAST_SHARE = 0.2
 
+#: dual norms under this share of the largest are raised to it, less as the gap closes: theta = 0 would
+#: make the matrix of the machine infinite
+LARGEST_FLOOR, SMALLEST_FLOOR = 1e-2, 1e-6
 
-class Alternating(FixedPoint):
+
+class Alternating(MKLSolver):
     """Machine at fixed weights, then the closed-form weights of its norms, in turn.
 
     Each half-step minimises the joint objective, which therefore never rises; for the lp norm
@@ -37,7 +50,7 @@ class Alternating(FixedPoint):
         d log n_m / d log d_l = [m = l] - H_ml d_l / s_m,   H = d2J/dd2,  s_m = alpha' K_m alpha
 
     And steps are extrapolated (Anderson acceleration), falling back to the plain step whenever
-    the objective rises.
+    the objective rises. Where all that stands still the plain iteration takes over.
 
     Parameters
     ----------
@@ -62,31 +75,48 @@ class Alternating(FixedPoint):
     name = "alternating"
     pilot_share, pilot_tol = 10, 0.001
 
+    #: whether the norms are the dual ones; and kernels up to which Newton steps are made
+    dual, most_newton = False, MOST_NEWTON
+
+    def __init__(self, single: str | SingleSolver = "auto", memory: int = 5) -> None:
+        super().__init__(single)
+        self.memory = memory
+
     def can_handle(self, regularizer: Regularizer) -> bool:
         return self.supports(regularizer) and not regularizer.sparse
 
     def supports(self, regularizer: Regularizer) -> bool:
-        return regularizer.convex and not getattr(regularizer, "ascends", False)
+        return regularizer.convex and not regularizer.ascends
+
+    def successor(self, run: Run) -> Alternating | None:
+        """The plain iteration, which converges; nothing after that."""
+        return type(self)(self.single, memory=0) if self.memory > 0 else None
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
-        self._best = np.inf  # upper bound of the lowest objective so far
-        return super().init(run, norms)
+        # whether the norms n and 2 n have the same weights, as with a constraint: no unit enters
+        some = np.linspace(1.0, 2.0, len(norms))
+        once, twice = (self.weights_of(run.regularizer, size * some) for size in (1.0, 2.0))
+        self._only_ratios = np.allclose(once, twice, rtol=1e-6)
+        self._best = -np.inf if self.dual else np.inf  # bound of the best joint value so far
+        self._points = [self.safe(_log(norms))]  # log norms whose weights were tried
+        self._images: list[FloatArray] = []  # where the steps from them lead
+        self._leapt = False  # whether the last proposal was more than the plain step
+        self._before = np.inf  # residual of the last iterate
+        self._from = self._plain = self._points[0]  # where the last step started, and its plain end
+        self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
+        return self.weights_of(run.regularizer, np.exp(self._points[0]))
 
     def restart(self, run: Run, state: State) -> FloatArray:
         """Plain steps start with no norm near zero: they would hardly change it."""
         norms = state.certificate.norms
         if self.memory == 0:
-            state = replace(
-                state, certificate=replace(state.certificate, norms=np.maximum(norms, LEAST * norms.max()))
-            )
-        return super().restart(run, state)
+            norms = np.maximum(norms, LEAST * norms.max())
+        return self.init(run, norms if norms.any() else np.ones(len(norms)))
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
         # the weights are nearly right, a coarse machine would hide by how much
         self._first_tol = LAST_SHARE * run.tol
-        if self._takes_newton_steps(run):
-            parts = (pilot.problem, pilot.gram, run.regularizer, pilot.state, pilot.matrix)
-            self._newton = newton_factor(*parts)
+        self._newton = self.newton(run, pilot.problem, pilot.gram, pilot.state, pilot.matrix)
 
     def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
         """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls."""
@@ -99,26 +129,72 @@ class Alternating(FixedPoint):
         near = previous is not None and self._newton is not None and previous.residual < NEAR
         return LAST_SHARE * run.tol if near else super().machine_tol(run, previous)
 
-    def _takes_newton_steps(self, run: Run) -> bool:
-        return self.memory > 0 and run.gram.n_kernels <= MOST_NEWTON
-
-    def newton(self, run: Run, state: State) -> FloatArray | None:
-        if not self._takes_newton_steps(run):
-            return None
-        return newton_factor(run.problem, run.gram, run.regularizer, state, run.K)
-
-    def image(self, state: State) -> FloatArray:
-        return state.certificate.norms
+    def next_weights(self, run: Run, state: State) -> FloatArray:
+        if self.is_worse(run, state) and self._leapt:
+            # take the plain step from where it leapt, and start afresh
+            self._points, self._images, self._newton = [self._from], [self._plain], None
+        else:
+            proof = state.certificate
+            image = proof.dual_norms if self.dual else proof.norms
+            self._from, self._plain = self._points[-1], self.safe(_log(image))
+            slow = SLOW * self._before < state.residual < NEAR
+            newton = self.newton(run, run.problem, run.gram, state, run.K) if slow else None
+            if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
+                self._newton, self._points, self._images = newton, self._points[-1:], []
+            step = self._plain - self._from
+            far = self._plain if self._newton is None else self._from + self._newton @ step
+            self._images = [*self._images, far]
+        self._before = state.residual
+        leap = extrapolate(self._points, self._images) - self._plain
+        proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
+        self._leapt = len(self._images) > 1 or self._newton is not None
+        self._points = [*self._points, proposal][-1 - self.memory :]
+        self._images = self._images[-self.memory :] if self.memory else []
+        return self.weights_of(run.regularizer, np.exp(np.clip(proposal, -200.0, 200.0)))
 
     def weights_of(self, regularizer: Regularizer, norms: FloatArray) -> FloatArray:
-        return regularizer.weights(norms)
+        """The weights that belong to norms."""
+        return regularizer.weights_from_dual(norms) if self.dual else regularizer.weights(norms)
+
+    def safe(self, log_norms: FloatArray) -> FloatArray:
+        """Log norms kept where their weights are safe to try.
+
+        They are relative to the largest where weights depend on ratios only, as do then all steps.
+        """
+        return log_norms - log_norms.max() if self._only_ratios else log_norms
+
+    def newton(self, run: Run, problem: Problem, gram: Gram, state: State, K: Any) -> FloatArray | None:
+        """(I - J)^-1 of the map of log norms at `state`; None to do without."""
+        if self.memory == 0 or gram.n_kernels > self.most_newton:
+            return None
+        return newton_factor(problem, gram, run.regularizer, state, K)
 
     def is_worse(self, run: Run, state: State) -> bool:
-        price = 0.5 * run.regularizer.price(state.weights)
-        if state.certificate.machine_dual + price > self._best:
+        """Whether `state` is certainly worse than the best one so far; remembers it if not."""
+        lower, upper = self.bounds(run, state)
+        if lower > self._best:
             return True
-        self._best = min(self._best, state.certificate.machine_primal + price)
+        self._best = min(self._best, upper)
         return False
+
+
+def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
+    """Anderson's step for a fixed point of `image(point)`.
+
+    The affine combination of past images whose residuals image - point combine to the least
+    length (Walker & Ni 2011); with one image, that image.
+    """
+    Y = np.array(images)
+    residuals = Y - np.array(points)
+    changes = np.diff(residuals, axis=0)
+    if len(changes) == 0:
+        return Y[-1]
+    mix = np.linalg.lstsq(changes.T, residuals[-1], rcond=1e-8)[0]
+    return Y[-1] - mix @ np.diff(Y, axis=0)
+
+
+def _log(norms: FloatArray) -> FloatArray:
+    return np.log(np.maximum(norms, 1e-80 * max(float(norms.max()), 1e-80)))
 
 
 def newton_factor(
@@ -129,11 +205,7 @@ def newton_factor(
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
         return None
-
-    def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-        return gram.dots(each, alpha, rows)
-
-    H = value_hessian(problem, state, K, products)
+    H = value_hessian(problem, gram, state, K, each)
     of_weights = each - H * state.weights / squares[:, None]
     factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
     return factor if np.isfinite(factor).all() else None
@@ -144,3 +216,69 @@ def log_weight_slopes(regularizer: Regularizer, norms: FloatArray, step: float =
     start = np.log(regularizer.weights(norms))
     moved = [np.log(regularizer.weights(norms * np.exp(step * unit))) for unit in np.eye(len(norms))]
     return (np.array(moved) - start).T / step
+
+
+class JointAscent(Alternating):
+    """Both steps go up: the machine at weights 1 / theta, then the theta of its dual norms.
+
+        max_{alpha, theta}  -sum_i C_i V*(y_i, -alpha_i / C_i) - 1/2 sum_m alpha' K_m alpha / theta_m
+
+    is jointly concave, and its maximum over theta is the dual with Omega*(r) = 1/2 ||r||_{q*}^2.
+    Steps are extrapolated as in `Alternating`.
+
+    Parameters
+    ----------
+    single : str or SingleSolver, default="auto"
+    memory : int, default=5
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.gram import DenseGram
+    >>> from kernelweave.losses import Squared
+    >>> from kernelweave.regularizers import BlockNorm
+    >>> from kernelweave.solvers import Problem
+    >>> x = np.linspace(-1, 1, 20)[:, None]
+    >>> gram = DenseGram([x @ x.T, np.exp(-((x - x.T) ** 2))])
+    >>> problem = Problem(x, Squared(), np.ones((20, 1)))
+    >>> JointAscent().solve(problem, gram, BlockNorm(q=8), tol=1e-6).converged
+    True
+    """
+
+    name = "joint_ascent"
+    pilot_share, dual, most_newton = 0, True, 0
+
+    def can_handle(self, regularizer: Regularizer) -> bool:
+        return regularizer.ascends
+
+    def supports(self, regularizer: Regularizer) -> bool:
+        return regularizer.ascends
+
+    def init(self, run: Run, norms: FloatArray) -> FloatArray:
+        self._floor = LARGEST_FLOOR
+        return super().init(run, norms)
+
+    def restart(self, run: Run, state: State) -> FloatArray:
+        self._floor = LARGEST_FLOOR
+        self._lower_floor(state)
+        return super().init(run, state.certificate.dual_norms)
+
+    def next_weights(self, run: Run, state: State) -> FloatArray:
+        self._lower_floor(state)
+        return super().next_weights(run, state)
+
+    def _lower_floor(self, state: State) -> None:
+        """What a floor on theta costs is in proportion to it: it follows the gap."""
+        wanted = 0.3 * state.residual / len(state.weights)
+        while self._floor > max(wanted, SMALLEST_FLOOR):
+            self._floor *= 0.3
+
+    def safe(self, log_norms: FloatArray) -> FloatArray:
+        log_norms = super().safe(log_norms)
+        return np.maximum(log_norms, log_norms.max() + np.log(self._floor))
+
+    def is_worse(self, run: Run, state: State) -> bool:
+        if state.certificate.machine_primal < self._best:
+            return True
+        self._best = max(self._best, state.certificate.machine_dual)
+        return False

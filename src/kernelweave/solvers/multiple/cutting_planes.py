@@ -65,8 +65,10 @@ class CuttingPlanes(MKLSolver):
         return regularizer.convex and regularizer.sparse
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
+        if not run.problem.loss.separable:
+            raise ValueError(f"{type(run.problem.loss).__name__} has no conjugate; use solver='auto'.")
         weights = super().init(run, norms)
-        self._T = Coordinates(getattr(run.regularizer, "generators", np.ones)(run.gram.n_kernels))
+        self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         self._planes = Planes(self._T, run.regularizer)
         self._best: State | None = None  # of least F, and an upper bound of that
         self._least = np.inf
@@ -104,8 +106,7 @@ class CuttingPlanes(MKLSolver):
 
     def _learn(self, run: Run, state: State) -> None:
         """Add the planes of a machine, remember it if it is the best, and find where all are lowest."""
-        price = run.regularizer.price(state.weights)
-        value = state.certificate.machine_primal + 0.5 * price  # upper bound of F at these weights
+        price, (_, value) = run.regularizer.price(state.weights), self.bounds(run, state)
         if value < self._least:
             self._best, self._least = state, value
         self._planes.add(run.problem.dual_loss(state.alpha), state.squares, state.alpha)

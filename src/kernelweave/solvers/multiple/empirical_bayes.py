@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,18 +9,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..._typing import BoolArray, FloatArray, IntArray
-from ..checkpoint import Entry, Keeper, history_of, with_history
+from ..checkpoint import Entry, Keeper
+from ..growing import spread
 from ..run import Callback, Method, Result, Run, best_of
 from ._evidence import Evidence, GaussianEvidence, LaplaceEvidence, Posterior
-from ._fixed_point import extrapolate
+from .alternating import extrapolate
 
 __all__ = [
     "EmpiricalBayes",
     "Evidence",
+    "EvidencePoint",
     "GaussianEvidence",
     "HyperPrior",
     "LaplaceEvidence",
-    "Point",
     "Posterior",
 ]
 
@@ -99,7 +99,7 @@ class HyperPrior:
 
 
 @dataclass(frozen=True)
-class Point:
+class EvidencePoint:
     """An accepted iterate.
 
     Attributes
@@ -182,6 +182,7 @@ class EmpiricalBayes(Method, BaseEstimator):
     """
 
     columns = ("log_evidence", "stationarity", "n_kernels")
+    residual_name = "relative slope of the log evidence"
 
     _evidence: Evidence  # of the kernels with weight
 
@@ -218,51 +219,48 @@ class EmpiricalBayes(Method, BaseEstimator):
         if self.update not in ("mackay", "mm"):
             raise ValueError(f"update={self.update!r}: expected 'mackay' or 'mm'.")
         limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": callback, "keeper": keeper}
-        runs = self._runs(evidence, HyperPrior(hyperprior), limits)
+        prior = HyperPrior(hyperprior)
+        runs = (
+            Run(clone(self), evidence, None, prior, phase=f"start {k}", begin=evidence.start(level), **limits)
+            for k, level in enumerate(evidence.levels)
+        )
         return best_of(runs, look=(FIRST_TOL, FIRST_STEPS))
-
-    def _runs(self, evidence: Evidence, prior: HyperPrior, limits: dict[str, Any]) -> Iterator[Run]:
-        """A run per start, but for those whose little noise leaves a matrix that cannot be factored."""
-        for index, level in enumerate(evidence.levels):
-            begin, phase = evidence.start(level), f"start {index}"
-            run = Run(clone(self), evidence, regularizer=prior, phase=phase, begin=begin, **limits)
-            try:
-                run.open(run.method)
-            except ValueError:
-                if index == 0:
-                    raise
-            else:
-                yield run
 
     # -- one run ------------------------------------------------------------------------------
 
-    def start(self, run: Run) -> Point:
-        """The start, or where an earlier run had come."""
+    def start(self, run: Run) -> EvidencePoint | None:
+        """The start, or where an earlier run had come.
+
+        None where a start after the first leaves a matrix that cannot be factored, for want of noise.
+        """
         weights, self._noise = run.begin
         live = np.flatnonzero(weights)
         theta = np.log(np.append(weights[live], [self._noise] * run.problem.learns_noise))
-        entry = run.keeper.found(run.phase)
+        entry = run.found()
         if entry is not None:
             live, theta = entry.arrays["live"], entry.arrays["theta"]
-            history = {name: values[:-1] for name, values in history_of(entry).items()}
-            run.resume(len(history["stationarity"]), history)
+            for column in run.history.values():
+                column.pop()  # the last one is evaluated again
+            run.n_iter = run.n_resumed = len(run.history["stationarity"])
         self._evidence = run.problem.subset(live)
         self._points: list[FloatArray] = []  # the last iterates
         self._images: list[FloatArray] = []  # where MacKay's update takes them
         self._stretch = 1.0  # t, relative to the exponent of the update
         self._wait = self._waited = 0  # steps to the next attempt at pruning
         posterior = self._evidence.evaluate(np.exp(theta[: len(live)]), self._noise_of(theta))
+        objective = self._objective(run, posterior, live)
+        if not np.isfinite(objective) and run.phase != "start 0":
+            return None
         if posterior is None:
             raise ValueError(
                 f"noise I + sum_m d_m K_m is not positive definite with noise = {self._noise:.3g}: "
                 "raise `noise`, or check that the kernels are positive semidefinite."
             )
-        objective = self._objective(run, posterior, live)
         if not np.isfinite(objective):
             raise ValueError("hyperprior: h has to be finite for all weights d > 0.")
         return self._point(run, live, theta, posterior, objective)
 
-    def step(self, run: Run, point: Point) -> Point | None:
+    def step(self, run: Run, point: EvidencePoint) -> EvidencePoint | None:
         """Drop kernels, or move to a point of no lower evidence; None at the end, or but for rounding.
 
         A last attempt at pruning comes before the end.
@@ -282,7 +280,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         """Never: a run that has converged is pruned before it ends."""
         return False
 
-    def _extrapolated(self, run: Run, point: Point) -> Point | None:
+    def _extrapolated(self, run: Run, point: EvidencePoint) -> EvidencePoint | None:
         if len(self._points) < 2:
             return None
         far = extrapolate(self._points, self._images)
@@ -293,7 +291,7 @@ class EmpiricalBayes(Method, BaseEstimator):
             self._points, self._images = self._points[-1:], self._images[-1:]
         return found
 
-    def _plain(self, run: Run, point: Point, leap: FloatArray) -> Point | None:
+    def _plain(self, run: Run, point: EvidencePoint, leap: FloatArray) -> EvidencePoint | None:
         exponent = 1.0 if self.update == "mackay" else 0.5
         for k in range(MAX_HALVINGS):
             t = self._stretch * exponent * 0.5**k
@@ -304,7 +302,7 @@ class EmpiricalBayes(Method, BaseEstimator):
                 return found
         return None
 
-    def _accepted(self, run: Run, point: Point, theta: FloatArray) -> Point | None:
+    def _accepted(self, run: Run, point: EvidencePoint, theta: FloatArray) -> EvidencePoint | None:
         """The point at `theta`, moved within the bounds, if the evidence does not fall."""
         theta = self._inside(theta)
         if np.array_equal(theta, point.theta):
@@ -323,7 +321,7 @@ class EmpiricalBayes(Method, BaseEstimator):
 
     # -- pruning ------------------------------------------------------------------------------
 
-    def _pruned(self, run: Run, point: Point, insist: bool) -> Point | None:
+    def _pruned(self, run: Run, point: EvidencePoint, insist: bool) -> EvidencePoint | None:
         """The point without the kernels that the evidence does not miss; None where it misses all.
 
         After a vain attempt the next one waits twice as long, unless it is the last (`insist`).
@@ -338,7 +336,7 @@ class EmpiricalBayes(Method, BaseEstimator):
         self._wait = 0 if found is not None else 2 * self._wait + 1
         return found
 
-    def _dying(self, point: Point) -> IntArray:
+    def _dying(self, point: EvidencePoint) -> IntArray:
         """Positions of small kernels that the evidence shrinks, the smallest first."""
         M = len(point.live)
         size = np.exp(point.theta[:M]) * self._evidence.scales
@@ -347,7 +345,9 @@ class EmpiricalBayes(Method, BaseEstimator):
         dying = np.flatnonzero(small & (point.up[:M] < point.down[:M]))
         return dying[np.argsort(size[dying])]
 
-    def _without(self, run: Run, point: Point, candidates: IntArray) -> tuple[IntArray, Point | None]:
+    def _without(
+        self, run: Run, point: EvidencePoint, candidates: IntArray
+    ) -> tuple[IntArray, EvidencePoint | None]:
         """The point without the candidates, if the evidence allows it, or those worth another attempt."""
         M = len(point.live)
         weights = np.exp(point.theta[:M])
@@ -376,7 +376,8 @@ class EmpiricalBayes(Method, BaseEstimator):
     def _objective(self, run: Run, posterior: Posterior | None, live: IntArray) -> float:
         if posterior is None:
             return np.inf
-        return posterior.objective + 0.5 * run.regularizer.price(_spread(run, posterior, live))
+        weights = spread(posterior.weights, live, run.problem.n_kernels)
+        return posterior.objective + 0.5 * run.regularizer.price(weights)
 
     def _point(
         self,
@@ -386,15 +387,15 @@ class EmpiricalBayes(Method, BaseEstimator):
         posterior: Posterior,
         objective: float,
         slopes: tuple[FloatArray, FloatArray] | None = None,
-    ) -> Point:
+    ) -> EvidencePoint:
         up, down = self._evidence.slopes(posterior) if slopes is None else slopes
-        price, weights = np.zeros_like(theta), _spread(run, posterior, live)
+        price, weights = np.zeros_like(theta), spread(posterior.weights, live, run.problem.n_kernels)
         price[: len(live)] = run.regularizer.log_gradient(weights, live)
         up = np.exp(theta) * up + np.maximum(-price, 0.0)
         down = np.exp(theta) * down + np.maximum(price, 0.0)
         free = ~self._held(np.exp(theta), up, down)
         residual = float(np.abs(down - up)[free].sum() / max(down.sum(), 1.0))
-        return Point(live, theta, weights, posterior, objective, up, down, residual)
+        return EvidencePoint(live, theta, weights, posterior, objective, up, down, residual)
 
     def _held(self, values: FloatArray, up: FloatArray, down: FloatArray) -> BoolArray:
         """Parameters at a bound that the evidence pushes against it."""
@@ -403,11 +404,11 @@ class EmpiricalBayes(Method, BaseEstimator):
 
     # -- what a run asks ----------------------------------------------------------------------
 
-    def row(self, run: Run, iterate: Point) -> tuple[float, ...]:
+    def row(self, run: Run, iterate: EvidencePoint) -> tuple[float, ...]:
         return run.problem.log_evidence(iterate.objective), iterate.residual, len(iterate.live)
 
     def saved(self, run: Run) -> Entry:
-        return with_history({}, {"live": run.last.live, "theta": run.last.theta}, run.history)
+        return Entry({}, {"live": run.last.live, "theta": run.last.theta})
 
     def summary(self, run: Run) -> dict[str, Any]:
         """Where the run began, and how far it came."""
@@ -419,7 +420,7 @@ class EmpiricalBayes(Method, BaseEstimator):
             "n_iter": run.n_iter,
         }
 
-    def settle(self, run: Run) -> bool:
+    def settle(self, run: Run) -> None:
         """Add the norms and the evidence, and drop the matrix."""
         point, energy = run.best, np.zeros(run.problem.n_kernels)
         gram = run.problem.subset(point.live).gram
@@ -431,14 +432,3 @@ class EmpiricalBayes(Method, BaseEstimator):
             norms=point.weights * np.sqrt(energy),
             log_evidence=run.problem.log_evidence(point.posterior.objective),
         )
-        return True
-
-    def residual_name(self, run: Run) -> str:
-        return "relative slope of the log evidence"
-
-
-def _spread(run: Run, posterior: Posterior, live: IntArray) -> FloatArray:
-    """Weights of all kernels."""
-    weights = np.zeros(run.problem.n_kernels)
-    weights[live] = posterior.weights
-    return weights

@@ -7,14 +7,16 @@ from numbers import Integral
 import numpy as np
 
 from ..._typing import BoolArray, FloatArray, IntArray
+from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
-from ..certificate import Certificate, certificate, check_squares, relative
+from ..certificate import certificate, check_squares, relative
 from ..problem import Problem, best_intercept
 from ..run import Run
-from ._fields import Fields
+from ..single._box_qp import ActiveSet, BoxQP
+from ..single.smo import EXACT_ROUNDS, EXACT_SAMPLES
+from .alternating import LARGEST_FLOOR, SMALLEST_FLOOR
 from .cutting_planes import CuttingPlanes
-from .joint_ascent import LARGEST_FLOOR, SMALLEST_FLOOR
 from .newton_weights import NewtonWeights, projected_inverse_form
 
 #: a round ends at this share of the gap before it; the first one as if that had been 1/3
@@ -102,7 +104,7 @@ class Interleaved(MKLSolver):
         self._run, regularizer = run, run.regularizer
         self._limit = np.inf  # U at the last change of the weights
         self._gap, self._size = FIRST_GAP, self.working_set
-        self._ascends = bool(getattr(regularizer, "ascends", False))
+        self._ascends = regularizer.ascends
         self._floors, self._floor = DUAL_FLOOR if self._ascends else FLOOR, 0.0
         self._newton = FieldNewton() if regularizer.sparse else None
         if self._newton is not None:
@@ -123,7 +125,9 @@ class Interleaved(MKLSolver):
     ) -> State:
         """A round: steps until the gap is a share of what it was, then a certificate."""
         if previous is None:
-            self._open(alpha)
+            start = run.problem.start() if alpha is None else run.problem.feasible(alpha)
+            self._fields = Fields(run.problem, run.gram, start)
+            self._seen, self._floor = np.zeros(run.gram.n_kernels), np.inf
         wanted = max(run.tol, ROUND_SHARE * self._gap)
         weights = self._round(weights, wanted)
         self._fields.forget()
@@ -153,8 +157,10 @@ class Interleaved(MKLSolver):
         return weights
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
-        if self._verdict == "open" or self._untrained_at_zero(state):
-            return state.weights  # the machine has to tell yet
+        proof = state.certificate
+        coarse = not state.weights.any() and proof.machine_gap > MACHINE_SHARE * proof.gap
+        if self._verdict == "open" or coarse:
+            return state.weights  # the machine has to tell yet which kernels are wanted
         if self._newton is not None:
             self._newton.fields = self._fields
             return self._newton.next_weights(run, state)
@@ -171,16 +177,6 @@ class Interleaved(MKLSolver):
             )
         if not (isinstance(self.working_set, Integral) and self.working_set >= 2):
             raise ValueError(f"working_set={self.working_set!r} must be a whole number of at least 2.")
-
-    def _untrained_at_zero(self, state: State) -> bool:
-        """Whether there is no kernel, and the machine too coarse to say which are wanted."""
-        proof = state.certificate
-        return not state.weights.any() and proof.machine_gap > MACHINE_SHARE * proof.gap
-
-    def _open(self, alpha: FloatArray | None) -> None:
-        start = self._run.problem.start() if alpha is None else self._run.problem.feasible(alpha)
-        self._fields = Fields(self._run.problem, self._run.gram, start)
-        self._seen, self._floor = np.zeros(self._run.gram.n_kernels), np.inf
 
     def _bounds(self, weights: FloatArray) -> tuple[float, float]:
         """Lower and upper bound, which is U, of the joint objective at these weights."""
@@ -202,7 +198,9 @@ class Interleaved(MKLSolver):
         """Whether the gap is as wanted, or the machine so good that only the weights are left."""
         if machine_gap > wanted:  # the gap is no less than the machine's
             return False
-        gap = self._proof(weights, self._squares_at(weights)).gap
+        fields, parts = self._fields, (self._run.problem, self._run.gram, self._run.regularizer)
+        squares = self._squares_at(weights)
+        gap = certificate(*parts, fields.alpha, weights, fields.fitted(weights), squares).gap
         return gap <= wanted or (self._newton is not None and machine_gap <= MACHINE_SHARE * gap)
 
     def _closed_form(self, weights: FloatArray) -> FloatArray:
@@ -229,11 +227,6 @@ class Interleaved(MKLSolver):
         self._seen[live] = self._fields.squares_of(live)
         return check_squares(self._seen, self._run.gram, self._fields.alpha)
 
-    def _proof(self, weights: FloatArray, squares: FloatArray) -> Certificate:
-        alpha, fitted = self._fields.alpha, self._fields.fitted(weights)
-        parts = (self._run.problem, self._run.gram, self._run.regularizer)
-        return certificate(*parts, alpha, weights, fitted, squares)
-
 
 class FieldNewton(NewtonWeights):
     """Newton steps on the weights that take the products K_m alpha from where they are at hand."""
@@ -254,3 +247,162 @@ class FieldNewton(NewtonWeights):
             K = run.gram.subset(free).combine(state.weights)
             total += projected_inverse_form(K, curvature[free, k], G, problem.fit_intercept)
         return total
+
+
+#: the small program of a step is solved to this share of the violation, in at most so many moves a variable
+INNER_SHARE, INNER_MOVES = 0.1, 50
+
+#: share of its bound max_i K_ii |alpha|_1^2 up to which a negative alpha' K alpha is rounding
+ROUNDING = 1e-14
+
+#: rows of one kernel computed at a time
+ROWS_AT_ONCE = 256
+
+
+class Fields:
+    """A machine in the making: alpha, and g_m = K_m alpha for the kernels that carry weight.
+
+    A step changes a few entries of alpha, so each g_m changes by a few rows of K_m: no matrix
+    of all samples is ever formed. Products of kernels without weight go stale, and are computed
+    anew when they are asked for. Kloft et al. (2011), Algorithm 2, lines 3-6.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a loss whose dual is linear on a box.
+    gram : Gram
+    alpha : ndarray of shape (n, c)
+        Feasible.
+    """
+
+    def __init__(self, problem: Problem, gram: Gram, alpha: FloatArray) -> None:
+        self.problem, self.gram, self.alpha = problem, gram, alpha.copy()
+        self.products = np.zeros((gram.n_kernels, problem.shape[1], gram.n_samples))
+        self.fresh = np.zeros(gram.n_kernels, dtype=bool)
+        self.largest = gram.diagonals().max(axis=1) * np.ones(gram.n_kernels)
+        self.in_place = isinstance(getattr(gram, "matrices", [None])[0], np.ndarray)
+        self.programs = [BoxQP.of(np.empty((0, 0)), problem.column(k)) for k in range(problem.shape[1])]
+
+    def refresh(self, kernels: IntArray) -> None:
+        """Make the products of some kernels those of the present alpha."""
+        stale = kernels[~self.fresh[kernels]]
+        if len(stale) == 0:
+            return
+        self.products[stale] = 0.0
+        for k, column in enumerate(self.alpha.T):
+            support = np.flatnonzero(column)
+            self._add(stale, k, support, column[support])
+        self.fresh[stale] = True
+
+    def forget(self) -> None:
+        """Compute products anew when they are next asked for: the rounding of every step is in them."""
+        self.fresh[:] = False
+
+    def fitted(self, weights: FloatArray) -> FloatArray:
+        """sum_m d_m K_m alpha, shape (n, c)."""
+        live = np.flatnonzero(weights)
+        self.refresh(live)
+        return np.tensordot(self.products[live], weights[live], (0, 0)).T
+
+    def squares(self) -> FloatArray:
+        """s_m = alpha' K_m alpha of every kernel."""
+        found = np.empty(len(self.fresh))
+        fresh, stale = np.flatnonzero(self.fresh), np.flatnonzero(~self.fresh)
+        found[fresh] = self.squares_of(fresh)
+        if len(stale):
+            found[stale] = self.gram.quad(self.alpha, stale)
+        return found
+
+    def squares_of(self, kernels: IntArray) -> FloatArray:
+        """The same of kernels whose products are up to date; below zero by rounding is zero."""
+        found = np.einsum("mci,ic->m", self.products[kernels], self.alpha)
+        bound = self.largest[kernels] * float((np.abs(self.alpha).sum(axis=0) ** 2).sum())
+        drifted = kernels[found < -ROUNDING * bound]
+        if len(drifted):  # by the rounding of steps from a larger alpha
+            self.fresh[drifted] = False
+            self.refresh(drifted)
+            found = np.einsum("mci,ic->m", self.products[kernels], self.alpha)
+        return np.where((found < 0.0) & (found >= -ROUNDING * bound), 0.0, found)
+
+    def step(self, weights: FloatArray, size: int) -> float:
+        """Improve at most `size` entries of each column of alpha; how optimal they were.
+
+        That is the largest violation found, relative to the largest slope.
+        """
+        fitted, worst = self.fitted(weights), 0.0
+        for k, qp in enumerate(self.programs):
+            slopes = fitted[:, k] - qp.linear
+            chosen, violation = working_set(qp, self.alpha[:, k], slopes, size)
+            if violation > 0.0:
+                self._improve(weights, k, chosen, slopes[chosen], INNER_SHARE * violation)
+            worst = max(worst, violation / max(float(np.abs(slopes).max()), 1e-300))
+        return worst
+
+    def _improve(self, weights: FloatArray, k: int, chosen: IntArray, slopes: FloatArray, eps: float) -> None:
+        """Solve the program of the chosen entries of column k, the others held."""
+        qp, before = self.programs[k], self.alpha[chosen, k]
+        K = self.gram.subset(chosen).combine(weights)
+        part = BoxQP(K, K @ before - slopes, qp.kink, qp.lower[chosen], qp.upper[chosen], qp.tied)
+        after = solved(part, before, slopes, eps)
+        moved = np.flatnonzero(after != before)
+        if len(moved) == 0:
+            return
+        self.alpha[chosen, k] = after
+        self.fresh[weights == 0.0] = False
+        self._add(np.flatnonzero(weights), k, chosen[moved], (after - before)[moved])
+
+    def _add(self, kernels: IntArray, k: int, rows: IntArray, change: FloatArray) -> None:
+        """g_m += sum_i change_i K_m[rows_i] for column k of some kernels."""
+        if self.in_place:
+            from ._interleaved_loops import add_rows
+
+            matrices, scales = self.gram.matrices, self.gram.scales  # type: ignore[attr-defined]
+            for m in kernels:
+                add_rows(self.products[m, k], matrices[m], rows, scales[m] * change)
+            self.gram.n_passes += len(rows) / self.gram.n_samples * len(kernels) / len(self.fresh)
+            return
+        for m in kernels:
+            unit = np.eye(1, self.gram.n_kernels, m)[0]  # weight on kernel m alone
+            for start in range(0, len(rows), ROWS_AT_ONCE):
+                some = slice(start, start + ROWS_AT_ONCE)
+                self.products[m, k] += change[some] @ self.gram.rows(rows[some], unit)
+
+
+def solved(qp: BoxQP, a: FloatArray, slopes: FloatArray, eps: float) -> FloatArray:
+    """A solution of a small program: to a violation of `eps`, or exactly where that takes too long."""
+    after, most = a.copy(), INNER_MOVES * len(a)
+    if qp.descend(after, slopes, eps, most) < most or len(a) > EXACT_SAMPLES:
+        return after
+    active = ActiveSet(qp, after)
+    active.run(EXACT_ROUNDS)  # never raises the objective, finished or not
+    drift = abs(float(active.a.sum() - a.sum())) if qp.tied else 0.0
+    return active.a if drift <= 1e-12 * float(np.abs(a).sum()) else after
+
+
+def working_set(qp: BoxQP, alpha: FloatArray, slopes: FloatArray, size: int) -> tuple[IntArray, float]:
+    """Entries of alpha that gain most by moving, and the largest first-order violation.
+
+    With a fixed sum, half of them gain most by rising and half by falling, as in the steepest
+    feasible direction with `size` nonzero entries (Joachims 1999).
+
+    Parameters
+    ----------
+    qp : BoxQP
+    alpha : ndarray of shape (n,)
+    slopes : ndarray of shape (n,)
+        K alpha - linear.
+    size : int
+    """
+    rise, fall = qp.gains(alpha, slopes)
+    if not qp.tied:
+        gain = np.maximum(rise, fall)
+        return _largest(gain, size, 0.0), float(gain.max())
+    highest, lowest = float(rise.max()), float(fall.max())
+    up, down = _largest(rise, size // 2, -lowest), _largest(fall, size // 2, -highest)
+    return np.union1d(up, down), highest + lowest
+
+
+def _largest(gains: FloatArray, count: int, above: float) -> IntArray:
+    """Positions of the largest gains that are above a level."""
+    top = np.argpartition(-gains, min(count, len(gains) - 1))[:count]
+    return top[gains[top] > above]

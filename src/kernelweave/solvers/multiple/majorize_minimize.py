@@ -43,6 +43,7 @@ class MajorizeMinimize(MKLSolver):
     """
 
     name = "majorize_minimize"
+    residual_name = "stationarity residual"
 
     def can_handle(self, regularizer: Regularizer) -> bool:
         return not regularizer.convex
@@ -86,9 +87,3 @@ class MajorizeMinimize(MKLSolver):
     def _updated(self, run: Run, state: State) -> FloatArray:
         new = np.where(state.weights > 0, run.regularizer.weights(state.certificate.norms), 0.0)
         return np.where(new < PRUNED * new.max(initial=0.0), 0.0, new)
-
-    def _squares(self, run: Run, alpha: FloatArray, weights: FloatArray) -> FloatArray:
-        live = np.flatnonzero(weights)
-        squares = np.zeros(len(weights))
-        squares[live] = run.gram.quad(alpha, live)
-        return squares

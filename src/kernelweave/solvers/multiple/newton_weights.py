@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._cholesky import positive_factor
+from ..._linalg import positive_factor
 from ..._typing import FloatArray, IntArray
+from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..growing import Pilot
@@ -17,9 +17,13 @@ from ..problem import Problem
 from ..run import SLOW, Run
 from ..single import SingleSolver
 from ..single._box_qp import BoxQP
+from ..single.joint_newton import System
 
 #: a step is slow that leaves more than this share of the gap, and the next machine finer by that share
 SLOW_STEP, SLOW_SHARE = 0.7, 0.1
+
+#: accuracy of the linear systems behind the Hessian of a loss that couples samples
+EXACT = 1e-4
 
 
 class NewtonWeights(MKLSolver):
@@ -68,13 +72,18 @@ class NewtonWeights(MKLSolver):
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
         self._rejected = self._slow = False
-        generators = getattr(run.regularizer, "generators", np.ones)
-        self._T = Coordinates(generators(run.gram.n_kernels))
+        self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         return super().init(run, norms)
 
-    def successor(self, run: Run) -> MKLSolver:
-        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round."""
+    def successor(self, run: Run) -> MKLSolver | None:
+        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round.
+
+        That of a loss that couples samples has one: alpha is a gradient.
+        """
         from .cutting_planes import CuttingPlanes
+
+        if not run.problem.loss.separable:
+            return None
 
         return CuttingPlanes(self.single)
 
@@ -96,17 +105,12 @@ class NewtonWeights(MKLSolver):
         if best is not None and not state.weights.any():
             self._rejected = True
             return 0.1 * best.weights  # zero was not certified, and there is no model around it
-        if best is not None and self._bounds(run, state)[0] > self._bounds(run, best)[1]:
+        if best is not None and self.bounds(run, state)[0] > self.bounds(run, best)[1]:
             self._rejected = True
             return self._interpolate(run, best, state)
         self._slow = best is not None and state.residual > SLOW_STEP * best.residual
         self._best, self._rejected = state, False
         return self._model_minimum(run, state)
-
-    def _bounds(self, run: Run, state: State) -> tuple[float, float]:
-        """Lower and upper bound of F at the weights of `state`."""
-        price = 0.5 * run.regularizer.price(state.weights)
-        return state.certificate.machine_dual + price, state.certificate.machine_primal + price
 
     def _model_minimum(self, run: Run, state: State) -> FloatArray:
         """Weights d = T z at the least value of the quadratic model, z >= 0."""
@@ -135,16 +139,13 @@ class NewtonWeights(MKLSolver):
         return np.concatenate([np.flatnonzero(z), entering])
 
     def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
-        def products(alpha: FloatArray, rows: IntArray) -> FloatArray:
-            found: FloatArray = run.gram.dots(np.array([self._T.column(k) for k in chosen]), alpha, rows)
-            return found
-
-        return value_hessian(run.problem, state, run.K, products)
+        columns = np.array([self._T.column(k) for k in chosen])
+        return value_hessian(run.problem, run.gram, state, run.K, columns)
 
     def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
         step = trial.weights - best.weights
-        rise = self._bounds(run, trial)[0] - self._bounds(run, best)[1]
+        rise = self.bounds(run, trial)[0] - self.bounds(run, best)[1]
         price_slopes, _ = run.regularizer.price_slopes(self._T.of(best.weights))
         slope = -0.5 * float(best.squares @ step) + 0.5 * float(price_slopes @ self._T.of(step))
         t = -0.5 * slope / max(rise - slope, 1e-300) if slope < 0 and np.isfinite(rise) else 0.5
@@ -171,11 +172,7 @@ class Coordinates:
 
     def column(self, k: int) -> FloatArray:
         """Weights at z = 1 in coordinate k alone."""
-        if not self.diagonal:
-            return self.T[:, k]
-        unit = np.zeros_like(self.T)
-        unit[k] = self.T[k]
-        return unit
+        return self.T[k] * np.eye(1, len(self.T), k)[0] if self.diagonal else self.T[:, k]
 
 
 def minimise_model(
@@ -190,11 +187,7 @@ def minimise_model(
     return x / x.sum() if tied else x
 
 
-#: products(alpha, rows): one column per kernel, K_m alpha on some rows
-Products = Callable[[FloatArray, IntArray], FloatArray]
-
-
-def value_hessian(problem: Problem, state: State, K: Any, products: Products) -> FloatArray:
+def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
     """d2J/dd_m dd_l = g_m' P g_l, with J(d) the value of the machine at weights d and g_m = K_m alpha.
 
     P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace that keeps
@@ -203,16 +196,20 @@ def value_hessian(problem: Problem, state: State, K: Any, products: Products) ->
     Parameters
     ----------
     problem : Problem
+    gram : Gram
     state : State
     K : ndarray of shape (n, n)
         K_d at the weights of `state`.
-    products : callable
+    directions : ndarray of shape (k, M)
+        In which to differentiate: the unit vectors, or others.
     """
+    if not problem.loss.separable:
+        return _joint_hessian(problem, gram, state, K, directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
         free = np.flatnonzero(np.isfinite(curvature[:, k]))
-        G = products(state.alpha[:, k], free)
+        G = gram.dots(directions, state.alpha[:, k], free)
         if isinstance(K, np.ndarray):
             K_free = K[np.ix_(free, free)]
             size = float(K.diagonal().mean())
@@ -220,6 +217,16 @@ def value_hessian(problem: Problem, state: State, K: Any, products: Products) ->
         else:  # on another device
             form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
         total = total + form
+    return np.asarray(total)
+
+
+def _joint_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
+    """The same for a loss that couples samples: V'' is a matrix, and all samples are free."""
+    f, every = state.fitted + state.certificate.intercept, np.arange(len(state.fitted))
+    total: FloatArray | float = 0.0
+    for k in range(problem.shape[1]):
+        G = gram.dots(directions, state.alpha[:, k], every)
+        total = total + System(K, problem.column(k), f[:, k : k + 1]).inverse_form(G, EXACT)
     return np.asarray(total)
 
 

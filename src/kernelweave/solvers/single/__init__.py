@@ -1,8 +1,9 @@
 """Machines for one Gram matrix.
 
-Reading order: ``base.py``, ``least_squares.py``, ``newton.py``, ``smo.py`` (with ``_box_qp.py`` and, for
-what is badly conditioned, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors.
-``torch_smooth.py`` and ``torch_box.py`` are the same machines on a device.
+Reading order: ``base.py``, ``smooth.py``, ``smo.py`` (with ``_box_qp.py`` and, for
+what is badly conditioned, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors,
+``joint_newton.py`` for losses that couple samples. ``torch_smooth.py`` and ``torch_box.py`` are machines on
+a device.
 """
 
 from typing import Any
@@ -13,13 +14,13 @@ from ..._registry import Registry
 from ...gram.lowrank.engine import FactoredMatrix
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
-from .least_squares import LeastSquares
-from .newton import Newton
+from .joint_newton import JointNewton
 from .primal_newton import PrimalNewton
 from .smo import SMO
+from .smooth import LeastSquares, Newton
 
 # "auto" takes the first that can handle the loss
-SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton))
+SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton, JointNewton))
 
 
 def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
@@ -37,8 +38,8 @@ def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
         if not cls().missing(loss):
             return cls()
     raise ValueError(
-        f"no single-kernel solver can handle {type(loss).__name__}: give it `hessian` (Newton) or "
-        "`linear_dual` (SMO)."
+        f"no single-kernel solver can handle {type(loss).__name__}: give it `hessian` (Newton), "
+        "`linear_dual` (SMO), or `curvature` where it couples samples (JointNewton)."
     )
 
 
@@ -46,7 +47,7 @@ def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
     """`machine`, or the one for a K that is no array: factors, or a matrix on another device."""
     if isinstance(K, np.ndarray):
         return machine
-    if isinstance(K, FactoredMatrix):
+    if isinstance(K, FactoredMatrix) and not isinstance(machine, JointNewton):
         return PrimalNewton()
     from .torch_box import TorchBox
     from .torch_smooth import TorchLeastSquares, TorchNewton
@@ -58,6 +59,7 @@ def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
 __all__ = [
     "SINGLE_SOLVERS",
     "SMO",
+    "JointNewton",
     "LeastSquares",
     "Machine",
     "Newton",

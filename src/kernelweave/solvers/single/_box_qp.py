@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from ..._typing import FloatArray, IntArray
 from ..problem import Problem
-from .least_squares import symmetric_solver
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,15 @@ class BoxQP:
         return rise, fall
 
 
+def symmetric_solver(A: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The map B -> A^-1 B, by Cholesky, or by an indefinite factor where rounding makes A not positive."""
+    try:
+        factor = cho_factor(A, lower=True, check_finite=False)
+    except LinAlgError:
+        return lambda B: lapack.dsysv(A, B, lower=True)[2].reshape(B.shape)
+    return lambda B: cho_solve(factor, B, check_finite=False)
+
+
 class ActiveSet:
     """Which entries are free, each between its bounds (or between a bound and the kink at zero).
 
@@ -102,7 +112,7 @@ class ActiveSet:
         self.lower = np.where(kinked & (a > 0.0), 0.0, qp.lower)
         self.upper = np.where(kinked & (a < 0.0), 0.0, qp.upper)
         self.free = (a > self.lower) & (a < self.upper) & ~(kinked & (a == 0.0))
-        rounding = 1e-14 * float(qp.K.diagonal().max()) * self._size()
+        rounding = 1e-14 * float(qp.K.diagonal().max()) * float(np.abs(a).sum())
         self.slack = max(1e-10 * qp.size(a, qp.K @ a - qp.linear), rounding)
         self.n_rounds = 0
 
@@ -111,12 +121,11 @@ class ActiveSet:
         total = float(self.a.sum())
         for self.n_rounds in range(1, max_rounds + 1):
             if self._move() and not self._release():
-                kept = not self.qp.tied or abs(float(self.a.sum()) - total) <= 1e-12 * self._size()
+                kept = not self.qp.tied or abs(float(self.a.sum()) - total) <= 1e-12 * float(
+                    np.abs(self.a).sum()
+                )
                 return self.a if kept else None
         return None
-
-    def _size(self) -> float:
-        return float(np.abs(self.a).sum())
 
     def _move(self) -> bool:
         """Towards the minimum over the free entries; whether it was reached."""

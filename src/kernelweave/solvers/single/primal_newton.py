@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._cholesky import positive_factor
+from ..._linalg import positive_factor
 from ..._typing import FloatArray
 from ...losses import Loss
 from ..certificate import relative
@@ -222,9 +222,15 @@ def line_search(
         rise = energy[0] + t * energy[1] + problem.loss.alpha_sum * db
         return rise - float(np.vdot(alpha, along))
 
+    t = step_length(slope)
+    return Point(point.v + t * step, point.f + t * df) if t > 0.0 else None
+
+
+def step_length(slope: Callable[[float], float]) -> float:
+    """Where a slope that rises from below zero has nearly vanished; 0 where it is not below zero."""
     start = slope(0.0)
     if not start < 0.0:
-        return None
+        return 0.0
     t, low, high = 1.0, (0.0, start), (np.inf, np.inf)
     for _ in range(MOST_TRIALS):
         here = slope(t)
@@ -232,7 +238,7 @@ def line_search(
             break
         low, high = ((t, here), high) if here < 0.0 else (low, (t, here))
         t = 2.0 * t if high[0] == np.inf else _between(low, high)
-    return Point(point.v + t * step, point.f + t * df)
+    return t
 
 
 def _between(low: tuple[float, float], high: tuple[float, float]) -> float:
@@ -367,6 +373,8 @@ class Smoothed:
     >>> Smoothed(Hinge(), 0.5).gradient(np.ones(3), np.array([0.0, 0.75, 2.0]))
     array([-1. , -0.5,  0. ])
     """
+
+    separable = True
 
     def __init__(self, loss: Loss, width: float, center: FloatArray | float = 0.0) -> None:
         self.loss = loss

@@ -12,7 +12,7 @@ from ..._typing import FloatArray
 from ...gram.torch.sums import positive_factor
 from ..problem import Problem
 from .base import Machine, SingleSolver, machine_gap
-from .newton import Newton
+from .smooth import Newton
 
 #: samples up to which systems are factored; larger ones are solved by conjugate gradients
 MOST_FACTORED = 16_000

@@ -1,0 +1,58 @@
+"""Cholesky factors of matrices that are positive definite but for rounding, and the threads of BLAS."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor
+
+from ._typing import FloatArray
+
+#: what is added to the diagonal grows by this factor until a factor exists
+GROWTH = 10.0
+
+
+def positive_factor(A: FloatArray) -> Any:
+    """`cho_factor` (lower) of A, to whose diagonal as much is added as rounding has taken away.
+
+    Rounding of the entries moves eigenvalues by up to n eps max|A|; where that makes some negative, A + t I
+    is factored for the first t that does, from this size on.
+
+    Examples
+    --------
+    >>> positive_factor(np.array([[1.0, 1.0], [1.0, 1.0]]))[0][0]
+    array([1., 1.])
+    """
+    added, diagonal = 0.0, A.diagonal()
+    while True:
+        try:
+            return cho_factor(A + added * np.eye(len(A)) if added else A, lower=True, check_finite=False)
+        except LinAlgError:
+            first = len(A) * np.finfo(np.float64).eps * float(np.abs(diagonal).max())
+            added = GROWTH * added or max(first, 1e-300)
+            if not np.isfinite(added):
+                raise
+
+
+SMALL_MATRIX = 1000  # below, starting and joining threads costs more than they save
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
+    """One BLAS thread for matrices of a small fit; for large ones whatever the user has set.
+
+    Examples
+    --------
+    >>> with blas_threads_for(100):
+    ...     pass
+    """
+    return _controller().limit(limits=1, user_api="blas") if n_samples <= SMALL_MATRIX else nullcontext()

@@ -1,0 +1,249 @@
+"""The model's score beside those of simpler models: the plain sum of the kernels, the best of them, none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.pipeline import Pipeline
+
+from ..._typing import FloatArray
+from ...estimators import MKLClassifier, MKLClassifierCV, MKLRegressor, MKLRegressorCV
+from ...gram import KernelStack
+from ...gram.stack import as_stack
+from ...inspection._models import data_for, spread
+from ...kernels import RBF, resolve_kernels
+from ...regularizers import Uniform
+from ...theory import target_alignment
+from .data import Score, Scores
+from .given import Progress, Subject, as_rows
+
+#: costs to choose from, by cross-validation on the training samples
+COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+#: single kernels that are trained, those best aligned with the target
+SHORTLIST = 3
+
+#: most samples on which costs and single kernels are chosen, and bytes of their Gram matrices
+TUNED_SAMPLES, MATRIX_BYTES = 800, 200_000_000
+
+#: samples x samples x kernels beyond which the plain sum is left out
+MOST_ENTRIES = 20_000_000_000
+
+#: what may stop a baseline without stopping the report
+FAILURES = (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A model to fit; `view` takes from the data what it sees."""
+
+    name: str
+    estimator: Any
+    view: Callable[[Any], Any] = lambda X: X
+
+
+def baselines_for(given: Subject) -> list[Baseline]:
+    """Plain sum, best single kernel, and last the one that sees no kernel.
+
+    The single kernel is that of the best validation among those best aligned with the target.
+    """
+    trivial = Baseline("majority class", DummyClassifier())
+    if given.task != "classification":
+        trivial = Baseline("mean of the targets", DummyRegressor())
+    if not hasattr(given.inner, "kernels"):  # one kernel with parameters
+        return [_tuned(given, "one Gaussian kernel on all columns", [RBF()])[1], trivial]
+    n, M, own = (
+        len(as_rows(given.X)),
+        len(given.inner.kernel_names_),
+        getattr(given.inner, "regularizer", None),
+    )
+    if M == 1:
+        return [trivial]
+    found = []
+    if own != "uniform" and not isinstance(own, Uniform) and M * n**2 <= MOST_ENTRIES:
+        found.append(_tuned(given, "uniform sum of the kernels", given.inner.kernels)[1])
+    X, y = _part(given)
+    kernels = "precomputed" if given.precomputed else given.inner.kernels
+    aligned = np.argsort(-target_alignment(kernels, X, y, task=given.task).value, kind="stable")
+    singles = [_single(given, int(m)) for m in aligned[:SHORTLIST]]
+    return [*found, max(singles, key=lambda pair: pair[0])[1], trivial]
+
+
+def _single(given: Subject, m: int) -> tuple[float, Baseline]:
+    name = f"best single kernel: {given.inner.kernel_names_[m]}"
+    if given.precomputed:
+        return _tuned(given, name, "precomputed", lambda X: KernelStack([as_stack(X).matrix(m)]))
+    kernel = resolve_kernels(given.inner.kernels, data_for(given.model, given.X))[m][1]
+    return _tuned(given, name, [kernel])
+
+
+def _tuned(
+    given: Subject, name: str, kernels: Any, view: Callable[[Any], Any] = lambda X: X
+) -> tuple[float, Baseline]:
+    """The plain sum of kernels, its cost chosen by cross-validation, and its score there."""
+    classifies = given.task == "classification"
+    options: dict[str, Any] = {"normalize": getattr(given.inner, "normalize", "variance")}
+    if hasattr(given.inner, "kernels") and getattr(given.inner, "loss", None) is not None:
+        options["loss"] = given.inner.loss
+    cost = float(getattr(given.inner, "C", None) or 1.0)
+    costs = sorted({*COSTS, cost})
+    Search = MKLClassifierCV if classifies else MKLRegressorCV
+    search = Search(kernels, regularizers="uniform", Cs=costs, cv=3, **options)
+    X, y = _part(given)
+    try:
+        search.fit(view(X), y)
+    except FAILURES:
+        Plain = MKLClassifier if classifies else MKLRegressor
+        return -np.inf, Baseline(name, Plain(kernels, regularizer="uniform", C=cost, **options), view)
+    return float(search.best_score_), Baseline(name, clone(search.best_estimator_), view)
+
+
+def _part(given: Subject) -> tuple[Any, Any]:
+    """Training samples as the kernels see them, all of them or as many as are quickly dealt with.
+
+    Those left are spread evenly over the samples in the order of their targets: every class in proportion.
+    """
+    X, y, M = data_for(given.model, given.X), np.asarray(given.y), len(given.inner.kernel_names_)
+    most = min(TUNED_SAMPLES, max(50, int((MATRIX_BYTES / (8 * M)) ** 0.5)))
+    if len(y) <= most:
+        return X, given.y
+    order = (
+        np.argsort(np.unique(y, return_inverse=True)[1], kind="stable") if y.ndim == 1 else np.arange(len(y))
+    )
+    rows = np.sort(order[spread(len(y), most)])
+    return given.subset(X, rows), y[rows]
+
+
+# -- scores -------------------------------------------------------------------------------------------
+
+
+NOTE = "The baselines chose their cost C by cross-validation on the training samples."
+
+#: folds where nothing is held out, and most samples in them
+FOLDS, MOST_SAMPLES = 3, 1500
+
+
+def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) -> Scores | None:
+    """Scores on the held-out samples, or cross-validated where there are none.
+
+    The errors of two models on the same samples go together, so the standard error of their difference is
+    that of the differences sample by sample. Baselines given by the caller have no samples; their errors
+    are added as if they were independent.
+    """
+    if given.task == "novelty" or given.y is None:
+        return None
+    check = _held_out(given) if given.held_out else _folds(given)
+    progress("scoring the model")
+    own = gains(given.task, check.truth, check.predict(given.model, lambda X: X))
+    model = Score("this model", *_mean_and_error(own))
+    metric = "accuracy" if given.task == "classification" else "R²"
+    if baselines is not None:
+        others = tuple(_given_score(entry, model) for entry in baselines)
+        return Scores(metric, check.how, len(own), model, others)
+    progress("choosing the baselines")
+    candidates = baselines_for(given)
+    scored = [_scored(entry, given.task, check, own, progress) for entry in candidates]
+    others = tuple(entry for entry in scored if isinstance(entry, Score))
+    failed = tuple(entry for entry in scored if isinstance(entry, str))
+    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE)
+
+
+def _scored(baseline: Baseline, task: str, check: Check, own: FloatArray, progress: Progress) -> Score | str:
+    """The score of a baseline, or why there is none."""
+    progress(f"scoring the baseline: {baseline.name}")
+    try:
+        found = gains(task, check.truth, check.predict(baseline.estimator, baseline.view))
+    except FAILURES as error:
+        return f"{baseline.name} ({error})"
+    return Score(baseline.name, *_mean_and_error(found), *_mean_and_error(own - found))
+
+
+def _mean_and_error(gains: FloatArray) -> tuple[float, float]:
+    return float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.nan
+
+
+def _given_score(entry: Any, model: Score) -> Score:
+    """A baseline of the caller: a dict or an object with name, score and maybe error."""
+    read = entry.get if isinstance(entry, dict) else lambda key, default=None: getattr(entry, key, default)
+    name, value, error = read("name"), read("score"), read("error")
+    if name is None or value is None:
+        raise ValueError(f"baselines: {entry!r} needs a name and a score.")
+    both = None if error is None or model.error is None else float(np.hypot(float(error), model.error))
+    return Score(
+        str(name), float(value), None if error is None else float(error), model.value - float(value), both
+    )
+
+
+@dataclass(frozen=True)
+class Check:
+    """Samples on which models are compared.
+
+    `predict(estimator, view)` gives the predictions of the model itself, or of a baseline fitted on what
+    `view` takes from the data.
+    """
+
+    truth: Any
+    how: str
+    predict: Callable[[Any, Callable[[Any], Any]], Any]
+
+
+def _held_out(given: Subject) -> Check:
+    """Trained on the training samples, scored on the held-out ones."""
+
+    def predict(estimator: Any, view: Callable[[Any], Any]) -> Any:
+        if estimator is given.model:
+            return estimator.predict(given.X_test)
+        trained = _in_pipeline(given.model, estimator).fit(view(given.X), given.y)
+        return trained.predict(view(given.X_test))
+
+    return Check(np.asarray(given.y_test), "on the held-out samples", predict)
+
+
+def _folds(given: Subject) -> Check:
+    """Each sample predicted by a model fitted without its fold, with the parameters of the fitted one."""
+    n = len(np.asarray(given.y))
+    rows = np.random.RandomState(given.random_state).permutation(spread(n, MOST_SAMPLES))
+    truth = np.asarray(given.y)[rows]
+    cv = check_cv(FOLDS, truth, classifier=given.task == "classification")
+
+    def predict(estimator: Any, view: Callable[[Any], Any]) -> Any:
+        own = estimator is given.model
+        estimator = _afresh(given.model) if own else _in_pipeline(given.model, estimator)
+        return cross_val_predict(estimator, given.subset(view(given.X), rows), truth, cv=cv)
+
+    how = f"by {FOLDS}-fold cross-validation of the training samples (nothing was held out)"
+    return Check(truth, how, predict)
+
+
+def _afresh(model: Any) -> Any:
+    """An unfitted copy of what a search chose, that neither reads nor writes the checkpoint of the fit."""
+    copy = clone(getattr(model, "best_estimator_", model))
+    kept = [name for name in copy.get_params() if name.split("__")[-1] == "checkpoint"]
+    return copy.set_params(**dict.fromkeys(kept))
+
+
+def _in_pipeline(model: Any, estimator: Any) -> Any:
+    """The estimator after the same transformers as the model."""
+    model = getattr(model, "best_estimator_", model)
+    if not hasattr(model, "steps"):
+        return estimator
+    return Pipeline([*[(name, clone(step)) for name, step in model.steps[:-1]], ("baseline", estimator)])
+
+
+def gains(task: str, truth: Any, predicted: Any) -> FloatArray:
+    """Numbers whose mean is the score: hits for accuracy, 1 - e^2 / mean e0^2 for R^2.
+
+    e is the error of a sample, e0 that of the mean of all; of several outputs the mean.
+    """
+    if task == "classification":
+        return np.asarray(truth == predicted, dtype=float)
+    truth = np.asarray(truth, dtype=float).reshape(len(truth), -1)
+    errors = (truth - np.asarray(predicted, dtype=float).reshape(truth.shape)) ** 2
+    variance = ((truth - truth.mean(axis=0)) ** 2).mean(axis=0)
+    return (1.0 - errors / np.maximum(variance, 1e-300)).mean(axis=1)

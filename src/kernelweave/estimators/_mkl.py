@@ -1,0 +1,251 @@
+"""Multiple kernel learning: the problems of a fit, the kernels they share, training, storing."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from .._backend import resolve_device
+from .._linalg import blas_threads_for
+from .._registry import Registry
+from .._typing import FloatArray, IntArray
+from .._warnings import warn
+from ..gram import GRAMS, Dictionary, FeatureSource, Gram
+from ..gram.lowrank import LowRankGram, resolve_approximation
+from ..gram.lowrank.dictionary import LowRankDictionary
+from ..kernels.base import positive_integer
+from ..losses import LOSSES, Loss
+from ..regularizers import REGULARIZERS, Regularizer
+from ..solvers import Problem, leave_one_out
+from ..solvers.certificate import full_rank_gap
+from ..solvers.checkpoint import Keeper
+from ..solvers.growing import may_grow
+from ..solvers.leave_one_out import WeightedRows
+from ..solvers.multiple import choose_solver
+from ..solvers.run import Result
+from ._base import Spec, one_or_all
+from ._input import check_engine, check_positive
+from ._kernels import BaseKernels
+from ._training import ModelProgress, Training
+
+#: support vectors for whose weighted sum room is kept, where a solver asks for no more
+EXPECTED_SUPPORT = 8000
+
+#: samples of low-rank kernels that are left out one by one: one of more than these changes little
+MOST_LEFT_OUT = 5000
+
+#: the kernels of a fit, whole or as factors
+AnyDictionary = Dictionary | LowRankDictionary
+
+
+@dataclass(frozen=True)
+class SubProblem:
+    """One model to train: its problem, and the training rows it sees (None: all)."""
+
+    title: str
+    problem: Problem
+    rows: IntArray | None = None
+
+    def part(self, train: IntArray) -> SubProblem:
+        """The same on some of the training rows."""
+        if self.rows is None:
+            return SubProblem(self.title, self.problem.part(train))
+        where = np.full(int(max(self.rows.max(), train.max())) + 1, -1)
+        where[self.rows] = np.arange(len(self.rows))
+        inside = np.flatnonzero(where[train] >= 0)
+        return SubProblem(self.title, self.problem.part(where[train][inside]), inside)
+
+    def gram(self, dictionary: AnyDictionary) -> Gram:
+        """The kernels on its rows."""
+        return dictionary.gram if self.rows is None else dictionary.gram.subset(self.rows)
+
+    def spread(self, alpha: FloatArray, n: int) -> FloatArray:
+        """Coefficients of all n training rows: zero for those it does not see."""
+        if self.rows is None:
+            return alpha
+        full = np.zeros((n, alpha.shape[1]))
+        full[self.rows] = alpha
+        return full
+
+
+class Setup(NamedTuple):
+    """Checked settings and data, and the models to train on them."""
+
+    spec: Spec
+    table: Any
+    weight: FloatArray  # (n,), zero for samples left out
+    problems: list[SubProblem]
+    labels: Any = None  # classes of the samples of positive weight
+
+
+class Model(NamedTuple):
+    """A trained model, on all training rows."""
+
+    solution: Result
+    alpha: FloatArray  # (n, c)
+    margins: FloatArray  # (n_rows, c), leave-one-out predictions; empty when not asked for
+    full_rank_gap: float = np.nan  # of the kernels themselves, where they are approximated
+
+
+def solve(
+    spec: Spec, dictionary: AnyDictionary, problem: Problem, gram: Gram, callback: Any = None, **start: Any
+) -> Result:
+    """Solve a problem by the solver and the regulariser of a fit."""
+    regularizer = live_regularizer(spec, dictionary)
+    solver = clone(choose_solver(spec.solver, regularizer))
+    return solver.solve(problem, gram, regularizer, spec.tol, spec.max_iter, callback, **start)
+
+
+def live_regularizer(spec: Spec, dictionary: AnyDictionary) -> Regularizer:
+    """The regulariser of the kernels with variance."""
+    return spec.regularizer.select(dictionary.live, len(dictionary.names))
+
+
+class BaseMKL(BaseKernels):
+    """Parameters and machinery of the MKL estimators; see the subclasses."""
+
+    _parts: ClassVar[dict[str, tuple[Registry, type]]] = {
+        "regularizer": (REGULARIZERS, Regularizer),
+        "loss": (LOSSES, Loss),
+    }
+
+    #: whether C may be None
+    _optional_cost = False
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_engine(self.gram, ("auto", *GRAMS))
+        if self.C is not None or not self._optional_cost:
+            check_positive("C", self.C)
+        if self.approximation is None:
+            return
+        resolve_approximation(self.approximation)
+        positive_integer(self.rank, "rank")
+        if self._precomputed:
+            raise ValueError(
+                "approximation: precomputed kernels have all their entries already; pass approximation=None."
+            )
+        device = resolve_device(self.device or getattr(self, "_data_device", None))
+        if self.gram not in ("auto", "dask") or device is not None:
+            raise ValueError(
+                "approximation keeps factors in place of Gram matrices: pass gram='auto' (or 'dask') and "
+                "device=None."
+            )
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _dictionary(self, setup: Setup) -> AnyDictionary:
+        """The kernels on the samples of positive weight."""
+        spec, weight = setup.spec, setup.weight[setup.weight > 0]
+        source = self._source(setup.table, setup.weight)
+        if self.approximation is None:
+            # on how many samples a solver may ask for the weighted sum of the kernels at once
+            sizes = [(one.problem.loss, len(one.problem.y)) for one in setup.problems]
+            grow = all(may_grow(loss, spec.regularizer, n) for loss, n in sizes)
+            options: dict[str, Any] = {"combined": EXPECTED_SUPPORT if grow else True, "device": spec.device}
+            return Dictionary(source, self.normalize, weight, spec.limit, gram=self.gram, **options)
+        assert isinstance(source, FeatureSource)
+        kind: type[LowRankDictionary] = LowRankDictionary
+        if self.gram == "dask" or getattr(source.X, "on_workers", False):  # factors are where the rows are
+            from ..gram.dask.low_rank import DaskLowRankDictionary
+
+            kind = DaskLowRankDictionary
+        rule = (self.approximation, self.rank, self.normalize)
+        return kind(source, *rule, weight, spec.limit, random_state=self.random_state)
+
+    def _fit_problems(self, setup: Setup, margins: bool = False) -> list[Model]:
+        """Compute the Gram matrices once, train every model on them, and store what is common."""
+        spec, problems = setup.spec, [one.problem for one in setup.problems]
+        rows = [np.arange(0) if one.rows is None else one.rows for one in setup.problems]
+        told = {
+            "models": [one.title for one in setup.problems],
+            "regularizer": spec.regularizer,
+            "loss": problems[0].loss,
+            "fit_intercept": bool(problems[0].fit_intercept),
+            "targets": (*(problem.y for problem in problems), *rows),
+            "C or weights of the samples": tuple(cost for problem in problems for cost in problem.costs),
+        }
+        training = Training(self, len(problems), told)
+        with blas_threads_for(int(np.count_nonzero(setup.weight))):
+            dictionary = self._dictionary(setup)
+            parts = [(one.title, one) for one in setup.problems]
+            models = training.models(partial(self._train, spec, margins), dictionary, parts, dictionary.gram)
+        self._store(dictionary, models, setup.weight)
+        training.end(all(model.solution.converged for model in models))
+        if not np.atleast_2d(self.weights_).any(axis=1).all():
+            warn("every kernel has weight 0, so the model is constant: raise C, or bring y to unit scale.")
+        return models
+
+    def _train(
+        self,
+        spec: Spec,
+        margins: bool,
+        dictionary: AnyDictionary,
+        part: SubProblem,
+        report: ModelProgress,
+        keeper: Keeper,
+    ) -> Model:
+        gram = part.gram(dictionary)
+        solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
+        report.done(solution)
+        left_out = _margins(solution, part.problem, gram) if margins else np.empty((0, 0))
+        problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
+        alpha, gap = part.spread(state.alpha, n), np.nan
+        if isinstance(dictionary, LowRankDictionary):
+            dual = alpha
+            if not problem.loss.separable:  # its dual point is that of the predictions
+                dual = part.spread(problem.alpha_of(state.fitted + state.certificate.intercept), n)
+            regularizer = live_regularizer(spec, dictionary).bound_to(gram)
+            gap = full_rank_gap(problem, regularizer, state, dictionary.missing(dual))
+        return Model(replace(solution, matrix=None), alpha, left_out, gap)
+
+    def _store(self, dictionary: AnyDictionary, models: list[Model], weight: FloatArray) -> None:
+        """Set the fitted attributes."""
+        states = [model.solution.state for model in models]
+        proofs = [state.certificate for state in states]
+        weights = dictionary.all_weights(np.array([state.weights for state in states]))
+        alpha = np.hstack([model.alpha for model in models])
+        intercept = np.concatenate([proof.intercept for proof in proofs])
+        if isinstance(dictionary, LowRankDictionary):
+            self.approximation_errors_ = dictionary.errors()
+            self.full_rank_gap_ = one_or_all(np.array([model.full_rank_gap for model in models]))
+            pairs = zip(states, models, strict=True)
+            parts = [dictionary.coefficients(s.weights, model.alpha, s.coefficients) for s, model in pairs]
+            self.model_ = dictionary.predictor(parts, intercept)
+        else:
+            columns = [model.alpha.shape[1] for model in models]
+            self.model_ = dictionary.predictor(np.repeat(weights, columns, axis=0), alpha, intercept)
+        self._store_results(dictionary.names, weights, alpha, weight, [model.solution for model in models])
+        self.gram_, self.gram_reason_ = dictionary.gram.name, dictionary.gram_reason
+        self.norms_ = one_or_all(dictionary.all_weights(np.array([proof.norms for proof in proofs])))
+        self.support_ = np.flatnonzero(np.atleast_2d(self.dual_coef_).any(axis=0))
+        self.intercept_ = one_or_all(intercept + self._constants())
+        self.objective_ = one_or_all(np.array([proof.primal for proof in proofs]))
+        self.dual_gap_ = one_or_all(np.array([proof.gap for proof in proofs]))
+
+    def _told(self, state: Any) -> str:
+        return f"objective {state.certificate.primal:.6g}, relative gap {state.certificate.gap:.2g}"
+
+    @property
+    def residual_(self) -> Any:
+        """Deprecated name of `stationarity_`."""
+        value = self.stationarity_
+        warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
+        return value
+
+
+def _margins(solution: Result, problem: Problem, gram: Gram) -> FloatArray:
+    """Predictions of the training samples by models without them; of too many, those of the model itself."""
+    state, low_rank = solution.state, isinstance(gram, LowRankGram)
+    f = state.fitted + state.certificate.intercept
+    if low_rank and gram.n_samples > MOST_LEFT_OUT:
+        return f
+    whole = None if low_rank else solution.matrix
+    K = WeightedRows(gram, state.weights) if whole is None else whole
+    columns = range(problem.shape[1])
+    return np.column_stack([leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in columns])

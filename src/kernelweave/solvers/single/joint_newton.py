@@ -1,0 +1,175 @@
+"""Newton's method for losses that couple samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from ..._linalg import positive_factor
+from ..._typing import FloatArray
+from ...gram.lowrank.engine import FactoredMatrix
+from ..certificate import relative
+from ..problem import Problem, best_intercept
+from .base import Machine, SingleSolver, Standstill, product
+from .primal_newton import step_length
+
+#: most products with the Hessian in one linear system, and the coarsest accuracy of one
+MOST_PRODUCTS, COARSEST = 100, 0.1
+
+#: curvature below this share of the largest counts as that share in the preconditioner
+FLAT = 1e-12
+
+
+class JointNewton(SingleSolver):
+    """Newton steps on  C L(y, K a + b) + 1/2 a' K a,  with a line search.
+
+    With g and H the gradient and Hessian of L at f = K a + b, the direction solves
+
+        (I + C H K) da + C H 1 db = -(a + C g),   sum(a + da) = 0 where there is an intercept
+
+    by conjugate gradients in the inner product x' K z, in which I + C H K is symmetric: products with
+    H and K, preconditioned by the same matrix with the bound diag(h) >= H of the loss. The dual point that
+    belongs to f is alpha = -C g, and what it leaves of the machine's gap 1/2 (a - alpha)' K (a - alpha).
+
+    Parameters
+    ----------
+    max_iter : int, default=100
+    """
+
+    name = "joint_newton"
+    requires = ("curvature",)
+
+    def __init__(self, max_iter: int = 100) -> None:
+        self.max_iter = max_iter
+
+    def solve_column(self, K: Any, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        a, fitted = _best_multiple(K, problem, alpha)
+        best, still = (np.inf, a), Standstill()
+        for n_iter in range(self.max_iter + 1):
+            b = best_intercept(problem, fitted)
+            residual = a - problem.alpha_of(fitted + b)
+            energy, apart = (abs(float(np.vdot(v, product(K, v)))) for v in (a, residual))
+            primal = problem.primal_loss(fitted, b) + 0.5 * energy
+            gap = relative(0.5 * apart, primal)
+            best = min(best, (gap, a), key=lambda pair: pair[0])
+            # one step at least: a gap is small long before the norms of a are right
+            if (n_iter and gap <= tol) or still(primal, gap):
+                break
+            system = System(K, problem, fitted + b)
+            step, db = system.direction(a, residual, min(COARSEST, gap**0.5))
+            moved = product(K, step)
+            t = _step_length(problem, a, fitted + b, step, moved, db)
+            if t == 0.0:
+                break
+            a, fitted = a + t * step, fitted + t * moved
+        return Machine(best[1], product(K, best[1]), n_iter)
+
+
+def _best_multiple(K: Any, problem: Problem, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The multiple of alpha to start from, and K times it: alpha may be that of other weights."""
+    fitted = product(K, alpha)
+    b = best_intercept(problem, fitted) + np.zeros_like(fitted)
+    t = _step_length(problem, np.zeros_like(alpha), b, alpha, fitted, 0.0)
+    return t * alpha, t * fitted
+
+
+def _step_length(
+    problem: Problem, a: FloatArray, f: FloatArray, step: FloatArray, moved: FloatArray, db: float
+) -> float:
+    """How far to go along a direction; 0 where nothing descends."""
+    linear, square, along = float(np.vdot(a, moved)), float(np.vdot(step, moved)), moved + db
+
+    def slope(t: float) -> float:
+        return linear + t * square - float(np.vdot(problem.alpha_of(f + t * along), along))
+
+    return step_length(slope)
+
+
+class System:
+    """I + C H K at predictions f, and its inverse.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n), FactoredMatrix or Matrix
+    problem : Problem of one output
+    f : ndarray of shape (n, 1)
+        Intercept included.
+    """
+
+    def __init__(self, K: Any, problem: Problem, f: FloatArray) -> None:
+        self.K, self.problem, self.f, self.cost = K, problem, f, float(problem.C[0, 0])
+        bound = self.cost * problem.joint("curvature", f)[0]
+        top = float(bound.max(initial=0.0))
+        self.precondition = preconditioner(K, np.maximum(bound, FLAT * top)) if top > 0.0 else np.array
+
+    def hessian(self, V: FloatArray) -> FloatArray:
+        """C H V, of every column."""
+        products = [self.problem.joint("hessian_product", self.f, v)[0] for v in V.T]
+        return self.cost * np.column_stack(products)
+
+    def direction(self, a: FloatArray, residual: FloatArray, accuracy: float) -> tuple[FloatArray, float]:
+        """(da, db) of the Newton step."""
+        if not self.problem.fit_intercept:
+            return self.solve(-residual, accuracy), 0.0
+        right = np.hstack([-residual, self.hessian(np.ones_like(a))])
+        x, ones = self.solve(right, accuracy).T
+        db = (float(a.sum()) + float(x.sum())) / (float(ones.sum()) or 1.0)
+        return (x - db * ones)[:, None], db
+
+    def inverse_form(self, G: FloatArray, accuracy: float) -> FloatArray:
+        """G' P G with P = (I + C H K)^-1 C H, within {x : sum(x) = 0} where there is an intercept.
+
+        P is the inverse of K + (C H)^-1 where H has one.
+        """
+        right = np.column_stack([G, np.ones(len(G))]) if self.problem.fit_intercept else G
+        form = right.T @ self.solve(self.hessian(right), accuracy)
+        if self.problem.fit_intercept:
+            last = form[-1, -1] or 1.0
+            form = form[:-1, :-1] - np.outer(form[:-1, -1], form[-1, :-1]) / last
+        return 0.5 * (form + form.T)
+
+    def solve(self, right: FloatArray, accuracy: float) -> FloatArray:
+        """(I + C H K)^-1 right, all columns at once."""
+        x, residual = np.zeros_like(right), right.copy()
+        p = self.precondition(residual)
+        Kp = product(self.K, p)
+        size = _sums(Kp, residual)
+        wanted = accuracy**2 * size
+        for _ in range(MOST_PRODUCTS):
+            image = p + self.hessian(Kp)
+            t = _ratios(size, _sums(Kp, image))
+            x, residual = x + t * p, residual - t * image
+            z = self.precondition(residual)
+            Kz = product(self.K, z)
+            before, size = size, _sums(Kz, residual)
+            if (size <= wanted).all():
+                break
+            share = _ratios(size, before)
+            p, Kp = z + share * p, Kz + share * Kp
+        return x
+
+
+def _sums(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Products of columns that belong together; rounding below zero removed."""
+    return np.maximum(np.einsum("ij,ij->j", A, B), 0.0)
+
+
+def _ratios(part: FloatArray, whole: FloatArray) -> FloatArray:
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0.0)
+
+
+def preconditioner(K: Any, W: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The map R -> (I + diag(W) K)^-1 R."""
+    if isinstance(K, FactoredMatrix):
+        inner = K.weighted_gram(np.arange(len(K)), W)
+        inner.flat[:: len(inner) + 1] += 1.0
+        factor = positive_factor(inner)
+        return lambda R: R - W[:, None] * K.apply(cho_solve(factor, K.adjoint(R), check_finite=False))
+    S = np.sqrt(W)[:, None]
+    A = S * np.asarray(K, dtype=np.float64) * S.T
+    A.flat[:: len(A) + 1] += 1.0
+    factor = positive_factor(A)
+    return lambda R: S * cho_solve(factor, R / S, check_finite=False)
