@@ -127,8 +127,8 @@ def _check_given(cluster: Cluster, blocks: Blocks, own: dict[str, list[IntArray]
         needed, limit = float(sum(sizes[group].sum() for group in groups)), limits.get(worker)
         if limit is not None and needed > 0.6 * limit:
             raise MemoryError(
-                f"one worker would receive {show_bytes(needed)} of precomputed matrices, and its memory limit "
-                f"is {show_bytes(limit)}: start more workers, or pass kernels instead of matrices."
+                f"one worker would receive {show_bytes(needed)} of precomputed matrices, and its memory "
+                f"limit is {show_bytes(limit)}: start more workers, or pass kernels instead of matrices."
             )
 
 
