@@ -231,17 +231,25 @@ class Blocks:
         parts: list[Shared] = []
         members: list[IntArray] = []
         for part, group in zip(self.parts, self.members, strict=True):
-            where = np.full(self.n_kernels, -1)
-            where[group] = np.arange(len(group))
-            inside = np.flatnonzero(where[chosen] >= 0)
+            own, inside = among(group, None if kernels is None else chosen, self.n_kernels)
             if len(inside):
-                parts.append(part.take(samples, None if kernels is None else where[chosen[inside]]))
+                parts.append(part.take(samples, own))
                 members.append(inside)
         every = slice(None) if samples is None else samples
         roots, means = (
             None if values is None else values[chosen][:, every] for values in (self.roots, self.means)
         )
         return Blocks(parts, members, roots, means, None if self.grands is None else self.grands[chosen])
+
+
+def among(group: IntArray, chosen: IntArray | None, n_kernels: int) -> tuple[IntArray | None, IntArray]:
+    """Which of a group are chosen (None: all), and where they stand among the chosen."""
+    if chosen is None:
+        return None, group
+    where = np.full(n_kernels, -1)
+    where[group] = np.arange(len(group))
+    inside = np.flatnonzero(where[chosen] >= 0)
+    return where[chosen[inside]], inside
 
 
 def lower_tiles(n: int) -> Iterator[tuple[slice, slice]]:
@@ -262,14 +270,19 @@ def lower_tiles(n: int) -> Iterator[tuple[slice, slice]]:
 
 def rectangle(n_rows: int, n_columns: int) -> list[tuple[slice, slice]]:
     """Tiles that cover all rows and columns once."""
-    every = list(tiles(n_columns, TILE_COLUMNS))
+    every = tiles(n_columns, TILE_COLUMNS)
     return [(rows, columns) for rows in tiles(n_rows, TILE_ROWS) for columns in every]
 
 
-def tiles(n: int, step: int) -> Iterator[slice]:
-    """0..n in pieces of at most `step`."""
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
+def tiles(n: int, step: int, first: int = 0) -> list[slice]:
+    """Pieces of at most `step` of the samples from `first` to n.
+
+    Examples
+    --------
+    >>> tiles(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(start, min(start + step, n)) for start in range(first, n, step)]
 
 
 #: bytes of products of kernels with a vector at a time

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from ..._typing import FloatArray
 from .._workers import map_tiles
+from ..blocks import tiles
 from ..choice import free_share, show_bytes
 from ..dictionary import all_kernels, with_variance
 from ..predictor import Predictor
@@ -18,7 +19,7 @@ from ..sources import FeatureSource
 from ..terms import FactorTerm
 from .approximations import resolve_approximation
 from .engine import LowRankGram
-from .factors import BLOCK_BYTES, ComputedFactors, Factors, StoredFactors, parts
+from .factors import BLOCK_BYTES, ComputedFactors, Factors, StoredFactors
 from .maps import Features, Moments, check_rule, settle
 
 #: kernel values that may be computed to know an error exactly, for all kernels together
@@ -95,7 +96,7 @@ def missing_energy(
 def _from_pairs(one: Features, rows: Any, alpha: FloatArray) -> float:
     """alpha' E alpha itself."""
     weighted, total = _sphere(one, rows)[:, None] * alpha, 0.0
-    for some in parts(len(alpha), max(1, BLOCK_PAIRS // len(alpha))):
+    for some in tiles(len(alpha), max(1, BLOCK_PAIRS // len(alpha))):
         total += float((weighted[some] * (one.map.kernel(_safe_indexing(rows, some), rows) @ weighted)).sum())
     return total - float(((one.raw(rows).astype(np.float64).T @ alpha) ** 2).sum())
 
@@ -111,7 +112,7 @@ def diagonal_sums(features: list[Features], alpha: FloatArray, X: Any) -> FloatA
     """
     support, found = np.flatnonzero(alpha.any(axis=1)), np.zeros((len(features), alpha.shape[1] + 1))
     widest = max([X.shape[1], *(one.map.rank for one in features)])
-    for some in parts(len(support), max(1, BLOCK_PAIRS // widest)):
+    for some in tiles(len(support), max(1, BLOCK_PAIRS // widest)):
         block, a = _safe_indexing(X, support[some]), np.abs(alpha[support[some]])
         for one, total in zip(features, found, strict=True):
             Z = one.raw(block).astype(np.float64)
@@ -273,7 +274,7 @@ def one_pass(
     n = X.shape[0]
     arrays = [np.empty((n if stored else 0, one.map.rank), dtype) for one in features]
     widest = max(one.map.rank for one in features)
-    blocks = parts(n, max(1, BLOCK_BYTES // (32 * max(widest, X.shape[1]))))
+    blocks = tiles(n, max(1, BLOCK_BYTES // (32 * max(widest, X.shape[1]))))
 
     def fill(rows: slice) -> list[Moments]:
         block, found = _safe_indexing(X, rows), []

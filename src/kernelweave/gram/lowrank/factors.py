@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from ..._typing import FloatArray, IntArray
 from .._workers import map_tiles
+from ..blocks import tiles
 from .maps import Features
 
 #: rows whose products are summed in single precision before they join a sum in double precision
@@ -97,7 +98,7 @@ class Factors(ABC):
         """
         size, center = len(scales), np.zeros(len(scales))
         total, first = np.zeros((size, size)), np.zeros(size)
-        for number, some in enumerate(parts(len(indices), max(256, GATHER_BYTES // (8 * max(size, 1))))):
+        for number, some in enumerate(tiles(len(indices), max(256, GATHER_BYTES // (8 * max(size, 1))))):
             Z = self.rows(indices[some], kernels) * scales.astype(self.dtype)
             w = weights[some].astype(self.dtype)
             if centred and number == 0:
@@ -143,7 +144,7 @@ class StoredFactors(Factors):
             for m, values in given.items():
                 out[rows] += _product(self.arrays[m][rows], values)
 
-        deque(map_tiles(fill, parts(self.n_samples, TILE_ROWS)), maxlen=0)
+        deque(map_tiles(fill, tiles(self.n_samples, TILE_ROWS)), maxlen=0)
         return out
 
     def adjoint(self, A: FloatArray, kernels: Sequence[int]) -> list[FloatArray]:
@@ -151,13 +152,13 @@ class StoredFactors(Factors):
 
         def of_tile(tile: slice) -> list[FloatArray]:
             totals: list[FloatArray] = [np.zeros_like(total) for total in found]
-            for rows in parts(tile.stop, ROWS, tile.start):
+            for rows in tiles(tile.stop, ROWS, tile.start):
                 values = np.ascontiguousarray(A[rows], dtype=self.dtype)
                 for m, total in zip(kernels, totals, strict=True):
                     total += _product(self.arrays[m][rows].T, values)
             return totals
 
-        for totals in map_tiles(of_tile, parts(self.n_samples, TILE_ROWS)):
+        for totals in map_tiles(of_tile, tiles(self.n_samples, TILE_ROWS)):
             for total, part in zip(found, totals, strict=True):
                 total += part
         return found
@@ -197,7 +198,7 @@ class ComputedFactors(Factors):
     def _steps(self, count: int, kernels: Sequence[int]) -> list[slice]:
         """So many rows in parts; of wide data the rows themselves take more than their features."""
         width = max(sum(self.ranks[m] for m in kernels), self.X.shape[1], 1)
-        return parts(count, max(1, BLOCK_BYTES // (8 * width)))
+        return tiles(count, max(1, BLOCK_BYTES // (8 * width)))
 
     def _stored(self, block: Any, kernels: Sequence[int]) -> StoredFactors:
         return StoredFactors([self.features[m](block).astype(self.dtype, copy=False) for m in kernels])
@@ -232,17 +233,6 @@ class ComputedFactors(Factors):
         if samples is None:
             return ComputedFactors([self.features[m] for m in kernels], self.X, self.dtype)
         return StoredFactors(self._gathered(samples, kernels))
-
-
-def parts(n: int, step: int, first: int = 0) -> list[slice]:
-    """Consecutive parts of the rows from `first` to n.
-
-    Examples
-    --------
-    >>> parts(5, 2)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    return [slice(start, min(start + step, n)) for start in range(first, n, step)]
 
 
 def _product(Z: FloatArray, values: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from ...kernels import Normalization, resolve_normalization
 from ...kernels.normalize import Variance
 from ..base import Gram
 from ..blocked import Unrounded
-from ..blocks import Blocks, normalised
+from ..blocks import Blocks, among, normalised
 from ..choice import EngineChoice, Needs, Task
 from .parts import part_of
 from .sums import MATRIX_SHARE, Constants, Matrix, StoredMatrix, Sums
@@ -203,7 +203,7 @@ class TorchGram(Sums):
         rows = None if samples is None else self._positions(np.asarray(samples))
         parts, members = [], []
         for part, group in zip(self.parts, self.members, strict=True):
-            own, inside = _among(group, chosen, self.n_kernels)
+            own, inside = among(group, chosen, self.n_kernels)
             if len(inside):
                 base = part.base if rows is None else part.base.take(rows)
                 parts.append(part.take(base, own))
@@ -231,16 +231,6 @@ class TorchGram(Sums):
             if not part.unit_diagonal:
                 out[members] = [float(part.diag(k).double() @ v) for k in range(part.n_kernels)]
         return out
-
-
-def _among(group: IntArray, chosen: IntArray | None, n_kernels: int) -> tuple[IntArray | None, IntArray]:
-    """Which of a group are chosen (None: all), and where they stand among the chosen."""
-    if chosen is None:
-        return None, group
-    where = np.full(n_kernels, -1)
-    where[group] = np.arange(len(group))
-    inside = np.flatnonzero(where[chosen] >= 0)
-    return where[chosen[inside]], inside
 
 
 class ScaledRules(Sequence[Normalization]):

@@ -19,6 +19,7 @@ from ..._backend import torch
 from ..._typing import FloatArray, IntArray
 from ...kernels import Kernel
 from ...kernels.bases import Base
+from ..blocks import tiles
 from ..shared import Distances, Given, OwnValues, Pairs, Shared
 from ..sharing import SharedSquares
 
@@ -426,8 +427,6 @@ def loops_for(base: Any) -> Any:
     return compiled() if base.is_cuda else None
 
 
-def few_rows(base: Any) -> Iterator[slice]:
+def few_rows(base: Any) -> list[slice]:
     """Rows of a base that stay in the cache together."""
-    step = max(1, PLAIN_BYTES // max(1, base.shape[1] * base.element_size()))
-    for start in range(0, len(base), step):
-        yield slice(start, min(start + step, len(base)))
+    return tiles(len(base), max(1, PLAIN_BYTES // max(1, base.shape[1] * base.element_size())))

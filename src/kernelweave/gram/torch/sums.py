@@ -12,7 +12,9 @@ from ..._backend import torch
 from ..._linalg import GROWTH
 from ..._typing import FloatArray, IntArray
 from ..base import Gram
+from ..blocks import tiles
 from ..choice import show_bytes
+from ..shared import count
 from .parts import DevicePart, FromHost, Stored, like
 
 #: rows of a matrix that is computed anew, at a time: their bytes
@@ -259,16 +261,14 @@ class Sums(Gram):
 
     def _sum(self, rows: Any, columns: Any, factors: FloatArray, keep: bool = False) -> Any:
         """sum_m factors[m] (K'_m - centres[m]) between two sets of samples."""
-        constants, out = self.constants, None
+        constants, shape = self.constants, (count(rows), count(columns))
+        out = torch.zeros(shape, dtype=self.kind.dtype, device=self.kind.device)
         for index, (part, members) in enumerate(zip(self.parts, self.members, strict=True)):
             place = self._places[index]
             own = factors[place]
             if not own.any():
                 continue
             base = self._base(index, rows, columns, keep)
-            if out is None:
-                shape = (_length(rows), _length(columns))
-                out = torch.zeros(shape, dtype=self.kind.dtype, device=self.kind.device)
             if constants.roots is None:
                 part.add(base, own, constants.centres[place], out)
                 continue
@@ -276,10 +276,6 @@ class Sums(Gram):
                 root = self._tensor(constants.roots[members[k]])
                 values = part.values(base, k) * root[rows][:, None] * root[columns]
                 out.add_(values - float(constants.centres[members[k]]), alpha=float(own[k]))
-        if out is None:
-            out = torch.zeros(
-                (_length(rows), _length(columns)), dtype=self.kind.dtype, device=self.kind.device
-            )
         if constants.means is not None:
             shift = self._tensor(factors @ constants.means)
             out -= shift[rows][:, None] + shift[columns] - float(factors @ constants.grands)
@@ -398,8 +394,7 @@ class Sums(Gram):
         """Rows in pieces whose bases, and sum, fit into the working memory."""
         widest = max(part.base.row_bytes(n_columns) for part in self.parts)
         step = max(1, int(min(WORK_BYTES, self._room(BASE_SHARE)) // max(1, widest)))
-        step = min(step, max(1, -(-n_rows // least)))
-        return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+        return tiles(n_rows, min(step, max(1, -(-n_rows // least))))
 
     def _room(self, share: float) -> float:
         """Bytes that one thing may take."""
@@ -432,7 +427,3 @@ class Sums(Gram):
 
     def _double(self, values: Any) -> Any:
         return torch.as_tensor(np.ascontiguousarray(values), device=self.kind.device).double()
-
-
-def _length(part: Any) -> int:
-    return part.stop - part.start if isinstance(part, slice) else len(part)
