@@ -40,7 +40,7 @@ class Result:
     state : object
         The iterate: a `State` of the convex methods (weights, alpha, certificate), a `KernelPoint` of
         kernel gradient (d, alpha, intercept), an `EvidencePoint` of empirical Bayes (weights, posterior),
-        a `GreedyPath` (stages).
+        a `GreedyPoint` (stages).
     n_iter : int
         Single-kernel machines trained by the convex methods; accepted steps of the others.
     converged : bool

@@ -98,11 +98,11 @@ def test_conjugate_gradients_where_factors_do_not_fit(loss, rng, monkeypatch):
 @pytest.mark.parametrize("kink", [0.0, 0.2])
 @pytest.mark.parametrize("tied", [True, False])
 def test_projection_is_the_nearest_point(kink, tied, rng):
-    from kernelweave.solvers.single.torch_box import Projection
+    from kernelweave.solvers.single.torch_box import BoxProjection
 
     lower, upper = -rng.uniform(0.1, 1.0, size=40), rng.uniform(0.1, 1.0, size=40)
     v, total, step = 2.0 * rng.normal(size=40), 1.5, 0.7
-    project = Projection(torch.as_tensor(lower), torch.as_tensor(upper), kink, total, tied)
+    project = BoxProjection(torch.as_tensor(lower), torch.as_tensor(upper), kink, total, tied)
     x = project(torch.as_tensor(v), torch.tensor(step, dtype=torch.float64)).numpy()
     assert not tied or x.sum() == pytest.approx(total, abs=1e-9)
     # x + step kink sign(x) = v - mu wherever x is inside

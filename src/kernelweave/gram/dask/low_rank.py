@@ -20,7 +20,7 @@ from ..lowrank.maps import Features, settle
 from ..tables import ArrayTable, Table
 from . import row_share as tasks
 from .engine import _evenly
-from .row_share import Constants, Rows, make_rows, moments_of
+from .row_share import RowConstants, Rows, make_rows, moments_of
 from .share import FILLED
 from .table import DaskTable
 
@@ -242,11 +242,11 @@ class DaskLowRankDictionary(LowRankDictionary):
         return self._spread(shares, np.float64).take(None, self.live.tolist())
 
     def _shares(self, roots: list[Sent], dtype: Any, stored: list[bool]) -> list[Made]:
-        settings = Constants(list(self.features)), np.dtype(dtype)
+        settings = RowConstants(list(self.features)), np.dtype(dtype)
         return [Made(root, make_rows, *settings, kept) for root, kept in zip(roots, stored, strict=True)]
 
     def _settle(self, normalize: Any, shares: list[Made], roots: list[Sent]) -> None:
-        """Constants of the normalisation, from moments that the workers sum over their rows."""
+        """RowConstants of the normalisation, from moments that the workers sum over their rows."""
 
         def asked() -> list[Any]:
             return [self.cluster.submit(moments_of, made.future, near=made.worker) for made in shares]

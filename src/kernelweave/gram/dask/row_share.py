@@ -24,7 +24,7 @@ class Rows:
     share: float | FloatArray
 
 
-class Constants:
+class RowConstants:
     """The features of all kernels, which every worker needs.
 
     Parameters
@@ -51,7 +51,7 @@ class RowShare:
     Parameters
     ----------
     rows : Rows
-    constants : Constants
+    constants : RowConstants
     dtype : dtype
     stored : bool
         Whether factors are kept.
@@ -60,7 +60,7 @@ class RowShare:
     """
 
     def __init__(
-        self, rows: Rows, constants: Constants, dtype: Any, stored: bool, factors: Factors | None = None
+        self, rows: Rows, constants: RowConstants, dtype: Any, stored: bool, factors: Factors | None = None
     ) -> None:
         self.rows, self.constants, self.dtype, self.stored = rows, constants, dtype, stored
         self.moments: list[Moments] = []
@@ -95,7 +95,7 @@ class RowShare:
 # -- tasks ------------------------------------------------------------------------------------
 
 
-def make_rows(rows: Rows, constants: Constants, dtype: Any, stored: bool) -> RowShare:
+def make_rows(rows: Rows, constants: RowConstants, dtype: Any, stored: bool) -> RowShare:
     """A share of rows, its factors computed."""
     share = RowShare(rows, constants, dtype, stored)
     _ = share.factors

@@ -7,14 +7,14 @@ search that the greedy one is compared with.
 
 from .best_subset import BestSubset, best_subset
 from .dictionary import FactorDictionary
-from .path import GreedyPath, GroupOMP, Stage
+from .path import GreedyPoint, GroupOMP, Stage
 from .refit import Fit, GreedyTask, MachineRefit, Refit, RidgeRefit, left_out_margins, refit_for
 
 __all__ = [
     "BestSubset",
     "FactorDictionary",
     "Fit",
-    "GreedyPath",
+    "GreedyPoint",
     "GreedyTask",
     "GroupOMP",
     "MachineRefit",

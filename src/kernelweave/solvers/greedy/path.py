@@ -36,7 +36,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class GreedyPath:
+class GreedyPoint:
     """The best models of every size so far.
 
     Attributes
@@ -121,15 +121,15 @@ class GroupOMP(Method):
     ) -> Result:
         """Select kernels until the gain, their number or the callback ends it.
 
-        The callback gets the step and the `GreedyPath`. Ctrl-C ends it too, and keeps the path so far. What a
-        keeper holds of an earlier run is fitted again, without looking at the kernels that did not come in.
+        The callback gets the step and the `GreedyPoint`. Ctrl-C ends it too, and keeps the path so far. What
+        a keeper holds of an earlier run is fitted again, without looking at the kernels that did not come in.
         """
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": sys.maxsize, "callback": callback}
         return Run(copy(self), task, dictionary, keeper=keeper, phase="path", **limits).solve()
 
     # -- one run ------------------------------------------------------------------------------
 
-    def start(self, run: Run) -> GreedyPath:
+    def start(self, run: Run) -> GreedyPoint:
         """The model without kernels, or those that an earlier run had found."""
         live = len(run.gram.live)
         self._limit = min(self.n_kernels or live, live)
@@ -141,9 +141,9 @@ class GroupOMP(Method):
         stages, entry = [Stage(np.nan, fit)], run.found()
         if entry is not None:
             fit = self._resumed(run, entry, stages)
-        return GreedyPath(stages, fit, np.nan, np.nan)
+        return GreedyPoint(stages, fit, np.nan, np.nan)
 
-    def step(self, run: Run, path: GreedyPath) -> GreedyPath | None:
+    def step(self, run: Run, path: GreedyPoint) -> GreedyPoint | None:
         """Let the most promising kernel in, then perhaps others out."""
         if len(path.fit.kernels) == self._limit:
             run.reason = "n_kernels"
@@ -160,7 +160,7 @@ class GroupOMP(Method):
         if self.backward:
             fall = path.fit.objective - fit.objective
             fit = self._dropped(run, stages, fit, max(self._least, 0.5 * fall))
-        return GreedyPath(stages, fit, gain, gain / nothing)
+        return GreedyPoint(stages, fit, gain, gain / nothing)
 
     def _best(self, run: Run, fit: Fit) -> tuple[int, float]:
         """The kernel of the largest gain among those drawn, or among all if these gain too little."""
@@ -214,7 +214,7 @@ class GroupOMP(Method):
 
     # -- what a run asks ----------------------------------------------------------------------
 
-    def row(self, run: Run, iterate: GreedyPath) -> tuple[float, ...]:
+    def row(self, run: Run, iterate: GreedyPoint) -> tuple[float, ...]:
         fit = iterate.fit
         values = (iterate.gain, iterate.residual, fit.objective, fit.error, len(fit.kernels))
         return () if np.isnan(iterate.gain) else tuple(map(float, values))

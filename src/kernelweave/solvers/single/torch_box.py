@@ -85,7 +85,7 @@ class Descent:
         self.linear, self.lower, self.upper = (K.tensor(v[:, 0]) for v in given)
         self.tied = problem.fit_intercept
         total = float(problem.loss.alpha_sum) if self.tied else 0.0
-        self.project = Projection(self.lower, self.upper, self.kink, total, self.tied)
+        self.project = BoxProjection(self.lower, self.upper, self.kink, total, self.tied)
         self.a = K.tensor(alpha)
         self.Ka = self._product(self.a)
         self.step = 1.0 / self._largest()
@@ -172,7 +172,7 @@ class Descent:
         a, lower, upper = self.a[free], self.lower[free], self.upper[free]
         if self.kink > 0.0:
             lower, upper = torch.where(a > 0.0, 0.0, lower), torch.where(a < 0.0, 0.0, upper)
-        return Projection(lower, upper, 0.0, float(a.sum(dtype=torch.float64)), self.tied)(target, None)
+        return BoxProjection(lower, upper, 0.0, float(a.sum(dtype=torch.float64)), self.tied)(target, None)
 
     def _free(self) -> Any:
         """Samples strictly inside their interval, of which zero is an end where there is a kink."""
@@ -237,7 +237,7 @@ class Descent:
 TRIED, CUTS = 33, 4
 
 
-class Projection:
+class BoxProjection:
     """argmin_x 1/2 |x - v|^2 + step kink |x|_1,  lower <= x <= upper,  sum(x) = total when tied.
 
     The sum of x(mu) = clip(shrink(v - mu)) falls with the multiplier mu of the constraint: an
