@@ -18,7 +18,7 @@ distributed = pytest.importorskip("distributed", reason="needs dask and distribu
 da = pytest.importorskip("dask.array")
 
 from kernelweave.gram.dask.low_rank import DaskLowRankDictionary  # noqa: E402
-from kernelweave.gram.dask.row_share import Constants, Rows, make_rows, merge, moments_of  # noqa: E402
+from kernelweave.gram.dask.row_share import RowConstants, Rows, make_rows, merge, moments_of  # noqa: E402
 from kernelweave.gram.dask.table import DaskTable  # noqa: E402
 
 pytestmark = pytest.mark.system
@@ -138,7 +138,7 @@ def test_what_the_features_miss_is_summed_by_the_workers(client, rng):
 def test_a_share_travels_without_its_factors(client, rng):
     X = rng.normal(size=(400, 3))
     _, remote = both(X)
-    share = make_rows(Rows(X, 1.0 / 400), Constants(remote.features), np.dtype(float), True)
+    share = make_rows(Rows(X, 1.0 / 400), RowConstants(remote.features), np.dtype(float), True)
     sent, again = pickle.dumps(share), pickle.loads(pickle.dumps(share))
     assert len(sent) < share.__sizeof__()
     np.testing.assert_array_equal(again.factors.squares([0, 1]), share.factors.squares([0, 1]))
