@@ -36,7 +36,7 @@ test-rest: $(VENV)/.stamp-test  ## run test-data and test-system at once
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "(data or system) and not slow"
 
 test-system: export OMP_NUM_THREADS := 1
-test-system: $(VENV)/.stamp-test  ## run the tests that start processes: clusters, commands, fits that are killed
+test-system: $(VENV)/.stamp-test  ## run whole commands, report pages, clusters, fits that are killed
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "system and not slow"
 
 # the CPU build is enough for the tests, and small

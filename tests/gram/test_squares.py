@@ -168,6 +168,7 @@ def test_normalised_a_few_kernels_at_a_time(rng, rule, monkeypatch):
     assert pieces.roots is None  # all on the unit sphere as they are
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_triangles_of_all_kernels_at_once(rng, dtype):
     X = rng.normal(size=(300, 20)).astype(dtype)

@@ -13,6 +13,8 @@ import pytest
 from kernelweave.app.cli import _comparing, _methods
 from kernelweave.app.cli._comparing import Contender, verdict
 
+pytestmark = pytest.mark.system  # whole commands
+
 Kw = Callable[..., Any]
 
 
@@ -25,7 +27,6 @@ def views(tmp_path: Path, rng: np.random.Generator) -> Path:
     return tmp_path / "v.npz"
 
 
-@pytest.mark.system
 def test_ranked_table_with_errors_times_and_certificates(
     kw: Kw, views: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

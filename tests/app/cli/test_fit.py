@@ -16,6 +16,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 import kernelweave
 from kernelweave.app.cli._options import Method
 
+pytestmark = pytest.mark.system  # whole commands
+
 Kw = Callable[..., Any]
 
 

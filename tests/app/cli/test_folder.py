@@ -20,6 +20,8 @@ import kernelweave
 from kernelweave.app.cli import _output
 from kernelweave.app.cli._folder import HIDDEN, RESULTS, STAGE, OutFolder
 
+pytestmark = pytest.mark.system  # whole commands
+
 Kw = Callable[..., Any]
 
 #: what fits before this one used to remove or write over

@@ -43,6 +43,8 @@ _monitor.Brake.__call__ = slowly
 STUCK = """
 import time
 from kernelweave.estimators import _mkl
+
+pytestmark = pytest.mark.system  # whole commands
 _mkl.BaseMKL._dictionary = lambda *arguments: time.sleep(60)
 """
 

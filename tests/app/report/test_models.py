@@ -16,6 +16,8 @@ from kernelweave.app.report import Report, write_report
 from kernelweave.inspection import contributions, stability_selection
 from kernelweave.kernels import RBF, Linear, per_feature
 
+pytestmark = pytest.mark.system  # whole pages
+
 
 @pytest.fixture
 def data(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

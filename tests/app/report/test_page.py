@@ -14,6 +14,8 @@ from sklearn.metrics import confusion_matrix
 
 from kernelweave.inspection import contributions
 
+pytestmark = pytest.mark.system  # whole pages
+
 
 @pytest.fixture
 def page(case: Any) -> Any:
