@@ -91,6 +91,7 @@ reproduce: $(VENV)/.stamp-plot  ## run the quick forms of the experiments on sim
 # one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
 docs: export OMP_NUM_THREADS := 1
 docs: $(VENV)/.stamp-docs  ## build the documentation in build/docs/html
+	@rm -rf docs/api/generated  # pages of names that are gone
 	@$(BIN)/python -m sphinx -q -W --keep-going -n -d build/docs/doctrees docs build/docs/html
 	@echo "build/docs/html/index.html"
 

@@ -24,6 +24,8 @@ from kernelweave.app.cli._monitor import Brake
 from kernelweave.app.cli._options import KernelChoice, Reading
 from kernelweave.app.cli._run_fit import Job
 
+pytestmark = pytest.mark.system  # whole commands
+
 Kw = Callable[..., Any]
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -43,8 +45,6 @@ _monitor.Brake.__call__ = slowly
 STUCK = """
 import time
 from kernelweave.estimators import _mkl
-
-pytestmark = pytest.mark.system  # whole commands
 _mkl.BaseMKL._dictionary = lambda *arguments: time.sleep(60)
 """
 
