@@ -90,6 +90,7 @@ def test_paper_protocol_selects_and_learns_again(wave, labels):
     np.testing.assert_allclose(clf.decision_function(scrambled), clf.decision_function(X))
 
 
+@pytest.mark.slow
 def test_pipelines_and_model_selection(wave, labels):
     X, _ = wave
     selector = SelectFromModel(kw.GMKLClassifier(C=10.0), max_features=2, threshold=-np.inf)

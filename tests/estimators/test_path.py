@@ -269,7 +269,7 @@ WARM = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WARM)
 def test_warm_starts_need_fewer_machines(data, case):
     Model, X, y = data

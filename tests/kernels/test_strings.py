@@ -106,6 +106,7 @@ def test_strings_in_a_numeric_kernel():
         Linear()(np.array(["AB"], dtype=object))
 
 
+@pytest.mark.system
 def test_importing_kernels_is_light():
     heavy = "{'numba', 'torch', 'matplotlib', 'dask'}"
     code = f"import sys, kernelweave.kernels; print(sorted({heavy} & set(sys.modules)))"

@@ -32,7 +32,7 @@ from .conftest import answers, fitted
 from .mutations import BROKEN, SEALED
 
 #: 10,000 files in all with the slow tests, the first fifth of each part without
-PARTS, EACH, FIRST = 5, 2_000, 400
+PARTS, EACH, FIRST = 5, 2_000, 150
 
 #: processor seconds for one file, and bytes beside a multiple of its size
 MOST_SECONDS, MULTIPLE, SLACK = 2.0, 48, 1 << 18

@@ -27,6 +27,7 @@ def plain_lines(seconds: float) -> list[str]:
     return file.getvalue().splitlines()
 
 
+@pytest.mark.system
 def test_plain_lines_come_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Off a terminal a log is written: one line a stage at once, then one per interval."""
     assert _monitor.EVERY == 10.0
