@@ -52,6 +52,6 @@ def test_a_second_process_compiles_nothing(tmp_path):
     run(tmp_path)
     first = files(tmp_path)
     names = {path.name.split(".")[0] for path in first}
-    assert {"_smo_loops", "_dense_loops", "_weighted_degree_loops"} <= names
+    assert {"_smo_loops", "_matrix_loops", "_loops"} <= names
     run(tmp_path)
     assert files(tmp_path) == first
