@@ -59,7 +59,7 @@ def assert_same_search(search, grid, atol):
         assert str(search.best_params_["regularizer"]) == str(grid.best_params_["regularizer"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("form", "normalize"),
     [*(("features", name) for name in NORMALIZATIONS), ("index", "variance"), ("index", "spherical")],
@@ -79,7 +79,7 @@ def test_classifier_equals_a_grid_search(binary, form, normalize):
     assert np.isclose(search.cv_results_["split_test_scores"], split_scores(grid)).mean() > 0.9
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("normalize", NORMALIZATIONS, ids=str)
 def test_regressor_equals_a_grid_search(regression, normalize):
     options = {"normalize": normalize, "cv": FOLDS, "tol": TOL}
@@ -106,7 +106,7 @@ def test_losses_equal_a_grid_search(binary, loss):
     assert_same_search(search, grid_search(search, binary.X, binary.y, REGULARIZERS, CS), atol=1.01 / 20)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scheme", ["ovr", "ovo", "shared"])
 def test_multiclass_equals_a_grid_search(four, scheme):
     regularizers = [kw.LpNorm(p=1), kw.LpNorm(p=2)]
@@ -135,7 +135,7 @@ def balanced(estimator, X, y):
     return balanced_accuracy_score(y, estimator.predict(X))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "scoring",
     ["roc_auc", "balanced_accuracy", "f1", make_scorer(balanced_accuracy_score), balanced],

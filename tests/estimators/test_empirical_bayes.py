@@ -69,6 +69,7 @@ def test_the_informative_kernels_are_found(seed):
     assert 0.06 < reg.noise_ < 0.13
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     coverage = []
     for seed in range(3):

@@ -86,7 +86,7 @@ def test_grid_search_in_two_processes(form, binary):
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_nested_cross_validation(form, binary):
     estimator, X = form
     search = GridSearchCV(estimator, {"C": [0.01, 1.0]}, cv=FOLDS)

@@ -425,7 +425,7 @@ def test_a_path_that_starts_at_zero(data):
     assert_same_models(path, cold_fits(estimator, path, X, y))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "regularizer",
     [kw.ElasticNet(l1_ratio=0.9), kw.ElasticNet(l1_ratio=1.0), kw.LpNorm(p=1, form="penalty"), kw.Wedge()],

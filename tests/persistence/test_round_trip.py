@@ -126,6 +126,7 @@ def test_learned_kernels_with_every_penalty(kernel: str, key: str, round_trip: A
         assert np.array_equal(loaded.ranking_, model.ranking_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("key", of_kind("loss", "OneClass"))
 def test_every_loss(key: str, round_trip: Any) -> None:
     loss = example(key)

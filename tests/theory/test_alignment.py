@@ -60,6 +60,7 @@ def test_target_alignment_is_the_dense_cosine(X, rng, kind, centered):
     np.testing.assert_allclose(found.value, [cosine(K, T) for K in Ks], rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_chance_is_the_mean_over_shuffled_targets(X, rng):
     y = rng.standard_normal(25)
     shuffled = [target_alignment(KERNELS, X, rng.permutation(y)).value for _ in range(300)]

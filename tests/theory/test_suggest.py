@@ -79,6 +79,7 @@ def test_the_signal_of_all_kernels_is_that_of_their_sum(rng):
     assert measure(DenseGram(Ks), (y - y.mean())[:, None]).z == pytest.approx(z)
 
 
+@pytest.mark.slow
 def test_random_targets_rarely_pass_for_a_peak(rng):
     Ks = centred_kernels(rng, 30, 20)
     found = [measure(DenseGram(Ks), rng.choice([-1.0, 1.0], size=(30, 1))) for _ in range(200)]
