@@ -193,7 +193,7 @@ def test_smkl(data, param, values):
 # -- several models -------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("scheme", "n_models"), [("ovr", 4), ("ovo", 6), ("shared", 1)])
 @pytest.mark.parametrize(("param", "values"), [("C", [0.1, 1.0, 10.0]), ("p", [1.0, 2.0])])
 def test_multiclass(four, scheme, n_models, param, values):
@@ -218,7 +218,7 @@ def test_several_outputs(regression, multioutput, models):
 # -- what is started from does not matter ---------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("regularizer", [kw.LpNorm(p=1), kw.LpNorm(p=2), kw.ElasticNet()], ids=str)
 def test_the_order_of_values_does_not_matter(data, regularizer):
     Model, X, y = data

@@ -58,7 +58,6 @@ def norms(rng):
     return rng.gamma(1.0, size=(3, 3)) + 0.05
 
 
-@pytest.mark.sampled(2)
 @each_pair
 def test_penalty_and_weights(own, known, norms):
     for n in norms:
@@ -66,7 +65,6 @@ def test_penalty_and_weights(own, known, norms):
         np.testing.assert_allclose(own.weights(n), known.weights(n), rtol=1e-5)
 
 
-@pytest.mark.sampled(2)
 @each_pair
 def test_conjugate(own, known, norms):
     for r in (0.3 * norms[0], norms[1], 3.0 * norms[2]):
