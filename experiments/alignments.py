@@ -51,8 +51,8 @@ LINEAR = ("proteinfold_kpca27", "bbcsport")
 def cells(mode: Mode) -> list[dict[str, Any]]:
     """Data sets and splits."""
     count = mode.count(quick=2, full=20)
-    found = [{"data": name, "split": s} for s in range(count) for name in SETS]
-    return found + [{"data": OMICS, "split": s, "dropped": True} for s in range(count)]
+    one: list[dict[str, Any]] = [*({"data": name} for name in SETS), {"data": OMICS, "dropped": True}]
+    return [{**cell, "split": split} for split in range(count) for cell in one]
 
 
 def run(data: str, split: int, dropped: bool = False) -> list[dict[str, Any]]:

@@ -57,6 +57,15 @@ def test_cells_are_plain_distinct_and_more_in_full_mode(name):
     assert 0 < len(quick) <= len(full)
 
 
+@pytest.mark.parametrize("mode", ["quick", "full"])
+@pytest.mark.parametrize("name", sorted(listing(EXPERIMENTS)))
+def test_cells_come_repetition_by_repetition(name, mode):
+    """A run that is stopped has all methods of each repetition but the last."""
+    cells = load_experiment(name, EXPERIMENTS).cells(Mode(mode))
+    repetitions = [cell["split"] if "split" in cell else cell["seed"] for cell in cells]
+    assert repetitions == sorted(repetitions)
+
+
 @pytest.fixture
 def shared(monkeypatch):
     """What experiments share, as modules."""
