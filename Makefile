@@ -86,7 +86,7 @@ bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes
 # those on simulated data; `python experiments --all --quick` runs every table and figure
 reproduce: export OMP_NUM_THREADS := 1
 reproduce: $(VENV)/.stamp-plot  ## run the quick forms of the experiments on simulated data, about a minute
-	@$(BIN)/python experiments lp-toy gomp-toy --quick --out build/experiments
+	@$(BIN)/python experiments lp-toy gomp-toy --quick --afresh --out build/experiments
 
 # one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
 docs: export OMP_NUM_THREADS := 1
