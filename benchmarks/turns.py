@@ -2,7 +2,8 @@
 
 Every case is fitted by both checkouts one after the other, in a process of its own, several times over; the
 least seconds of the processor (one thread) and their ratio are shown. Who comes first changes from round to
-round, and other work on the machine meets both alike. MNIST is read from KERNELWEAVE_DATA; cases that need it are left out without it.
+round, and other work on the machine meets both alike. MNIST is read from KERNELWEAVE_DATA; cases that need
+it are left out without it.
 
     git worktree add /tmp/before COMMIT
     python benchmarks/turns.py /tmp/before [--rounds 3] [--cases NAME ...]
