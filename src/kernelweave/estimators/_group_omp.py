@@ -175,6 +175,8 @@ class GreedySetup(NamedTuple):
 class BaseGroupOMP(BaseKernels):
     """Parameters and machinery of the greedy estimators; see the subclasses."""
 
+    group_names_: list[str]  # only where outputs form groups
+
     # -- parameters ---------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:

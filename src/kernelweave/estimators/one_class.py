@@ -139,6 +139,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    radius_: float  # of one form only
+
     _optional_cost = True
 
     _tasks = ("one_class",)

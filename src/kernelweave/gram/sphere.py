@@ -53,7 +53,7 @@ class SphereGram(Gram):
         self.portable, self.scales, self.unrounded = gram.portable, gram.scales, gram.unrounded
 
     @property
-    def n_passes(self) -> float:  # type: ignore[override]
+    def n_passes(self) -> float:
         """Those of the matrices K_m."""
         return self.gram.n_passes
 
