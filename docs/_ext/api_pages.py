@@ -97,7 +97,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "losses": (
         ("losses",),
         {
-            "Classification": ("Hinge", "SquaredHinge", "Logistic"),
+            "Classification": ("Hinge", "SquaredHinge", "Logistic", "MulticlassHinge"),
             "Regression": ("Squared", "EpsInsensitive", "Huber"),
             "One class": ("OneClass",),
             "Foundations": ("Loss", "LOSSES"),
@@ -144,6 +144,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "SMO",
                 "Newton",
                 "PrimalNewton",
+                "BlockDescent",
                 "SingleSolver",
                 "Machine",
                 "SINGLE_SOLVERS",

@@ -271,5 +271,7 @@ def _margins(solution: Result, problem: Problem, gram: Gram) -> FloatArray:
         return f
     whole = None if low_rank else solution.matrix
     K = WeightedRows(gram, state.weights) if whole is None else whole
+    if problem.loss.coupled:
+        return leave_one_out(K, problem, state.alpha, f)
     columns = range(problem.shape[1])
     return np.column_stack([leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in columns])

@@ -8,6 +8,7 @@ from scipy.linalg import lapack
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from .problem import Problem
+from .single._face import Face
 from .single.base import product
 
 #: samples allowed to adapt: the cost is the cube of their number; and entries of their rows of K
@@ -59,29 +60,27 @@ def leave_one_out(
     Parameters
     ----------
     K : ndarray of shape (n, n), or WeightedRows
-    problem : Problem of one output
+    problem : Problem of one output, or of coupled ones
     alpha, f : ndarray of shape (n,)
-        Solution and its predictions, intercept included.
+        Solution and its predictions, intercept included; of shape (n, c) for a loss that couples outputs.
     """
     if not problem.loss.separable:
         raise ValueError(
             f"{type(problem.loss).__name__} couples samples: no formula leaves one of them out. Give it "
             "`probability`, or choose a loss that is a sum over samples."
         )
+    leave_out = _leave_out_of_face if problem.loss.coupled else _leave_one_out
     everything = np.arange(len(K))
     if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
-        return _leave_one_out(K, everything, problem, alpha, f)
-    first, group = _equal_samples(K, problem.y[:, 0])
+        return leave_out(K, everything, problem, alpha, f)
+    first, group = _equal_samples(K, problem.y)
     if len(first) < len(alpha):
-        merged = Problem(
-            problem.y[first],
-            problem.loss,
-            np.bincount(group, problem.C[:, 0]).astype(np.float64)[:, None],
-            problem.fit_intercept,
-        )
-        total = np.bincount(group, alpha).astype(np.float64)
-        return _leave_one_out(K, first, merged, total, f[first])[group]
-    return _leave_one_out(K, everything, problem, alpha, f)
+        C, total = np.zeros((len(first), 1)), np.zeros_like(alpha[first])
+        np.add.at(C, group, problem.C)
+        np.add.at(total, group, alpha)
+        merged = Problem(problem.y[first], problem.loss, C, problem.fit_intercept)
+        return leave_out(K, first, merged, total, f[first])[group]
+    return leave_out(K, everything, problem, alpha, f)
 
 
 def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
@@ -135,3 +134,37 @@ def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> Float
     total = ones.sum()
     top = inverse - np.outer(ones, ones) / total
     return np.block([[top, ones[:, None] / total], [ones[None, :] / total, -1.0 / total]])
+
+
+def _leave_out_of_face(
+    K: FloatArray | WeightedRows, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
+) -> FloatArray:
+    """The same of coupled outputs, up to a number per sample that all of them have in common.
+
+    With N the inverse of the Hessian H of the free directions, bordered by what moves the sums, V_i the change
+    of the values of sample i with these directions (and the intercepts), and W_i = V_i N,
+
+        f_i - (K_ii - V_i N V_i' + W_ii N_ii^-1 W_ii') alpha_i
+
+    where the index ii takes the directions of sample i itself, if it has any.
+    """
+    n, c = alpha.shape
+    diagonal = K.diagonal()[rows].astype(np.float64)
+    out, count = f - diagonal[:, None] * alpha, min(MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))
+    face = Face.of(problem, alpha, count) if diagonal.any() else None
+    if face is None or len(face.rows) == 0:
+        return out
+    chosen, p = rows[face.rows], len(face.rows)
+    R = np.asarray(K.rows(chosen) if isinstance(K, WeightedRows) else K[chosen], dtype=np.float64)[:, rows]
+    H = face.hessian(R[:, face.rows])
+    inverse, of_e, border = face.solve(H, np.eye(p))
+    N = np.block([[inverse - of_e @ border @ of_e.T, of_e @ border], [border @ of_e.T, -border]])
+    moves = np.eye(c)[:, : of_e.shape[1]]
+    for i in np.flatnonzero(alpha.any(axis=1)):
+        V = np.hstack([(R[:, i, None] * face.B).T, moves])
+        W, own = V @ N, np.flatnonzero(face.rows == i)
+        span = V @ (W.T @ alpha[i])
+        if len(own):
+            span -= W[:, own] @ np.linalg.pinv(N[np.ix_(own, own)]) @ (W[:, own].T @ alpha[i])
+        out[i] += span
+    return out
