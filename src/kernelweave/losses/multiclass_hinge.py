@@ -33,13 +33,13 @@ class MulticlassHinge(Loss):
     coupled = True
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        return _ahead(y, f).max(axis=1, keepdims=True)
+        return np.asarray(_ahead(y, f).max(axis=1, keepdims=True))
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
         ahead = _ahead(y, f)
         # of equal ones the own class comes first
         worst = np.where(ahead.max(axis=1) > 0.0, ahead.argmax(axis=1), y.argmax(axis=1))
-        return np.eye(y.shape[1])[worst] - (y > 0)
+        return np.asarray(np.eye(y.shape[1])[worst] - (y > 0))
 
     def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
         u = v + (y > 0)

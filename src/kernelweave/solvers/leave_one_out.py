@@ -141,14 +141,13 @@ def _leave_out_of_face(
 ) -> FloatArray:
     """The same of coupled outputs, up to a number per sample that all of them have in common.
 
-    With N the inverse of the Hessian H of the free directions, bordered by what moves the sums, V_i the change
-    of the values of sample i with these directions (and the intercepts), and W_i = V_i N,
+    With N the inverse of the Hessian H of the free directions, bordered by what moves the sums, V_i what the
+    directions and the intercepts do to the values of sample i, and W_i = V_i N,
 
         f_i - (K_ii - V_i N V_i' + W_ii N_ii^-1 W_ii') alpha_i
 
     where the index ii takes the directions of sample i itself, if it has any.
     """
-    n, c = alpha.shape
     diagonal = K.diagonal()[rows].astype(np.float64)
     out, count = f - diagonal[:, None] * alpha, min(MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))
     face = Face.of(problem, alpha, count) if diagonal.any() else None
@@ -159,7 +158,7 @@ def _leave_out_of_face(
     H = face.hessian(R[:, face.rows])
     inverse, of_e, border = face.solve(H, np.eye(p))
     N = np.block([[inverse - of_e @ border @ of_e.T, of_e @ border], [border @ of_e.T, -border]])
-    moves = np.eye(c)[:, : of_e.shape[1]]
+    moves = np.eye(alpha.shape[1])[:, : of_e.shape[1]]
     for i in np.flatnonzero(alpha.any(axis=1)):
         V = np.hstack([(R[:, i, None] * face.B).T, moves])
         W, own = V @ N, np.flatnonzero(face.rows == i)

@@ -13,7 +13,7 @@ from ..losses import Loss
 
 #: of the search for the intercepts of coupled outputs: most steps, the gap relative to the values at which it
 #: ends, and the share of the gap that a step aims at
-MOST_PRICE_STEPS, PRICE_GAP, PRICE_CENTRE = 100, 1e-15, 0.1
+MOST_PRICE_STEPS, PRICE_GAP, PRICE_CENTRE = 100, 1e-12, 0.05
 
 #: the unit of rounding in double precision
 UNIT = float(np.finfo(np.float64).eps)
@@ -228,11 +228,11 @@ class Problem:
         return np.asarray(np.clip(moved, lower, upper))
 
     def _on_simplices(self, alpha: FloatArray) -> FloatArray:
-        """`alpha` moved to where every u = C own - alpha >= 0 has the sum C_i, and with an intercept columns
-        the sums of C own.
+        """`alpha` moved to where the entries of u = C own - alpha >= 0 have the sums of those of C own.
 
-        Such u are transport plans: rows and columns that have too much are scaled down, and what is missing
-        is added in proportion (Altschuler et al. 2017). Samples with alpha_i = 0 stay out of it.
+        In every row, and with an intercept in every column. Such u are transport plans: rows and columns
+        that have too much are scaled down, and what is missing is added in proportion (Altschuler et al.
+        2017). Samples with alpha_i = 0 stay out of it.
         """
         own = self.C * (self.y > 0)
         u = np.maximum(own - alpha, 0.0)
@@ -356,15 +356,14 @@ def _by_prices(problem: Problem, f: FloatArray) -> FloatArray:
 
 
 def _prices(A: FloatArray, supply: FloatArray, demand: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """b and t that minimise supply't - demand'b with s = t_i - A_ik - b_k >= 0; U are the multipliers of s."""
+    """b and t that minimise supply't - demand'b with s_ik = t_i - A_ik - b_k >= 0."""
     count = A.shape[1]
     scale = float(np.ptp(A, axis=1).max()) or 1.0
-    b, t = np.zeros(count), A.max(axis=1) + scale
-    U = np.outer(supply, demand)
+    b, U = np.zeros(count), np.outer(supply, demand)
+    s = A.max(axis=1, keepdims=True) + scale - A
     if count == 1:
         return b, A[:, 0]
     for _ in range(MOST_PRICE_STEPS):
-        s = t[:, None] - A - b
         gap = float((U * s).sum())
         if gap <= PRICE_GAP * scale:
             break
@@ -381,5 +380,5 @@ def _prices(A: FloatArray, supply: FloatArray, demand: FloatArray) -> tuple[Floa
         dU = r - D * ds
         down, shrinks = s / np.where(ds < 0.0, -ds, np.inf), U / np.where(dU < 0.0, -dU, np.inf)
         with_s, with_u = (min(1.0, 0.99 * float(np.where(x > 0.0, x, np.inf).min())) for x in (down, shrinks))
-        b, t, U = b + with_s * db, t + with_s * dt, U + with_u * dU
+        b, s, U = b + with_s * db, s + with_s * ds, U + with_u * dU
     return b, np.asarray((A + b).max(axis=1))

@@ -25,7 +25,7 @@ def project(v, total):
             if v[k] > level:
                 rest += v[k]
                 count += 1
-        if count == inside or count == 0:
+        if count >= inside or count == 0:  # more of them is rounding
             break
         inside, level = count, rest / count
     for k in range(v.shape[0]):

@@ -60,7 +60,7 @@ class Face:
         return np.einsum("pk,pk->p", self.B, values[self.rows])
 
     def solve(self, H: FloatArray, G: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """H^-1 G, H^-1 E and the inverse of E' H^-1 E, with E what moves the sums (no column: nothing has to)."""
+        """H^-1 G, H^-1 E and the inverse of E' H^-1 E, with E what moves the sums, if they have to stay."""
         E = self.B[:, : -1 if self.tied else 0]  # the last sum follows from the others
         solved = cho_solve(positive_factor(H), np.hstack([G, E]), check_finite=False)
         of_g, of_e = solved[:, : G.shape[1]], solved[:, G.shape[1] :]
@@ -84,4 +84,3 @@ class Face:
         change = np.zeros((n, self.B.shape[1]))
         np.add.at(change, self.rows, z[:, None] * self.B)
         return change
-

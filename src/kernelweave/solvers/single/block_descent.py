@@ -17,14 +17,15 @@ SWEEPS, STEEPEST = 10, 0.1
 #: what K gets on top for samples to hold on to their sums: a share of its mean diagonal
 RIDGE = 0.3
 
-#: the minimum on a face is tried where its cost is no more than so many sweeps, and corrected so often
-FACE_SWEEPS, FACE_ROUNDS = 200, 20
+#: what the search for the minimum on a face may cost: so many sweeps, or so many operations if that is more
+FACE_SWEEPS, FACE_WORK = 20, 2e7
 
 
 class BlockDescent(SingleSolver):
     """Exact steps in the dual variables of one sample, for losses that couple the classes.
 
-        min_alpha 1/2 sum_k alpha_k' K alpha_k - <linear, alpha>     u_i = C_i own_i - alpha_i >= 0,  sum(u_i) = C_i
+        min_alpha 1/2 sum_k alpha_k' K alpha_k - <linear, alpha>
+        subject to  u_i = C_i own_i - alpha_i >= 0,  sum(u_i) = C_i
 
     A step projects onto a simplex (Crammer & Singer 2001; Keerthi et al. 2008). Intercepts ask for
     sum_i alpha_ik = 0 in every class, which steps of one sample cannot keep: the sums are charged for,
@@ -83,7 +84,8 @@ class Search:
     def __init__(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> None:
         self.K, self.problem, self.tol, self.a = K, problem, tol, alpha.copy()
         self.diagonal = K.diagonal().astype(np.float64)
-        self.linear, self.b = problem.loss.simplex_dual(problem.y), np.zeros(alpha.shape[1])
+        self.linear = problem.loss.simplex_dual(problem.y)
+        self.b: FloatArray = np.zeros(alpha.shape[1])
         self.ridge = RIDGE * float(self.diagonal.mean()) if problem.fit_intercept else 0.0
         self.gap, self.n_iter = np.inf, 0
 
@@ -122,10 +124,13 @@ class Search:
 
     def guess(self) -> None:
         """Go to the minimum over the classes that share samples, those that run empty left out one by one."""
-        a, own = self.a.copy(), self.problem.C * (self.problem.y > 0)
-        for _ in range(FACE_ROUNDS):
+        a: FloatArray = self.a.copy()
+        own = self.problem.C * (self.problem.y > 0)
+        allowed = max(FACE_SWEEPS * a.size * len(a), FACE_WORK)
+        while True:
             face = Face.of(self.problem, a)
-            if not 0 < len(face.rows) ** 3 <= FACE_SWEEPS * a.size * len(a):
+            allowed -= len(face.rows) ** 3 + a.size * len(a)
+            if len(face.rows) == 0 or allowed < 0:
                 return
             H = face.hessian(self.K[np.ix_(face.rows, face.rows)])
             slopes = face.components(product(self.K, a) - self.linear)
@@ -136,4 +141,4 @@ class Search:
                 if self.note(self.problem.feasible(a + step)):
                     self.a, self.b = a + step, b
                 return
-            a = np.where(t <= t.min(), own, a + float(t.min()) * step)
+            a = np.asarray(np.where(t <= t.min(), own, a + float(t.min()) * step))
