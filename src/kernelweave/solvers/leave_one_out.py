@@ -10,8 +10,11 @@ from ..gram import Gram
 from .problem import Problem
 from .single.base import product
 
-#: samples allowed to adapt: the cost is the cube of their number; and entries of their rows of K
-MAX_FREE, MAX_ENTRIES = 1000, 3e7
+#: samples allowed to adapt by default: the cost is the cube of their number
+MOST_FREE = 1000
+
+#: entries of their rows of K
+MOST_ENTRIES = 3e7
 
 
 class WeightedRows:
@@ -39,7 +42,11 @@ class WeightedRows:
 
 
 def leave_one_out(
-    K: FloatArray | WeightedRows, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: FloatArray | WeightedRows,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None = MOST_FREE,
 ) -> FloatArray:
     """Predictions on each training sample by the machine trained without it, to first order.
 
@@ -62,6 +69,9 @@ def leave_one_out(
     problem : Problem of one output
     alpha, f : ndarray of shape (n,)
         Solution and its predictions, intercept included.
+    most : int or None, default=1000
+        Samples allowed to adapt, fewer where their rows of K take too much room; those beyond are treated
+        like samples at a bound. None for all of them, in time of the cube of their number.
     """
     if not problem.loss.separable:
         raise ValueError(
@@ -70,7 +80,7 @@ def leave_one_out(
         )
     everything = np.arange(len(K))
     if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
-        return _leave_one_out(K, everything, problem, alpha, f)
+        return _leave_one_out(K, everything, problem, alpha, f, most)
     first, group = _equal_samples(K, problem.y[:, 0])
     if len(first) < len(alpha):
         merged = Problem(
@@ -80,8 +90,8 @@ def leave_one_out(
             problem.fit_intercept,
         )
         total = np.bincount(group, alpha).astype(np.float64)
-        return _leave_one_out(K, first, merged, total, f[first])[group]
-    return _leave_one_out(K, everything, problem, alpha, f)
+        return _leave_one_out(K, first, merged, total, f[first], most)[group]
+    return _leave_one_out(K, everything, problem, alpha, f, most)
 
 
 def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
@@ -96,15 +106,21 @@ def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 def _leave_one_out(
-    K: FloatArray | WeightedRows, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: FloatArray | WeightedRows,
+    rows: IntArray,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None,
 ) -> FloatArray:
     """The formulas on the samples `rows` of K, all different."""
     y, C = problem.y[:, 0], problem.C[:, 0]
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
     diagonal = K.diagonal()[rows].astype(np.float64)
-    free = np.flatnonzero(np.isfinite(curvature)) if diagonal.any() else np.empty(0, dtype=int)
-    count = min(len(free), MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))
-    free = free[np.linspace(0, len(free) - 1, count).astype(int)]
+    free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
+    if most is not None:
+        count = min(len(free), most, max(100, int(MOST_ENTRIES / len(K))))
+        free = free[np.linspace(0, len(free) - 1, count).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
     out = f.copy()
     if len(free) == 0:
@@ -117,16 +133,20 @@ def _leave_one_out(
     out[bound] -= alpha[bound] * np.maximum(span, 0.0)
     own = inverse.diagonal()[: len(free)]
     # a sample that no other can stand in for (the only free one, with an intercept) falls back on its own
-    alone = own <= 1e-12 / np.maximum(diagonal[free], 1e-300)
-    drop = np.where(alone, diagonal[free], 1.0 / np.where(alone, 1.0, own))
+    whole = diagonal[free] + curvature[free]
+    alone = own * whole <= 1e-12
+    drop = np.where(alone, whole, 1.0 / np.where(alone, 1.0, own))
     out[free] += curvature[free] * alpha[free] - alpha[free] * drop
     return out
 
 
 def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> FloatArray:
-    """Inverse of K + diag(curvature), or of the same matrix bordered by ones."""
+    """Inverse of K + diag(curvature), or of the same matrix bordered by ones.
+
+    Without curvature K may be singular: 1e-10 of its diagonal is the least there is.
+    """
     A = K.astype(np.float64)
-    A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().max())
+    A.flat[:: len(A) + 1] += np.maximum(curvature, 1e-10 * float(K.diagonal().max()))
     lower = lapack.dpotri(lapack.dpotrf(A, lower=True)[0], lower=True)[0]
     inverse = np.tril(lower) + np.tril(lower, -1).T
     if not tied:
