@@ -177,6 +177,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Bounds": (
                 "empirical_complexity",
                 "lp_complexity",
+                "norm_complexity",
                 "lp_risk_bound",
                 "radius_margin_bound",
                 "conversion_factor",
