@@ -87,6 +87,7 @@ def data(rng, n=50):
     return X, X[:, 0] - 0.5 * X[:, 1] + 0.3 * rng.normal(size=n)
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["ball", "sum with gradient", "roots with gradient", "square"])
 def test_fits_are_certified(name, rng):
