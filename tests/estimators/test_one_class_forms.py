@@ -191,7 +191,7 @@ def test_the_radius_belongs_to_the_ball(X):
         ({"form": "level"}, "has no nu: pass C"),
         ({"form": "svdd", "regularizer": kw.SMKL()}, "form='svdd' has no certificate"),
         ({"form": "svdd", "regularizer": kw.BlockNorm(q=3.0)}, "form='svdd' has no certificate"),
-        ({"form": "svdd", "approximation": "nystroem"}, "needs kernels by their functions"),
+        ({"form": "svdd", "approximation": "nystroem"}, "approximation=None and device=None"),
     ],
 )
 def test_what_a_form_cannot_do_is_refused(X, options, message):
@@ -206,5 +206,8 @@ def test_precomputed_kernels_by_sample_number(X):
     np.testing.assert_allclose(
         model.decision_function(np.arange(len(X))[:, None]), direct.decision_function(X), atol=1e-6
     )
-    with pytest.raises(ValueError, match="needs kernels by their functions"):
-        detector("precomputed", form="svdd").fit(np.stack([K[:N, :N] for K in Ks], axis=2))
+    stack = np.stack(Ks, axis=2)
+    fitted = detector("precomputed", form="svdd", nu=0.2).fit(stack[:N, :N])
+    np.testing.assert_allclose(fitted.weights_, direct.weights_, atol=1e-6)
+    with pytest.raises(ValueError, match=r"k\(x, x\) of new samples"):
+        fitted.predict(stack[N:, :N])
