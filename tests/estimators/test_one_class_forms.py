@@ -123,6 +123,13 @@ def test_weights_and_ball_agree_with_a_conic_solver(X, p):
     np.testing.assert_allclose(model.weights_ @ s, np.linalg.norm(s, np.inf if p == 1 else 2.0), rtol=1e-5)
 
 
+def test_the_interleaved_solver_finds_the_same_ball(X):
+    options = {"form": "svdd", "nu": 0.2, "tol": 1e-5}
+    found, best = (detector(solver=name, **options).fit(X[:N]) for name in ("interleaved", "auto"))
+    assert found.dual_gap_ <= 1e-5
+    assert found.objective_ == pytest.approx(best.objective_, rel=2e-5)
+
+
 def test_at_its_weights_the_ball_is_the_smallest(X):
     """The objective of the docstring, by distances in the combined space."""
     nu = 0.2
