@@ -123,6 +123,13 @@ def test_weights_and_ball_agree_with_a_conic_solver(X, p):
     np.testing.assert_allclose(model.weights_ @ s, np.linalg.norm(s, np.inf if p == 1 else 2.0), rtol=1e-5)
 
 
+def test_the_interleaved_solver_finds_the_same_ball(X):
+    options = {"form": "svdd", "nu": 0.2, "tol": 1e-5}
+    found, best = (detector(solver=name, **options).fit(X[:N]) for name in ("interleaved", "auto"))
+    assert found.dual_gap_ <= 1e-5
+    assert found.objective_ == pytest.approx(best.objective_, rel=2e-5)
+
+
 def test_at_its_weights_the_ball_is_the_smallest(X):
     """The objective of the docstring, by distances in the combined space."""
     nu = 0.2
@@ -191,7 +198,7 @@ def test_the_radius_belongs_to_the_ball(X):
         ({"form": "level"}, "has no nu: pass C"),
         ({"form": "svdd", "regularizer": kw.SMKL()}, "form='svdd' has no certificate"),
         ({"form": "svdd", "regularizer": kw.BlockNorm(q=3.0)}, "form='svdd' has no certificate"),
-        ({"form": "svdd", "approximation": "nystroem"}, "needs kernels by their functions"),
+        ({"form": "svdd", "approximation": "nystroem"}, "approximation=None and device=None"),
     ],
 )
 def test_what_a_form_cannot_do_is_refused(X, options, message):
@@ -206,5 +213,8 @@ def test_precomputed_kernels_by_sample_number(X):
     np.testing.assert_allclose(
         model.decision_function(np.arange(len(X))[:, None]), direct.decision_function(X), atol=1e-6
     )
-    with pytest.raises(ValueError, match="needs kernels by their functions"):
-        detector("precomputed", form="svdd").fit(np.stack([K[:N, :N] for K in Ks], axis=2))
+    stack = np.stack(Ks, axis=2)
+    fitted = detector("precomputed", form="svdd", nu=0.2).fit(stack[:N, :N])
+    np.testing.assert_allclose(fitted.weights_, direct.weights_, atol=1e-6)
+    with pytest.raises(ValueError, match=r"k\(x, x\) of new samples"):
+        fitted.predict(stack[N:, :N])

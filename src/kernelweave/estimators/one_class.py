@@ -60,9 +60,9 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
         "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     form : {"rho", "level", "svdd"}, default="rho"
-        What is minimised, see above. "svdd" takes convex regularisers with weights from a minimum, and
-        kernels whose values k(x, x) on new samples are known: none of kernels="precomputed", `approximation`
-        and `device`.
+        What is minimised, see above. "svdd" takes convex regularisers with weights from a minimum, neither
+        `approximation` nor `device`, and predicts by kernels whose values k(x, x) on new samples are known:
+        `Precomputed` kernels by sample number, but not kernels="precomputed".
     nu : float, default=0.5
         Bound on the share of training samples left outside, in (0, 1]. Not for form="level", where no share
         of samples follows from C.
@@ -191,11 +191,10 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
                 f"form='svdd' has no certificate with {spec.regularizer!r}: use 'lp', 'uniform' or "
                 "another convex regulariser whose weights come from a minimum, or form='rho'."
             )
-        if self._precomputed or self.approximation is not None or spec.device is not None:
+        if self.approximation is not None or spec.device is not None:
             raise ValueError(
-                "form='svdd' needs kernels by their functions, k(x, x) of new samples among them: use "
-                "kernels such as RBF() or Precomputed(K) in place of kernels='precomputed', "
-                "approximation=None and device=None; or form='rho'."
+                "form='svdd' is computed from Gram matrices on the host: pass approximation=None and "
+                "device=None, or form='rho'."
             )
 
     def _dictionary(self, setup: Setup) -> AnyDictionary:
