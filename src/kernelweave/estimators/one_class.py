@@ -33,7 +33,8 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         min_{f_m, rho, d >= 0}  C sum_i max(0, -f(x_i)) - rho + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
 
     form="level", with the level fixed, f(x) = sum_m f_m(x) - 1: the form that the paper prints, by its loss
-    V(t) = max(0, 1 - t). Where h is a constraint, it is the form above at C / rho, divided by rho:
+    V(t) = max(0, 1 - t). Where h is a constraint, it is the form above at C / rho, divided by rho;
+    regularisers that grow as rho does ("wedge", an l1 penalty, concave terms) have this form only:
 
         min_{f_m, d >= 0}  C sum_i max(0, 1 - sum_m f_m(x_i)) + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
 
@@ -48,7 +49,8 @@ class MKLOneClass(OutlierMixin, BaseMKL):
     smallest ball would be that of d = 0. Balls are judged by how much smaller they are than the one around
     the origin that holds all samples, as the margin rho is. Where k_m(x, x) is constant, as for Gaussian
     kernels or normalize="spherical", it is the same as "rho"; else it knows distances alone, and a sample
-    of small norm is not an outlier for that.
+    of small norm is not an outlier for that. A kernel wins by leaving out a sample of very large norm: use
+    kernels of bounded k(x, x), or rows without such samples, where that is not wanted.
 
     Parameters
     ----------
@@ -94,6 +96,9 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
     >>> detector = kw.MKLOneClass(nu=0.1).fit(X)
     >>> detector.predict([[5.0, 3.4, 1.5, 0.2], [9.0, 9.0, 9.0, 9.0]])
     array([ 1, -1])
+    >>> ball = kw.MKLOneClass(nu=0.1, form="svdd").fit(X)
+    >>> bool((ball.score_samples(X) >= -(ball.radius_**2) / 2).mean() >= 0.9)
+    True
     """
 
     def __init__(
