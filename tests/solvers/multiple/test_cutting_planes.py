@@ -91,7 +91,7 @@ def test_the_first_machine_of_the_linear_program_after_the_start_is_at_a_corner(
 
 def test_refusals(draw):
     sample = draw(Hinge(), n=10, M=3)
-    for rule in (BlockNorm(4.0), Mahalanobis()):
+    for rule in (BlockNorm(4.0), Mahalanobis(), Wedge()):
         with pytest.raises(ValueError, match="solver='silp' cannot handle"):
             choose_solver("silp", rule)
     with pytest.raises(ValueError, match=r"towards=0.0 must be above 0 and at most 1"):

@@ -19,6 +19,9 @@ from .newton_weights import Coordinates, minimise_model
 #: how far other methods that hand over go from the best weights towards those where the planes are lowest
 HALF_WAY = 0.5
 
+#: share of the way to the largest weight that there may be
+INSIDE = 0.9
+
 #: share of what is left between the bounds that a machine may leave
 MACHINE_SHARE = 0.1
 
@@ -52,7 +55,8 @@ class CuttingPlanes(MKLSolver):
     between the best weights and those where the planes are lowest, ``towards=0.5``, a machine is either
     better than the best, or its plane cuts off where the others were lowest (Ben-Ameur & Neto 2007): so
     `NewtonWeights` ends where J has no derivative, for want of a unique alpha (kernels of low rank, small C,
-    ties).
+    ties). Regularisers that make weights zero without bounding their sum (elastic net, wedge, penalties) need
+    steps of that kind.
 
     Parameters
     ----------
@@ -81,8 +85,9 @@ class CuttingPlanes(MKLSolver):
         self.towards = towards
 
     def can_handle(self, regularizer: Regularizer) -> bool:
-        known = regularizer.sparse or hasattr(regularizer, "weights_from_dual")
-        return regularizer.convex and not regularizer.ascends and known
+        if regularizer.sparse:  # where nothing bounds the weights, whole steps may go round
+            return regularizer.convex and (regularizer.tied or self.towards < 1.0)
+        return regularizer.convex and not regularizer.ascends and hasattr(regularizer, "weights_from_dual")
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         if not run.problem.loss.separable:
@@ -124,7 +129,9 @@ class CuttingPlanes(MKLSolver):
         if self._lowest is None:
             return None
         z = self._z(self._best)
-        return self._T.weights(z + self.towards * (self._lowest.z - z))
+        aim = z + self.towards * (self._lowest.z - z)
+        # within the domain, where the price is finite
+        return self._T.weights(np.minimum(aim, z + INSIDE * (run.regularizer.max_weight - z)))
 
     def _learn(self, run: Run, state: State) -> None:
         """Add the planes of a machine, remember it if it is the best, and find where all are lowest."""
