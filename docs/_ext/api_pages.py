@@ -25,7 +25,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "GroupOMPClassifierCV",
                 "GroupOMPRegressorCV",
             ),
-            "The kernel itself learned": ("GMKLClassifier", "GMKLRegressor"),
+            "The kernel itself learned": ("GMKLClassifier", "GMKLRegressor", "GMKLOneClass"),
             "Weights by evidence": ("EmpiricalBayesClassifier", "EmpiricalBayesRegressor"),
         },
     ),
@@ -74,6 +74,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Kernels with learned parameters": (
                 "ProductRBF",
                 "GroupProductRBF",
+                "ProjectedRBF",
+                "MetricRBF",
                 "PowerSum",
                 "ExpSum",
                 "WeightedSum",
@@ -100,7 +102,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Classification": ("Hinge", "SquaredHinge", "Logistic"),
             "Regression": ("Squared", "EpsInsensitive", "Huber"),
             "One class": ("OneClass",),
-            "Foundations": ("Loss", "LOSSES"),
+            "Order": ("Ranking",),
+            "Foundations": ("Loss", "JointLoss", "LOSSES"),
         },
     ),
     "gram": (
@@ -153,6 +156,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Penalties and constraints of a learned kernel": (
                 "L1",
                 "L2",
+                "Prior",
                 "PowerNorm",
                 "LogDet",
                 "FunctionPenalty",

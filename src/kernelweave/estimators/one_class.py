@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -9,6 +10,8 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from .._typing import FloatArray
+from ..gram import Predictor
+from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import MKLSolver
@@ -18,7 +21,60 @@ from ._mkl import BaseMKL, Setup, SubProblem
 from ._training import with_callbacks
 
 
-class MKLOneClass(OutlierMixin, BaseMKL):
+class NoveltyDetection(OutlierMixin):
+    """Mixin of novelty detectors: the region where the function learned, a score less rho, is positive."""
+
+    nu: float
+    C: float | None
+    model_: Predictor
+
+    #: values of the function learned, shape (n, 1)
+    _decision: Callable[..., FloatArray]
+
+    #: C may be None, and nu says what it is
+    _optional_cost = True
+
+    _tasks: ClassVar[tuple[str, ...]] = ("one_class",)
+
+    _fitted: ClassVar[dict[str, type]] = {"offset_": float}
+
+    def _problem(self, loss: Loss, weight: FloatArray) -> Problem:
+        """The problem of samples of positive weight."""
+        used = weight[weight > 0]
+        costs = self._cost(float(used.sum())) * used[:, None]
+        return Problem(np.zeros((len(used), 1)), loss, costs)
+
+    @follows_input
+    def score_samples(self, X: Any) -> FloatArray:
+        """Values of sum_m f_m: larger is more normal."""
+        return self.decision_function(X) + self.offset_
+
+    @follows_input
+    def decision_function(self, X: Any) -> FloatArray:
+        """Values of f: positive inside the learned region, zero on its boundary.
+
+        Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
+        """
+        values = self._decision(X)[:, 0]
+        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values)
+
+    @follows_input
+    def predict(self, X: Any) -> FloatArray:
+        """+1 for samples inside the learned region or on its boundary, -1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _cost(self, size: float) -> float:
+        """C for training samples of total weight `size`."""
+        if self.C is None:
+            if not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
+                raise ValueError(f"nu={self.nu!r} must be in (0, 1].")
+            return 1.0 / (self.nu * size)
+        if self.C * size < 1.0 - 1e-9:
+            raise ValueError(f"C={self.C!r} is too small: it must be at least 1 / n = {1.0 / size:.4g}.")
+        return self.C
+
+
+class MKLOneClass(NoveltyDetection, BaseMKL):
     """Multiple kernel learning for novelty detection.
 
     Learns the region where most training samples lie, f(x) = sum_m f_m(x) - rho >= 0:
@@ -107,12 +163,6 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    _optional_cost = True
-
-    _tasks = ("one_class",)
-
-    _fitted: ClassVar[dict[str, type]] = {"offset_": float}
-
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -135,38 +185,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
             )
         table, _ = self._validate(X)
         weight = check_weights(sample_weight, table)
-        used = weight[weight > 0]
-        costs = self._cost(float(used.sum())) * used[:, None]
-        problem = Problem(np.zeros((len(used), 1)), spec.loss, costs)
+        problem = self._problem(spec.loss, weight)
         self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         self.offset_ = -float(self.model_.intercept[0])
         return self
-
-    @follows_input
-    def score_samples(self, X: Any) -> FloatArray:
-        """Values of sum_m f_m: larger is more normal."""
-        return self.decision_function(X) + self.offset_
-
-    @follows_input
-    def decision_function(self, X: Any) -> FloatArray:
-        """Values of f: positive inside the learned region, zero on its boundary.
-
-        Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
-        """
-        values = self._decision(X)[:, 0]
-        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values)
-
-    @follows_input
-    def predict(self, X: Any) -> FloatArray:
-        """+1 for samples inside the learned region or on its boundary, -1 for outliers."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    def _cost(self, size: float) -> float:
-        """C for training samples of total weight `size`."""
-        if self.C is None:
-            if not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
-                raise ValueError(f"nu={self.nu!r} must be in (0, 1].")
-            return 1.0 / (self.nu * size)
-        if self.C * size < 1.0 - 1e-9:
-            raise ValueError(f"C={self.C!r} is too small: it must be at least 1 / n = {1.0 / size:.4g}.")
-        return self.C

@@ -20,10 +20,12 @@ from .parametric import (
     AutogradKernel,
     ExpSum,
     GroupProductRBF,
+    MetricRBF,
     ParametricKernel,
     PowerSum,
     ProductOf,
     ProductRBF,
+    ProjectedRBF,
     WeightedSum,
 )
 from .precomputed import Precomputed, check_gram
@@ -56,6 +58,7 @@ __all__ = [
     "Linear",
     "Manhattan",
     "Matern",
+    "MetricRBF",
     "Normalization",
     "ParametricKernel",
     "Polynomial",
@@ -64,6 +67,7 @@ __all__ = [
     "Product",
     "ProductOf",
     "ProductRBF",
+    "ProjectedRBF",
     "Scaled",
     "Spectrum",
     "SquaredEuclidean",

@@ -8,10 +8,11 @@ from .huber import Huber
 from .joint import JointLoss
 from .logistic import Logistic
 from .one_class import OneClass
+from .ranking import Ranking
 from .squared import Squared
 from .squared_hinge import SquaredHinge
 
-LOSSES = Registry("loss", (Hinge, SquaredHinge, Logistic, Squared, EpsInsensitive, Huber, OneClass))
+LOSSES = Registry("loss", (Hinge, SquaredHinge, Logistic, Squared, EpsInsensitive, Huber, OneClass, Ranking))
 
 __all__ = [
     "LOSSES",
@@ -22,6 +23,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "OneClass",
+    "Ranking",
     "Squared",
     "SquaredHinge",
 ]
