@@ -10,8 +10,8 @@ over the coefficients of z_v(x) = prod_i binom(q, v_i)^(1/2) x_i^v_i, f = sum_v 
 features is chosen only where all that comes before it is.
 
 On a hull W (a set that holds what comes before its nodes), Omega^2 is the minimum of sum_v w_v^2 / zeta_v
-over eta >= 0 with sum_v delta_v^2 eta_v = 1, where 1 / zeta_v = sum of 1 / eta_a over a <= v: the fit alternates
-between ridge-like fits with weights zeta and eta_v = a_v / (delta_v Omega), a_v = ||w_D(v)||.
+over eta >= 0 with sum_v delta_v^2 eta_v = 1, where 1 / zeta_v = sum of 1 / eta_a over a <= v: the fit
+alternates between ridge-like fits with weights zeta and eta_v = a_v / (delta_v Omega), a_v = ||w_D(v)||.
 
 Certificate, over all (q + 1)^p kernels: with s_v = (z_v' alpha)^2,
 

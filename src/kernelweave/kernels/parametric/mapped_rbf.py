@@ -27,7 +27,7 @@ class ProjectedRBF(ParametricKernel):
 
     Direction j starts as the sum of the features j, j + r, j + 2 r, ..., at a tenth of the size at which
     `ProductRBF` begins: there the kernel is nearly linear, and directions are found as by a linear model. (Of
-    36 regressions on a difference of two of four features, 33 end at it from there, and 18 from ten times that.)
+    36 regressions on a difference of two of four features, 33 end at it from there, 18 from ten times that.)
 
     K has low rank for few directions. T(d) is differentiable only where its alpha is unique, and for such K
     it is with "squared", "squared_hinge", "logistic" or "huber", not with "hinge" or "eps_insensitive".
