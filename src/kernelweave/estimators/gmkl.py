@@ -626,7 +626,8 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         spec = Spec.of(self)
         values, _ = self._validate(X)
         weight = check_weights(sample_weight, values)
-        problem = self._problem(spec.loss, weight)
+        costs = self._costs(weight)
+        problem = Problem(np.zeros_like(costs), spec.loss, costs)
         self._fit_kernel(spec, self._data(spec, X, values, weight), [("fit", problem)], weight)
         self.offset_ = -float(self.model_.intercept[0])
         return self

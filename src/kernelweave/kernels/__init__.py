@@ -30,6 +30,7 @@ from .parametric import (
 )
 from .precomputed import Precomputed, check_gram
 from .products import Constant, HistogramIntersection, Linear, Polynomial, Tanimoto
+from .pyramid import SpatialPyramid
 from .spec import resolve_kernels
 from .strings import Spectrum, WeightedDegree
 from .subsets import random_subsets
@@ -69,6 +70,7 @@ __all__ = [
     "ProductRBF",
     "ProjectedRBF",
     "Scaled",
+    "SpatialPyramid",
     "Spectrum",
     "SquaredEuclidean",
     "Sum",

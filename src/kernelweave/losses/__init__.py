@@ -7,6 +7,7 @@ from .hinge import Hinge
 from .huber import Huber
 from .joint import JointLoss
 from .logistic import Logistic
+from .multiclass_hinge import MulticlassHinge
 from .one_class import OneClass
 from .ranking import Ranking
 from .squared import Squared
@@ -22,6 +23,7 @@ __all__ = [
     "JointLoss",
     "Logistic",
     "Loss",
+    "MulticlassHinge",
     "OneClass",
     "Ranking",
     "Squared",
