@@ -27,18 +27,23 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import _pictures as pictures
 import numpy as np
-from _pictures import histograms, kernels, matrices, pair
 from reproduce import (
     Experiment,
+    Line,
     Mode,
     Summary,
-    claim,
+    alike,
+    all_above,
+    by,
+    compare,
     mean,
+    ordering,
     select,
-    standard_error,
     standings,
     table,
+    threshold,
 )
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
@@ -115,7 +120,7 @@ def task(problem: str, size: int, seed: int) -> Task:
     """One draw, its kernels computed once: distances of each kind, then all bandwidths."""
     if problem in PICTURES:
         found, y, train, test = seen(problem, size, seed)
-        return split(matrices(found, len(train)), y[train], y[test])
+        return split(pictures.matrices(found, len(train)), y[train], y[test])
     views, y = samples(problem)
     train, test = drawn(y, size, np.random.default_rng([seed, size]))
     rows, made = np.concatenate([train, test]), {}
@@ -132,10 +137,10 @@ def seen(
     problem: str, size: int, seed: int
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
     """Histograms of the pictures of one draw, labels of all pictures, and which train and test."""
-    X, y = pair(*PICTURES[problem])
+    X, y = pictures.pair(*PICTURES[problem])
     rng = np.random.default_rng([seed, size])
     train, test = drawn(y, size, rng)
-    return histograms(X[np.concatenate([train, test])], len(train), rng), y, train, test
+    return pictures.histograms(X[np.concatenate([train, test])], len(train), rng), y, train, test
 
 
 def split(made: dict[str, np.ndarray], y: np.ndarray, y_test: np.ndarray) -> Task:
@@ -187,7 +192,7 @@ def run(problem: str, size: int, seed: int) -> list[dict]:
 def on_the_fly(problem: str, dense: Any) -> dict:
     """A model of kernels that are functions of the data, beside one of their matrices."""
     found, y, train, test = seen(problem, FLY_SIZE, FLY_SEED)
-    functions, X = kernels(found)
+    functions, X = pictures.kernels(found)
     n, C = len(train), dense.best_params_["C"]
     model = kw.MKLClassifier(functions, loss="logistic", regularizer=kw.ElasticNet(l1_ratio=0.5), C=C)
     model.set_params(gram="blocked", memory_limit=FLY_MEMORY, tol=1e-2).fit(X[:n], y[train])
@@ -281,65 +286,122 @@ def shared(rows: list[dict]) -> list[Any]:
     return standings(named, "accuracy", names=SHARED, problem="problem")
 
 
-def averaged(rows: list[dict], problem: str, methods: tuple[str, ...], small: bool) -> list[float]:
-    """Mean accuracy of some methods, one value per draw and size; small: under 20 samples per class."""
-    sizes = sorted({row["size"] for row in rows if (row["size"] < 20) == small and row["problem"] == problem})
-    found = [
-        select(rows, "accuracy", problem=problem, size=size, method=method)
-        for size in sizes
-        for method in methods
+FEW = 20  # samples per class; the paper's line between small and large
+
+
+def claims(rows: list[dict], problem: str) -> list[Line]:
+    """What the paper says of its problems, on one of ours; a repetition is a draw of one size."""
+    here = [row for row in rows if row["problem"] == problem]
+    name = f"{problem} (other data)"
+    return [*accuracy(here, name), *kernels(here, name)]
+
+
+def by_draw(rows: list[dict], column: str, method: str) -> dict[Any, float]:
+    """Values of a method by size and draw."""
+    return dict(by(rows, column, ("size", "seed"), method=method))
+
+
+def averaged(rows: list[dict], methods: tuple[str, ...]) -> dict[Any, float]:
+    """Mean accuracy of some methods by size and draw."""
+    found = [by_draw(rows, "accuracy", method) for method in methods]
+    return {unit: mean([one[unit] for one in found]) for unit in found[0] if all(unit in f for f in found)}
+
+
+def accuracy(rows: list[dict], name: str) -> list[Line]:
+    """Dense above sparse, above all with few samples; dense alike; losses alike."""
+    every = {method: by_draw(rows, "accuracy", method) for method in METHODS}
+    small, middle, large = (
+        [row for row in rows if some(row["size"])]
+        for some in (lambda n: n < FEW, lambda n: n >= FEW, lambda n: n >= 30)
+    )
+    options: dict[str, Any] = {"unit": " %"}
+    good, sparse = ({m: every[m] for m in methods} for methods in (GOOD, SPARSE))
+    what = f"{name}: uniform, elastic net and l2 "
+    lines = [
+        all_above(f"{what}are each above block 1 and empirical Bayes", good, sparse, paper="yes", **options),
+        ordering(
+            f"{what}are above block 1 and empirical Bayes under {FEW} samples per class (means)",
+            averaged(small, GOOD),
+            averaged(small, SPARSE),
+            paper="especially",
+            why=alone(small),
+            **options,
+        ),
     ]
-    return np.array(found).reshape(len(sizes), len(methods), -1).mean(axis=1).ravel().tolist()
+    if middle:
+        lines.append(difference(rows, name))
+    if large:
+        what = f"{name}: from 30 samples per class on, block 1 and empirical Bayes are comparable to them"
+        paper = "on one of three problems"
+        lines.append(alike(what, averaged(large, SPARSE), averaged(large, GOOD), paper=paper, **options))
+    lines += [
+        alike(f"{name}: {m} is as accurate as uniform", every[m], every["uniform"], paper="almost", **options)
+        for m in ("elastic net 0.5", "elastic net", "l2")
+    ]
+    what = f"{name}: uniform, logistic and squared loss are alike"
+    pair = every["uniform"], every["uniform, squared"]
+    return [*lines, alike(what, *pair, paper="the difference is small", **options)]
 
 
-def claims(rows: list[dict], problem: str) -> list[Any]:
-    """The paper's statements on one problem."""
-    good, sparse = (averaged(rows, problem, methods, small=True) for methods in (GOOD, SPARSE))
-    gap = np.subtract(good, sparse).tolist()
-    logistic, squared = (averaged(rows, problem, (m,), small=False) for m in ("uniform", "uniform, squared"))
-    change = np.subtract(logistic, squared).tolist()
-    counts = {m: mean(select(rows, "kernels", problem=problem, method=m)) for m in METHODS}
-    of = max(select(rows, "of", problem=problem))
+def difference(rows: list[dict], name: str) -> Line:
+    """Whether dense methods gain more with few samples: by draw, over the sizes on either side."""
+    good, sparse = (averaged(rows, methods) for methods in (GOOD, SPARSE))
+    gains = {unit: good[unit] - sparse[unit] for unit in good if unit in sparse}
+    seeds = dict.fromkeys(seed for _, seed in gains)
+    few, many = (
+        {
+            s: mean([g for (size, seed), g in gains.items() if seed == s and (size < FEW) == side])
+            for s in seeds
+        }
+        for side in (True, False)
+    )
+    both = [s for s in seeds if np.isfinite(few[s]) and np.isfinite(many[s])]
+    what = f"{name}: they are ahead by more under {FEW} samples per class than from {FEW} on"
+    one, other = ({s: found[s] for s in both} for found in (few, many))
+    return ordering(what, one, other, paper="especially", unit=" %")
+
+
+def kernels(rows: list[dict], name: str) -> list[Line]:
+    """How many kernels have a weight, and of which kind."""
+    shares = {
+        m: {unit: 100.0 * count / total[unit] for unit, count in used.items()}
+        for m in ("empirical Bayes", "elastic net 0.5", "l2", "block 1")
+        for used, total in [(by_draw(rows, "kernels", m), by_draw(rows, "of", m))]
+    }
+    net = list(shares["elastic net 0.5"].values())
+    gauss, chi = (by_draw(rows, f"weight {kind}", "elastic net 0.5") for kind in ("gauss", "chi2"))
+    what = f"{name}: empirical Bayes is sparser than "
+    options: dict[str, Any] = {"paper": "extremely sparse", "higher": False, "digits": 1, "unit": " %"}
+    bayes = {"empirical Bayes": shares["empirical Bayes"]}
+    others = {m: shares[m] for m in ("elastic net 0.5", "l2")}
     return [
-        claim(
-            f"{problem}: under 20 samples per class, uniform, elastic net and l2 above block 1 and Bayes",
-            mean(gap) > (standard_error(gap) if len(gap) > 1 else 0.0),
-            paper="above",
-            ours=figure(gap),
-            why=reason(rows, problem, gap),
-            n=len(gap),
+        all_above(f"{what}the elastic net and l2 (% of kernels)", bayes, others, **options),
+        threshold(
+            f"{name}: the elastic net (0.5) leaves out kernels (% used)",
+            net,
+            100.0,
+            paper="50 %: 880 of 1,760",
+            above=False,
+            digits=1,
+            unit=" %",
         ),
-        claim(
-            f"{problem}: logistic and squared loss differ little (uniform)",
-            abs(mean(change)) < 1.0,
-            paper="small",
-            ours=figure(change),
-            n=len(change),
-        ),
-        claim(
-            f"{problem}: empirical Bayes is far sparser than the elastic net with lambda = 0.5",
-            counts["empirical Bayes"] < counts["elastic net 0.5"] / 2,
-            paper="extremely sparse; about half",
-            ours=f"{counts['empirical Bayes']:.1f} and {counts['elastic net 0.5']:.1f} of {of:.0f}"
-            f" ({counts['elastic net']:.1f} with lambda by cross-validation)",
+        compare(f"{name}: kernels used by the elastic net (0.5) in %", net, 50.0),
+        compare(f"{name}: kernels used by l2 in %", list(shares["l2"].values()), 100.0),
+        ordering(
+            f"{name}: the elastic net prefers chi-square to Gaussian kernels (share of the weight)",
+            chi,
+            gauss,
+            paper="792 against 88 kernels",
         ),
     ]
 
 
-def figure(values: list[float]) -> str:
-    """A mean difference, with its standard error where there is one."""
-    spread = f" ± {standard_error(values):.2f}" if len(values) > 1 else ""
-    return f"{mean(values):+.2f}{spread} %"
-
-
-def reason(rows: list[dict], problem: str, gap: list[float]) -> str:
-    """Why the sparse methods do not lose: too few draws to tell, or one kernel alone that is good."""
-    if mean(gap) > 0:
-        return "The difference has the paper's sign, and is within one standard error of zero."
-    best, everything = (mean(averaged(rows, problem, (m,), small=True)) for m in ("best kernel", "uniform"))
+def alone(rows: list[dict]) -> str:
+    """What one kernel reaches, and all of them."""
+    one, everything = (mean(select(rows, "accuracy", method=m)) for m in ("best kernel", "uniform"))
     return (
-        f"One kernel, chosen by cross-validation, reaches {best:.1f} % on the same samples, the sum of all "
-        f"{everything:.1f} %."
+        f"one kernel, chosen by cross-validation, reaches {one:.1f} % on the same samples, the sum of all "
+        f"{everything:.1f} %"
     )
 
 
