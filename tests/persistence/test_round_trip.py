@@ -127,7 +127,7 @@ def test_learned_kernels_with_every_penalty(kernel: str, key: str, round_trip: A
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("key", of_kind("loss", "OneClass"))
+@pytest.mark.parametrize("key", of_kind("loss", "OneClass", "MulticlassHinge"))
 def test_every_loss(key: str, round_trip: Any) -> None:
     loss = example(key)
     names = ["MKLClassifier", "GroupOMPClassifier", "GMKLClassifier"]
