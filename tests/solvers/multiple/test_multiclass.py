@@ -13,7 +13,8 @@ from kernelweave.losses import Hinge, MulticlassHinge
 from kernelweave.solvers import Problem, best_intercept, leave_one_out
 from kernelweave.solvers.multiple import choose_solver
 from kernelweave.solvers.multiple.newton_weights import value_hessian
-from kernelweave.solvers.single import SMO, BlockDescent
+from kernelweave.solvers.single import SMO, BlockDescent, machine_gap
+from kernelweave.solvers.single._simplex_interior import interior_plan
 from kernelweave.testing.solvers import draw_problem
 
 from .test_conic import KERNELS, RULES, omega_star, omega_upper, penalty, roots
@@ -173,3 +174,30 @@ def test_left_out_values_are_those_of_machines_without_the_sample(tied):
         assert_allclose(found[i] - found[i].mean(), f - f.mean(), atol=1e-6)
         same += 1
     assert same >= 8
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_classes_in_a_line_need_the_interior_point_method(tied):
+    """K of rank two at a large cost: sweeps come to a standstill, and the optimum is found nevertheless."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(5), 12)
+    X = np.column_stack([2.0 * labels, np.zeros(60)]) + 0.5 * rng.normal(size=(60, 2))
+    problem = Problem(2.0 * np.eye(5)[labels] - 1.0, MulticlassHinge(), np.full((60, 1), 10.0), tied)
+    machine = BlockDescent().solve(X @ X.T, problem, 1e-8)
+    assert machine_gap(problem, machine.alpha, X @ (X.T @ machine.alpha)) <= 1e-8
+
+
+@pytest.mark.parametrize("demand", [np.array([3.0, 1.0, 2.0]), None])
+def test_interior_plans_are_optimal(demand):
+    """U S = 0 with S = K U - P + t - b >= 0; rows sum to the supply, columns to the demand."""
+    rng = np.random.default_rng(1)
+    Z, P, supply = rng.normal(size=(12, 4)), rng.normal(size=(12, 3)), np.full(12, 0.5)
+    U, S = interior_plan(Z @ Z.T, P, supply, demand, 1e-9)
+    assert_allclose(U.sum(axis=1), supply, atol=1e-10)
+    assert demand is None or np.abs(U.sum(axis=0) - demand).max() <= 1e-10
+    assert min(U.min(), S.min()) > 0.0
+    assert np.vdot(U, S) <= 1e-9
+    slopes = S - (Z @ Z.T @ U - P)  # t_i - b_k
+    slopes -= slopes.mean(axis=1, keepdims=True)
+    assert_allclose(slopes, np.broadcast_to(slopes.mean(axis=0), (12, 3)), atol=1e-6)
+    assert demand is not None or np.abs(slopes).max() <= 1e-6
