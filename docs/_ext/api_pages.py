@@ -57,7 +57,12 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
         ("kernels",),
         {
             "Numbers": ("Linear", "Polynomial", "RBF", "Laplacian", "Matern", "Constant"),
-            "Histograms, counts and fingerprints": ("Chi2", "HistogramIntersection", "Tanimoto"),
+            "Histograms, counts and fingerprints": (
+                "Chi2",
+                "HistogramIntersection",
+                "SpatialPyramid",
+                "Tanimoto",
+            ),
             "Strings": ("Spectrum", "WeightedDegree"),
             "Matrices and functions": ("Precomputed", "FunctionKernel", "GPKernel", "check_gram"),
             "Tasks": ("TaskKernel", "per_task"),
@@ -172,6 +177,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Bounds": (
                 "empirical_complexity",
                 "lp_complexity",
+                "norm_complexity",
                 "lp_risk_bound",
                 "radius_margin_bound",
                 "conversion_factor",

@@ -20,7 +20,7 @@ def joint(four):
 
 
 def test_the_certificate_is_that_of_public_attributes(joint, four):
-    """P and D of docs/math.md, section 10, from weights_, dual_coef_ and intercept_."""
+    """P and D of docs/math.md, section 11, from weights_, dual_coef_ and intercept_."""
     Ks = np.array([kernel.fit(four.X)(four.X, four.X) for kernel in KERNELS.values()])
     alpha, own = joint.dual_coef_.T, four.y[:, None] == joint.classes_
     f = np.einsum("m,mij,jc->ic", joint.weights_, Ks, alpha) + joint.intercept_

@@ -145,6 +145,7 @@ def test_every_normalisation(name: str, rule: str | None, round_trip: Any) -> No
     round_trip(fit(make(name, normalize=rule), numbers(N_TRAIN, 0)), numbers(5, 1))
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("scheme", ["ovr", "ovo", "shared"])
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -217,6 +218,7 @@ def test_frames_of_numbers_and_single_precision(name: str, round_trip: Any) -> N
 TOGETHER = [per_feature(RBF()), [per_feature(RBF()), Linear()], subsets(60), subsets(600)]
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("regularizer", ["lp", kw.LpNorm(1)], ids=str)
 @pytest.mark.parametrize(("spec", "name"), rotated(TOGETHER, WEIGHTED), ids=str)
@@ -228,6 +230,7 @@ def test_kernels_that_are_computed_together(spec: Any, name: str, regularizer: A
     assert np.array_equal(contributions(model, X_new), contributions(loaded, X_new))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_kernels_computed_together_on_many_columns_and_on_named_ones(name: str, round_trip: Any) -> None:
     rng = np.random.default_rng(0)

@@ -265,7 +265,8 @@ def model_names(model: Any) -> list[Any]:
     """Names of the rows of `weights_`.
 
     Classes or labels as in `classes_`; pairs as "b vs a", b the positive class; "all classes", "all labels"
-    and "all outputs" where these share their weights; else the names of the outputs, or their numbers from 0.
+    and "all outputs" where these share their weights; groups of outputs by their labels; else the names of
+    the outputs, or their numbers from 0.
 
     Examples
     --------
@@ -274,6 +275,8 @@ def model_names(model: Any) -> list[Any]:
     ['b vs a', 'c vs a', 'c vs b']
     """
     count = len(np.atleast_2d(model.weights_))
+    if hasattr(model, "group_names_"):
+        return list(model.group_names_)
     if count == 1 and np.size(getattr(model, "intercept_", 0.0)) > 1:
         several = "labels" if getattr(model, "multilabel_", False) else "classes"
         return [f"all {several}" if hasattr(model, "classes_") else "all outputs"]

@@ -28,6 +28,7 @@ from .parametric import (
 )
 from .precomputed import Precomputed, check_gram
 from .products import Constant, HistogramIntersection, Linear, Polynomial, Tanimoto
+from .pyramid import SpatialPyramid
 from .spec import resolve_kernels
 from .strings import Spectrum, WeightedDegree
 from .subsets import random_subsets
@@ -65,6 +66,7 @@ __all__ = [
     "ProductOf",
     "ProductRBF",
     "Scaled",
+    "SpatialPyramid",
     "Spectrum",
     "SquaredEuclidean",
     "Sum",

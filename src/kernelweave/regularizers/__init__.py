@@ -8,8 +8,8 @@ Reading order: ``base.py`` (what a regulariser is), ``norms.py`` (lp, block, uni
 from .._registry import Registry
 from .base import Regularizer
 from .concave import SMKL, ConcaveTerm, GroupLassoTerm, LogTerm, MFocussTerm, MKLTerm, TermSum
-from .correspondence import FromBlockNorm, FromPrice, block_norm_of, price_of
-from .norms import BlockNorm, ElasticNet, LpNorm, Uniform, equivalent_cost
+from .correspondence import FromBlockNorm, FromPrice, block_norm_of, equivalent_cost, price_of
+from .norms import BlockNorm, ElasticNet, LpNorm, Uniform
 from .structured import Mahalanobis, Wedge
 
 REGULARIZERS = Registry(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -11,8 +13,11 @@ from .problem import Problem
 from .single._face import Face
 from .single.base import product
 
-#: samples allowed to adapt: the cost is the cube of their number; and entries of their rows of K
-MAX_FREE, MAX_ENTRIES = 1000, 3e7
+#: samples allowed to adapt by default: the cost is the cube of their number
+MOST_FREE = 1000
+
+#: entries of their rows of K
+MOST_ENTRIES = 3e7
 
 
 class WeightedRows:
@@ -40,7 +45,11 @@ class WeightedRows:
 
 
 def leave_one_out(
-    K: FloatArray | WeightedRows, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: FloatArray | WeightedRows,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None = MOST_FREE,
 ) -> FloatArray:
     """Predictions on each training sample by the machine trained without it, to first order.
 
@@ -63,6 +72,9 @@ def leave_one_out(
     problem : Problem of one output, or of coupled ones
     alpha, f : ndarray of shape (n,)
         Solution and its predictions, intercept included; of shape (n, c) for a loss that couples outputs.
+    most : int or None, default=1000
+        Samples allowed to adapt, fewer where their rows of K take too much room; those beyond are treated
+        like samples at a bound. None for all of them, in time of the cube of their number.
     """
     if not problem.loss.separable:
         raise ValueError(
@@ -72,15 +84,15 @@ def leave_one_out(
     leave_out = _leave_out_of_face if problem.loss.coupled else _leave_one_out
     everything = np.arange(len(K))
     if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
-        return leave_out(K, everything, problem, alpha, f)
+        return leave_out(K, everything, problem, alpha, f, most)
     first, group = _equal_samples(K, problem.y)
     if len(first) < len(alpha):
         C, total = np.zeros((len(first), 1)), np.zeros_like(alpha[first])
         np.add.at(C, group, problem.C)
         np.add.at(total, group, alpha)
         merged = Problem(problem.y[first], problem.loss, C, problem.fit_intercept)
-        return leave_out(K, first, merged, total, f[first])[group]
-    return leave_out(K, everything, problem, alpha, f)
+        return leave_out(K, first, merged, total, f[first], most)[group]
+    return leave_out(K, everything, problem, alpha, f, most)
 
 
 def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
@@ -94,16 +106,25 @@ def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
     return first, group.ravel()
 
 
+def _allowed(K: FloatArray | WeightedRows, most: int | None) -> int:
+    """How many variables may adapt: `most`, and no more than their rows of K have room for."""
+    return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / len(K))))
+
+
 def _leave_one_out(
-    K: FloatArray | WeightedRows, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: FloatArray | WeightedRows,
+    rows: IntArray,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None,
 ) -> FloatArray:
     """The formulas on the samples `rows` of K, all different."""
     y, C = problem.y[:, 0], problem.C[:, 0]
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
     diagonal = K.diagonal()[rows].astype(np.float64)
-    free = np.flatnonzero(np.isfinite(curvature)) if diagonal.any() else np.empty(0, dtype=int)
-    count = min(len(free), MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))
-    free = free[np.linspace(0, len(free) - 1, count).astype(int)]
+    free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
+    free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(K, most))).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
     out = f.copy()
     if len(free) == 0:
@@ -116,16 +137,20 @@ def _leave_one_out(
     out[bound] -= alpha[bound] * np.maximum(span, 0.0)
     own = inverse.diagonal()[: len(free)]
     # a sample that no other can stand in for (the only free one, with an intercept) falls back on its own
-    alone = own <= 1e-12 / np.maximum(diagonal[free], 1e-300)
-    drop = np.where(alone, diagonal[free], 1.0 / np.where(alone, 1.0, own))
+    whole = diagonal[free] + curvature[free]
+    alone = own * whole <= 1e-12
+    drop = np.where(alone, whole, 1.0 / np.where(alone, 1.0, own))
     out[free] += curvature[free] * alpha[free] - alpha[free] * drop
     return out
 
 
 def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> FloatArray:
-    """Inverse of K + diag(curvature), or of the same matrix bordered by ones."""
+    """Inverse of K + diag(curvature), or of the same matrix bordered by ones.
+
+    Without curvature K may be singular: 1e-10 of its diagonal is the least there is.
+    """
     A = K.astype(np.float64)
-    A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().max())
+    A.flat[:: len(A) + 1] += np.maximum(curvature, 1e-10 * float(K.diagonal().max()))
     lower = lapack.dpotri(lapack.dpotrf(A, lower=True)[0], lower=True)[0]
     inverse = np.tril(lower) + np.tril(lower, -1).T
     if not tied:
@@ -137,7 +162,12 @@ def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> Float
 
 
 def _leave_out_of_face(
-    K: FloatArray | WeightedRows, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: FloatArray | WeightedRows,
+    rows: IntArray,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None,
 ) -> FloatArray:
     """The same of coupled outputs, up to a number per sample that all of them have in common.
 
@@ -149,8 +179,8 @@ def _leave_out_of_face(
     where the index ii takes the directions of sample i itself, if it has any.
     """
     diagonal = K.diagonal()[rows].astype(np.float64)
-    out, count = f - diagonal[:, None] * alpha, min(MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))
-    face = Face.of(problem, alpha, count) if diagonal.any() else None
+    out = f - diagonal[:, None] * alpha
+    face = Face.of(problem, alpha, _allowed(K, most)) if diagonal.any() else None
     if face is None or len(face.rows) == 0:
         return out
     chosen, p = rows[face.rows], len(face.rows)

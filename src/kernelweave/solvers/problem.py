@@ -104,6 +104,10 @@ class Problem:
         """The problem of output k alone."""
         return replace(self, y=self.y[:, k : k + 1])
 
+    def at_cost(self, factor: float) -> Problem:
+        """The problem with every cost so many times as large."""
+        return replace(self, C=self.C * factor)
+
     def part(self, rows: IntArray) -> Problem:
         """The problem on some samples, at their own costs."""
         weight = None if self.weight is None else self.weight[rows]

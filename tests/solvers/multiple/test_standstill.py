@@ -114,6 +114,7 @@ def test_the_case_that_went_round_converges(data_folder, solver, tol, most):
     assert model.n_iter_ <= most
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [Hinge(), EpsInsensitive(), SquaredHinge(), Squared()], ids=lambda x: x.name)
 @pytest.mark.parametrize("regularizer", SPARSE.values(), ids=list(SPARSE))
@@ -201,6 +202,7 @@ def bounded(model, X, y, seconds):
     return [warning for warning in seen if issubclass(warning.category, ConvergenceWarning)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("regularizer", [LpNorm(p=1), LpNorm(p=2)])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_columns_of_many_scales_end(loss, regularizer):

@@ -52,7 +52,7 @@ def interior_plan(
         factors = [positive_factor(_plus(K, D[:, k])) for k in range(c)]
         v = np.column_stack([cho_solve(factor, right[:, k]) for k, factor in enumerate(factors)])
         m = np.column_stack([cho_solve(factor, np.ones(n)) for factor in factors])
-        total = positive_factor(sum(_inverse(*factor) for factor in factors))
+        total = positive_factor(np.add.reduce([_inverse(*factor) for factor in factors]))
         missing = v.sum(axis=1) - (supply - U.sum(axis=1))
         db = np.zeros(c)
         if demand is not None:
