@@ -52,7 +52,10 @@ def interior_plan(
         factors = [positive_factor(_plus(K, D[:, k])) for k in range(c)]
         v = np.column_stack([cho_solve(factor, right[:, k]) for k, factor in enumerate(factors)])
         m = np.column_stack([cho_solve(factor, np.ones(n)) for factor in factors])
-        total = positive_factor(np.add.reduce([_inverse(*factor) for factor in factors]))
+        inverses = np.zeros_like(K)
+        for factor in factors:
+            inverses += _inverse(*factor)
+        total = positive_factor(inverses)
         missing = v.sum(axis=1) - (supply - U.sum(axis=1))
         db = np.zeros(c)
         if demand is not None:
