@@ -57,9 +57,11 @@ def independent_gap(sample, rule, state):
     f = np.einsum("m,mij,jc->ic", state.weights, sample.Ks, alpha) + state.certificate.intercept
     loss = problem.C[:, 0] @ ((f + ~own).max(axis=1) - f[own])
     primal = loss + omega_upper(rule, state.weights * r, state.weights)
-    scale = 1.0
-    while omega_star(rule, scale * r) == np.inf and scale > 0.5:
-        scale *= 1 - 1e-9 if scale > 1 - 1e-6 else 1 - 1e-4
+    scale, low = 1.0, 0.5
+    while omega_star(rule, scale * r) == np.inf:  # the largest multiple of alpha that has a dual value
+        middle = 0.5 * (low + scale)
+        low, scale = (low, middle) if omega_star(rule, middle * r) == np.inf else (middle, scale)
+        scale = low if scale - low < 1e-12 else scale
     return (primal - scale * alpha[own].sum() + omega_star(rule, scale * r)) / primal
 
 
