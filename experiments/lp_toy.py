@@ -1,10 +1,13 @@
 """Figure 3 of Kloft et al. (2011): which norm for which share of noise kernels.
 
 Two Gaussian classes in 50 dimensions, one linear kernel a dimension, of which 0 to 98 % are noise ("nu =
-1" in the paper is 49 of 50); kernels of variance 1, hinge loss, C chosen on 10,000 validation samples.
-Duality gaps shrink with C: at C = 1e-4 a relative gap of 1e-3 is more than the whole regulariser, and
-would leave weights near their start, which are equal. Test errors are exact, as if the test set had no
-end; the model error is the distance of the learned to the true weights, both of length 1.
+1" in the paper is 49 of 50); kernels of variance 1, hinge loss, 50 and 800 training samples, C of 10^-4,
+10^-3.5, .., 1 chosen on 10,000 validation samples. The model error is the distance of the learned to the true
+weights, both of length 1. All of this is as printed in the paper; three things are not. Errors are those of
+10,000 test samples there; here they are exact, as if the test set had no end (those of 10,000 test samples
+have tables of their own). Relative duality gaps are 1e-3 there; here they shrink with C: at C = 1e-4 a gap of
+1e-3 is more than the whole regulariser, and would leave weights near their start, which are equal. The paper
+does not say how many draws it has; here are 50 at n = 50 and 10 at n = 800.
 
 Beside the paper's norms p = 1, 4/3, 2, 4, infinity there are, on the same samples: the block norm q =
 infinity, which the paper names as the right one for the uniform case and does not try; the elastic net
@@ -30,6 +33,7 @@ from _toy import (
     greedy_lines,
     mkl_lines,
     model_error,
+    wrong,
 )
 from reproduce import (
     Experiment,
@@ -54,12 +58,18 @@ from kernelweave.kernels import Linear, per_feature
 
 OTHERS = ("block inf", "elastic net", "SMKL", "GOMP", "empirical Bayes")
 METHODS = (*NORMS, *OTHERS)
-#: half powers of ten, for 50 and for 800 samples
-COSTS = {50: (-4.0, 0.5), 800: (-3.5, -0.5)}
+#: those of the paper
+COSTS = 10.0 ** np.arange(-4.0, 0.1, 0.5)
 #: norms whose scale of C is another one
 OTHER_COSTS = {"block inf": 10.0 ** np.arange(-7.0, -2.9, 1.0), "SMKL": 10.0 ** np.arange(-6.0, 0.1, 1.0)}
 RATIOS = (0.1, 0.5, 0.9)
 RIDGES = 10.0 ** np.arange(-2.0, 3.1, 0.5)
+#: tables: title, column, decimals
+COLUMNS = (
+    ("Test error in %", "error", 2),
+    ("Error in % on 10,000 test samples", "drawn", 2),
+    ("Model error", "model_error", 3),
+)
 #: machines at most, where a fit takes seconds
 MOST = {50: 300, 800: 30}
 SLOW = 800
@@ -78,12 +88,7 @@ def cells(mode: Mode) -> list[dict[str, Any]]:
             small = [cell for cell in small if cell["method"] != "block inf" or cell["noise"] == 0]
         found += small
         if mode.full and seed < max(count // 5, 1):
-            found += [
-                _cell(SLOW, noise, method, seed)
-                for noise in levels
-                for method in METHODS
-                if method != "block inf" or noise == 0  # a minute per fit
-            ]
+            found += [_cell(SLOW, noise, method, seed) for noise in levels for method in METHODS]
         elif seed == 0:
             found += [_cell(SLOW, 0, method, 0) for method in ("l2", "linf")]
     return found
@@ -102,6 +107,7 @@ def run(n: int, noise: int, method: str, seed: int, tight: bool = False) -> dict
     line = lines[chosen]
     return {
         "error": exact_error(line, task.mean),
+        "drawn": wrong(line, task.X_test, task.y_test),
         "model_error": model_error(line.weights, task.mean),
         "kernels": int((line.weights > 1e-6 * line.weights.max()).sum()),
         "gap": line.gap,
@@ -117,12 +123,12 @@ def candidates(method: str, task: Task, n: int, tight: bool) -> list[Line]:
     if method == "empirical Bayes":
         model = kw.EmpiricalBayesClassifier(per_feature(Linear())).fit(task.X, task.y)
         return [estimator_line(model, np.ravel(model.weights_))]
-    low, high = COSTS[n]
-    costs = OTHER_COSTS.get(method, 10.0 ** np.arange(low, high + 0.1, 0.5))
+    costs = OTHER_COSTS.get(method, COSTS)
     options = {
         "tol": 1e-4 if n == 50 and method != "block inf" else 1e-3,
         "max_iter": MOST[n],
         "tight": tight,
+        "solver": "interleaved" if (n, method) == (50, "l1") else "auto",  # it converges there, others do not
     }
     return [line for one in regularizers(method, n) for line in mkl_lines(one, task, costs, **options)]
 
@@ -148,7 +154,7 @@ def summarise(rows: list[dict[str, Any]]) -> Summary:
     tables = [
         table(f"{name}, n = {n}", rows, column, "method", "noise", digits, n=n)
         for n in sorted({row["n"] for row in rows})
-        for name, column, digits in (("Test error in %", "error", 2), ("Model error", "model_error", 3))
+        for name, column, digits in COLUMNS
     ]
     counts = {n: len({row["seed"] for row in rows if row["n"] == n}) for n in (50, SLOW)}
     notes = [
@@ -156,6 +162,7 @@ def summarise(rows: list[dict[str, Any]]) -> Summary:
         f"error is {BAYES:.2f} %. The paper gives its errors as curves only, so what is compared is what "
         "it says of them. Draws of different levels and sizes are independent of one another.",
         _gaps(rows),
+        _edges(rows),
     ]
     return Summary(lines, tables, notes)
 
@@ -346,6 +353,18 @@ def _gaps(rows: list[dict[str, Any]]) -> str:
     )
 
 
+def _edges(rows: list[dict[str, Any]]) -> str:
+    """How often the C chosen is the first or last of the paper's grid."""
+    shares = [
+        f"{norm} {np.mean(values):.0%} at n = {n}"
+        for n in (50, SLOW)
+        for norm in NORMS
+        if (values := select(rows, "at_edge", n=n, method=norm)) and any(values)
+    ]
+    told = f": {', '.join(shares)}" if shares else " of none"
+    return f"The C chosen is at an end of the paper's grid, where the paper has none there{told}."
+
+
 def draw(rows: list[dict[str, Any]]) -> Any:
     """Errors on the left, model errors on the right, as in the paper; other methods dashed."""
     import matplotlib.pyplot as plt
@@ -393,4 +412,5 @@ EXPERIMENT = Experiment(
     run=run,
     summarise=summarise,
     draw=draw,
+    version="2",
 )

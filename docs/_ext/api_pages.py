@@ -102,7 +102,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "losses": (
         ("losses",),
         {
-            "Classification": ("Hinge", "SquaredHinge", "Logistic"),
+            "Classification": ("Hinge", "SquaredHinge", "Logistic", "MulticlassHinge"),
             "Regression": ("Squared", "EpsInsensitive", "Huber"),
             "One class": ("OneClass",),
             "Foundations": ("Loss", "LOSSES"),
@@ -149,6 +149,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "SMO",
                 "Newton",
                 "PrimalNewton",
+                "BlockDescent",
                 "SingleSolver",
                 "Machine",
                 "SINGLE_SOLVERS",

@@ -160,6 +160,9 @@ class _Pair(NamedTuple):
         return "contradicted" if self.score < -WIDTH else "undecided"
 
     def text(self, digits: int, unit: str) -> str:
+        error = standard_error(self.gain)
+        if 0.0 < error < 1.0:  # at least one digit of it
+            digits = max(digits, int(np.ceil(-np.log10(error))))
         means = f"{mean(self.first):.{digits}f} against {mean(self.second):.{digits}f}"
         return f"{means}: {with_error(self.gain, digits, '+')}{unit}"
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduce import Mode, listing, load_experiment, run
-from reproduce.index import index
+from reproduce.index import index, short
 from reproduce.learned import learned
 from reproduce.page import Published, all_published, committed, page_of
 from reproduce.store import Store
+from reproduce.untestable import UNTESTABLE
 from rich.console import Console
 
 from kernelweave.datasets import find
@@ -50,6 +51,14 @@ def test_every_page_and_verdict_follows_from_the_committed_rows(everything):
 
 def test_the_table_of_statements_follows_from_the_committed_rows(everything):
     assert (RESULTS / "index.md").read_text(encoding="utf-8") == index(everything)
+
+
+def test_statements_that_cannot_be_judged_are_of_papers_that_have_experiments():
+    papers = {short(load_experiment(name, EXPERIMENTS).paper) for name in listing(EXPERIMENTS)}
+    assert UNTESTABLE.keys() <= papers
+    assert all(
+        line.verdict == "not testable here" and line.why for some in UNTESTABLE.values() for line in some
+    )
 
 
 def test_what_we_learned_follows_from_the_committed_rows(everything):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sklearn.base import clone
 
-from kernelweave.losses import LOSSES, EpsInsensitive, Huber, Loss, Squared
+from kernelweave.losses import LOSSES, EpsInsensitive, Huber, Loss, MulticlassHinge, Squared
 from kernelweave.testing import check_loss
-from kernelweave.testing.losses import contract
+from kernelweave.testing.losses import contract, coupled_contract
 
 LOSSES_TO_CHECK = [
     *(cls() for cls in LOSSES.values()),
@@ -21,6 +21,11 @@ LOSSES_TO_CHECK = [
 @pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 def test_contract(loss, promise):
     promise(loss)
+
+
+@pytest.mark.parametrize("promise", coupled_contract.promises, ids=lambda promise: promise.__name__)
+def test_contract_of_coupled_outputs(promise):
+    promise(MulticlassHinge())
 
 
 class WrongConjugate(Squared):
@@ -45,6 +50,13 @@ class WrongGradient(Huber):
         return f - y
 
 
+class WrongSlopes(MulticlassHinge):
+    """Off by a factor."""
+
+    def gradient(self, y, f):
+        return 2.0 * super().gradient(y, f)
+
+
 class WrongCurvature(Squared):
     """Off by a factor."""
 
@@ -58,6 +70,7 @@ class WrongCurvature(Squared):
         (WrongConjugate(), "conjugate is the largest v f minus value"),
         (WrongBox(), "domain is the dual box"),
         (WrongGradient(), "gradient is a subgradient everywhere"),
+        (WrongSlopes(), "convex with a subgradient everywhere"),
         (WrongCurvature(), "dual curvature is the second difference"),
     ],
     ids=repr,

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 
 from .._typing import FloatArray, IntArray
 from ..gram import Predictor
-from ..losses import Loss
+from ..losses import LOSSES, Loss
 from ..solvers import Problem
 from ._base import follows_input
 from ._mkl import SubProblem
@@ -101,8 +101,9 @@ def class_problems(
 
     Parameters
     ----------
-    scheme : {"ovr", "ovo", "shared"}
-        One against the rest, a problem for every pair, or one for all; two classes have one anyway.
+    scheme : {"ovr", "ovo", "shared", "joint"}
+        One against the rest, a problem for every pair, or one for all, whose loss is a sum over classes or
+        takes all of them together; two classes have one anyway.
     classes : ndarray of shape (n_classes,)
     labels : ndarray of int of shape (n,)
     C : ndarray of shape (n,)
@@ -111,6 +112,9 @@ def class_problems(
     fit_intercept : bool
     """
     names, K = [str(name) for name in classes], len(classes)
+    if scheme == "joint":
+        joint_loss = of_all_classes(loss)
+        loss = joint_loss if K > 2 else loss
     if scheme == "ovo" and K > 2:
         pairs = []
         for i, j in combinations(range(K), 2):
@@ -119,10 +123,29 @@ def class_problems(
             problem = Problem(Y, loss, C[rows, None], fit_intercept)
             pairs.append(SubProblem(f"{names[j]} vs {names[i]}", problem, rows))
         return pairs
-    joint = Problem(class_targets(labels, K), loss, C[:, None], fit_intercept)
-    if K == 2 or scheme == "shared":
-        return [SubProblem("fit" if K == 2 else "all classes", joint)]
-    return [SubProblem(f"{name} vs rest", joint.column(k)) for k, name in enumerate(names)]
+    every = Problem(class_targets(labels, K), loss, C[:, None], fit_intercept)
+    if K == 2 or scheme in ("shared", "joint"):
+        return [SubProblem("fit" if K == 2 else "all classes", every)]
+    return [SubProblem(f"{name} vs rest", every.column(k)) for k, name in enumerate(names)]
+
+
+def of_all_classes(loss: Any) -> Loss:
+    """The loss of the values of all classes together that `loss` is for two.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import Hinge
+    >>> of_all_classes(Hinge())
+    MulticlassHinge()
+    """
+    if hasattr(loss, "multiclass"):
+        together: Loss = loss.multiclass()
+        return together
+    having = ", ".join(repr(name) for name, known in LOSSES.items() if hasattr(known, "multiclass"))
+    raise ValueError(
+        f"{type(loss).__name__} has no `multiclass`, required by multiclass='joint': use loss={having}, or "
+        "multiclass='shared', whose loss is a sum over the classes."
+    )
 
 
 @dataclass(frozen=True)

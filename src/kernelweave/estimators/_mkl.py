@@ -277,6 +277,8 @@ def left_out(solution: Result, problem: Problem, gram: Gram, whole: bool = False
     if K is None:
         K = gram.combine(state.weights) if whole else WeightedRows(gram, state.weights)
     most, columns = None if whole else MOST_FREE, range(problem.shape[1])
+    if problem.loss.coupled:
+        return leave_one_out(K, problem, state.alpha, f, most)
     return np.column_stack(
         [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k], most) for k in columns]
     )

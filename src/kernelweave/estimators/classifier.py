@@ -15,7 +15,7 @@ from ._labels import ClassLabels, class_factors, class_problems, encode_labels, 
 from ._mkl import BaseMKL, Setup
 from ._training import with_callbacks
 
-SCHEMES = ("ovr", "ovo", "shared")
+SCHEMES = ("ovr", "ovo", "shared", "joint")
 
 
 class MKLClassifier(ClassLabels, BaseMKL):
@@ -46,9 +46,11 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Cost of errors; larger fits the training data more closely.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
         How kernels are made comparable, with constants of the training samples.
-    multiclass : {"ovr", "ovo", "shared"}, default="ovr"
-        More than two classes: one model per class, one per pair of classes, or one per class with
-        kernel weights shared by all. The Gram matrices are computed once in every case.
+    multiclass : {"ovr", "ovo", "shared", "joint"}, default="ovr"
+        More than two classes: one model per class, one per pair of classes, one per class with kernel weights
+        shared by all, or one machine of all classes (Zien & Ong 2007), also with shared weights, whose loss
+        max_k (f_k + [k != y]) - f_y compares the classes with one another; that is for the hinge loss and
+        Gram matrices without `approximation`. The Gram matrices are computed once in every case.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : str or MKLSolver, default="auto"
@@ -225,6 +227,11 @@ class MKLClassifier(ClassLabels, BaseMKL):
         """Check parameters and data; the problems to solve."""
         spec = Spec.of(self)
         check_choice("multiclass", self.multiclass, SCHEMES)
+        if self.multiclass == "joint" and self.approximation is not None:
+            raise ValueError(
+                f"multiclass='joint' trains on Gram matrices, and approximation={self.approximation!r} has "
+                "none: pass approximation=None, or multiclass='shared'."
+            )
         table, y = self._validate(X, y)
         weight = check_weights(sample_weight, table)
         used = weight > 0

@@ -33,7 +33,8 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         min_{f_m, rho, d >= 0}  C sum_i max(0, -f(x_i)) - rho + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
 
     form="level", with the level fixed, f(x) = sum_m f_m(x) - 1: the form that the paper prints, by its loss
-    V(t) = max(0, 1 - t). Where h is a constraint, it is the form above at C / rho, divided by rho:
+    V(t) = max(0, 1 - t). Where h is a constraint, it is the form above at C / rho, divided by rho;
+    regularisers that grow as rho does ("wedge", an l1 penalty, concave terms) have this form only:
 
         min_{f_m, d >= 0}  C sum_i max(0, 1 - sum_m f_m(x_i)) + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
 
@@ -48,7 +49,8 @@ class MKLOneClass(OutlierMixin, BaseMKL):
     smallest ball would be that of d = 0. Balls are judged by how much smaller they are than the one around
     the origin that holds all samples, as the margin rho is. Where k_m(x, x) is constant, as for Gaussian
     kernels or normalize="spherical", it is the same as "rho"; else it knows distances alone, and a sample
-    of small norm is not an outlier for that.
+    of small norm is not an outlier for that. A kernel wins by leaving out a sample of very large norm: use
+    kernels of bounded k(x, x), or rows without such samples, where that is not wanted.
 
     Parameters
     ----------
@@ -60,9 +62,9 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
         "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     form : {"rho", "level", "svdd"}, default="rho"
-        What is minimised, see above. "svdd" takes convex regularisers with weights from a minimum, and
-        kernels whose values k(x, x) on new samples are known: none of kernels="precomputed", `approximation`
-        and `device`.
+        What is minimised, see above. "svdd" takes convex regularisers with weights from a minimum, neither
+        `approximation` nor `device`, and predicts by kernels whose values k(x, x) on new samples are known:
+        `Precomputed` kernels by sample number, but not kernels="precomputed".
     nu : float, default=0.5
         Bound on the share of training samples left outside, in (0, 1]. Not for form="level", where no share
         of samples follows from C.
@@ -94,6 +96,9 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
     >>> detector = kw.MKLOneClass(nu=0.1).fit(X)
     >>> detector.predict([[5.0, 3.4, 1.5, 0.2], [9.0, 9.0, 9.0, 9.0]])
     array([ 1, -1])
+    >>> ball = kw.MKLOneClass(nu=0.1, form="svdd").fit(X)
+    >>> bool((ball.score_samples(X) >= -(ball.radius_**2) / 2).mean() >= 0.9)
+    True
     """
 
     def __init__(
@@ -191,11 +196,10 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
                 f"form='svdd' has no certificate with {spec.regularizer!r}: use 'lp', 'uniform' or "
                 "another convex regulariser whose weights come from a minimum, or form='rho'."
             )
-        if self._precomputed or self.approximation is not None or spec.device is not None:
+        if self.approximation is not None or spec.device is not None:
             raise ValueError(
-                "form='svdd' needs kernels by their functions, k(x, x) of new samples among them: use "
-                "kernels such as RBF() or Precomputed(K) in place of kernels='precomputed', "
-                "approximation=None and device=None; or form='rho'."
+                "form='svdd' is computed from Gram matrices on the host: pass approximation=None and "
+                "device=None, or form='rho'."
             )
 
     def _dictionary(self, setup: Setup) -> AnyDictionary:

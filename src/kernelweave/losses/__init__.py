@@ -7,6 +7,7 @@ from .hinge import Hinge
 from .huber import Huber
 from .joint import JointLoss
 from .logistic import Logistic
+from .multiclass_hinge import MulticlassHinge
 from .one_class import OneClass
 from .squared import Squared
 from .squared_hinge import SquaredHinge
@@ -21,6 +22,7 @@ __all__ = [
     "JointLoss",
     "Logistic",
     "Loss",
+    "MulticlassHinge",
     "OneClass",
     "Squared",
     "SquaredHinge",
