@@ -155,3 +155,14 @@ def test_what_is_not_there_has_a_reason(paper):
             reason = re.search(r"\b(?:partial|partly|not offered|not testable|absent): (.+)", row.remark)
             assert reason, row.item
             assert len(reason[1]) > 20, row.item
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_results_are_those_of_experiments(paper):
+    """A page of results that a row leads to has its experiment; files named in remarks exist."""
+    for row in rows(paper):
+        for page in re.findall(r"\]\(\.\./results/([\w-]+)\.md\)", row.names):
+            script = ROOT / "experiments" / f"{page.replace('-', '_')}.py"
+            assert page in {"index", "benchmarks"} or script.is_file(), row.item
+        for path in re.findall(r"`((?:experiments|benchmarks)/\w+\.py)`", row.remark):
+            assert (ROOT / path).is_file(), row.item
