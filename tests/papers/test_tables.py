@@ -121,12 +121,16 @@ def check_call(call: ast.Call) -> None:
             check_call(keyword.value)
 
 
+def check_name(span: str) -> None:
+    tree = ast.parse(span, mode="eval").body
+    check_call(tree) if isinstance(tree, ast.Call) else resolved(ast.unparse(tree))
+
+
 @pytest.mark.parametrize("paper", NUMBERED)
 def test_every_public_name_resolves(paper):
     for row in rows(paper):
         for span in row.spans:
-            tree = ast.parse(span, mode="eval").body
-            check_call(tree) if isinstance(tree, ast.Call) else resolved(ast.unparse(tree))
+            check_name(span)
 
 
 @cache
@@ -166,3 +170,23 @@ def test_results_are_those_of_experiments(paper):
             assert page in {"index", "benchmarks"} or script.is_file(), row.item
         for path in re.findall(r"`((?:experiments|benchmarks)/\w+\.py)`", row.remark):
             assert (ROOT / path).is_file(), row.item
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "kw.LpNorm.nothing",
+        "kw.theory._statements",
+        "kw.LpNorm(q=1)",
+        'kw.MKLClassifier(solver="none")',
+        "LpNorm",
+    ],
+)
+def test_a_mistake_in_a_name_is_found(wrong):
+    with pytest.raises((AssertionError, ModuleNotFoundError)):
+        check_name(wrong)
+
+
+def test_numbers_of_items():
+    assert numbers("(3), (5) to (7)") == {3, 5, 6, 7}
+    assert numbers("1 and 2") == {1, 2}
