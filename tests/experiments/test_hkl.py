@@ -76,14 +76,19 @@ def test_products_come_after_their_factors(hkl):
     assert set(np.argsort(-model.feature_importances_)[:2]) == {0, 1}
 
 
-def test_the_bound_of_what_is_not_formed_is_the_sum_over_it(hkl):
+def test_the_bound_of_what_is_not_formed_is_the_sum_over_it(hkl, monkeypatch):
     X, _ = labelled(3, 12)
-    alpha, model = np.random.default_rng(1).normal(size=12), hkl(degree=2, growth=3.0)
-    start = (1, 0, 1)
-    total = 0.0
-    for node in every_node(3, 2):
-        if all(n >= s for n, s in zip(node, start, strict=True)):
-            between = product(*(range(s, n + 1) for s, n in zip(start, node, strict=True)))
-            model.hull_ = [node]
-            total += (model._features(X)[:, 0] @ alpha) ** 2 / sum(3.0 ** sum(v) for v in between) ** 2
-    assert model._bound(X, alpha, start) == pytest.approx(total)
+    alpha, start = np.random.default_rng(1).normal(size=12), (1, 0, 1)
+    module = importlib.import_module("_hkl")
+    for growth, safe in ((3.0, 1e-3), (0.5, 1e-3), (3.0, np.inf)):  # products divided by factors, or made anew
+        monkeypatch.setattr(module, "SAFE", safe)
+        total, model = 0.0, hkl(degree=2)
+        for node in every_node(3, 2):
+            if all(n >= s for n, s in zip(node, start, strict=True)):
+                between = product(*(range(s, n + 1) for s, n in zip(start, node, strict=True)))
+                model.hull_ = [node]
+                cost = sum(growth ** sum(v) for v in between)
+                total += (model._features(X)[:, 0] @ alpha) ** 2 / cost**2
+        found = module.Grid(X, 2, growth)
+        assert found.roots[1] == (safe < 1)
+        assert found.bound(alpha, start) == pytest.approx(total)
