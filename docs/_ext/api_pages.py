@@ -143,10 +143,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "JointAscent",
                 "MajorizeMinimize",
                 "Alternating",
-                "Interleaved",
                 "MKL_SOLVERS",
                 "choose_solver",
             ),
+            "Methods to compare with": ("Interleaved", "CuttingPlanes", "QCQP"),
             "One kernel": (
                 "LeastSquares",
                 "SMO",
