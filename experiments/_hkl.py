@@ -82,6 +82,10 @@ class HKL(ClassifierMixin, BaseEstimator):
         Relative duality gap, all kernels counted.
     max_kernels : int
         Largest hull.
+    certified : bool
+        Whether the hull grows until the gap over all kernels is small. Otherwise it grows as long as a kernel
+        next to it lowers P on its own, which is necessary but does not see products that help only deeper in
+        the grid, and `gap_` is that over the hull.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class HKL(ClassifierMixin, BaseEstimator):
         loss: str = "logistic",
         tol: float = 1e-2,
         max_kernels: int = 100,
+        certified: bool = True,
     ) -> None:
         self.C = C
         self.degree = degree
@@ -101,6 +106,7 @@ class HKL(ClassifierMixin, BaseEstimator):
         self.loss = loss
         self.tol = tol
         self.max_kernels = max_kernels
+        self.certified = certified
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> HKL:
         """Let the hull grow until no kernel outside can lower P by more than `tol`."""
@@ -117,7 +123,7 @@ class HKL(ClassifierMixin, BaseEstimator):
             if not new:
                 if found.gap() > 0.5 * self.tol and self.n_fits_ < MOST_FITS:
                     continue
-                bounds = np.array([grid.bound(found.alpha, node) for node in sources])
+                bounds = np.array([grid.bound(found.alpha, node) for node in sources if self.certified])
                 self.gap_ = found.gap(float(bounds.max(initial=0.0)))
                 if self.gap_ <= self.tol or room == 0 or not sources or self.n_fits_ >= MOST_FITS:
                     break

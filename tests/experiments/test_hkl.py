@@ -64,6 +64,13 @@ def test_a_hull_that_is_held_small_says_how_far_it_may_be(hkl):
     assert model.gap_ > 1e-2
 
 
+def test_without_a_certificate_the_same_optimum_is_found(hkl):
+    X, y = labelled(3, 60)
+    whole, quick = (hkl(C=5.0, degree=2, growth=2.0, tol=1e-3, certified=c).fit(X, y) for c in (True, False))
+    assert len(quick.hull_) <= len(whole.hull_)
+    assert quick.objective_ == pytest.approx(whole.objective_, rel=2e-3)
+
+
 def test_products_come_after_their_factors(hkl):
     X, y = labelled(4, 80)
     model = hkl(C=10.0, degree=2, growth=2.0).fit(X, y)
@@ -80,7 +87,11 @@ def test_the_bound_of_what_is_not_formed_is_the_sum_over_it(hkl, monkeypatch):
     X, _ = labelled(3, 12)
     alpha, start = np.random.default_rng(1).normal(size=12), (1, 0, 1)
     module = importlib.import_module("_hkl")
-    for growth, safe in ((3.0, 1e-3), (0.5, 1e-3), (3.0, np.inf)):  # products divided by factors, or made anew
+    for growth, safe in (
+        (3.0, 1e-3),
+        (0.5, 1e-3),
+        (3.0, np.inf),
+    ):  # products divided by factors, or made anew
         monkeypatch.setattr(module, "SAFE", safe)
         total, model = 0.0, hkl(degree=2)
         for node in every_node(3, 2):
