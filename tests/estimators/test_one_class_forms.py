@@ -79,6 +79,13 @@ def test_the_level_is_the_offset_at_another_cost(X, regularizer):
     np.testing.assert_allclose(level.decision_function(X), expected, rtol=3e-5, atol=3e-5)
 
 
+@pytest.mark.parametrize("regularizer", [kw.LpNorm(p=1, form="penalty"), "wedge"], ids=str)
+def test_regularisers_that_grow_as_the_offset_have_a_fixed_level(X, regularizer):
+    with pytest.raises(ValueError, match="grow alike"):
+        detector(regularizer=regularizer, C=0.2).fit(X[:N])
+    assert detector(form="level", regularizer=regularizer, C=0.2, tol=1e-5).fit(X[:N]).dual_gap_ <= 1e-5
+
+
 # -- the smallest ball ----------------------------------------------------------------------------
 
 
