@@ -375,6 +375,7 @@ class Smoothed:
     """
 
     separable = True
+    coupled = False
 
     def __init__(self, loss: Loss, width: float, center: FloatArray | float = 0.0) -> None:
         self.loss = loss
