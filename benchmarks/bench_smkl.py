@@ -5,8 +5,11 @@ terms, beside K^1.1 and n^1.4 of an SMO-like algorithm for MKL. Here as there: G
 subsets of the features with different widths, traces of all kernels equal, hinge loss, stationarity to 1e-3;
 C = 1. Against K: Ionosphere and Breast Cancer (Wisconsin, diagnostic). Against n: nested subsets of Spambase
 and of simulated data, for the Adult data of the paper, with 12 kernels. Processor seconds of the optimisation
-alone, matrices in memory, one thread, best of 3 runs; exponents by least squares in the logarithms, and their
+alone, matrices in memory, one thread, best of 2 runs; exponents by least squares in the logarithms, and their
 mean over the data sets.
+
+A kernel whose weight has fallen under 1e-6 of the largest is not looked at again, so most of the machines see
+a few of the K kernels, and their number matters less than it does to the paper.
 
 The promise: mean exponents no larger than those of the paper, whose machine and code were other ones.
 
@@ -32,10 +35,10 @@ from kernelweave.regularizers import SMKL
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import choose_solver
 
-REPEATS = 3
+REPEATS = 2
 #: largest mean exponents, those of the paper
 PROMISES = {"K": 1.0, "n": 1.6}
-KERNELS, SAMPLES, FIXED = (6, 12, 24, 48, 96, 192, 384), (200, 400, 800, 1600, 3200), 12
+KERNELS, SAMPLES, FIXED = (6, 12, 24, 48, 96, 192, 384), (200, 400, 800, 1600), 12
 
 Data = tuple[np.ndarray, np.ndarray]
 
@@ -54,7 +57,7 @@ def breast_cancer() -> Data:
 def simulated() -> Data:
     """40 features, 8 of which matter and 4 more follow them; 5 % of the labels flipped."""
     options: dict[str, Any] = {"n_informative": 8, "n_redundant": 4, "flip_y": 0.05, "random_state": 0}
-    X, y = make_classification(4000, 40, **options)
+    X, y = make_classification(1600, 40, **options)
     return X, np.where(y, 1.0, -1.0)
 
 

@@ -294,7 +294,7 @@ def claims(rows: list[dict], problem: str) -> list[Line]:
     """What the paper says of its problems, on one of ours; a repetition is a draw of one size."""
     here = [row for row in rows if row["problem"] == problem]
     name = f"{problem} (other data)"
-    return [*accuracy(here, name), *kernels(here, name)]
+    return [*accuracy(here, name), *sparsity(here, name)]
 
 
 def by_draw(rows: list[dict], column: str, method: str) -> dict[Any, float]:
@@ -340,8 +340,8 @@ def accuracy(rows: list[dict], name: str) -> list[Line]:
         for m in ("elastic net 0.5", "elastic net", "l2")
     ]
     what = f"{name}: uniform, logistic and squared loss are alike"
-    pair = every["uniform"], every["uniform, squared"]
-    return [*lines, alike(what, *pair, paper="the difference is small", **options)]
+    losses = every["uniform"], every["uniform, squared"]
+    return [*lines, alike(what, *losses, paper="the difference is small", **options)]
 
 
 def difference(rows: list[dict], name: str) -> Line:
@@ -362,7 +362,7 @@ def difference(rows: list[dict], name: str) -> Line:
     return ordering(what, one, other, paper="especially", unit=" %")
 
 
-def kernels(rows: list[dict], name: str) -> list[Line]:
+def sparsity(rows: list[dict], name: str) -> list[Line]:
     """How many kernels have a weight, and of which kind."""
     shares = {
         m: {unit: 100.0 * count / total[unit] for unit, count in used.items()}

@@ -242,7 +242,7 @@ def claims(rows: list[dict[str, Any]], n: int) -> list[Line]:
     """At one size: the plain sum above p = 1, p = 2 above the plain sum and above every other norm."""
     found = {norm: by(rows, "auc", "seed", n=n, method=norm) for norm in NORMS}
     rivals = {norm: values for norm, values in found.items() if norm != BEST}
-    what = f"stand-in, n = {n}:"
+    what = f"gene starts (simulated), n = {n}:"
     return [
         ordering(
             f"{what} the plain sum is above p = 1",
@@ -279,15 +279,16 @@ def kept(rows: list[dict[str, Any]], n: int) -> list[Line]:
         for norm in (SPARSE, BEST)
     }
     shares = {name: by(rows, f"weight {name}", "seed", n=n, method=BEST) for name in SINGLES}
+    where = f"gene starts (simulated), n = {n}:"
     return [
         ordering(
-            f"stand-in, n = {n}: p = 1 gives its first kernel a larger share of the weight than p = 2",
+            f"{where} p = 1 gives its first kernel a larger share of the weight than p = 2",
             first[SPARSE],
             first[BEST],
             paper="p = 1 focuses on the best kernel",
         ),
         all_above(
-            f"stand-in, n = {n}: p = 2 gives each strong kernel more weight than each weak one",
+            f"{where} p = 2 gives each strong kernel more weight than each weak one",
             {name: shares[name] for name in STRONG},
             {name: values for name, values in shares.items() if name not in STRONG},
             paper="most to the weighted degree and the two spectrum kernels",
@@ -301,7 +302,10 @@ def aligned(rows: list[dict[str, Any]], n: int) -> Line:
     found = {name.removeprefix("alignment "): by(rows, name, "seed", n=n, method=SUM) for name in names}
     inside = {key: value for key, value in found.items() if all(k in STRONG for k in key.split(", "))}
     energies = {key: value for key, value in found.items() if "energies" in key and "angles" not in key}
-    what = f"stand-in, n = {n}: strong kernels are aligned more with one another than with the energies"
+    what = (
+        f"gene starts (simulated), n = {n}: strong kernels are aligned more with one another than with the "
+        "energies"
+    )
     return all_above(what, inside, energies, paper="strong ones highly aligned, energies little")
 
 

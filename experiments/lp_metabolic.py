@@ -261,14 +261,18 @@ def above(rows: list[dict[str, Any]], first: str, second: str) -> Line:
     """Whether one method has the higher AUC, network by network."""
     better, worse = (by(rows, "auc", "seed", method=method) for method in (first, second))
     paper = f"{PAPER[first]:.1f} against {PAPER[second]:.1f}"
-    return ordering(f"stand-in: {first} is above {second}", better, worse, paper=paper, unit=" %")
+    return ordering(
+        f"metabolic network (simulated): {first} is above {second}", better, worse, paper=paper, unit=" %"
+    )
 
 
 def equal(rows: list[dict[str, Any]], method: str) -> Line:
     """Whether a method and the plain sum perform the same."""
     values, plain = (by(rows, "auc", "seed", method=name) for name in (method, SUM))
     paper = f"{PAPER[method]:.1f} against {PAPER[SUM]:.1f}, not significant"
-    return alike(f"stand-in: {method} is as the {SUM}", values, plain, paper=paper, unit=" %")
+    return alike(
+        f"metabolic network (simulated): {method} is as the {SUM}", values, plain, paper=paper, unit=" %"
+    )
 
 
 def how_alike(rows: list[dict[str, Any]]) -> str:

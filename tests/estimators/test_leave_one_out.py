@@ -131,7 +131,7 @@ def test_no_kernel_with_weight_leaves_the_mean_of_the_others(regression):
 # -- classes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["ovr", "ovo", "shared"])
+@pytest.mark.parametrize("scheme", ["ovo", "shared", pytest.param("ovr", marks=pytest.mark.wide)])
 def test_every_scheme_of_classes(four, scheme):
     """Models of two classes have not seen samples of others: their predictions are what counts."""
     data = part(four, 16)
@@ -144,7 +144,7 @@ def test_every_scheme_of_classes(four, scheme):
     np.testing.assert_allclose(left_out[0], np.concatenate(folds), atol=1e-8)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("loss", ["hinge", pytest.param("logistic", marks=pytest.mark.wide)])
 def test_other_losses_are_near_training_again(binary, loss):
     data = part(binary, 40)
     (first, left_out), (second, folds) = recorder(), recorder()
@@ -194,6 +194,16 @@ def test_samples_of_weight_zero_are_not_there(regression):
     np.testing.assert_allclose(
         with_zeros.cv_results_["mean_test_score"], without.cv_results_["mean_test_score"], rtol=1e-8
     )
+
+
+def test_matrices_of_a_store(regression, tmp_path):
+    data, kernels = part(regression, 20), [RBF(gamma=gamma) for gamma in GAMMAS]
+    store = kw.GramStore.build(tmp_path / "kernels.gram", kernels, data.X)
+    options = {"Cs": CS, "cv": "leave-one-out"}
+    stored = kw.MKLRegressorCV("precomputed", **options).fit(store, data.y)
+    computed = kw.MKLRegressorCV(kernels, **options).fit(data.X, data.y)
+    scores = [search.cv_results_["mean_test_score"] for search in (stored, computed)]
+    np.testing.assert_allclose(*scores, atol=1e-4)  # a store has single precision
 
 
 class Centred(JointLoss):

@@ -79,6 +79,13 @@ def test_the_level_is_the_offset_at_another_cost(X, regularizer):
     np.testing.assert_allclose(level.decision_function(X), expected, rtol=3e-5, atol=3e-5)
 
 
+@pytest.mark.parametrize("regularizer", [kw.LpNorm(p=1, form="penalty"), "wedge"], ids=str)
+def test_regularisers_that_grow_as_the_offset_have_a_fixed_level(X, regularizer):
+    with pytest.raises(ValueError, match="grow alike"):
+        detector(regularizer=regularizer, C=0.2).fit(X[:N])
+    assert detector(form="level", regularizer=regularizer, C=0.2, tol=1e-5).fit(X[:N]).dual_gap_ <= 1e-5
+
+
 # -- the smallest ball ----------------------------------------------------------------------------
 
 
@@ -121,6 +128,13 @@ def test_weights_and_ball_agree_with_a_conic_solver(X, p):
     # the dual value at the solution of the other solver bounds ours, and ours its
     s = np.array([square.value for square in squares])
     np.testing.assert_allclose(model.weights_ @ s, np.linalg.norm(s, np.inf if p == 1 else 2.0), rtol=1e-5)
+
+
+def test_the_interleaved_solver_finds_the_same_ball(X):
+    options = {"form": "svdd", "nu": 0.2, "tol": 1e-5}
+    found, best = (detector(solver=name, **options).fit(X[:N]) for name in ("interleaved", "auto"))
+    assert found.dual_gap_ <= 1e-5
+    assert found.objective_ == pytest.approx(best.objective_, rel=2e-5)
 
 
 def test_at_its_weights_the_ball_is_the_smallest(X):
@@ -191,7 +205,7 @@ def test_the_radius_belongs_to_the_ball(X):
         ({"form": "level"}, "has no nu: pass C"),
         ({"form": "svdd", "regularizer": kw.SMKL()}, "form='svdd' has no certificate"),
         ({"form": "svdd", "regularizer": kw.BlockNorm(q=3.0)}, "form='svdd' has no certificate"),
-        ({"form": "svdd", "approximation": "nystroem"}, "needs kernels by their functions"),
+        ({"form": "svdd", "approximation": "nystroem"}, "approximation=None and device=None"),
     ],
 )
 def test_what_a_form_cannot_do_is_refused(X, options, message):
@@ -206,5 +220,8 @@ def test_precomputed_kernels_by_sample_number(X):
     np.testing.assert_allclose(
         model.decision_function(np.arange(len(X))[:, None]), direct.decision_function(X), atol=1e-6
     )
-    with pytest.raises(ValueError, match="needs kernels by their functions"):
-        detector("precomputed", form="svdd").fit(np.stack([K[:N, :N] for K in Ks], axis=2))
+    stack = np.stack(Ks, axis=2)
+    fitted = detector("precomputed", form="svdd", nu=0.2).fit(stack[:N, :N])
+    np.testing.assert_allclose(fitted.weights_, direct.weights_, atol=1e-6)
+    with pytest.raises(ValueError, match=r"k\(x, x\) of new samples"):
+        fitted.predict(stack[N:, :N])

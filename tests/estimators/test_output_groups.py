@@ -44,7 +44,12 @@ def test_one_group_is_one_set_for_all(outputs, loss):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"backward": True}, {"dictionary_sample": 3, "random_state": 0}, {"loss": "huber"}],
+    [
+        {},
+        {"loss": "huber"},
+        pytest.param({"backward": True}, marks=pytest.mark.wide),
+        pytest.param({"dictionary_sample": 3, "random_state": 0}, marks=pytest.mark.wide),
+    ],
     ids=str,
 )
 def test_singletons_are_independent_fits(outputs, options):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from .._typing import FloatArray
+from ..gram import Predictor
 from ..gram.sphere import SphereGram
 from ..gram.terms import NotLinearError
 from ..losses import Hinge, OneClass
@@ -21,7 +23,59 @@ from ._mkl import AnyDictionary, BaseMKL, Model, Setup, SubProblem
 from ._training import with_callbacks
 
 
-class MKLOneClass(OutlierMixin, BaseMKL):
+class NoveltyDetection(OutlierMixin):
+    """Mixin of novelty detectors: the region where the function learned, a score less rho, is positive."""
+
+    nu: float
+    C: float | None
+    model_: Predictor
+
+    #: values of the function learned, shape (n, 1)
+    _decision: Callable[..., FloatArray]
+
+    #: C may be None, and nu says what it is
+    _optional_cost = True
+
+    _tasks: ClassVar[tuple[str, ...]] = ("one_class",)
+
+    _fitted: ClassVar[dict[str, type]] = {"offset_": float}
+
+    def _costs(self, weight: FloatArray) -> FloatArray:
+        """C times the weights of samples of positive weight, shape (n, 1)."""
+        used = weight[weight > 0]
+        return np.asarray(self._cost(float(used.sum())) * used[:, None])
+
+    @follows_input
+    def score_samples(self, X: Any) -> FloatArray:
+        """f + rho, or -||phi_d(x) - c||^2 / 2 of a ball: larger is more normal."""
+        return self.decision_function(X) + self.offset_
+
+    @follows_input
+    def decision_function(self, X: Any) -> FloatArray:
+        """Values of f: positive inside the learned region, zero on its boundary.
+
+        Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
+        """
+        values = self._decision(X)[:, 0]
+        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values)
+
+    @follows_input
+    def predict(self, X: Any) -> FloatArray:
+        """+1 for samples inside the learned region or on its boundary, -1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _cost(self, size: float) -> float:
+        """C for training samples of total weight `size`."""
+        if self.C is None:
+            if not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
+                raise ValueError(f"nu={self.nu!r} must be in (0, 1].")
+            return 1.0 / (self.nu * size)
+        if self.C * size < 1.0 - 1e-9:
+            raise ValueError(f"C={self.C!r} is too small: it must be at least 1 / n = {1.0 / size:.4g}.")
+        return self.C
+
+
+class MKLOneClass(NoveltyDetection, BaseMKL):
     """Multiple kernel learning for novelty detection.
 
     Learns the region where most training samples lie, f(x) >= 0. Kloft et al. (2011), section 3.4, in three
@@ -33,7 +87,8 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         min_{f_m, rho, d >= 0}  C sum_i max(0, -f(x_i)) - rho + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
 
     form="level", with the level fixed, f(x) = sum_m f_m(x) - 1: the form that the paper prints, by its loss
-    V(t) = max(0, 1 - t). Where h is a constraint, it is the form above at C / rho, divided by rho:
+    V(t) = max(0, 1 - t). Where h is a constraint, it is the form above at C / rho, divided by rho;
+    regularisers that grow as rho does ("wedge", an l1 penalty, concave terms) have this form only:
 
         min_{f_m, d >= 0}  C sum_i max(0, 1 - sum_m f_m(x_i)) + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
 
@@ -48,7 +103,8 @@ class MKLOneClass(OutlierMixin, BaseMKL):
     smallest ball would be that of d = 0. Balls are judged by how much smaller they are than the one around
     the origin that holds all samples, as the margin rho is. Where k_m(x, x) is constant, as for Gaussian
     kernels or normalize="spherical", it is the same as "rho"; else it knows distances alone, and a sample
-    of small norm is not an outlier for that.
+    of small norm is not an outlier for that. A kernel wins by leaving out a sample of very large norm: use
+    kernels of bounded k(x, x), or rows without such samples, where that is not wanted.
 
     Parameters
     ----------
@@ -60,9 +116,9 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
         "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     form : {"rho", "level", "svdd"}, default="rho"
-        What is minimised, see above. "svdd" takes convex regularisers with weights from a minimum, and
-        kernels whose values k(x, x) on new samples are known: none of kernels="precomputed", `approximation`
-        and `device`.
+        What is minimised, see above. "svdd" takes convex regularisers with weights from a minimum, neither
+        `approximation` nor `device`, and predicts by kernels whose values k(x, x) on new samples are known:
+        `Precomputed` kernels by sample number, but not kernels="precomputed".
     nu : float, default=0.5
         Bound on the share of training samples left outside, in (0, 1]. Not for form="level", where no share
         of samples follows from C.
@@ -70,8 +126,9 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n; any positive number for
         form="level", which needs it.
     solver : str or MKLSolver, default="auto"
-        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
-        "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize", each for
+        some regularisers (see `kernelweave.solvers.multiple`); to compare with, "interleaved", "silp" or
+        "qcqp"; or an object.
     normalize, gram, approximation, rank, tol, max_iter, memory_limit, device, n_jobs, random_state, \
 checkpoint, verbose
         As in `MKLClassifier`.
@@ -94,6 +151,9 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
     >>> detector = kw.MKLOneClass(nu=0.1).fit(X)
     >>> detector.predict([[5.0, 3.4, 1.5, 0.2], [9.0, 9.0, 9.0, 9.0]])
     array([ 1, -1])
+    >>> ball = kw.MKLOneClass(nu=0.1, form="svdd").fit(X)
+    >>> bool((ball.score_samples(X) >= -(ball.radius_**2) / 2).mean() >= 0.9)
+    True
     """
 
     def __init__(
@@ -141,12 +201,6 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
 
     radius_: float  # of one form only
 
-    _optional_cost = True
-
-    _tasks = ("one_class",)
-
-    _fitted: ClassVar[dict[str, type]] = {"offset_": float}
-
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -170,12 +224,11 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self._check_form(spec)
         table, _ = self._validate(X)
         weight = check_weights(sample_weight, table)
-        used = weight[weight > 0]
-        costs = self._cost(float(used.sum())) * used[:, None]
+        costs = self._costs(weight)
         if self.form == "level":
-            problem = Problem(np.ones((len(used), 1)), Hinge(), costs, fit_intercept=False)
+            problem = Problem(np.ones_like(costs), Hinge(), costs, fit_intercept=False)
         else:
-            problem = Problem(np.zeros((len(used), 1)), spec.loss, costs)
+            problem = Problem(np.zeros_like(costs), spec.loss, costs)
         self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         return self
 
@@ -191,11 +244,10 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
                 f"form='svdd' has no certificate with {spec.regularizer!r}: use 'lp', 'uniform' or "
                 "another convex regulariser whose weights come from a minimum, or form='rho'."
             )
-        if self._precomputed or self.approximation is not None or spec.device is not None:
+        if self.approximation is not None or spec.device is not None:
             raise ValueError(
-                "form='svdd' needs kernels by their functions, k(x, x) of new samples among them: use "
-                "kernels such as RBF() or Precomputed(K) in place of kernels='precomputed', "
-                "approximation=None and device=None; or form='rho'."
+                "form='svdd' is computed from Gram matrices on the host: pass approximation=None and "
+                "device=None, or form='rho'."
             )
 
     def _dictionary(self, setup: Setup) -> AnyDictionary:
@@ -234,38 +286,14 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
             raise NotLinearError("the square of a distance is not linear")
         return super()._affine()
 
-    @follows_input
-    def score_samples(self, X: Any) -> FloatArray:
-        """Values of sum_m f_m, or -||phi_d(x) - c||^2 / 2: larger is more normal."""
-        return self.decision_function(X) + self.offset_
-
-    @follows_input
-    def decision_function(self, X: Any) -> FloatArray:
-        """Values of f: positive inside the learned region, zero on its boundary.
-
-        Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
-        """
+    def _decision(self, X: Any) -> FloatArray:
         inputs = self._inputs(X)
-        values = self.model_(inputs)[:, 0]
-        if self.form == "svdd":
-            values = values - 0.5 * self.model_.diagonal(inputs)[:, 0]
-        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values)
-
-    @follows_input
-    def predict(self, X: Any) -> FloatArray:
-        """+1 for samples inside the learned region or on its boundary, -1 for outliers."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        values = self.model_(inputs)
+        return values - 0.5 * self.model_.diagonal(inputs) if self.form == "svdd" else values
 
     def _cost(self, size: float) -> float:
-        """C for training samples of total weight `size`."""
-        if self.form == "level":
-            if self.C is None:
-                raise ValueError("form='level' has no nu: pass C, or use form='rho'.")
-            return self.C
+        if self.form != "level":
+            return super()._cost(size)
         if self.C is None:
-            if not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
-                raise ValueError(f"nu={self.nu!r} must be in (0, 1].")
-            return 1.0 / (self.nu * size)
-        if self.C * size < 1.0 - 1e-9:
-            raise ValueError(f"C={self.C!r} is too small: it must be at least 1 / n = {1.0 / size:.4g}.")
+            raise ValueError("form='level' has no nu: pass C, or use form='rho'.")
         return self.C

@@ -23,7 +23,8 @@ class Regularizer(BaseEstimator):
     Optional abilities, which solvers ask for by name:
 
     * ``price_slopes(z)``: h' and h'' of a separable h, for Newton steps on the weights;
-    * ``weights_from_dual(r)``: the weights of given dual norms, for the joint ascent;
+    * ``weights_from_dual(r)``: 2 dOmega*/d(r^2), the weights of given dual norms, for the joint ascent and
+      the program of cutting planes, where weights do not become zero;
     * ``largest_norm(a, q)``: a bound of ||a d||_q over the weights of a constraint, for `theory`.
     """
 

@@ -241,9 +241,9 @@ def block_norm_of(
     Parameters
     ----------
     h : Regularizer or callable
-        Convex, zero at zero, not decreasing. It may be +inf outside a convex domain (a constraint)
-        that holds a part of every ray d > 0. Kinks that belong to single weights (d_m <= 1) are
-        found exactly; others cost accuracy.
+        Convex, or such that h(1/y) is convex in y, zero at zero, not decreasing. It may be +inf outside a
+        convex domain (a constraint) that holds a part of every ray d > 0. Kinks that belong to single
+        weights (d_m <= 1) are found exactly; others cost accuracy.
     gradient : callable, optional
         dh/dd; by default `h.gradient`, else differences.
     basis : array-like of shape (M, K), optional
