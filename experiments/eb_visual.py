@@ -239,7 +239,7 @@ def cells(mode: Mode) -> list[dict]:
     """One per problem, size and draw; of pictures fewer sizes and draws, and when quick one pair."""
     sizes = mode.pick(quick=(10, 30), full=(5, 10, 20, 30, 50))
     count = mode.count(quick=1, full=10)
-    large = mode.pick(quick={"pictures 3/5": (5,)}, full=dict.fromkeys(PICTURES, (5, 10, FLY_SIZE)))
+    large = mode.pick(quick={"pictures 3/5": (5,)}, full=dict.fromkeys(PICTURES, (10, FLY_SIZE)))
     small = {problem: sizes for problem in PROBLEMS if problem not in PICTURES}
     return [
         {"problem": problem, "size": size, "seed": seed}
