@@ -10,6 +10,7 @@ import kernelweave as kw
 from kernelweave.inspection import ContributionDisplay, KernelWeightsDisplay
 from kernelweave.kernels import RBF, Linear
 from kernelweave.losses import MulticlassHinge
+from kernelweave.testing.estimators import contract, estimator_case
 
 KERNELS = {"linear": Linear(), "wide": RBF(gamma=0.1), "narrow": RBF(gamma=1.0)}
 
@@ -45,6 +46,14 @@ def test_predictions_follow_the_values(joint, four):
     assert_array_equal(P.argmax(axis=1), values.argmax(axis=1))
     assert joint.score(four.X, four.y) > 0.7
     assert joint.weights_.shape == (3,)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("scheme", ["joint", "shared"])
+def test_contract_with_four_classes(four, promise, scheme):
+    model = kw.MKLClassifier([Linear(), RBF("weighted")], regularizer=kw.LpNorm(p=1), multiclass=scheme)
+    promise(estimator_case(model, four.X[:48], four.y[:48], four.X_new))
 
 
 def test_two_classes_are_the_usual_machine(binary):
