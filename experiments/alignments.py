@@ -144,13 +144,14 @@ def score(kernels: dict[str, Any], regularizer: Any, parts: tuple[np.ndarray, ..
 def summarise(rows: list[dict[str, Any]]) -> Summary:
     """The paper's statements, with their numbers here."""
     names = [name for name in SETS if select(rows, "alignment", data=name)]
-    lines = [quality(rows, "mfeat"), redundant(rows), uniform(rows, OMICS)]
+    judged = {"mfeat": quality, "sonar": redundant, OMICS: uniform}
+    lines = [line(rows, data) for data, line in judged.items() if data in names]
     lines += [order(rows, names)]
     accuracies = [row for row in rows if "norm" in row]
     tables = [
         table("Accuracy in % of the norms", accuracies, "accuracy", "norm", "data", 1),
         overview(rows, names),
-        *(heat_table(rows, name) for name in ("mfeat", "rosmap_mogonet")),
+        *(heat_table(rows, name) for name in ("mfeat", "rosmap_mogonet") if name in names),
     ]
     count = len({row["split"] for row in rows})
     return Summary(lines, tables, [f"{count} splits, ± standard errors over splits."])
@@ -197,11 +198,11 @@ def accuracies(rows: list[dict[str, Any]], data: str) -> dict[str, Any]:
     return {norm: by(rows, "accuracy", data=data, norm=norm) for norm in NORMS}
 
 
-def redundant(rows: list[dict[str, Any]]) -> Line:
+def redundant(rows: list[dict[str, Any]], data: str) -> Line:
     """Widths of one kernel: aligned, and sparse weights lose nothing."""
-    found = accuracies(rows, "sonar")
+    found = accuracies(rows, data)
     what = (
-        "sonar, 20 widths (other data): where kernels repeat one another, sparse weights lose nothing "
+        f"{data}, 20 widths (other data): where kernels repeat one another, sparse weights lose nothing "
         "against the uniform sum"
     )
     aligned = f" points; alignment of neighbours {neighbours(rows):.2f}"

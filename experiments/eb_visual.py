@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import _pictures as pictures
 import numpy as np
-from _pictures import histograms, kernels, matrices, pair
 from reproduce import (
     Experiment,
     Line,
@@ -120,7 +120,7 @@ def task(problem: str, size: int, seed: int) -> Task:
     """One draw, its kernels computed once: distances of each kind, then all bandwidths."""
     if problem in PICTURES:
         found, y, train, test = seen(problem, size, seed)
-        return split(matrices(found, len(train)), y[train], y[test])
+        return split(pictures.matrices(found, len(train)), y[train], y[test])
     views, y = samples(problem)
     train, test = drawn(y, size, np.random.default_rng([seed, size]))
     rows, made = np.concatenate([train, test]), {}
@@ -137,10 +137,10 @@ def seen(
     problem: str, size: int, seed: int
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
     """Histograms of the pictures of one draw, labels of all pictures, and which train and test."""
-    X, y = pair(*PICTURES[problem])
+    X, y = pictures.pair(*PICTURES[problem])
     rng = np.random.default_rng([seed, size])
     train, test = drawn(y, size, rng)
-    return histograms(X[np.concatenate([train, test])], len(train), rng), y, train, test
+    return pictures.histograms(X[np.concatenate([train, test])], len(train), rng), y, train, test
 
 
 def split(made: dict[str, np.ndarray], y: np.ndarray, y_test: np.ndarray) -> Task:
@@ -192,7 +192,7 @@ def run(problem: str, size: int, seed: int) -> list[dict]:
 def on_the_fly(problem: str, dense: Any) -> dict:
     """A model of kernels that are functions of the data, beside one of their matrices."""
     found, y, train, test = seen(problem, FLY_SIZE, FLY_SEED)
-    functions, X = kernels(found)
+    functions, X = pictures.kernels(found)
     n, C = len(train), dense.best_params_["C"]
     model = kw.MKLClassifier(functions, loss="logistic", regularizer=kw.ElasticNet(l1_ratio=0.5), C=C)
     model.set_params(gram="blocked", memory_limit=FLY_MEMORY, tol=1e-2).fit(X[:n], y[train])

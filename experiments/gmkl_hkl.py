@@ -217,7 +217,7 @@ def draw(rows: list[dict]) -> Any:
     )
     for ax, data in zip(axes[0], sets, strict=True):
         values = [found(rows, data, method) for method in METHODS]
-        deviations = [np.std(one) for one in values]
+        deviations = [np.std(one) if one else 0.0 for one in values]
         ax.errorbar([mean(one) for one in values], range(len(METHODS)), xerr=deviations, fmt="o")
         for name, style in (("HKL", ":"), ("GMKL", "--")):
             ax.axvline(PAPER[data][name][0], linestyle=style, color="0.5", label=f"{name}, published")

@@ -10,11 +10,12 @@ kernel. LOC: 10 sparse bits, linear kernel. PHY: 60 bits; the nodes with most bi
 and the kernel is the diffusion kernel exp(-beta L) of that graph. The noise was set so that single kernels
 reach about the AUC of the paper (71.7, 58.4, 73.4 %), before any norm was tried; nothing else was set.
 
-As there: 5 folds of nodes; for each training node with more than two partners a machine that tells its
-partners among the training nodes from the others (hinge loss), and ranks the test nodes; the AUC is averaged
-over the machines whose node has a partner among the test nodes. C of 0.1, 1 and 10 by the AUC of 30 such
-machines trained on three quarters of the training nodes. p = 1, 4/3, 2, 4, 8, 10 and the plain sum, on the
-three kernels; and on nine, with their sums and products in pairs. Methods are compared network by network.
+As there: 5 folds of nodes; for a training node with more than two partners a machine that tells its partners
+among the training nodes from the others (hinge loss), and ranks the test nodes (for 80 of the 160 training
+nodes; there for all); the AUC is averaged over the machines whose node has a partner among the test nodes. C
+of 0.1, 1 and 10 by the AUC of machines of 25 nodes trained on three quarters of the training nodes. p = 1,
+4/3, 2, 4, 8, 10 and the plain sum, on the three kernels; and on nine, with their sums and products in pairs.
+A repetition is a network: means over its folds.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from reproduce import (
     Mode,
     Summary,
     alike,
-    all_above,
     by,
     mean,
     ordering,
@@ -48,9 +48,9 @@ from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import choose_solver
 
 N_NODES, DEGREE, FOLDS, FEWEST = 200, 8.0, 5, 3
-COSTS, N_TUNED, TOL = (0.1, 1.0, 10.0), 30, 1e-3
+COSTS, N_TUNED, N_MACHINES, TOL = (0.1, 1.0, 10.0), 25, 80, 1e-3
 #: view -> features, share of true edges it sees, noise of the features
-VIEWS = {"EXP": (40, 0.7, 1.5), "LOC": (10, 0.7, 1.5), "PHY": (60, 0.7, 1.5)}
+VIEWS = {"EXP": (40, 0.6, 0.7), "LOC": (10, 0.6, 0.35), "PHY": (60, 0.6, 0.15)}
 BETA, NEIGHBOURS = 3.0, 8
 NORMS = {
     "p = 1": 1.0,
@@ -169,10 +169,11 @@ def run(seed: int, fold: int) -> list[dict[str, Any]]:
     order = np.random.default_rng([seed, 1]).permutation(N_NODES)
     test = np.sort(order[fold::FOLDS])
     train = np.setdiff1d(order, test)
+    nodes = np.random.default_rng([seed, fold, 3]).permutation(train)[:N_MACHINES]
     rows = []
     for method, (Ks, p) in methods(kernels).items():
         C = tuned(Ks, A, p, train, np.random.default_rng([seed, fold, 2]))
-        values, failed = ranked(Ks, A, p, C, train, test, train)
+        values, failed = ranked(Ks, A, p, C, train, test, nodes)
         found = {"method": method, "auc": mean(values), "machines": len(values), "C": C, "failed": failed}
         rows.append(found | (aligned(kernels) if method == SUM else {}))
     return rows
@@ -231,54 +232,20 @@ def cells(mode: Mode) -> list[dict[str, Any]]:
     """Folds, network by network."""
     folds = mode.pick(quick=1, full=FOLDS)
     return [
-        {"seed": seed, "fold": fold} for seed in range(mode.count(quick=2, full=10)) for fold in range(folds)
+        {"seed": seed, "fold": fold} for seed in range(mode.count(quick=2, full=8)) for fold in range(folds)
     ]
 
 
 def summarise(rows: list[dict[str, Any]]) -> Summary:
     """What the paper says of its table."""
     found = by_network(rows)
+    lines = [above(found, SUM, other) for other in (*VIEWS, "p = 1", "p = 4/3", "p = 2", "p = 4")]
+    lines += [equal(found, norm) for norm in ("p = 8", "p = 10")]
+    lines += [above(found, f"{MORE}{norm}", norm) for norm in ("p = 1", "p = 4/3", "p = 2")]
+    lines += [equal(found, f"{MORE}p = 4")]
     columns = [{**row, "source": "stand-in"} for row in found]
     columns += [{"method": name, "source": "the paper, yeast", "auc": auc} for name, auc in PAPER.items()]
-    tables = [table("AUC in %", columns, "auc", "method", "source")]
-    return Summary(statements(found), tables, [how_alike(rows)])
-
-
-def statements(rows: list[dict[str, Any]]) -> list[Line]:
-    """The plain sum is best, large p come near it, more kernels help small p."""
-    auc = {method: by(rows, "auc", "seed", method=method) for method in PAPER}
-    plain, others = {SUM: auc[SUM]}, [*VIEWS, *(norm for norm in NORMS if norm != SUM)]
-    told = (
-        f"{PAPER[SUM]:.1f} against {min(PAPER[m] for m in others):.1f} to {max(PAPER[m] for m in others):.1f}"
-    )
-
-    def against(first: str, second: str) -> str:
-        return f"{PAPER[first]:.1f} against {PAPER[second]:.1f}"
-
-    lines = [
-        all_above(
-            "metabolic network (simulated): the plain sum is above every norm and every single kernel",
-            plain,
-            {method: auc[method] for method in others},
-            paper=told,
-            unit=" %",
-        ),
-        ordering(
-            "metabolic network (simulated): the plain sum is above p = 1",
-            auc[SUM],
-            auc["p = 1"],
-            paper=against(SUM, "p = 1"),
-            unit=" %",
-        ),
-    ]
-    for method in ("p = 10", f"{MORE}p = 4"):
-        what = f"metabolic network (simulated): {method} is as good as the plain sum of three"
-        lines.append(alike(what, auc[method], auc[SUM], paper=against(method, SUM), unit=" %"))
-    for norm in ("p = 1", "p = 4/3", "p = 2"):
-        more = f"{MORE}{norm}"
-        what = f"metabolic network (simulated): {norm} gains by sums and products of kernels"
-        lines.append(ordering(what, auc[more], auc[norm], paper=against(more, norm), unit=" %"))
-    return lines
+    return Summary(lines, [table("AUC in %", columns, "auc", "method", "source")], [how_alike(rows)])
 
 
 def by_network(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -288,6 +255,24 @@ def by_network(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {"seed": seed, "method": method, "auc": mean(select(rows, "auc", seed=seed, method=method))}
         for seed, method in kinds
     ]
+
+
+def above(rows: list[dict[str, Any]], first: str, second: str) -> Line:
+    """Whether one method has the higher AUC, network by network."""
+    better, worse = (by(rows, "auc", "seed", method=method) for method in (first, second))
+    paper = f"{PAPER[first]:.1f} against {PAPER[second]:.1f}"
+    return ordering(
+        f"metabolic network (simulated): {first} is above {second}", better, worse, paper=paper, unit=" %"
+    )
+
+
+def equal(rows: list[dict[str, Any]], method: str) -> Line:
+    """Whether a method and the plain sum perform the same."""
+    values, plain = (by(rows, "auc", "seed", method=name) for name in (method, SUM))
+    paper = f"{PAPER[method]:.1f} against {PAPER[SUM]:.1f}, not significant"
+    return alike(
+        f"metabolic network (simulated): {method} is as the {SUM}", values, plain, paper=paper, unit=" %"
+    )
 
 
 def how_alike(rows: list[dict[str, Any]]) -> str:

@@ -25,7 +25,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "GroupOMPClassifierCV",
                 "GroupOMPRegressorCV",
             ),
-            "The kernel itself learned": ("GMKLClassifier", "GMKLRegressor"),
+            "The kernel itself learned": ("GMKLClassifier", "GMKLRegressor", "GMKLOneClass"),
             "Weights by evidence": ("EmpiricalBayesClassifier", "EmpiricalBayesRegressor"),
         },
     ),
@@ -50,7 +50,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "TermSum",
             ),
             "Functions of your own": ("FromPrice", "FromBlockNorm", "price_of", "block_norm_of"),
-            "Foundations": ("Regularizer", "REGULARIZERS", "equivalent_cost"),
+            "Foundations": ("Regularizer", "TwoForms", "REGULARIZERS", "equivalent_cost"),
         },
     ),
     "kernels": (
@@ -79,6 +79,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Kernels with learned parameters": (
                 "ProductRBF",
                 "GroupProductRBF",
+                "ProjectedRBF",
+                "MetricRBF",
                 "PowerSum",
                 "ExpSum",
                 "WeightedSum",
@@ -105,7 +107,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Classification": ("Hinge", "SquaredHinge", "Logistic", "MulticlassHinge"),
             "Regression": ("Squared", "EpsInsensitive", "Huber"),
             "One class": ("OneClass",),
-            "Foundations": ("Loss", "LOSSES"),
+            "Order": ("Ranking",),
+            "Foundations": ("Loss", "JointLoss", "LOSSES"),
         },
     ),
     "gram": (
@@ -140,10 +143,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "JointAscent",
                 "MajorizeMinimize",
                 "Alternating",
-                "Interleaved",
                 "MKL_SOLVERS",
                 "choose_solver",
             ),
+            "Methods to compare with": ("Interleaved", "CuttingPlanes", "QCQP"),
             "One kernel": (
                 "LeastSquares",
                 "SMO",
@@ -159,6 +162,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Penalties and constraints of a learned kernel": (
                 "L1",
                 "L2",
+                "Prior",
                 "PowerNorm",
                 "LogDet",
                 "FunctionPenalty",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .files import GENERATED, markdown
-from .summary import Line, Table
+from .summary import VERDICTS, Line, Table
 from .untestable import UNTESTABLE
 
 if TYPE_CHECKING:
@@ -38,11 +38,13 @@ experiment's page says which."""
 
 def index(everything: list[Published]) -> str:
     """The page ``results/index.md``, from the committed rows of all experiments."""
-    parts = [OPENING]
+    statements = _statements(everything)
+    lines = [[*_shown(paper, line), page] for paper, line, page in statements]
+    table = Table("", ["paper", "statement", "the paper", "ours", "verdict", "page"], lines)
+    parts = [OPENING, "## How it came out", markdown(_by_paper(statements))]
     if everything:
-        parts += ["## How it came out", markdown(_tally(everything))]
-    parts += ["## Statement by statement", markdown(_claims(everything)), GENERATED, TREE]
-    return "\n\n".join(parts) + "\n"
+        parts += [markdown(_by_experiment(everything))]
+    return "\n\n".join([*parts, "## Statement by statement", markdown(table), GENERATED, TREE]) + "\n"
 
 
 TREE = """```{toctree}
@@ -59,18 +61,52 @@ def short(paper: str) -> str:
     Examples
     --------
     >>> short("Kloft, Brefeld, Sonnenburg & Zien (2011), JMLR 12, Figure 3")
-    'Kloft, Brefeld, Sonnenburg & Zien (2011)'
+    'Kloft et al. (2011)'
+    >>> short("Varma & Babu (2009), Table 4")
+    'Varma & Babu (2009)'
     """
-    name, bracket, _ = paper.partition(")")
-    return name + bracket
+    authors, _, rest = paper.partition(" (")
+    first, comma, _ = authors.partition(",")
+    return f"{first} et al. ({rest[:5]}" if comma else f"{authors} ({rest[:5]}"
 
 
-def _tally(everything: list[Published]) -> Table:
+def _statements(everything: list[Published]) -> list[tuple[str, Line, str]]:
+    """Paper, statement and page, by paper; those that no experiment here can judge come last."""
+    found = []
+    for paper in dict.fromkeys([*UNTESTABLE, *(short(one.experiment.paper) for one in everything)]):
+        for one in everything:
+            if short(one.experiment.paper) == paper:
+                link = f"[{one.name}]({one.name}.md)"
+                found += [(paper, line, link) for line in one.summary.lines if _stated(line)]
+        found += [(paper, line, "") for line in UNTESTABLE.get(paper, [])]
+    return found
+
+
+def _stated(line: Line) -> bool:
+    return line.kind == "claim" and line.verdict != "ours alone"
+
+
+def _shown(paper: str, line: Line) -> list[str]:
+    reason = f": {line.why}" if line.verdict == "not testable here" else ""
+    return [paper, line.what, line.paper, line.ours, line.said + reason]
+
+
+def _by_paper(statements: list[tuple[str, Line, str]]) -> Table:
+    """How many statements of each paper came out how."""
+    words = [word for word in VERDICTS if word != "ours alone"]
+    papers = dict.fromkeys(paper for paper, _, _ in statements)
+    counts = Counter((paper, line.verdict) for paper, line, _ in statements)
+    lines = [[paper, *(str(counts[paper, word]) for word in words)] for paper in papers]
+    return Table("", ["statements of", *words], lines)
+
+
+def _by_experiment(everything: list[Published]) -> Table:
     """How many statements and figures of each experiment came out how."""
     lines = []
     for one in everything:
-        claims = _counts(line for line in one.summary.lines if line.kind == "claim")
-        figures = _counts(line for line in one.summary.lines if line.kind == "figure")
+        claims, figures = (
+            _counts(line for line in one.summary.lines if line.kind == kind) for kind in ("claim", "figure")
+        )
         lines.append([f"[{one.name}]({one.name}.md)", one.experiment.paper, claims, figures])
     return Table("", ["experiment", "paper", "statements", "figures"], lines)
 
@@ -78,25 +114,3 @@ def _tally(everything: list[Published]) -> Table:
 def _counts(lines: Iterable[Line]) -> str:
     counts = Counter(line.said for line in lines if line.verdict != "ours alone")
     return ", ".join(f"{count} {said}" for said, count in counts.items()) or "none"
-
-
-def _claims(everything: list[Published]) -> Table:
-    """Statements by paper; those that no experiment here can judge come last."""
-    papers = list(dict.fromkeys([*UNTESTABLE, *(short(one.experiment.paper) for one in everything)]))
-    lines = []
-    for paper in papers:
-        for one in everything:
-            if short(one.experiment.paper) == paper:
-                link = f"[{one.name}]({one.name}.md)"
-                lines += [[paper, *_shown(line), link] for line in one.summary.lines if _stated(line)]
-        lines += [[paper, *_shown(line), ""] for line in UNTESTABLE.get(paper, [])]
-    return Table("", ["paper", "statement", "the paper", "ours", "verdict", "page"], lines)
-
-
-def _stated(line: Line) -> bool:
-    return line.kind == "claim" and line.verdict != "ours alone"
-
-
-def _shown(line: Line) -> list[str]:
-    reason = f": {line.why}" if line.verdict == "not testable here" else ""
-    return [line.what, line.paper, line.ours, line.said + reason]

@@ -12,7 +12,7 @@ import numpy as np
 DEVICES = "'cuda', 'cuda:1', ..., or 'torch:cpu'; None or 'cpu' for NumPy"
 
 
-class _Lazy:
+class Lazy:
     """A module that is imported when something of it is asked for.
 
     Names in double underscores do not count: they are what `inspect`, `doctest`, `copy` and `pickle` ask of
@@ -34,7 +34,7 @@ class _Lazy:
 
 
 #: torch, imported at its first use
-torch: Any = _Lazy(
+torch: Any = Lazy(
     "torch",
     "device needs torch: install it with `pip install kernelweave[torch]` (choose the build for your "
     "GPU as pytorch.org says), or leave device=None.",

@@ -75,6 +75,15 @@ def test_committed_rows_are_those_of_the_experiment_as_it_is(name):
     assert set(store.keys()) <= known
 
 
+@pytest.mark.parametrize("name", COMMITTED)
+def test_a_run_that_has_just_begun_is_summarised_and_decides_nothing(name):
+    experiment, store = load_experiment(name, EXPERIMENTS), Store(committed(DOCS, name))
+    for cells in (1, 5):
+        lines = experiment.summarise(store.rows(store.keys()[:cells])).lines
+        single = {line.verdict for line in lines if line.n < 2}
+        assert single <= {"undecided", "ours alone", "not testable here"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMITTED)
 def test_figures_are_drawn_from_committed_rows(name):

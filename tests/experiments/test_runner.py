@@ -154,6 +154,7 @@ def test_pages_say_what_was_found_and_can_be_made_again(folder: Path, tmp_path: 
     collected = (results / "index.md").read_text()
     tally = "1 contradicted, 1 not testable here | 1 reproduced |"
     assert f"| [two-squares](two-squares.md) | Nobody (1999), Table 1 | {tally}" in collected
+    assert "| Nobody (1999) | 0 | 0 | 1 | 0 | 1 |" in collected
     assert "| Nobody (1999) | over six | yes | 4.50 ± 0.29 | contradicted | [two-squares]" in collected
     for part in (
         "# two-squares: squares",

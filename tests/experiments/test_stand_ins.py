@@ -40,29 +40,28 @@ def test_a_view_has_the_edges_it_keeps_and_as_many_wrong_ones(load):
 def test_structure_is_the_mean_over_neighbouring_pairs_of_either_strand(load):
     genes = load("lp_gene_start")
     codes = np.random.default_rng(0).integers(0, 4, (2, genes.LENGTH))
-    for values in (genes.TWIST, genes.ENERGY):
-        found = genes.structure(codes, values)
+    for values, part in ((genes.TWIST, genes.FAR), (genes.ENERGY, genes.NEAR)):
+        found = genes.structure(codes, values, part)
         for window, features in zip(codes, found, strict=True):
             string = "".join(genes.LETTERS[window])
             other = string.translate(str.maketrans("ACGT", "TGCA"))  # a pair is read backwards there
             pairs = [(string[i : i + 2], other[i + 1] + other[i]) for i in range(len(string) - 1)]
             along = [values[first] if first in values else values[second] for first, second in pairs]
-            starts = genes.STRUCTURE.start + genes.STEP * np.arange(len(features))
+            starts = part.start + genes.STEP * np.arange(len(features))
             expected = [np.mean(along[start : start + genes.SMOOTH]) for start in starts]
             np.testing.assert_allclose(features, expected)
 
 
-def test_what_is_planted_is_there_and_composition_stays(load):
+def test_what_is_planted_is_there(load):
     genes = load("lp_gene_start")
     codes, y = genes.windows(2000, np.random.default_rng(0))
     strings = ["".join(letters) for letters in genes.LETTERS[codes]]
-    near = slice(genes.START - 35, genes.START - 20)
-    boxes = [
-        np.mean([genes.TATA in s[near] for s, label in zip(strings, y, strict=True) if label == k])
-        for k in (1, -1)
-    ]
-    assert boxes[0] > 10 * boxes[1]
-    assert abs(np.isin(codes[y > 0], (1, 2)).mean() - np.isin(codes[y < 0], (1, 2)).mean()) < 0.02
+    for word, (place, _) in genes.SIGNAL.items():
+        near = slice(genes.START + place - genes.JITTER, genes.START + place + genes.JITTER + len(word))
+        found = np.array([word in string[near] for string in strings])
+        assert found[y > 0].mean() > 5 * found[y < 0].mean()
+    per_window = [sum(string[: genes.START].count(word) for word in genes.UPSTREAM) for string in strings]
+    assert np.mean(np.array(per_window)[y > 0]) > 2 * np.mean(np.array(per_window)[y < 0])
 
 
 def test_1760_kernels_are_the_same_as_functions_and_as_matrices(load):

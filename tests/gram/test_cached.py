@@ -73,6 +73,7 @@ def test_rows_asked_for_again_are_not_computed_again(X):
     np.testing.assert_array_equal(gram.rows(np.arange(15), weights), rows)
     gram.rows(np.arange(15), 3.0 * weights)  # other weights, same distances
     gram.dot(weights, np.ones(80), np.arange(15))
+    gram.products((np.arange(80) < 15).astype(float), np.arange(2))  # both kernels from one row
     assert Counted.pairs == 15 * 80
 
 

@@ -100,6 +100,8 @@ def test_tiles_equal_the_kernels(rng, container, count):
     W = rng.normal(size=(count, 83))
     traces = [np.vdot(W, K[rows, columns]) for K in expected]
     np.testing.assert_allclose(blocks.inner(rows, columns, W), traces, **near)
+    products = [W[:, 0] @ K[rows, columns] for K in expected]
+    np.testing.assert_allclose(blocks.multiplied(rows, columns, W[:, 0]), products, **near)
 
 
 @pytest.mark.parametrize("grid", GRIDS)
@@ -123,6 +125,17 @@ def test_any_grid_of_widths(rng, grid, dtype, accuracy):
     np.testing.assert_allclose(
         shared.inner(D, np.tril(W), lower=True), np.einsum("ij,mij->m", np.tril(W), Ks), rtol=accuracy
     )
+
+
+def test_chains_of_powers_are_those_of_the_kernels_taken(rng):
+    """1, 2, 4 are powers of one another; of 3, 5, 7 every exponential is computed."""
+    X = rng.normal(size=(9, 2))
+    shared = Shared(pairs_of(RBF.base, X), [RBF(gamma).fit(X) for gamma in (1.0, 2.0, 4.0, 3.0, 5.0, 7.0)])
+    D, first, rest = shared.base(slice(0, 9), slice(0, 9)), np.zeros((9, 9)), np.zeros((9, 9))
+    shared.add(D, np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]), first, lower=False)
+    shared.take(None, np.array([3, 4, 5])).add(D, np.ones(3), rest, lower=False)
+    np.testing.assert_allclose(first, sum(np.exp(-gamma * D) for gamma in (1.0, 2.0, 4.0)), **EXACT)
+    np.testing.assert_allclose(rest, sum(np.exp(-gamma * D) for gamma in (3.0, 5.0, 7.0)), **EXACT)
 
 
 @given(

@@ -97,6 +97,9 @@ def test_some_samples_and_some_kernels(rng, count):
         assert (part.n_samples, part.n_kernels) == (n, len(chosen))
         base = part.base(slice(0, 11), slice(0, 11))
         near(part.inner(base, W, False), np.einsum("ij,kij->k", W, expected[:, :11, :11]), np.float64, 100.0)
+        vectors = np.resize(W, (len(chosen), 11))
+        products = np.einsum("ki,kij->kj", vectors, expected[:, :11, :11])
+        near(part.multiplied(base, vectors), products, np.float64, 100.0)
 
 
 def test_the_diagonal_is_one_to_the_last_bit(rng):

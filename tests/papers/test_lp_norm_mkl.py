@@ -31,6 +31,23 @@ def test_equations_7_and_8_the_multiplier_is_the_dual_norm(p, rng):
     assert printed.max() < -1.4 * size
 
 
+def test_section_2_3_sums_of_norms(rng):
+    """N(d) = ||d||_1 + ||d||_2 <= 1: the least (sum n^2 / u) N(u) / 2 over all directions u."""
+    n = rng.gamma(1.0, size=2) + 0.1
+
+    def size(d):
+        return np.sum(d, axis=-1) + np.linalg.norm(d, axis=-1)
+
+    rule = kw.regularizers.FromPrice(lambda d: 0.0 if size(d) <= 1.0 else np.inf)
+    d = rule.weights(n)
+    assert size(d) == pytest.approx(1.0)
+    assert rule.penalty(n) == pytest.approx(0.5 * (n**2 / d).sum())
+    u = rng.dirichlet(np.ones(2), size=2_000)
+    values = 0.5 * (n**2 / u).sum(axis=1) * size(u)
+    assert rule.penalty(n) <= values.min()
+    assert rule.penalty(n) == pytest.approx(values.min(), rel=1e-4)
+
+
 @pytest.mark.parametrize("p", ORDERS)
 def test_equations_21_and_22_the_weights_are_stationary(p, rng):
     """n_m^2 / (2 theta_m^2) = mu theta_m^(p-1) ||theta||_p^(2-p) with one mu for all m."""

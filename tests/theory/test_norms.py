@@ -177,6 +177,16 @@ def ball(d):
     return 0.0 if (d**2).sum() <= 1.0 else np.inf
 
 
+def test_one_kernel(rng):
+    X = rng.normal(size=(30, 1))
+    for rule in (LpNorm(2), BlockNorm(4), Wedge(form="constraint"), ElasticNet(0.3, form="constraint")):
+        drawn = empirical_complexity(Linear(), X, regularizer=rule)
+        assert drawn.value == pytest.approx(empirical_complexity(Linear(), X, p=1).value)
+        assert (
+            drawn.value <= norm_complexity(Linear(), X, rule).value <= lp_complexity(Linear(), X, p=1).value
+        )
+
+
 @pytest.mark.slow
 def test_a_norm_of_ones_own(rng):
     X = table(rng)[:, :2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from .._typing import FloatArray
+from ..gram import Predictor
 from ..gram.sphere import SphereGram
 from ..gram.terms import NotLinearError
 from ..losses import Hinge, OneClass
@@ -21,7 +23,59 @@ from ._mkl import AnyDictionary, BaseMKL, Model, Setup, SubProblem
 from ._training import with_callbacks
 
 
-class MKLOneClass(OutlierMixin, BaseMKL):
+class NoveltyDetection(OutlierMixin):
+    """Mixin of novelty detectors: the region where the function learned, a score less rho, is positive."""
+
+    nu: float
+    C: float | None
+    model_: Predictor
+
+    #: values of the function learned, shape (n, 1)
+    _decision: Callable[..., FloatArray]
+
+    #: C may be None, and nu says what it is
+    _optional_cost = True
+
+    _tasks: ClassVar[tuple[str, ...]] = ("one_class",)
+
+    _fitted: ClassVar[dict[str, type]] = {"offset_": float}
+
+    def _costs(self, weight: FloatArray) -> FloatArray:
+        """C times the weights of samples of positive weight, shape (n, 1)."""
+        used = weight[weight > 0]
+        return np.asarray(self._cost(float(used.sum())) * used[:, None])
+
+    @follows_input
+    def score_samples(self, X: Any) -> FloatArray:
+        """f + rho, or -||phi_d(x) - c||^2 / 2 of a ball: larger is more normal."""
+        return self.decision_function(X) + self.offset_
+
+    @follows_input
+    def decision_function(self, X: Any) -> FloatArray:
+        """Values of f: positive inside the learned region, zero on its boundary.
+
+        Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
+        """
+        values = self._decision(X)[:, 0]
+        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values)
+
+    @follows_input
+    def predict(self, X: Any) -> FloatArray:
+        """+1 for samples inside the learned region or on its boundary, -1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _cost(self, size: float) -> float:
+        """C for training samples of total weight `size`."""
+        if self.C is None:
+            if not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
+                raise ValueError(f"nu={self.nu!r} must be in (0, 1].")
+            return 1.0 / (self.nu * size)
+        if self.C * size < 1.0 - 1e-9:
+            raise ValueError(f"C={self.C!r} is too small: it must be at least 1 / n = {1.0 / size:.4g}.")
+        return self.C
+
+
+class MKLOneClass(NoveltyDetection, BaseMKL):
     """Multiple kernel learning for novelty detection.
 
     Learns the region where most training samples lie, f(x) >= 0. Kloft et al. (2011), section 3.4, in three
@@ -72,8 +126,9 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n; any positive number for
         form="level", which needs it.
     solver : str or MKLSolver, default="auto"
-        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
-        "interleaved", each for some regularisers (see `kernelweave.solvers.multiple`), or an object.
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize", each for
+        some regularisers (see `kernelweave.solvers.multiple`); to compare with, "interleaved", "silp" or
+        "qcqp"; or an object.
     normalize, gram, approximation, rank, tol, max_iter, memory_limit, device, n_jobs, random_state, \
 checkpoint, verbose
         As in `MKLClassifier`.
@@ -146,12 +201,6 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
 
     radius_: float  # of one form only
 
-    _optional_cost = True
-
-    _tasks = ("one_class",)
-
-    _fitted: ClassVar[dict[str, type]] = {"offset_": float}
-
     @all_or_nothing
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -175,12 +224,11 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self._check_form(spec)
         table, _ = self._validate(X)
         weight = check_weights(sample_weight, table)
-        used = weight[weight > 0]
-        costs = self._cost(float(used.sum())) * used[:, None]
+        costs = self._costs(weight)
         if self.form == "level":
-            problem = Problem(np.ones((len(used), 1)), Hinge(), costs, fit_intercept=False)
+            problem = Problem(np.ones_like(costs), Hinge(), costs, fit_intercept=False)
         else:
-            problem = Problem(np.zeros((len(used), 1)), spec.loss, costs)
+            problem = Problem(np.zeros_like(costs), spec.loss, costs)
         self._fit_problems(Setup(spec, table, weight, [SubProblem("fit", problem)]))
         return self
 
@@ -238,38 +286,14 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
             raise NotLinearError("the square of a distance is not linear")
         return super()._affine()
 
-    @follows_input
-    def score_samples(self, X: Any) -> FloatArray:
-        """Values of sum_m f_m, or -||phi_d(x) - c||^2 / 2: larger is more normal."""
-        return self.decision_function(X) + self.offset_
-
-    @follows_input
-    def decision_function(self, X: Any) -> FloatArray:
-        """Values of f: positive inside the learned region, zero on its boundary.
-
-        Support vectors lie on the boundary, where f is zero but for rounding: it is made zero.
-        """
+    def _decision(self, X: Any) -> FloatArray:
         inputs = self._inputs(X)
-        values = self.model_(inputs)[:, 0]
-        if self.form == "svdd":
-            values = values - 0.5 * self.model_.diagonal(inputs)[:, 0]
-        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values)
-
-    @follows_input
-    def predict(self, X: Any) -> FloatArray:
-        """+1 for samples inside the learned region or on its boundary, -1 for outliers."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        values = self.model_(inputs)
+        return values - 0.5 * self.model_.diagonal(inputs) if self.form == "svdd" else values
 
     def _cost(self, size: float) -> float:
-        """C for training samples of total weight `size`."""
-        if self.form == "level":
-            if self.C is None:
-                raise ValueError("form='level' has no nu: pass C, or use form='rho'.")
-            return self.C
+        if self.form != "level":
+            return super()._cost(size)
         if self.C is None:
-            if not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
-                raise ValueError(f"nu={self.nu!r} must be in (0, 1].")
-            return 1.0 / (self.nu * size)
-        if self.C * size < 1.0 - 1e-9:
-            raise ValueError(f"C={self.C!r} is too small: it must be at least 1 / n = {1.0 / size:.4g}.")
+            raise ValueError("form='level' has no nu: pass C, or use form='rho'.")
         return self.C

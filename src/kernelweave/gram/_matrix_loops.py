@@ -100,6 +100,21 @@ def add_product(out, K, rows, weight, alpha):  # type: ignore[no-untyped-def]
         out[a] += weight * _prefix(K[rows[a]], alpha, 0, alpha.shape[0])
 
 
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def add_rows(out, K, rows, coefficients):  # type: ignore[no-untyped-def]
+    """out += sum_q coefficients[q] K[rows[q]], four rows at a time, none of them copied."""
+    whole = rows.shape[0] - rows.shape[0] % 4
+    for q in range(0, whole, 4):
+        a, b, c, d = K[rows[q]], K[rows[q + 1]], K[rows[q + 2]], K[rows[q + 3]]
+        wa, wb, wc, wd = coefficients[q], coefficients[q + 1], coefficients[q + 2], coefficients[q + 3]
+        for j in range(out.shape[0]):
+            out[j] += wa * a[j] + wb * b[j] + wc * c[j] + wd * d[j]
+    for q in range(whole, rows.shape[0]):
+        a, wa = K[rows[q]], coefficients[q]
+        for j in range(out.shape[0]):
+            out[j] += wa * a[j]
+
+
 @numba.njit(cache=True, nogil=True)
 def take_square(K, samples):  # type: ignore[no-untyped-def]
     """K restricted to `samples` on both axes."""

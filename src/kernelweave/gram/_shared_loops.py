@@ -156,6 +156,17 @@ def _exponential(d, e, scratch, rate, power, size):  # type: ignore[no-untyped-d
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _add_exponential(d, e, o, weight, first, second, size):  # type: ignore[no-untyped-def]
+    """o += weight e (1 + first d + second d^2)."""
+    if first == 0.0 and second == 0.0:
+        for j in range(size):
+            o[j] += weight * e[j]
+    else:
+        for j in range(size):
+            o[j] += weight * (1.0 + d[j] * (first + d[j] * second)) * e[j]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def add_exponentials(D, rates, powers, weights, out, lower):  # type: ignore[no-untyped-def]
     """out += sum_m w_m exp(r_m D) (1 + c_m1 D + c_m2 D^2): a row at a time, so that no kernel is stored."""
     width = D.shape[1]
@@ -163,15 +174,19 @@ def add_exponentials(D, rates, powers, weights, out, lower):  # type: ignore[no-
     for i in range(D.shape[0]):
         d, o, size = D[i], out[i], (i + 1 if lower else width)
         for m in range(rates.shape[0]):
-            rate, first, second = rates[m]
-            _exponential(d, e, scratch, rate, powers[m], size)
-            weight = weights[m]
-            if first == 0.0 and second == 0.0:
-                for j in range(size):
-                    o[j] += weight * e[j]
-            else:
-                for j in range(size):
-                    o[j] += weight * (1.0 + d[j] * (first + d[j] * second)) * e[j]
+            _exponential(d, e, scratch, rates[m, 0], powers[m], size)
+            _add_exponential(d, e, o, weights[m], rates[m, 1], rates[m, 2], size)
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def multiply_exponentials(D, rates, powers, vectors, out):  # type: ignore[no-untyped-def]
+    """out_mj += sum_i vectors_mi K_m,ij of the same kernels."""
+    width = D.shape[1]
+    e, scratch = np.empty(width, D.dtype), np.empty(width, D.dtype)
+    for i in range(D.shape[0]):
+        for m in range(rates.shape[0]):
+            _exponential(D[i], e, scratch, rates[m, 0], powers[m], width)
+            _add_exponential(D[i], e, out[m], vectors[m, i], rates[m, 1], rates[m, 2], width)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

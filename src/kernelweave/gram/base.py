@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization
-from .blocks import Blocks, normalised
+from .blocks import Blocks, normalised, tiles
 from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 #: kernels up to which each diagonal is looked at on its own, and entries up to which all of them are kept
 MOST_DIAGONALS, MOST_ON_DIAGONALS = 1000, 10**7
+
+
+#: rows of one kernel computed at a time
+ROWS_AT_ONCE = 256
 
 
 class Gram(ABC):
@@ -124,6 +128,18 @@ class Gram(ABC):
     def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
         """Entries `rows` of sum_m weights[k, m] K_m alpha for every k; shape (n_rows, k), alpha (n,)."""
         return np.column_stack([self.dot(own, alpha, rows) for own in weights])
+
+    def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
+        """K_m alpha for every m of `kernels`, alpha (n,); shape (len(kernels), n).
+
+        Only the rows of non-zero alpha are read: what a step of a decomposition method changes.
+        """
+        support, out = np.flatnonzero(alpha), np.zeros((len(kernels), self.n_samples))
+        for m, own in zip(kernels, out, strict=True):
+            unit = np.eye(1, self.n_kernels, m)[0]  # weight on kernel m alone
+            for some in tiles(len(support), ROWS_AT_ONCE):
+                own += alpha[support[some]] @ self.rows(support[some], unit)
+        return out
 
     @abstractmethod
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:

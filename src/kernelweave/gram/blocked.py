@@ -10,12 +10,9 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
-from .blocks import Bases, Blocks, lower_tiles, rectangle
+from .blocks import Blocks, lower_tiles, rectangle
 from .choice import HELD, SUM_SHARE, Needs, Task, show_bytes
 from .stack import KernelStack
-
-#: bytes of bases kept from one call of `dot` to the next: solvers ask for many sums on the same rows
-RECENT_BYTES = 1 << 27
 
 Tile = tuple[slice, slice]
 
@@ -61,7 +58,6 @@ class BlockedGram(Gram):
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.memory_limit = memory_limit
         self.n_passes = 0.0
-        self._recent: tuple[tuple[bytes, bytes], dict[tuple[int, int], Bases]] | None = None
 
     @classmethod
     def needs(cls, task: Task) -> Needs:
@@ -104,6 +100,13 @@ class BlockedGram(Gram):
             self.blocks.prepare(chosen, evict=True)
             out[:] = self._dot_rows(chosen, support, columns[support], factors)
         return out.reshape(len(chosen), *alpha.shape[1:])
+
+    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
+        live = np.flatnonzero(weights.any(axis=0))
+        return np.asarray((weights[:, live] @ self._products(alpha, live, np.asarray(rows))).T)
+
+    def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
+        return self._products(alpha, kernels, None)
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
@@ -182,11 +185,10 @@ class BlockedGram(Gram):
         self, chosen: IntArray, support: IntArray, alpha: FloatArray, factors: FloatArray
     ) -> FloatArray:
         """sum_m factors[m] K_m alpha on the chosen rows; `alpha` is that of the support."""
-        out, known = np.zeros((len(chosen), alpha.shape[1])), self._known_bases(chosen, support)
+        out = np.zeros((len(chosen), alpha.shape[1]))
 
         def product(pair: Tile) -> FloatArray:
-            bases = None if known is None else known[pair[0].start, pair[1].start]
-            return self.blocks.sum(chosen[pair[0]], support[pair[1]], factors, bases=bases) @ alpha[pair[1]]
+            return self.blocks.sum(chosen[pair[0]], support[pair[1]], factors) @ alpha[pair[1]]
 
         pairs = rectangle(len(chosen), len(support))
         for (rows, _), values in zip(pairs, map_tiles(product, pairs), strict=True):
@@ -194,17 +196,25 @@ class BlockedGram(Gram):
         self._count(len(chosen) * len(support) / self.n_samples**2, factors)
         return out
 
-    def _known_bases(self, chosen: IntArray, support: IntArray) -> dict[tuple[int, int], Bases] | None:
-        """Bases of the tiles of `_dot_rows`, from the last call if it was on the same rows and support."""
-        room = RECENT_BYTES if self.memory_limit is None else min(RECENT_BYTES, self.memory_limit // 8)
-        if len(chosen) * len(support) * 8 * len(self.blocks.parts) > room:
-            return None
-        key = (chosen.tobytes(), support.tobytes())
-        recent = self._recent
-        if recent is None or recent[0] != key:
-            pairs = rectangle(len(chosen), len(support))
-            self._recent = recent = (key, {(rows.start, others.start): {} for rows, others in pairs})
-        return recent[1]
+    def _products(self, alpha: FloatArray, kernels: IntArray, rows: IntArray | None) -> FloatArray:
+        """Entries `rows` (all by default) of K_m alpha for some kernels, whose bases are computed once."""
+        if len(kernels) == 0:
+            return np.zeros((0, self.n_samples if rows is None else len(rows)))
+        every = np.array_equal(kernels, np.arange(self.n_kernels))
+        part, support = self._part(None, None if every else kernels), np.flatnonzero(alpha)
+        size = self.n_samples if rows is None else len(rows)
+        pairs, out = rectangle(len(support), size), np.zeros((len(kernels), size))
+        if rows is None:
+            part.prepare(support, evict=True)
+
+        def product(pair: Tile) -> FloatArray:
+            left, right = support[pair[0]], pair[1] if rows is None else rows[pair[1]]
+            return part.multiplied(left, right, alpha[left].astype(np.float64))
+
+        for (_, columns), found in zip(pairs, map_tiles(product, pairs), strict=True):
+            out[:, columns] += found
+        self._count(len(support) * size / self.n_samples**2, np.ones(len(kernels)))
+        return self.scales[kernels][:, None] * out
 
     def _check_room(self) -> None:
         needed = 8 * self.n_samples**2

@@ -22,9 +22,6 @@ TILE_ROWS, TILE_COLUMNS = 512, 1024
 #: bytes at work on one tile: products, distances, values and their sum
 WORK_BYTES = 4 * TILE_ROWS * TILE_COLUMNS * 8
 
-#: bases of one tile, by number of the part they belong to
-Bases = dict[int, FloatArray]
-
 
 class Blocks:
     """Tiles of M kernels, normalised but for their scale.
@@ -91,25 +88,17 @@ class Blocks:
 
     # -- tiles --------------------------------------------------------------------------------
 
-    def sum(
-        self,
-        rows: Part,
-        columns: Part,
-        factors: FloatArray,
-        lower: bool = False,
-        bases: Bases | None = None,
-    ) -> FloatArray:
+    def sum(self, rows: Part, columns: Part, factors: FloatArray, lower: bool = False) -> FloatArray:
         """sum_m factors[m] K'_m between two sets of samples.
 
-        With `lower` the tile is on the diagonal and entries above it may be anything; `bases` are
-        taken from there, or left there.
+        With `lower` the tile is on the diagonal and entries above it may be anything.
         """
         out = np.zeros((count(rows), count(columns)))
-        for index, (part, members) in enumerate(zip(self.parts, self.members, strict=True)):
+        for part, members in zip(self.parts, self.members, strict=True):
             own = factors[members]
             if not own.any():
                 continue
-            base = self._base(index, rows, columns, bases)
+            base = part.base(rows, columns)
             if self.roots is None:
                 part.add(base, own, out, lower)
                 continue
@@ -136,6 +125,20 @@ class Blocks:
             out += self.grands * W.sum()
         return out
 
+    def multiplied(self, rows: Part, columns: Part, vector: FloatArray) -> FloatArray:
+        """sum_i vector_i K'_m,ij over the rows i, for every m and every column j; shape (M, n_columns)."""
+        out = np.empty((self.n_kernels, count(columns)))
+        for part, members in zip(self.parts, self.members, strict=True):
+            roots = None if self.roots is None else self.roots[members]
+            left = np.tile(vector, (len(members), 1)) if roots is None else roots[:, rows] * vector
+            found = part.multiplied(part.base(rows, columns), left)
+            out[members] = found if roots is None else roots[:, columns] * found
+        if self.means is not None and self.grands is not None:
+            total = float(vector.sum())
+            out += (total * self.grands - self.means[:, rows] @ vector)[:, None]
+            out -= total * self.means[:, columns]
+        return out
+
     def each(self, rows: Part, columns: Part) -> Iterator[tuple[int, FloatArray]]:
         """(m, K'_m) between two sets of samples, one kernel after another."""
         for part, members in zip(self.parts, self.members, strict=True):
@@ -151,12 +154,6 @@ class Blocks:
         """Tell every part that these rows are about to be read."""
         for part in self.parts:
             part.prepare(rows, evict)
-
-    def _base(self, index: int, rows: Part, columns: Part, bases: Bases | None) -> FloatArray:
-        bases = {} if bases is None else bases
-        if index not in bases:
-            bases[index] = self.parts[index].base(rows, columns)
-        return bases[index]
 
     def _scaled(self, m: int, values: FloatArray, rows: Part, columns: Part) -> FloatArray:
         """r_mi r_mj K_m,ij."""

@@ -123,6 +123,15 @@ class DenseGram(Gram):
             self._count(len(chosen) / self.n_samples)
         return out.T.reshape(len(chosen), *alpha.shape[1:])
 
+    def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
+        from ._matrix_loops import add_rows
+
+        support, out = np.flatnonzero(alpha), np.zeros((len(kernels), self.n_samples))
+        for m, own in zip(kernels, out, strict=True):
+            add_rows(own, self.matrices[m], support, self.scales[m] * alpha[support])
+        self._count(len(support) / self.n_samples * len(kernels))
+        return out
+
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         matrices, columns = [self.matrices[m] for m in chosen], alpha.reshape(self.n_samples, -1)

@@ -335,6 +335,7 @@ class Shared:
         part.pairs = self.pairs.take(samples)
         part.kernels, part.forms = [self.kernels[k] for k in some], [self.forms[k] for k in some]
         part.rates, part.n_samples, part.n_kernels = self.rates[some], part.pairs.n_samples, len(some)
+        part._plan = self._plan if kernels is None else None  # of these kernels, not of others
         return part
 
     def add(self, base: Any, factors: FloatArray, out: FloatArray, lower: bool) -> None:
@@ -362,6 +363,22 @@ class Shared:
             out[order] = found
         for k in np.flatnonzero(self.rates[:, 0] > 0):
             out[k] = total(W, self.values(base, int(k)))
+        return out
+
+    def multiplied(self, base: Any, vectors: FloatArray) -> FloatArray:
+        """sum_i vectors[k, i] K_k,ij for every k and every column j of the base; shape (K, n_columns)."""
+        from ._shared_loops import multiply_exponentials
+
+        out = np.zeros((self.n_kernels, base.shape[1]))
+        together = np.flatnonzero(self.rates[:, 0] <= 0)
+        if len(together):
+            order, powers = self._ordered(together)
+            found = np.zeros((len(order), base.shape[1]))
+            rates = self.rates[order].astype(self.dtype)
+            multiply_exponentials(base, rates, powers, vectors[order], found)
+            out[order] = found
+        for k in np.flatnonzero(self.rates[:, 0] > 0):
+            out[k] = vectors[k] @ self.values(base, int(k))
         return out
 
     def diagonal(self, factors: FloatArray) -> FloatArray:

@@ -134,6 +134,9 @@ class SharedSquares(Shared):
         inner_squares(*base, *self.lines, gammas, np.ascontiguousarray(W), out, lower)
         return out
 
+    def multiplied(self, base: Any, vectors: FloatArray) -> FloatArray:
+        return np.array([vector @ self.values(base, k) for k, vector in enumerate(vectors)])
+
     def products(self, vectors: FloatArray) -> FloatArray:
         """K_k vectors_k for every k, in one pass; shapes (K, n)."""
         count = max(-(-self.n_kernels // BATCH), min(loop_threads(), self.n_kernels))

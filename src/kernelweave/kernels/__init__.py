@@ -20,10 +20,12 @@ from .parametric import (
     AutogradKernel,
     ExpSum,
     GroupProductRBF,
+    MetricRBF,
     ParametricKernel,
     PowerSum,
     ProductOf,
     ProductRBF,
+    ProjectedRBF,
     WeightedSum,
 )
 from .precomputed import Precomputed, check_gram
@@ -57,6 +59,7 @@ __all__ = [
     "Linear",
     "Manhattan",
     "Matern",
+    "MetricRBF",
     "Normalization",
     "ParametricKernel",
     "Polynomial",
@@ -65,6 +68,7 @@ __all__ = [
     "Product",
     "ProductOf",
     "ProductRBF",
+    "ProjectedRBF",
     "Scaled",
     "SpatialPyramid",
     "Spectrum",

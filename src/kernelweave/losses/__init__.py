@@ -9,10 +9,11 @@ from .joint import JointLoss
 from .logistic import Logistic
 from .multiclass_hinge import MulticlassHinge
 from .one_class import OneClass
+from .ranking import Ranking
 from .squared import Squared
 from .squared_hinge import SquaredHinge
 
-LOSSES = Registry("loss", (Hinge, SquaredHinge, Logistic, Squared, EpsInsensitive, Huber, OneClass))
+LOSSES = Registry("loss", (Hinge, SquaredHinge, Logistic, Squared, EpsInsensitive, Huber, OneClass, Ranking))
 
 __all__ = [
     "LOSSES",
@@ -24,6 +25,7 @@ __all__ = [
     "Loss",
     "MulticlassHinge",
     "OneClass",
+    "Ranking",
     "Squared",
     "SquaredHinge",
 ]

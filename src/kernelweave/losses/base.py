@@ -37,7 +37,8 @@ class Loss(BaseEstimator):
     """
 
     name: str
-    #: what it is for: "classification", "regression", "one_class", or what an estimator of your own asks for
+    #: what it is for: "classification", "regression", "one_class", "ranking", or what an estimator of your
+    #: own asks for
     task: str
 
     #: whether it is a sum over samples; others are of the class `JointLoss`
@@ -51,6 +52,10 @@ class Loss(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no loss; nothing by default."""
+
+    def targets(self, Y: FloatArray) -> FloatArray:
+        """Columns of y as targets: an output each by default; shape (n, 1, k) where k of them make one."""
+        return Y
 
     @abstractmethod
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:

@@ -23,7 +23,8 @@ class Regularizer(BaseEstimator):
     Optional abilities, which solvers ask for by name:
 
     * ``price_slopes(z)``: h' and h'' of a separable h, for Newton steps on the weights;
-    * ``weights_from_dual(r)``: the weights of given dual norms, for the joint ascent;
+    * ``weights_from_dual(r)``: 2 dOmega*/d(r^2), the weights of given dual norms, for the joint ascent and
+      the program of cutting planes, where weights do not become zero;
     * ``largest_norm(a, q)``: a bound of ||a d||_q over the weights of a constraint, for `theory`.
     """
 
@@ -129,6 +130,15 @@ class TwoForms(Regularizer):
     the constraint. Kloft et al. (2011), Theorem 1.
 
     A subclass writes `degree`, `size` (N), `least` (A), `most` (B) and `unit_weights` (of the constraint).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.regularizers import Wedge
+    >>> penalty, constraint = Wedge(), Wedge().in_form("constraint")
+    >>> n = np.array([2.0, 1.0])
+    >>> penalty.penalty(n), constraint.penalty(n)  # t and t^2 / 2 with t = N(d), k = 1
+    (3.0, 4.5)
     """
 
     form: str

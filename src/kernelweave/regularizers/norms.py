@@ -120,6 +120,22 @@ class LpNorm(TwoForms):
         p, costs = self._checked()
         return power_norm(dual_norms**2 / costs, conjugate_order(p))
 
+    def weights_from_dual(self, dual_norms: FloatArray) -> FloatArray:
+        """2 dOmega*/ds, for p > 1: costs d = (s / costs)^(1/(p-1)), of the constraint on its sphere."""
+        p, costs = self._checked()
+        if p == 1.0:
+            raise ValueError(
+                "LpNorm(p=1) has no weights of given dual norms: a price of many weights is one."
+            )
+        if np.isinf(p):
+            return np.ones(dual_norms.shape) / costs
+        s, power = dual_norms**2 / costs, 1.0 / (p - 1.0)
+        if self.penalised:
+            return np.asarray(s**power / costs)
+        top = s.max(initial=0.0)
+        raised = (s / top) ** power if top > 0.0 else np.ones(dual_norms.shape)
+        return np.asarray(raised / (power_norm(raised, p) * costs))
+
     def largest_norm(self, scales: FloatArray, order: float) -> float:
         """max ||a d||_q over ||costs d||_p <= 1:  ||a / costs||_s, 1/s = 1/q - 1/p;  s = inf if q >= p."""
         p, costs = self._checked()
@@ -162,6 +178,10 @@ class BlockNorm(TwoForms):
     and theta = 1/d ~ r_m^(2/(rho+1)). Both forms have the same models, at different C
     (`equivalent_cost`). Kloft et al. (2011), sections 3 and 4.3 and Proposition 5, whose update (33) can
     diverge and is not used; Tomioka & Suzuki (2011), Table 1.
+
+    The penalty has a unit, that of the targets: with large q it is all but zero where n_m < 1 and steep
+    beyond, and norms of 1e-3 to the power 16 drown in rounding (the fit then says that its gap is open).
+    The constraint has none.
 
     Parameters
     ----------
@@ -237,7 +257,9 @@ class BlockNorm(TwoForms):
         return LpNorm(self.degree).unit_weights(norms)
 
     def weights_from_dual(self, dual_norms: FloatArray) -> FloatArray:
-        """1 / theta with theta_m ~ r_m^(2/(rho+1)), kept away from zero."""
+        """1 / theta with theta_m ~ r_m^(2/(rho+1)), kept away from zero; q <= 2: those of the lp norm."""
+        if not self.ascends:
+            return LpNorm(self.degree, self.form).weights_from_dual(dual_norms)
         top, rho = dual_norms.max(initial=0.0), -self.degree
         share = dual_norms / top if top > 0.0 else np.ones(dual_norms.shape)
         raised = np.maximum(share, 1e-6) ** (2.0 / (rho + 1.0))

@@ -84,6 +84,9 @@ class Wedge(TwoForms):
         d = _ordered(norms if norms.any() else np.ones(norms.shape))
         return np.asarray(d / d.sum())
 
+    def weights(self, norms: FloatArray) -> FloatArray:
+        return _ordered(norms) if self.penalised else self.unit_weights(norms)
+
 
 def _ordered(norms: FloatArray) -> FloatArray:
     """argmin_d sum_m n_m^2 / d_m + d_m over the wedge."""

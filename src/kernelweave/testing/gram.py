@@ -159,6 +159,18 @@ def dots_are_several_products(case: GramCase) -> None:
 
 
 @contract.promise
+def products_of_each_kernel(case: GramCase) -> None:
+    """products(alpha, kernels)[k] = K_m alpha, m = kernels[k], however many entries of alpha are zero."""
+    rng = draws()
+    for gram, Ks, _ in _engines(case):
+        every = np.arange(gram.n_kernels)
+        for share in (0.0, 0.1, 1.0):
+            alpha = rng.normal(size=gram.n_samples) * (rng.uniform(size=gram.n_samples) < share)
+            for kernels in (every, every[::2], every[:0]):
+                _close(case, gram.products(alpha, kernels), Ks[kernels] @ alpha)
+
+
+@contract.promise
 def quad_of_any_support(case: GramCase) -> None:
     """quad(alpha)_m = alpha' K_m alpha, however many entries of alpha are zero."""
     rng = draws()

@@ -12,7 +12,7 @@ from ..regularizers import LpNorm, Regularizer
 from ..regularizers.base import power_norm
 from ..regularizers.norms import conjugate_order
 from ._statements import Assumption, Finding, check_count, check_number, dictionary, target_matrix
-from .complexity import bounded, class_of, largest_diagonal, outside_the_data
+from .complexity import bounded, check_constraint, class_of, largest_diagonal, outside_the_data
 
 #: the constant of Cortes, Mohri & Rostamizadeh (2010) on moments of sigma' K sigma
 MOMENTS = 23.0 / 22.0
@@ -56,7 +56,7 @@ def conversion_factor(n_kernels: int, q: float | Regularizer, p: float | Regular
     1.0
     """
     M = check_count("n_kernels", n_kernels, 2**63)
-    low, high = (check_norm(name, norm) for name, norm in (("q", q), ("p", p)))
+    low, high = check_norm("q", q, M), check_norm("p", p, M)
     if isinstance(low, Regularizer):
         rule = high if isinstance(high, Regularizer) else LpNorm(high)
         return sqrt(largest_size(rule, low, M))
@@ -67,15 +67,14 @@ def conversion_factor(n_kernels: int, q: float | Regularizer, p: float | Regular
     return float(M) ** (0.5 * (_inverse(low) - _inverse(high)))
 
 
-def check_norm(name: str, norm: Any) -> float | Regularizer:
-    """The order of an lp norm, or a regulariser in the form of a constraint."""
+def check_norm(name: str, norm: Any, n_kernels: int) -> float | Regularizer:
+    """The order of an lp norm, or a regulariser of so many kernels in the form of a constraint."""
     if not isinstance(norm, Regularizer):
         return check_number(name, norm, 1.0, closed=True)
-    if isinstance(norm, LpNorm) and norm.costs is None and norm.form == "constraint":
-        return float(norm.p)
-    if getattr(norm, "form", "constraint") != "constraint" or not norm.convex:
-        raise ValueError(f'{name}={norm!r} must be a constraint; give it with form="constraint".')
-    return norm
+    if isinstance(getattr(norm, "E", None), str):
+        raise ValueError(f"{name}={norm!r} depends on the training samples; give the matrix E.")
+    rule = check_constraint(name, norm.select(np.arange(n_kernels), n_kernels), n_kernels)
+    return float(rule.p) if isinstance(rule, LpNorm) and rule.costs is None else rule
 
 
 def largest_norm(rule: Any, scales: FloatArray, order: float, tops: FloatArray | None = None) -> float:

@@ -95,12 +95,17 @@ def class_of(regularizer: Regularizer, found: Dictionary) -> Regularizer:
     if not isinstance(regularizer, Regularizer):
         raise ValueError(f"regularizer={regularizer!r} must be a regularizer, such as BlockNorm(q=4).")
     rule = regularizer.select(found.live, len(found.names)).bound_to(found.gram)
-    some = np.linspace(1.0, 2.0, len(found.live))
+    return check_constraint("regularizer", rule, len(found.live))
+
+
+def check_constraint(name: str, rule: Regularizer, n_kernels: int) -> Regularizer:
+    """Refuse a regulariser without Omega(2 n) = 4 Omega(n): 2 Omega then is the square of no norm."""
+    some = np.linspace(1.0, 2.0, n_kernels)
     once, twice = rule.penalty(some), rule.penalty(2.0 * some)
     if not (rule.convex and abs(twice - 4.0 * once) <= 1e-6 * twice):
         raise ValueError(
-            f"regularizer={regularizer!r} bounds no norm of the components: give it in the form of a "
-            'constraint (form="constraint").'
+            f"{name}={rule!r} bounds no norm of the components: give it in the form of a constraint "
+            '(form="constraint").'
         )
     return rule
 

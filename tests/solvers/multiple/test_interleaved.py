@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import kernelweave as kw
 from kernelweave.gram import GRAMS, DenseGram
+from kernelweave.gram._matrix_loops import add_rows
 from kernelweave.losses import LOSSES, EpsInsensitive, Hinge, Logistic, OneClass
 from kernelweave.regularizers import (
     REGULARIZERS,
@@ -24,7 +25,6 @@ from kernelweave.regularizers import (
 )
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import Interleaved, choose_solver
-from kernelweave.solvers.multiple._interleaved_loops import add_rows
 from kernelweave.solvers.multiple.interleaved import Fields, working_set
 from kernelweave.solvers.single import SMO
 from kernelweave.solvers.single._box_qp import BoxQP
@@ -400,7 +400,7 @@ def test_losses_whose_dual_is_curved_are_refused(draw):
 
 @pytest.mark.parametrize("size", [1, 0, 2.5, "many"])
 def test_working_sets_that_are_none(draw, size):
-    with pytest.raises(ValueError, match=r"working_set=.* must be a whole number of at least 2"):
+    with pytest.raises(ValueError, match=r"working_set=.* must be 'auto' or a whole number of at least 2"):
         solve(draw(Hinge()), LpNorm(2.0), solver=Interleaved(working_set=size))
 
 

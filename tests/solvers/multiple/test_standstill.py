@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 import kernelweave as kw
 from kernelweave.gram import DenseGram
 from kernelweave.kernels import RBF, Linear, Polynomial
-from kernelweave.losses import LOSSES, EpsInsensitive, Hinge, Squared, SquaredHinge
+from kernelweave.losses import EpsInsensitive, Hinge, Squared, SquaredHinge
 from kernelweave.regularizers import (
     REGULARIZERS,
     BlockNorm,
@@ -27,9 +27,11 @@ from kernelweave.regularizers import (
 from kernelweave.solvers import Problem
 from kernelweave.solvers.certificate import certificate
 from kernelweave.solvers.multiple import Interleaved, choose_solver
-from kernelweave.solvers.multiple.cutting_planes import CuttingPlanes
+from kernelweave.solvers.multiple.cutting_planes import HALF_WAY, CuttingPlanes
 from kernelweave.solvers.run import SLOW, STILL, Bracket, Run, Watch
 from kernelweave.solvers.single import Machine, SingleSolver
+
+from ...targets import SEPARABLE
 
 VARIANTS = {
     "l1": LpNorm(p=1),
@@ -80,7 +82,7 @@ def gap_by_definition(problem, gram, regularizer, state):
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("loss", [cls() for cls in LOSSES.values()], ids=list(LOSSES))
+@pytest.mark.parametrize("loss", [cls() for cls in SEPARABLE.values()], ids=list(SEPARABLE))
 @pytest.mark.parametrize("regularizer", CONVEX.values(), ids=list(CONVEX))
 def test_ties_do_not_keep_a_fit_from_its_optimum(regularizer, loss):
     if regularizer.homogeneous and loss.task == "one_class":
@@ -120,7 +122,7 @@ def test_the_case_that_went_round_converges(data_folder, solver, tol, most):
 @pytest.mark.parametrize("regularizer", SPARSE.values(), ids=list(SPARSE))
 def test_cutting_planes_find_the_optimum_alone(draw, regularizer, loss):
     sample = draw(loss, n=40, M=6, C=0.3)
-    found = CuttingPlanes().solve(sample.problem, sample.gram, regularizer, tol=1e-4)
+    found = CuttingPlanes(towards=HALF_WAY).solve(sample.problem, sample.gram, regularizer, tol=1e-4)
     other = choose_solver("auto", regularizer).solve(sample.problem, sample.gram, regularizer, tol=1e-6)
     assert found.converged
     assert found.state.certificate.primal == pytest.approx(other.state.certificate.primal, rel=2e-4)
@@ -131,7 +133,7 @@ def test_cutting_planes_find_the_optimum_alone(draw, regularizer, loss):
 
 def test_planes_stay_below_and_meet_the_optimum():
     problem, gram = graded(6)
-    solver, bounds = CuttingPlanes(), []
+    solver, bounds = CuttingPlanes(towards=HALF_WAY), []
     best = choose_solver("auto", LpNorm(p=1)).solve(problem, gram, LpNorm(p=1), tol=1e-7)
     solver.solve(
         problem, gram, LpNorm(p=1), tol=1e-6, callback=lambda *_: bounds.append(solver._lowest.value)

@@ -214,7 +214,7 @@ class TorchGram(Sums):
         found._set(parts, members, self.constants.take(samples, chosen), self.kind)
         return found
 
-    def products(self, vector: FloatArray) -> FloatArray:
+    def raw_products(self, vector: FloatArray) -> FloatArray:
         """k_m v for every m, raw: neither scaled nor centred; shape (M, n)."""
         out, v = np.empty((self.n_kernels, self.n_samples)), self._tensor(vector)
         for rows in self._tiles(self.n_samples, self.n_samples):
@@ -269,9 +269,9 @@ class _OnDevice(Blocks):
 
     def products(self, vectors: FloatArray) -> FloatArray:
         if (vectors == vectors[0]).all():
-            return self.engine.products(vectors[0])
+            return self.engine.raw_products(vectors[0])
         each = (self.engine.subset(kernels=np.array([m])) for m in range(self.n_kernels))
-        return np.concatenate([one.products(v) for one, v in zip(each, vectors, strict=True)])
+        return np.concatenate([one.raw_products(v) for one, v in zip(each, vectors, strict=True)])
 
     def take(self, samples: Any = None, kernels: Any = None) -> Blocks:
         return _OnDevice(super().take(samples, kernels), self.engine.subset(samples, kernels))

@@ -1,7 +1,8 @@
 """Methods over machine and kernel weights.
 
 Reading order: ``alternating.py``, then ``newton_weights.py`` and its successor ``cutting_planes.py``;
-``majorize_minimize.py`` is short. ``interleaved.py`` trains one machine while the weights move.
+``majorize_minimize.py`` is short. ``interleaved.py`` trains one machine while the weights move; ``qcqp.py``
+leaves everything to a conic solver.
 ``empirical_bayes.py`` (with ``_evidence.py``) maximises the evidence instead.
 """
 
@@ -9,12 +10,17 @@ from ..._registry import Registry
 from ...regularizers import Regularizer
 from ..base import MKLSolver
 from .alternating import Alternating, JointAscent
+from .cutting_planes import CuttingPlanes
 from .interleaved import Interleaved
 from .majorize_minimize import MajorizeMinimize
 from .newton_weights import NewtonWeights
+from .qcqp import QCQP
 
-# "auto" takes the first that is meant for the regulariser; the last one is not for every loss
-MKL_SOLVERS = Registry("solver", (NewtonWeights, JointAscent, MajorizeMinimize, Alternating, Interleaved))
+# "auto" takes the first that is meant for the regulariser; the last three are to compare with
+MKL_SOLVERS = Registry(
+    "solver",
+    (NewtonWeights, JointAscent, MajorizeMinimize, Alternating, Interleaved, CuttingPlanes, QCQP),
+)
 
 
 def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
@@ -38,7 +44,9 @@ def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
 
 __all__ = [
     "MKL_SOLVERS",
+    "QCQP",
     "Alternating",
+    "CuttingPlanes",
     "Interleaved",
     "JointAscent",
     "MajorizeMinimize",

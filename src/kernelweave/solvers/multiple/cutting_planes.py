@@ -1,8 +1,9 @@
-"""Cutting planes on the weights: the method that others hand over to where they no longer close the gap."""
+"""Cutting planes on the weights: the semi-infinite programs, and what others hand over to in the end."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -12,16 +13,23 @@ from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..certificate import relative
 from ..run import Run
-from .newton_weights import Coordinates
+from ..single import SingleSolver
+from .newton_weights import Coordinates, minimise_model
 
-#: how far to go from the best weights towards those where the planes are lowest
-TOWARDS = 0.5
+#: how far other methods that hand over go from the best weights towards those where the planes are lowest
+HALF_WAY = 0.5
+
+#: share of the way to the largest weight that there may be
+INSIDE = 0.9
 
 #: share of what is left between the bounds that a machine may leave
 MACHINE_SHARE = 0.1
 
-#: most planes of either kind, the latest; and what the linear programs are solved to
+#: most planes of either kind, the latest; and what the programs are solved to
 MOST_PLANES, EXACT = 150, 1e-10
+
+#: share of the newest plane to start from, most Newton steps on the shares, and relative step of differences
+NEW_SHARE, MOST_STEPS, DIFFERENCE = 0.1, 50, 1e-6
 
 
 class CuttingPlanes(MKLSolver):
@@ -31,19 +39,30 @@ class CuttingPlanes(MKLSolver):
 
         J(d) >= -sum_i C_i V*(y_i, -alpha_i / C_i) - 1/2 sum_m d_m s_m,   s_m = alpha' K_m alpha
 
-    and every point a plane below h. The least value of all planes together, a linear program, bounds
-    the optimum from below, the best machine bounds it from above, and the next machine is trained half
-    way between the weights of the two (Ben-Ameur & Neto 2007): either it is better than the best, or
-    its plane cuts off the weights where the others were lowest. J need not have a derivative, as it
-    has none where alpha is not unique: kernels of low rank, small C, ties. The multipliers of the
-    program combine the alphas to one whose dual value is no less than the bound, and which belongs to
+    which is a constraint of the semi-infinite program  min t + 1/2 h(d)  over t >= all planes. The
+    program with the planes of the machines so far bounds the optimum from below, the best machine bounds it
+    from above, and the next machine is trained where the planes are lowest: with p = 1 the program is
+    linear, the SILP of Sonnenburg et al. (2006). With p > 1 it is the SIP of Kloft et al. (2009), solved by
+    way of its dual, which has a share x_k of every plane instead of a weight of every kernel,
+
+        max_{x >= 0, sum(x) = 1}  -sum_k x_k sum_i C_i V*(y_i, -alpha_ki / C_i) - Omega*(r),
+        r_m^2 = sum_k x_k s_km
+
+    The shares combine the alphas to one whose dual value is no less than the bound, and which belongs to
     the weights where the planes meet: what is certified.
 
-    For regularisers that make weights zero. Slower than `NewtonWeights` where J has two derivatives.
+    Weights jump from one corner of the planes to another, so that many machines are needed. Half way
+    between the best weights and those where the planes are lowest, ``towards=0.5``, a machine is either
+    better than the best, or its plane cuts off where the others were lowest (Ben-Ameur & Neto 2007): so
+    `NewtonWeights` ends where J has no derivative, for want of a unique alpha (kernels of low rank, small C,
+    ties). Regularisers that make weights zero without bounding their sum (elastic net, wedge, penalties) need
+    steps of that kind.
 
     Parameters
     ----------
     single : str or SingleSolver, default="auto"
+    towards : float, default=1.0
+        How far to go from the best weights towards those where the planes are lowest, above 0 and up to 1.
 
     Examples
     --------
@@ -59,16 +78,24 @@ class CuttingPlanes(MKLSolver):
     True
     """
 
-    name = "cutting_planes"
+    name = "silp"
+
+    def __init__(self, single: str | SingleSolver = "auto", towards: float = 1.0) -> None:
+        super().__init__(single)
+        self.towards = towards
 
     def can_handle(self, regularizer: Regularizer) -> bool:
-        return regularizer.convex and regularizer.sparse
+        if regularizer.sparse:  # where nothing bounds the weights, whole steps may go round
+            return regularizer.convex and (regularizer.tied or self.towards < 1.0)
+        return regularizer.convex and not regularizer.ascends and hasattr(regularizer, "weights_from_dual")
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         if not run.problem.loss.separable:
             raise ValueError(f"{type(run.problem.loss).__name__} has no conjugate; use solver='auto'.")
-        weights = super().init(run, norms)
-        self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
+        if not 0.0 < self.towards <= 1.0:
+            raise ValueError(f"towards={self.towards!r} must be above 0 and at most 1.")
+        weights, M = super().init(run, norms), run.gram.n_kernels
+        self._T = Coordinates(run.regularizer.generators(M) if run.regularizer.sparse else np.ones(M))
         self._planes = Planes(self._T, run.regularizer)
         self._best: State | None = None  # of least F, and an upper bound of that
         self._least = np.inf
@@ -102,7 +129,9 @@ class CuttingPlanes(MKLSolver):
         if self._lowest is None:
             return None
         z = self._z(self._best)
-        return self._T.weights(z + TOWARDS * (self._lowest.z - z))
+        aim = z + self.towards * (self._lowest.z - z)
+        # within the domain, where the price is finite
+        return self._T.weights(np.minimum(aim, z + INSIDE * (run.regularizer.max_weight - z)))
 
     def _learn(self, run: Run, state: State) -> None:
         """Add the planes of a machine, remember it if it is the best, and find where all are lowest."""
@@ -110,7 +139,8 @@ class CuttingPlanes(MKLSolver):
         if value < self._least:
             self._best, self._least = state, value
         self._planes.add(run.problem.dual_loss(state.alpha), state.squares, state.alpha)
-        self._planes.add_price(price, self._z(state))
+        if run.regularizer.sparse:
+            self._planes.add_price(price, self._z(state))
         upper = self._least
         self._lowest = self._planes.lowest(abs(upper), self._z(self._best))
         if self._lowest is not None:
@@ -148,6 +178,8 @@ class Lowest:
 class Planes:
     """Planes a - g'z below J and below 1/2 h, in the coordinates d = T z, z >= 0.
 
+    A price of weights that do not become zero needs no planes: it is known by Omega*.
+
     Parameters
     ----------
     coordinates : Coordinates
@@ -160,10 +192,13 @@ class Planes:
         self.values: list[tuple[float, FloatArray]] = []  # below J
         self.alphas: list[FloatArray] = []
         self.prices: list[tuple[float, FloatArray]] = []  # below 1/2 h
+        self.shares: FloatArray = np.ones(1)  # of the planes below J, where they were lowest
 
     def add(self, dual_loss: float, squares: FloatArray, alpha: FloatArray) -> None:
         """The plane of a feasible alpha."""
-        self.values = [*self.values, (dual_loss, 0.5 * self.T.slopes(squares))][-MOST_PLANES:]
+        self.values = [*self.values, (dual_loss, 0.5 * self.T.slopes(np.maximum(squares, 0.0)))][
+            -MOST_PLANES:
+        ]
         self.alphas = [*self.alphas, alpha][-MOST_PLANES:]
 
     def add_price(self, price: float, z: FloatArray) -> None:
@@ -172,9 +207,47 @@ class Planes:
         self.prices = [*self.prices, (0.5 * price - float(slopes @ z), -slopes)][-MOST_PLANES:]
 
     def lowest(self, unit: float, best: FloatArray) -> Lowest | None:
-        """min_z max_k (a_k - g_k'z) + the same of the price; None where rounding leaves no solution.
+        """min_z max_k (a_k - g_k'z) + the same of the price; None where rounding leaves no solution."""
+        return self._corner(unit, best) if self.regularizer.sparse else self._mixture()
 
-        A linear program in z, in units of the largest entry of `best`, and the two maxima, in units of
+    def _mixture(self) -> Lowest:
+        """max a'x - Omega*(r), r_m^2 = 2 sum_k x_k g_km, over shares x >= 0 with sum 1, by Newton steps.
+
+        The slopes are a_k - g_k'd, d = 2 dOmega*/d(r^2) the weights of r; their derivatives are differences.
+        """
+        rule: Any = self.regularizer
+        a, G = np.array([a for a, _ in self.values]), np.array([g for _, g in self.values])
+        old = self.shares[1 - len(a) :] + EXACT  # those of planes that are still here
+        x = np.append((1.0 - NEW_SHARE) * old / old.sum(), NEW_SHARE)
+
+        def value(x: FloatArray) -> float:
+            return float(a @ x) - float(rule.conjugate(np.sqrt(2.0 * x @ G)))
+
+        for _ in range(MOST_STEPS):
+            s = 2.0 * x @ G
+            d, known = rule.weights_from_dual(np.sqrt(s)), value(x)
+            slopes = a - G @ d
+            if slopes.max() - x @ slopes <= EXACT * abs(known):
+                break
+            steps = DIFFERENCE * s.max() / np.maximum(2.0 * G.max(axis=1), 1e-300)
+            moved = [
+                rule.weights_from_dual(np.sqrt(s + 2.0 * t * g)) - d for t, g in zip(steps, G, strict=True)
+            ]
+            hessian = np.array(moved) @ G.T / np.maximum(steps, 1e-300)[:, None]
+            aim = minimise_model(0.5 * (hessian + hessian.T), slopes, x, np.ones(len(x)), tied=True)
+            shorter = (x + 0.5**k * (aim - x) for k in range(30))
+            better = next((trial for trial in shorter if value(trial) > known), None)
+            if better is None:
+                break
+            x = better
+        self.shares = x
+        d = rule.weights_from_dual(np.sqrt(2.0 * x @ G))
+        return Lowest(value(x), d, np.tensordot(x, np.array(self.alphas), axes=1))
+
+    def _corner(self, unit: float, best: FloatArray) -> Lowest | None:
+        """The same by a linear program.
+
+        Variables are z, in units of the largest entry of `best`, and the two maxima, in units of
         `unit`, where these are not zero; the multipliers of the first planes sum to one, and combine
         their alphas.
         """

@@ -17,11 +17,14 @@ from ..single._box_qp import ActiveSet, BoxQP
 from ..single.base import lacking
 from ..single.smo import EXACT_ROUNDS, EXACT_SAMPLES
 from .alternating import LARGEST_FLOOR, SMALLEST_FLOOR
-from .cutting_planes import CuttingPlanes
+from .cutting_planes import HALF_WAY, CuttingPlanes
 from .newton_weights import NewtonWeights, projected_inverse_form
 
 #: a round ends at this share of the gap before it; the first one as if that had been 1/3
 ROUND_SHARE, FIRST_GAP = 0.3, 1.0 / 3.0
+
+#: working sets: one sample in so many, and limits
+AUTO_SET = 3, 40, 1000
 
 #: relative gap of a machine that says little about the weights yet
 UNTRAINED = 0.5
@@ -40,6 +43,9 @@ ROUND_STEPS, ROUND_SWEEPS = 100, 10
 FLOOR = 0.01, 1e-12, 1e-3
 #: the same of dual norms: theta = 0 would make the matrix of the machine infinite
 DUAL_FLOOR = 0.3, SMALLEST_FLOOR, LARGEST_FLOOR
+
+#: gap from which products of every certificate are new, whatever has been added to them
+FINE = 1e-8
 
 #: relative violation, and relative rise of the objective, that are rounding
 SOLVED, RISE = 1e-13, 1e-10
@@ -71,8 +77,10 @@ class Interleaved(MKLSolver):
 
     Parameters
     ----------
-    working_set : int, default=40
-        Most dual variables that a step changes; doubled after a round in which they were too few.
+    working_set : int or "auto", default="auto"
+        Most dual variables that a step changes; doubled after a round in which they were too few. "auto" is a
+        third of the samples, from 40 to 1,000: every variable that changes costs a row of every kernel, and
+        in large sets each changes less often. SVMlight takes 40.
 
     Examples
     --------
@@ -94,7 +102,7 @@ class Interleaved(MKLSolver):
 
     _seen: FloatArray  # s_m as last computed
 
-    def __init__(self, working_set: int = 40) -> None:
+    def __init__(self, working_set: int | str = "auto") -> None:
         self.working_set = working_set
 
     def can_handle(self, regularizer: Regularizer) -> bool:
@@ -104,7 +112,7 @@ class Interleaved(MKLSolver):
         self._check(run.problem)
         self._run, regularizer = run, run.regularizer
         self._limit = np.inf  # U at the last change of the weights
-        self._gap, self._size = FIRST_GAP, self.working_set
+        self._gap, self._size = FIRST_GAP, self._set_size(run.gram.n_samples)
         self._ascends = regularizer.ascends
         self._floors, self._floor = DUAL_FLOOR if self._ascends else FLOOR, 0.0
         self._newton = FieldNewton() if regularizer.sparse else None
@@ -114,7 +122,8 @@ class Interleaved(MKLSolver):
 
     def successor(self, run: Run) -> MKLSolver | None:
         """Cutting planes where weights become zero, if the matrices that they take may be formed."""
-        return CuttingPlanes() if run.regularizer.sparse and not run.gram.streams else None
+        sparse = run.regularizer.sparse and not run.gram.streams
+        return CuttingPlanes(towards=HALF_WAY) if sparse else None
 
     def restart(self, run: Run, state: State) -> FloatArray:
         weights = super().restart(run, state)
@@ -131,7 +140,8 @@ class Interleaved(MKLSolver):
             self._seen, self._floor = np.zeros(run.gram.n_kernels), np.inf
         wanted = max(run.tol, ROUND_SHARE * self._gap)
         weights = self._round(weights, wanted)
-        self._fields.forget()
+        if wanted < FINE or self._fields.has_wandered:
+            self._fields.forget()
         self._fields.refresh(np.flatnonzero(weights))
         self._seen = self._fields.squares()
         alpha, fitted = self._fields.alpha.copy(), self._fields.fitted(weights)
@@ -173,8 +183,14 @@ class Interleaved(MKLSolver):
     def _check(self, problem: Problem) -> None:
         if not hasattr(problem.loss, "linear_dual"):
             raise lacking(problem.loss, "linear_dual", self, "use solver='auto'")
-        if not (isinstance(self.working_set, Integral) and self.working_set >= 2):
-            raise ValueError(f"working_set={self.working_set!r} must be a whole number of at least 2.")
+
+    def _set_size(self, n_samples: int) -> int:
+        size, (share, least, most) = self.working_set, AUTO_SET
+        if isinstance(size, str) and size == "auto":
+            return min(max(n_samples // share, least), most)
+        if not (isinstance(size, Integral) and size >= 2):
+            raise ValueError(f"working_set={size!r} must be 'auto' or a whole number of at least 2.")
+        return int(size)
 
     def _bounds(self, weights: FloatArray) -> tuple[float, float]:
         """Lower and upper bound, which is U, of the joint objective at these weights."""
@@ -250,11 +266,11 @@ class FieldNewton(NewtonWeights):
 #: the small program of a step is solved to this share of the violation, in at most so many moves a variable
 INNER_SHARE, INNER_MOVES = 0.1, 50
 
+#: |changes of alpha|_1, in units of |alpha|_1, up to which products of many steps are as good as new ones
+LONG_WAY = 10.0
+
 #: share of its bound max_i K_ii |alpha|_1^2 up to which a negative alpha' K alpha is rounding
 ROUNDING = 1e-14
-
-#: rows of one kernel computed at a time
-ROWS_AT_ONCE = 256
 
 
 class Fields:
@@ -278,7 +294,7 @@ class Fields:
         self.products = np.zeros((gram.n_kernels, problem.shape[1], gram.n_samples))
         self.fresh = np.zeros(gram.n_kernels, dtype=bool)
         self.largest = gram.diagonals().max(axis=1) * np.ones(gram.n_kernels)
-        self.in_place = isinstance(getattr(gram, "matrices", [None])[0], np.ndarray)
+        self.path = 0.0  # |changes of alpha|_1 that are in the products
         self.programs = [BoxQP.of(np.empty((0, 0)), problem.column(k)) for k in range(problem.shape[1])]
 
     def refresh(self, kernels: IntArray) -> None:
@@ -292,9 +308,14 @@ class Fields:
             self._add(stale, k, support, column[support])
         self.fresh[stale] = True
 
+    @property
+    def has_wandered(self) -> bool:
+        """Whether alpha has come a way so much longer than its size that rounding of the steps may show."""
+        return self.path > LONG_WAY * float(np.abs(self.alpha).sum())
+
     def forget(self) -> None:
         """Compute products anew when they are next asked for: the rounding of every step is in them."""
-        self.fresh[:] = False
+        self.fresh[:], self.path = False, 0.0
 
     def fitted(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m alpha, shape (n, c)."""
@@ -346,24 +367,15 @@ class Fields:
         if len(moved) == 0:
             return
         self.alpha[chosen, k] = after
+        self.path += float(np.abs(after - before).sum())
         self.fresh[weights == 0.0] = False
         self._add(np.flatnonzero(weights), k, chosen[moved], (after - before)[moved])
 
     def _add(self, kernels: IntArray, k: int, rows: IntArray, change: FloatArray) -> None:
         """g_m += sum_i change_i K_m[rows_i] for column k of some kernels."""
-        if self.in_place:
-            from ._interleaved_loops import add_rows
-
-            matrices, scales = self.gram.matrices, self.gram.scales  # type: ignore[attr-defined]
-            for m in kernels:
-                add_rows(self.products[m, k], matrices[m], rows, scales[m] * change)
-            self.gram.n_passes += len(rows) / self.gram.n_samples * len(kernels) / len(self.fresh)
-            return
-        for m in kernels:
-            unit = np.eye(1, self.gram.n_kernels, m)[0]  # weight on kernel m alone
-            for start in range(0, len(rows), ROWS_AT_ONCE):
-                some = slice(start, start + ROWS_AT_ONCE)
-                self.products[m, k] += change[some] @ self.gram.rows(rows[some], unit)
+        step = np.zeros(self.gram.n_samples)
+        step[rows] = change
+        self.products[kernels, k] += self.gram.products(step, kernels)
 
 
 def solved(qp: BoxQP, a: FloatArray, slopes: FloatArray, eps: float) -> FloatArray:

@@ -81,12 +81,9 @@ class NewtonWeights(MKLSolver):
 
         That of a loss that couples samples has one: alpha is a gradient.
         """
-        from .cutting_planes import CuttingPlanes
+        from .cutting_planes import HALF_WAY, CuttingPlanes
 
-        if not run.problem.loss.separable:
-            return None
-
-        return CuttingPlanes(self.single)
+        return CuttingPlanes(self.single, HALF_WAY) if run.problem.loss.separable else None
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
         # the weights are nearly right, a coarse machine would hide by how much
