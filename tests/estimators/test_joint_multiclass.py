@@ -50,7 +50,7 @@ def test_predictions_follow_the_values(joint, four):
     assert joint.weights_.shape == (3,)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 @pytest.mark.parametrize("scheme", ["joint", "shared"])
 def test_contract_with_four_classes(four, promise, scheme):
@@ -76,6 +76,7 @@ def test_weights_of_samples_count_repeats(four):
     assert_allclose(*(model.predict_proba(four.X_new) for model in (weighted, repeated)), atol=1e-2)
 
 
+@pytest.mark.slow
 def test_class_weight_multiplies_the_cost(four):
     options = {"C": 2.0, "multiclass": "joint", "tol": 1e-6, "normalize": None}
     factor = np.where(four.y == 11, 3.0, 1.0)
@@ -100,6 +101,7 @@ def test_inspection(joint, four):
     assert list(display.function_names) == [10, 11, 12, 13]
 
 
+@pytest.mark.slow
 def test_a_growing_part_of_the_samples_leads_to_the_same_model(four, joint, monkeypatch):
     monkeypatch.setattr(growing, "FEWEST", 30)
     monkeypatch.setattr(growing, "PILOT_SAMPLES", 20)
