@@ -50,7 +50,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "TermSum",
             ),
             "Functions of your own": ("FromPrice", "FromBlockNorm", "price_of", "block_norm_of"),
-            "Foundations": ("Regularizer", "REGULARIZERS", "equivalent_cost"),
+            "Foundations": ("Regularizer", "TwoForms", "REGULARIZERS", "equivalent_cost"),
         },
     ),
     "kernels": (

@@ -121,12 +121,16 @@ def check_call(call: ast.Call) -> None:
             check_call(keyword.value)
 
 
+def check_name(span: str) -> None:
+    tree = ast.parse(span, mode="eval").body
+    check_call(tree) if isinstance(tree, ast.Call) else resolved(ast.unparse(tree))
+
+
 @pytest.mark.parametrize("paper", NUMBERED)
 def test_every_public_name_resolves(paper):
     for row in rows(paper):
         for span in row.spans:
-            tree = ast.parse(span, mode="eval").body
-            check_call(tree) if isinstance(tree, ast.Call) else resolved(ast.unparse(tree))
+            check_name(span)
 
 
 @cache
@@ -155,3 +159,34 @@ def test_what_is_not_there_has_a_reason(paper):
             reason = re.search(r"\b(?:partial|partly|not offered|not testable|absent): (.+)", row.remark)
             assert reason, row.item
             assert len(reason[1]) > 20, row.item
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_results_are_those_of_experiments(paper):
+    """A page of results that a row leads to has its experiment; files named in remarks exist."""
+    for row in rows(paper):
+        for page in re.findall(r"\]\(\.\./results/([\w-]+)\.md\)", row.names):
+            script = ROOT / "experiments" / f"{page.replace('-', '_')}.py"
+            assert page in {"index", "benchmarks"} or script.is_file(), row.item
+        for path in re.findall(r"`((?:experiments|benchmarks)/\w+\.py)`", row.remark):
+            assert (ROOT / path).is_file(), row.item
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "kw.LpNorm.nothing",
+        "kw.theory._statements",
+        "kw.LpNorm(q=1)",
+        'kw.MKLClassifier(solver="none")',
+        "LpNorm",
+    ],
+)
+def test_a_mistake_in_a_name_is_found(wrong):
+    with pytest.raises((AssertionError, ModuleNotFoundError)):
+        check_name(wrong)
+
+
+def test_numbers_of_items():
+    assert numbers("(3), (5) to (7)") == {3, 5, 6, 7}
+    assert numbers("1 and 2") == {1, 2}

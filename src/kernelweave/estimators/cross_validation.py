@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
@@ -20,6 +20,7 @@ from ..regularizers import Regularizer
 from ..solvers.run import Result
 from ._base import Spec
 from ._input import positive_grid
+from ._labels import LabelsMixin
 from ._mkl import BaseMKL, Setup, SubProblem, left_out
 from ._search import BaseSearch, Folds, Metadata
 from .classifier import MKLClassifier
@@ -203,7 +204,7 @@ class BaseMKLCV(BaseSearch):
         return self.best_estimator_.dual_gap_
 
 
-class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
+class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     """`MKLClassifier` with regulariser and cost chosen by cross-validation.
 
     Each Gram matrix is computed once for all folds and all points of the grid, and every fit

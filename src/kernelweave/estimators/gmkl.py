@@ -29,7 +29,7 @@ from ..solvers.kernel_gradient.torch_kernel import on_device
 from ..solvers.run import Result
 from ._base import BaseLearner, Spec, all_or_nothing, one_or_all
 from ._input import NO_TARGET, check_choice, check_positive, check_table, check_weights, explained
-from ._labels import ClassLabels, RealTargets, class_factors, class_problems, encode_labels, fit_link
+from ._labels import ClassLabels, RealTargets, class_problems, fit_link, sample_factors
 from ._training import ModelProgress, Training, with_callbacks
 from .one_class import NoveltyDetection
 
@@ -373,20 +373,18 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         ----------
         X : array-like or DataFrame of shape (n, n_features)
             float32 stays float32.
-        y : array-like of shape (n,)
-            Class labels of any type.
+        y : array-like of shape (n,), or (n, n_labels)
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
+            label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
         spec = Spec.of(self)
         check_choice("multiclass", self.multiclass, ("ovr", "shared"))
-        values, y = self._validate(X, y)
-        weight = check_weights(sample_weight, values)
-        used = weight > 0
-        self.classes_, labels = encode_labels(y, weight)
-        factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
+        values, _, weight, labels = self._labelled(X, y, sample_weight)
+        used = weight[weight > 0]
         data = self._data(spec, X, values, weight)
-        C = self.C * weight[used] * factors[labels]
+        C = self.C * (used * sample_factors(self.class_weight, self.classes_, labels, used).T).T
         parts = class_problems(self.multiclass, self.classes_, labels, C, spec.loss, self.fit_intercept)
         problems = [(part.title, part.problem) for part in parts]
         solutions = self._fit_kernel(spec, data, problems, weight)
@@ -394,7 +392,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         if not hasattr(spec.loss, "probability"):
             pairs = zip(solutions, problems, strict=True)
             margins = np.hstack([_margins(data, solution, problem) for solution, (_, problem) in pairs])
-        self.model_.link = fit_link(spec.loss, margins, labels, weight[used])
+        self.model_.link = fit_link(spec.loss, margins, labels, used)
         return self
 
 

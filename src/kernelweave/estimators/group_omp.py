@@ -13,7 +13,7 @@ from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins
 from ._base import Spec, all_or_nothing, follows_input
 from ._group_omp import BaseGroupOMP, GreedySetup, OutputGroups
 from ._input import check_weights
-from ._labels import ClassLabels, RealTargets, class_factors, class_targets, decided, encode_labels, fit_link
+from ._labels import ClassLabels, RealTargets, class_targets, decided, fit_link, of_samples, sample_factors
 from ._training import with_callbacks
 
 
@@ -225,7 +225,8 @@ class GroupOMPClassifier(ClassLabels, BaseGroupOMP):
 
     `GroupOMPRegressor` on labels -1 and +1; more than two classes are one joint problem with a column
     of targets a class, so that all classes share the kernels, selected by the residuals of all of
-    them together. The class of the largest value is predicted.
+    them together. The class of the largest value is predicted. Several labels per sample share the kernels
+    in the same way.
 
     Parameters
     ----------
@@ -311,8 +312,9 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
-        y : array-like of shape (n,)
-            Class labels of any type.
+        y : array-like of shape (n,), or (n, n_labels)
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
+            label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         validation_set : tuple (X_val, y_val), optional
@@ -323,20 +325,18 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
 
     def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> GreedySetup:
         spec = Spec.of(self)
-        table, y = self._validate(X, y)
-        weight = check_weights(sample_weight, table)
-        used = weight > 0
-        self.classes_, labels = encode_labels(y, weight)
-        weight = weight.copy()
-        weight[used] *= class_factors(self.class_weight, self.classes_, labels, weight[used])[labels]
+        table, y, weight, labels = self._labelled(X, y, sample_weight)
+        used, weight = weight > 0, weight.copy()
+        weight[used] *= of_samples(sample_factors(self.class_weight, self.classes_, labels, weight[used]))
         found = class_targets(labels, len(self.classes_))
         targets = np.zeros((len(weight), found.shape[1]))
         targets[used] = found
-        groups = self._named_groups(targets.shape[1])
-        return self._split(GreedySetup(spec, table, weight, targets, groups), y, validation_set, strata=y)
+        groups, strata = self._named_groups(targets.shape[1]), None if self._has_labels else y
+        return self._split(GreedySetup(spec, table, weight, targets, groups), y, validation_set, strata)
 
     def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
-        return float(weight @ (self._labels(values) != y) / weight.sum())
+        wrong = np.reshape(self._labels(values) != y, (len(values), -1)).any(axis=1)
+        return float(weight @ wrong / weight.sum())
 
     def _calibrate(
         self, dictionary: FactorDictionary, task: GreedyTask, groups: OutputGroups, fits: list[Fit]
@@ -347,7 +347,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
             pairs = zip(groups.tasks(task), fits, strict=True)
             refits = [refit_for(dictionary, own).with_kernels(fit.kernels) for own, fit in pairs]
             margins = groups.join([left_out_margins(refit, refit.fit()) for refit in refits])
-        labels = decided(np.arange(len(self.classes_)), self._class_values(task.y))
+        labels = decided(np.arange(len(self.classes_)), self._class_values(task.y), self._has_labels)
         self.model_.link = fit_link(task.loss, margins, labels, task.weight)
 
     @follows_input

@@ -130,6 +130,15 @@ class TwoForms(Regularizer):
     the constraint. Kloft et al. (2011), Theorem 1.
 
     A subclass writes `degree`, `size` (N), `least` (A), `most` (B) and `unit_weights` (of the constraint).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.regularizers import Wedge
+    >>> penalty, constraint = Wedge(), Wedge().in_form("constraint")
+    >>> n = np.array([2.0, 1.0])
+    >>> penalty.penalty(n), constraint.penalty(n)  # t and t^2 / 2 with t = N(d), k = 1
+    (3.0, 4.5)
     """
 
     form: str

@@ -179,6 +179,10 @@ class BlockNorm(TwoForms):
     (`equivalent_cost`). Kloft et al. (2011), sections 3 and 4.3 and Proposition 5, whose update (33) can
     diverge and is not used; Tomioka & Suzuki (2011), Table 1.
 
+    The penalty has a unit, that of the targets: with large q it is all but zero where n_m < 1 and steep
+    beyond, and norms of 1e-3 to the power 16 drown in rounding (the fit then says that its gap is open).
+    The constraint has none.
+
     Parameters
     ----------
     q : float, default=2.0

@@ -13,7 +13,9 @@ from kernelweave.losses import Hinge, MulticlassHinge
 from kernelweave.solvers import Problem, best_intercept, leave_one_out
 from kernelweave.solvers.multiple import choose_solver
 from kernelweave.solvers.multiple.newton_weights import value_hessian
-from kernelweave.solvers.single import SMO, BlockDescent
+from kernelweave.solvers.single import SMO, BlockDescent, machine_gap
+from kernelweave.solvers.single._simplex_interior import interior_plan
+from kernelweave.testing import check_loss
 from kernelweave.testing.solvers import draw_problem
 
 from .test_conic import KERNELS, RULES, omega_star, omega_upper, penalty, roots
@@ -36,7 +38,7 @@ def conic_optimum(sample, rule):
     parts = [Z @ cp.reshape(w, (Z.shape[1], c), order="F") for Z, w in zip(Zs, ws, strict=True)]
     f = sum(parts) + np.ones((n, 1)) @ b
     own = problem.y > 0
-    ahead = cp.max(f + ~own, axis=1) - cp.sum(cp.multiply(own, f), axis=1)
+    ahead = cp.max(f + problem.loss.costs(problem.y), axis=1) - cp.sum(cp.multiply(own, f), axis=1)
     omega, constraints = penalty(rule, ws)
     constraints += [] if problem.fit_intercept else [b == 0]
     program = cp.Problem(cp.Minimize(problem.C[:, 0] @ ahead + omega), constraints)
@@ -56,9 +58,11 @@ def independent_gap(sample, rule, state):
     f = np.einsum("m,mij,jc->ic", state.weights, sample.Ks, alpha) + state.certificate.intercept
     loss = problem.C[:, 0] @ ((f + ~own).max(axis=1) - f[own])
     primal = loss + omega_upper(rule, state.weights * r, state.weights)
-    scale = 1.0
-    while omega_star(rule, scale * r) == np.inf and scale > 0.5:
-        scale *= 1 - 1e-9 if scale > 1 - 1e-6 else 1 - 1e-4
+    scale, low = 1.0, 0.5
+    while omega_star(rule, scale * r) == np.inf:  # the largest multiple of alpha that has a dual value
+        middle = 0.5 * (low + scale)
+        low, scale = (low, middle) if omega_star(rule, middle * r) == np.inf else (middle, scale)
+        scale = low if scale - low < 1e-12 else scale
     return (primal - scale * alpha[own].sum() + omega_star(rule, scale * r)) / primal
 
 
@@ -69,6 +73,21 @@ def test_optimum_is_that_of_the_conic_solver(rule, tied):
     state = solver.solve(sample.problem, sample.gram, RULES[rule], tol=3e-7, max_iter=1000).state
     assert state.certificate.primal == pytest.approx(conic_optimum(sample, RULES[rule]), rel=1e-6)
     assert -1e-9 <= independent_gap(sample, RULES[rule], state) <= 1e-6
+
+
+class OrderedClasses(MulticlassHinge):
+    """Classes further away cost more."""
+
+    def costs(self, y):
+        return 0.5 * np.abs(np.arange(y.shape[1]) - y.argmax(axis=1)[:, None])
+
+
+def test_costs_of_classes_are_those_of_the_conic_solver():
+    check_loss(OrderedClasses())
+    sample = draw_problem(OrderedClasses(), n=24, M=KERNELS, C=3.0, outputs=4, costs=True)
+    solver = choose_solver("auto", RULES["l2"])
+    state = solver.solve(sample.problem, sample.gram, RULES["l2"], tol=3e-7, max_iter=1000).state
+    assert state.certificate.primal == pytest.approx(conic_optimum(sample, RULES["l2"]), rel=1e-6)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -173,3 +192,30 @@ def test_left_out_values_are_those_of_machines_without_the_sample(tied):
         assert_allclose(found[i] - found[i].mean(), f - f.mean(), atol=1e-6)
         same += 1
     assert same >= 8
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_classes_in_a_line_need_the_interior_point_method(tied):
+    """K of rank two at a large cost: sweeps come to a standstill, and the optimum is found nevertheless."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(5), 12)
+    X = np.column_stack([2.0 * labels, np.zeros(60)]) + 0.5 * rng.normal(size=(60, 2))
+    problem = Problem(2.0 * np.eye(5)[labels] - 1.0, MulticlassHinge(), np.full((60, 1), 10.0), tied)
+    machine = BlockDescent().solve(X @ X.T, problem, 1e-8)
+    assert machine_gap(problem, machine.alpha, X @ (X.T @ machine.alpha)) <= 1e-8
+
+
+@pytest.mark.parametrize("demand", [np.array([3.0, 1.0, 2.0]), None])
+def test_interior_plans_are_optimal(demand):
+    """U S = 0 with S = K U - P + t - b >= 0; rows sum to the supply, columns to the demand."""
+    rng = np.random.default_rng(1)
+    Z, P, supply = rng.normal(size=(12, 4)), rng.normal(size=(12, 3)), np.full(12, 0.5)
+    U, S = interior_plan(Z @ Z.T, P, supply, demand, 1e-9)
+    assert_allclose(U.sum(axis=1), supply, atol=1e-10)
+    assert demand is None or np.abs(U.sum(axis=0) - demand).max() <= 1e-10
+    assert min(U.min(), S.min()) > 0.0
+    assert np.vdot(U, S) <= 1e-9
+    slopes = S - (Z @ Z.T @ U - P)  # t_i - b_k
+    slopes -= slopes.mean(axis=1, keepdims=True)
+    assert_allclose(slopes, np.broadcast_to(slopes.mean(axis=0), (12, 3)), atol=1e-6)
+    assert demand is not None or np.abs(slopes).max() <= 1e-6

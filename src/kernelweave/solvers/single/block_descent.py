@@ -9,6 +9,7 @@ import numpy as np
 from ..._typing import FloatArray
 from ..problem import Problem
 from ._face import Face
+from ._simplex_interior import interior_plan
 from .base import Machine, SingleSolver, Standstill, centred, machine_gap, product, uncentred
 
 #: sweeps between two looks at the gap, and slope of the steps that are too small to go on, as a share of tol
@@ -21,6 +22,11 @@ RIDGE = 0.3
 FACE_SWEEPS, FACE_WORK = 20, 2e7
 
 
+#: sweeps for each sample after which an interior-point method takes over, no fewer than so many, and most
+#: numbers in its factors
+SAMPLE_SWEEPS, FEWEST_SWEEPS, MOST_NUMBERS = 0.3, 50, 5e7
+
+
 class BlockDescent(SingleSolver):
     """Exact steps in the dual variables of one sample, for losses that couple the classes.
 
@@ -31,7 +37,8 @@ class BlockDescent(SingleSolver):
     sum_i alpha_ik = 0 in every class, which steps of one sample cannot keep: the sums are charged for,
     b_k sum_i alpha_ik + (ridge / 2) (sum_i alpha_ik)^2, and the prices b rise with them (the method of
     multipliers) until they vanish. The minimum over the classes that share samples is one linear system;
-    where it is small it ends the search exactly.
+    where it is small it ends the search exactly. Sweeps are many where K is badly conditioned or C large: an
+    interior-point method then takes over, whose number of steps hardly depends on either.
 
     Parameters
     ----------
@@ -98,8 +105,13 @@ class Search:
             self.note(self.problem.feasible(self.a))
             if self.gap > self.tol:
                 self.guess()
-            if still(self.objective, self.gap):
-                break
+            many = self.n_iter >= max(SAMPLE_SWEEPS * len(self.a), FEWEST_SWEEPS)
+            if self.gap > self.tol and (still(self.objective, self.gap) or many):
+                if self.K.size * self.a.shape[1] <= MOST_NUMBERS:
+                    self.enter_interior()
+                    break
+                if not many:
+                    break
         return self.best
 
     def descend(self, most: int) -> None:
@@ -121,6 +133,21 @@ class Search:
             return False
         self.best, self.gap = machine, gap
         return True
+
+    def enter_interior(self) -> None:
+        """The solution of an interior-point method, and the minimum on the face that it leads to."""
+        own, K = self.problem.C * (self.problem.y > 0), self.K.astype(np.float64)
+        demand = own.sum(axis=0) if self.problem.fit_intercept else None
+        present = np.arange(own.shape[1]) if demand is None else np.flatnonzero(demand)
+        P, supply = (K @ own - self.linear)[:, present], self.problem.C[:, 0]
+        gap = 0.1 * self.tol * abs(self.objective)
+        U, S = interior_plan(K, P, supply, None if demand is None else demand[present], gap)
+        for plan in (U, np.where(U > self.problem.C * S, U, 0.0)):
+            self.a = own.copy()
+            self.a[:, present] -= plan
+            self.a = self.problem.feasible(self.a)
+            self.note(self.a)
+        self.guess()
 
     def guess(self) -> None:
         """Go to the minimum over the classes that share samples, those that run empty left out one by one."""
