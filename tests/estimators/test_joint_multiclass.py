@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import kernelweave as kw
 from kernelweave.inspection import ContributionDisplay, KernelWeightsDisplay
 from kernelweave.kernels import RBF, Linear
 from kernelweave.losses import MulticlassHinge
+from kernelweave.solvers import growing
 from kernelweave.testing.estimators import contract, estimator_case
 
 KERNELS = {"linear": Linear(), "wide": RBF(gamma=0.1), "narrow": RBF(gamma=1.0)}
@@ -96,6 +98,14 @@ def test_inspection(joint, four):
     assert len(KernelWeightsDisplay.from_estimator(joint).bars_) == 1
     display = ContributionDisplay.from_estimator(joint, four.X_new)
     assert list(display.function_names) == [10, 11, 12, 13]
+
+
+def test_a_growing_part_of_the_samples_leads_to_the_same_model(four, joint, monkeypatch):
+    monkeypatch.setattr(growing, "FEWEST", 30)
+    monkeypatch.setattr(growing, "PILOT_SAMPLES", 20)
+    grown = clone(joint).set_params(gram="blocked", tol=1e-5).fit(four.X, four.y)
+    assert grown.dual_gap_ <= 1e-5
+    assert grown.objective_ == pytest.approx(joint.objective_, rel=1e-5)
 
 
 def test_search_and_path(four):
