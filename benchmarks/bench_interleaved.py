@@ -75,8 +75,8 @@ def measured(solver: str, gram: Gram, y: np.ndarray, p: float) -> dict[str, floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("n", nargs="?", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--p", nargs="*", type=float, default=[1.0, 4 / 3, 2.0])
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--p", nargs="*", type=float, default=[1.0, 2.0])
     parser.add_argument("--engines", nargs="*", default=["dense", "cached", "blocked"])
     options = parser.parse_args()
     data = {"simulated": simulated}

@@ -128,6 +128,15 @@ def take_square(K, samples):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def add_square(out, K, samples, weight):  # type: ignore[no-untyped-def]
+    """out += weight * K restricted to `samples` on both axes, columns up to the diagonal."""
+    for a in range(samples.shape[0]):
+        o, row = out[a], K[samples[a]]
+        for b in range(a + 1):
+            o[b] += weight * row[samples[b]]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def store(K, triangle, top, left):  # type: ignore[no-untyped-def]
     """Copy what a tile, its first entry at (top, left), has of the lower triangle."""
     for i in range(K.shape[0]):

@@ -121,6 +121,10 @@ class Gram(ABC):
     def combine(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m, shape (n, n)."""
 
+    def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
+        """sum_m d_m K_m on some samples, shape (n_chosen, n_chosen)."""
+        return self.subset(samples).combine(weights)
+
     @abstractmethod
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Entries `rows` (all by default) of sum_m d_m K_m alpha, for alpha (n,) or (n, c)."""

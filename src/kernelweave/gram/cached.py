@@ -43,6 +43,7 @@ class RowCache:
         row = pairs.n_samples * pairs.dtype.itemsize
         self.pairs, self.capacity = pairs, max(1, min(pairs.n_samples, size // row))
         self.slots: OrderedDict[int, int] = OrderedDict()  # sample -> row of the store, oldest first
+        self.places = np.full(pairs.n_samples, -1)  # the same, to look up many; -1: not here
         self.store = np.empty((self.capacity, pairs.n_samples), pairs.dtype)  # not touched before it is used
         self.lock = threading.RLock()
 
@@ -59,11 +60,12 @@ class RowCache:
             places = self._places(len(missing))
             self._compute(np.array(missing, dtype=int), np.array(places, dtype=int))
             self.slots.update(zip(missing, places, strict=True))
+            self.places[missing] = places
 
     def read(self, samples: IntArray, columns: Part, out: FloatArray) -> IntArray:
         """Fill the rows of `out` that are here; return the positions of those that are not."""
         with self.lock:
-            places = np.array([self.slots.get(i, -1) for i in samples.tolist()], dtype=int)
+            places = self.places[samples]
             here = np.flatnonzero(places >= 0)
             if isinstance(columns, slice):
                 out[here] = self.store[places[here], columns]
@@ -76,7 +78,10 @@ class RowCache:
         places: list[int] = []
         for _ in range(count):
             used = len(self.slots) + len(places)
-            places.append(used if used < self.capacity else self.slots.popitem(last=False)[1])
+            if used >= self.capacity:
+                oldest, used = self.slots.popitem(last=False)
+                self.places[oldest] = -1
+            places.append(used)
         return places
 
     def _compute(self, samples: IntArray, places: IntArray) -> None:

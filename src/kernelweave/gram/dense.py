@@ -111,6 +111,17 @@ class DenseGram(Gram):
         self._count(0.5 * len(matrices))
         return out
 
+    def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
+        from ._matrix_loops import add_square
+
+        chosen, (factors, matrices) = np.asarray(samples), self._live(weights)
+        out = np.zeros((len(chosen), len(chosen)))
+        for factor, K in zip(factors, matrices, strict=True):
+            add_square(out, K, chosen, factor)
+        mirror_lower(out)
+        self._count(0.5 * len(matrices) * (len(chosen) / self.n_samples) ** 2)
+        return out
+
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         from ._matrix_loops import add_product
 

@@ -132,6 +132,15 @@ def combine_is_the_weighted_sum(case: GramCase) -> None:
 
 
 @contract.promise
+def square_is_the_sum_on_some_samples(case: GramCase) -> None:
+    """square(samples, d) = (sum_m d_m K_m)[samples, samples], in their order."""
+    for gram, Ks, weights in _engines(case):
+        for samples in (np.arange(gram.n_samples), np.arange(gram.n_samples)[::-2], np.empty(0, dtype=int)):
+            found = _dense(gram.square(samples, weights))
+            _close(case, found, _total(Ks, weights)[np.ix_(samples, samples)])
+
+
+@contract.promise
 def dot_is_the_product(case: GramCase) -> None:
     """dot(d, alpha, rows) = (sum_m d_m K_m alpha)[rows], for one or several columns and any rows."""
     rng = draws()

@@ -99,6 +99,7 @@ class Interleaved(MKLSolver):
     name = "interleaved"
     requires = ("linear_dual",)
     single = "smo"
+    pilot_share, pilot_tol = 8, 0.005
 
     _seen: FloatArray  # s_m as last computed
 
@@ -258,7 +259,7 @@ class FieldNewton(NewtonWeights):
             if len(free) == 0:
                 continue
             G = (T @ self.fields.products[:, k][:, free]).T
-            K = run.gram.subset(free).combine(state.weights)
+            K = run.gram.square(free, state.weights)
             total += projected_inverse_form(K, curvature[free, k], G, problem.fit_intercept)
         return total
 
@@ -360,7 +361,7 @@ class Fields:
     def _improve(self, weights: FloatArray, k: int, chosen: IntArray, slopes: FloatArray, eps: float) -> None:
         """Solve the program of the chosen entries of column k, the others held."""
         qp, before = self.programs[k], self.alpha[chosen, k]
-        K = self.gram.subset(chosen).combine(weights)
+        K = self.gram.square(chosen, weights)
         part = BoxQP(K, K @ before - slopes, qp.kink, qp.lower[chosen], qp.upper[chosen], qp.tied)
         after = solved(part, before, slopes, eps)
         moved = np.flatnonzero(after != before)
