@@ -343,19 +343,8 @@ def many_kernels(panel: list[dict[str, Any]]) -> list[Line]:
     what = f"M = {panel[-1]['M']}: p = 1 copes best with many kernels (interleaved)"
     options: dict[str, Any] = {"higher": False, "digits": 3, "unit": " s"}
     closed = "p = 1 in closed form is slower than p > 1"
-    every = seconds(panel, "M", "kernelweave")
     return [
         all_above(what, sparse, others, paper="yes, others slightly slower", **options),
-        *(
-            ordering(
-                f"M = {panel[-1]['M']}: the closed form is faster than the SIP, {norm} (around whole fits)",
-                every.get(f"kernelweave alternating, {norm}", {}),
-                every.get(f"kernelweave silp, {norm}", {}),
-                paper="somewhat faster (interleaved)",
-                **options,
-            )
-            for norm in ("p=4/3", "p=2")
-        ),
         untestable(closed, "yes", "the closed form ends with Newton steps here, where weights become zero"),
     ]
 
