@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: chromium help demo test test-data test-rest test-system test-torch test-slow test-browser lint house format bench docs reproduce clean
+.PHONY: chromium help demo test test-data test-rest test-system test-torch test-wide test-slow test-browser lint house format bench docs reproduce clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -23,17 +23,21 @@ demo: $(VENV)/.stamp-plot  ## learn kernel weights on a real multi-view task, un
 
 # one BLAS thread per process: the tests already run one process per core
 test: export OMP_NUM_THREADS := 1
-test: $(VENV)/.stamp-test  ## run the tests, the docstring examples and the README
+test: $(VENV)/.stamp-test  ## run the tests of every part, the docstring examples and the README, under five minutes
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-data: export OMP_NUM_THREADS := 1
 test-data: $(VENV)/.stamp-test  ## run the tests that read real data, in KERNELWEAVE_DATA or ../shared/data
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "data and not slow"
 
-# one collection of the tests instead of two
+# one collection of the tests instead of three
 test-rest: export OMP_NUM_THREADS := 1
-test-rest: $(VENV)/.stamp-test  ## run test-data and test-system at once
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "(data or system) and not slow"
+test-rest: $(VENV)/.stamp-test  ## run test-wide, test-data and test-system at once
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "(wide or data or system) and not slow and not browser"
+
+test-wide: export OMP_NUM_THREADS := 1
+test-wide: $(VENV)/.stamp-test  ## run the cases that make test leaves out: more of the same, and expensive ones
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "wide and not slow and not browser"
 
 test-system: export OMP_NUM_THREADS := 1
 test-system: $(VENV)/.stamp-test  ## run whole commands, report pages, clusters, fits that are killed
@@ -86,7 +90,7 @@ bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes
 # those on simulated data; `python experiments --all --quick` runs every table and figure
 reproduce: export OMP_NUM_THREADS := 1
 reproduce: $(VENV)/.stamp-plot  ## run the quick forms of the experiments on simulated data, about a minute
-	@$(BIN)/python experiments lp-toy gomp-toy --quick --out build/experiments
+	@$(BIN)/python experiments lp-toy gomp-toy --quick --afresh --out build/experiments
 
 # one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
 docs: export OMP_NUM_THREADS := 1

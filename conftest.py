@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -17,6 +18,7 @@ FIXTURES = {"data": {"data_folder"}, "system": {"dask_workers", "process"}}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before items are chosen by their marks."""
     seen: Counter[str] = Counter()
+    families: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         for mark, fixtures in FIXTURES.items():
             if fixtures & set(getattr(item, "fixturenames", ())):
@@ -26,6 +28,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for mark in (mark for mark, word in WORDS.items() if word in source):
                 item.add_marker(mark)
         _sample(item, seen)
+        if item.get_closest_marker("slow") is None:
+            families[_family(item)].append(item)
+    for family in families.values():
+        _thin(family)
+
+
+def _family(item: pytest.Item) -> str:
+    """The test that an item is a case of."""
+    return item.nodeid.partition("[")[0]
 
 
 def _sample(item: pytest.Item, seen: Counter[str]) -> None:
@@ -33,7 +44,14 @@ def _sample(item: pytest.Item, seen: Counter[str]) -> None:
     sampled = item.get_closest_marker("sampled")
     if sampled is None:
         return
-    name = item.nodeid.partition("[")[0]
-    if seen[name] % sampled.args[0]:
+    if seen[_family(item)] % sampled.args[0]:
         item.add_marker("slow")
-    seen[name] += 1
+    seen[_family(item)] += 1
+
+
+def _thin(family: list[pytest.Item]) -> None:
+    """Of more than ten cases the first and about every fourth, by their names, stay in the fast set."""
+    if len(family) > 10:
+        for item in family[1:]:
+            if zlib.crc32(item.nodeid.encode()) % 4:
+                item.add_marker("wide")

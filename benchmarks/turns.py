@@ -1,8 +1,9 @@
 """Two checkouts against each other: what a change costs or saves in whole fits, in turns.
 
 Every case is fitted by both checkouts one after the other, in a process of its own, several times over; the
-least seconds of the processor (one thread) and their ratio are shown. Other work on the machine meets
-both alike. MNIST is read from KERNELWEAVE_DATA; cases that need it are left out without it.
+least seconds of the processor (one thread) and their ratio are shown. Who comes first changes from round to
+round, and other work on the machine meets both alike. MNIST is read from KERNELWEAVE_DATA; cases that need
+it are left out without it.
 
     git worktree add /tmp/before COMMIT
     python benchmarks/turns.py /tmp/before [--rounds 3] [--cases NAME ...]
@@ -181,11 +182,11 @@ def main() -> None:
         if ("user loop" in name or "fly" in name) and not (data_folder() / "mnist.npz").exists():
             print(f"{name:28s} left out: mnist.npz not found")
             continue
-        turns = [
-            [measured(name, checkout) for checkout in (options.before.resolve(), HERE)]
-            for _ in range(options.rounds)
-        ]
-        before, after = np.min(turns, axis=0)
+        seconds: dict[Path, list[float]] = {options.before.resolve(): [], HERE: []}
+        for turn in range(options.rounds):
+            for checkout in list(seconds)[:: -1 if turn % 2 else 1]:
+                seconds[checkout].append(measured(name, checkout))
+        before, after = map(min, seconds.values())
         print(f"{name:28s} {before:8.2f} {after:8.2f}   {after / before:.2f}", flush=True)
 
 

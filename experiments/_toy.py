@@ -24,7 +24,7 @@ DIMENSIONS, DISTANCE = 50, 1.75
 LEVELS = {0: 50, 44: 28, 64: 18, 82: 9, 92: 4, 98: 1}
 NORMS = {"l1": 1.0, "l4/3": 4 / 3, "l2": 2.0, "l4": 4.0, "linf": np.inf}
 BAYES = 100.0 * float(norm.cdf(-DISTANCE))
-N_VALIDATION = 10_000
+N_VALIDATION = N_TEST = 10_000
 
 
 class Line(NamedTuple):
@@ -37,12 +37,14 @@ class Line(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A training sample, a large validation sample, and what they were drawn from."""
+    """A training sample, large samples to validate and to test on, and what they were drawn from."""
 
     X: np.ndarray
     y: np.ndarray
     X_valid: np.ndarray
     y_valid: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
     mean: np.ndarray
 
 
@@ -51,7 +53,8 @@ def draw_task(n: int, noise: int, seed: int) -> Task:
     rng = np.random.default_rng([n, noise, seed])
     mean = np.zeros(DIMENSIONS)
     mean[: LEVELS[noise]] = DISTANCE / np.sqrt(LEVELS[noise])
-    return Task(*_sample(rng, n, mean), *_sample(rng, N_VALIDATION, mean), mean)
+    drawn = [_sample(rng, size, mean) for size in (n, N_VALIDATION, N_TEST)]
+    return Task(*(part for sample in drawn for part in sample), mean)
 
 
 def _sample(rng: np.random.Generator, n: int, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,10 +78,14 @@ def model_error(weights: np.ndarray, mean: np.ndarray) -> float:
     return float(np.linalg.norm((weights / size if size > 0 else weights) - truth))
 
 
+def wrong(line: Line, X: np.ndarray, y: np.ndarray) -> float:
+    """Error on a sample, in %."""
+    return 100.0 * float(np.mean((X @ line.w + line.b) * y <= 0))
+
+
 def best(lines: Sequence[Line], task: Task) -> int:
     """Position of the line with least validation error, the first of equals."""
-    wrong = [np.mean((task.X_valid @ line.w + line.b) * task.y_valid <= 0) for line in lines]
-    return int(np.argmin(wrong))
+    return int(np.argmin([wrong(line, task.X_valid, task.y_valid) for line in lines]))
 
 
 def mkl_lines(
@@ -89,6 +96,7 @@ def mkl_lines(
     tol: float = 1e-4,
     max_iter: int = 300,
     tight: bool = False,
+    solver: str = "auto",
 ) -> list[Line]:
     """MKL at every cost, each started from the one before, on kernels of variance 1.
 
@@ -102,9 +110,9 @@ def mkl_lines(
     for C in costs:
         loss = Squared() if squared else Hinge()
         problem = Problem(y[:, None], loss, np.full((len(y), 1), C))
-        solver = choose_solver("auto", regularizer)
+        method = choose_solver(solver, regularizer)
         gap = min(tol, 1e-2 * C * len(y) / 50) if tight else tol
-        state = solver.solve(problem, gram, regularizer, gap, max_iter, None, norms, alpha).state
+        state = method.solve(problem, gram, regularizer, gap, max_iter, None, norms, alpha).state
         if regularizer.convex:  # others start afresh: where they end depends on the start
             norms, alpha = state.certificate.norms, state.alpha
         w = state.weights * scales * (X.T @ state.alpha[:, 0])

@@ -11,8 +11,8 @@ worst when they are held out, to see what outliers are worth.
 
 Machines have the squared loss where the paper tunes a tube as well; single-kernel SVR tunes its own. SMKL:
 the strength of its penalty and the ratio of its two terms by cross-validation. "SMKL, half" is the best of
-them in cross-validation among those that have at most half the bands of MKL, tuned on the same folds: the
-comparison is made for SMKL left to choose, whose bands are counted in the mean, and for that.
+them in cross-validation among those that have at most half the bands of MKL, tuned on the same folds; the
+paper's statements are judged on SMKL left to choose.
 
 How this set-up was come by: averaging, scaling and the two widths by cross-validation on the training part
 of split 0. The grid of SMKL and the rule that chooses on it were changed five times. Test figures of splits 0
@@ -31,14 +31,18 @@ import numpy as np
 from _smkl import best_within, grid, n_bands, n_kernels
 from reproduce import (
     Experiment,
+    Line,
     Mode,
     Summary,
-    claim,
+    alike,
+    by,
     compare,
     mean,
+    ordering,
     select,
     standard_error,
     table,
+    threshold,
 )
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, train_test_split
@@ -53,13 +57,15 @@ N_BANDS, WIDTHS = 10, (0.01, 0.1)
 COSTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 STRENGTHS, RATIOS = (5.0, 2.0, 1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01), (1.0, 0.5, 0.2, 0.1)
 SCORE = "neg_mean_squared_error"
-#: NMSE and half width of its 95 % interval, bands and the same
+#: diesel: NMSE, half width of its 95 % interval, and bands
 PAPER = {
     "SMKL": (0.265, 0.030, 3.0),
     "MKL": (0.270, 0.034, 7.0),
-    "SVR": (0.274, 0.030, 10.0),
-    "PLS": (0.367, None, 10.0),
+    "SVR": (0.274, 0.030, None),
+    "PLS": (0.367, None, None),
 }
+#: NMSE of a network on chosen wavelengths (B-splines+MI+RBFN), reported before
+BEFORE = 0.375
 SEEN = 30  # splits below this were looked at while the set-up was chosen
 METHODS = ("SMKL", "SMKL, half", "MKL", "uniform", "SVR", "PLS")
 
@@ -172,19 +178,23 @@ def cells(mode: Mode) -> list[dict]:
     return [{"data": data, "split": SEEN + split, "folds": folds} for split in splits for data in sets]
 
 
-def halved(rows: list[dict], data: str, method: str) -> tuple[bool, str]:
-    """Whether half the bands of MKL have the same NMSE up to a standard error, and figures."""
-    few, many = (select(rows, "nmse", data=data, method=m) for m in (method, "MKL"))
-    bands = [mean(select(rows, "bands", data=data, method=m)) for m in (method, "MKL")]
-    excess, allowed = mean(few) - mean(many), max(standard_error(few), standard_error(many))
-    text = f"{bands[0]:.1f} against {bands[1]:.1f} bands, NMSE {excess:+.4f} (se {allowed:.4f})"
-    return bool(bands[0] <= bands[1] / 2 and excess <= allowed), text
-
-
 def summarise(rows: list[dict]) -> Summary:
-    """Diesel beside Table 6, and the paper's claim on every set."""
+    """Diesel beside Table 6, and what the paper says of its three sets, on every set."""
+    sets = {data: [row for row in rows if row["data"] == data] for data in DATA}
     lines = [line for method in PAPER for line in diesel(rows, method)]
-    lines += [line for method in ("SMKL", "SMKL, half") for line in halves(rows, method)]
+    lines += [line for data, some in sets.items() if some for line in statements(some, data)]
+    lines += [
+        threshold(
+            f"swri_diesel: {method} is below the NMSE reported before (B-splines+MI+RBFN, {BEFORE})",
+            select(sets["swri_diesel"], "nmse", method=method),
+            BEFORE,
+            paper=f"{PAPER[method][0]:.3f}",
+            above=False,
+            digits=3,
+        )
+        for method in ("SMKL", "MKL")
+        if sets["swri_diesel"]
+    ]
     tables = [
         table("Test NMSE", rows, "nmse", "method", "data", digits=4),
         table("Bands used, of 10", rows, "bands", "method", "data", digits=1),
@@ -193,35 +203,64 @@ def summarise(rows: list[dict]) -> Summary:
     return Summary(lines, tables)
 
 
-def halves(rows: list[dict], method: str) -> list[Any]:
-    """The claim of half the bands on every set, and how often it holds."""
-    lines, failed = [], []
-    present = [data for data in DATA if select(rows, "nmse", data=data)]
-    for data in present:
-        holds, text = halved(rows, data, method)
-        what = f"{data}: {method} has at most half the bands of MKL and equal NMSE (one standard error)"
-        n, why = len(select(rows, "nmse", data=data, method=method)), fails(rows, data)
-        lines.append(claim(what, holds, paper="3.0 to 3.1 against 7.0 to 9.2", ours=text, why=why, n=n))
-        failed += [] if holds else [data]
-    what = f"{method}: half the bands at equal NMSE on at least three of four sets"
-    ours = f"{len(present) - len(failed)} of {len(present)}"
-    why = f"Not on {' and '.join(failed)}: see their lines."
-    return [*lines, claim(what, len(failed) <= 1, paper="three of three", ours=ours, why=why)]
+def statements(rows: list[dict], data: str) -> list[Line]:
+    """Fewer bands than MKL at the same error; both are better than partial least squares."""
+    nmse = {method: by(rows, "nmse", method=method) for method in METHODS}
+    few, many = (by(rows, "bands", method=method) for method in ("SMKL", "MKL"))
+    name = data if data == "swri_diesel" else f"{data} (other data)"
+    lines = [
+        ordering(
+            f"{name}: SMKL has fewer bands than MKL",
+            few,
+            many,
+            paper="3.0 to 3.1 against 7.0 to 9.2",
+            higher=False,
+            digits=1,
+        ),
+        alike(
+            f"{name}: SMKL and MKL are as accurate as each other (NMSE)",
+            nmse["SMKL"],
+            nmse["MKL"],
+            paper="comparable",
+            higher=False,
+            digits=4,
+            why=sparser(rows),
+        ),
+        *(
+            ordering(
+                f"{name}: {method} outperforms partial least squares (NMSE)",
+                nmse[method],
+                nmse["PLS"],
+                paper="0.024 against 0.029, 0.120 against 0.151, 0.265 and 0.270 against 0.367",
+                higher=False,
+                digits=4,
+            )
+            for method in ("SMKL", "MKL")
+        ),
+    ]
+    if data == "swri_diesel":
+        what = "swri_diesel: one kernel on the whole spectrum is comparable to {} (NMSE)"
+        lines += [
+            alike(what.format(m), nmse["SVR"], nmse[m], paper="comparable", higher=False, digits=4)
+            for m in ("SMKL", "MKL")
+        ]
+    return lines
 
 
-def diesel(rows: list[dict], method: str) -> list[Any]:
-    """NMSE beside the paper's, on all samples and without outliers."""
-    nmse, width, _ = PAPER[method]
-    # the half width of a 95 % interval of 30 splits, as a standard deviation
-    deviation = None if width is None else width / 1.96 * np.sqrt(30)
+def diesel(rows: list[dict], method: str) -> list[Line]:
+    """NMSE and bands beside the paper's, on all samples and without outliers."""
+    nmse, width, bands = PAPER[method]
+    error = None if width is None else width / 1.96
     sets = [data for data in ("swri_diesel", "swri_diesel 373") if select(rows, "nmse", data=data)]
     values = {data: select(rows, "nmse", data=data, method=method) for data in sets}
-    return [
-        compare(
-            f"{data}, {method}, NMSE", found, nmse, deviation, higher=False, digits=3, why=outliers(values)
-        )
+    lines = [
+        compare(f"{data}, {method}, NMSE", found, nmse, error, digits=3, why=outliers(values))
         for data, found in values.items()
     ]
+    if bands is not None and "swri_diesel" in sets:
+        used = select(rows, "bands", data="swri_diesel", method=method)
+        lines.append(compare(f"swri_diesel, {method}, bands", used, bands))
+    return lines
 
 
 def outliers(values: dict[str, list[float]]) -> str:
@@ -230,16 +269,16 @@ def outliers(values: dict[str, list[float]]) -> str:
     if len(found) < 2:
         return ""
     worst = "the 8 samples of 381 that are predicted worst when held out"
-    return f"With {worst} left out the NMSE is {found[1]:.3f}, not {found[0]:.3f}."
+    return f"with {worst} left out the NMSE is {found[1]:.3f}, not {found[0]:.3f}"
 
 
-def fails(rows: list[dict], data: str) -> str:
-    """Where the claim does not hold: which half of it."""
+def sparser(rows: list[dict]) -> str:
+    """NMSE and bands of all that are sparse."""
     found = []
     for method in ("SMKL, half", "SMKL", "MKL"):
-        nmse, bands = (mean(select(rows, column, data=data, method=method)) for column in ("nmse", "bands"))
+        nmse, bands = (mean(select(rows, column, method=method)) for column in ("nmse", "bands"))
         found.append(f"{method} {nmse:.4f} with {bands:.1f} bands")
-    return f"Fewer bands cost accuracy here: {'; '.join(found)}."
+    return "; ".join(found)
 
 
 def draw(rows: list[dict]) -> Any:

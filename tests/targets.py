@@ -7,6 +7,11 @@ from typing import Any
 
 from sklearn.utils import get_tags
 
+from kernelweave.losses import LOSSES
+
+#: registered losses that are sums over samples
+SEPARABLE = {name: cls for name, cls in LOSSES.items() if cls.separable}
+
 #: what `fit` takes after X, made of numbers and of labels: by the name of a class, or else by its type
 TARGETS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "classifier": lambda numbers, labels: (labels,),

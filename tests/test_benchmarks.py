@@ -94,6 +94,16 @@ def test_growth_times_fits_that_converged(load):
     assert point["gap"] <= 1e-3
 
 
+def test_smkl_times_stationary_fits_and_finds_the_power(load, rng):
+    smkl = load("bench_smkl")
+    X, y = smkl.breast_cancer()
+    rows = rng.permutation(len(y))[:60]
+    point = smkl.measure(X[rows], y[rows], 5, repeats=1)
+    assert point["residual"] <= 1e-3
+    assert 1 <= point["selected"] <= 5
+    assert smkl.exponent([10, 20, 80], [1e-3 * size**1.3 for size in (10, 20, 80)]) == pytest.approx(1.3)
+
+
 def test_page_has_what_the_files_say(load, tmp_path):
     page = load("page")
     points = [{"seconds": 0.125, "gap": 0.5}, {"seconds": 0.25, "gap": 5e-4}]

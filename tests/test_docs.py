@@ -322,7 +322,7 @@ def entry(cls: type, name: str) -> str:
     ("cls", "tasks"),
     [
         (kw.MKLClassifier, {"classification", "regression"}),
-        (kw.MKLRegressor, {"regression"}),
+        (kw.MKLRegressor, {"regression", "ranking"}),
         (kw.MKLOneClass, {"one_class"}),
     ],
 )

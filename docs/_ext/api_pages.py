@@ -25,7 +25,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "GroupOMPClassifierCV",
                 "GroupOMPRegressorCV",
             ),
-            "The kernel itself learned": ("GMKLClassifier", "GMKLRegressor"),
+            "The kernel itself learned": ("GMKLClassifier", "GMKLRegressor", "GMKLOneClass"),
             "Weights by evidence": ("EmpiricalBayesClassifier", "EmpiricalBayesRegressor"),
         },
     ),
@@ -50,14 +50,19 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "TermSum",
             ),
             "Functions of your own": ("FromPrice", "FromBlockNorm", "price_of", "block_norm_of"),
-            "Foundations": ("Regularizer", "REGULARIZERS", "equivalent_cost"),
+            "Foundations": ("Regularizer", "TwoForms", "REGULARIZERS", "equivalent_cost"),
         },
     ),
     "kernels": (
         ("kernels",),
         {
             "Numbers": ("Linear", "Polynomial", "RBF", "Laplacian", "Matern", "Constant"),
-            "Histograms, counts and fingerprints": ("Chi2", "HistogramIntersection", "Tanimoto"),
+            "Histograms, counts and fingerprints": (
+                "Chi2",
+                "HistogramIntersection",
+                "SpatialPyramid",
+                "Tanimoto",
+            ),
             "Strings": ("Spectrum", "WeightedDegree"),
             "Matrices and functions": ("Precomputed", "FunctionKernel", "GPKernel", "check_gram"),
             "Tasks": ("TaskKernel", "per_task"),
@@ -74,6 +79,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Kernels with learned parameters": (
                 "ProductRBF",
                 "GroupProductRBF",
+                "ProjectedRBF",
+                "MetricRBF",
                 "PowerSum",
                 "ExpSum",
                 "WeightedSum",
@@ -97,10 +104,11 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "losses": (
         ("losses",),
         {
-            "Classification": ("Hinge", "SquaredHinge", "Logistic"),
+            "Classification": ("Hinge", "SquaredHinge", "Logistic", "MulticlassHinge"),
             "Regression": ("Squared", "EpsInsensitive", "Huber"),
             "One class": ("OneClass",),
-            "Foundations": ("Loss", "LOSSES"),
+            "Order": ("Ranking",),
+            "Foundations": ("Loss", "JointLoss", "LOSSES"),
         },
     ),
     "gram": (
@@ -144,6 +152,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "SMO",
                 "Newton",
                 "PrimalNewton",
+                "BlockDescent",
                 "SingleSolver",
                 "Machine",
                 "SINGLE_SOLVERS",
@@ -153,6 +162,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Penalties and constraints of a learned kernel": (
                 "L1",
                 "L2",
+                "Prior",
                 "PowerNorm",
                 "LogDet",
                 "FunctionPenalty",
@@ -171,6 +181,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Bounds": (
                 "empirical_complexity",
                 "lp_complexity",
+                "norm_complexity",
                 "lp_risk_bound",
                 "radius_margin_bound",
                 "conversion_factor",

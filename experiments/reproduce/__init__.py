@@ -8,7 +8,7 @@ as it goes, and ends with the comparison; `publish` makes the page of the docume
 Examples
 --------
 >>> from reproduce import compare
->>> compare("accuracy", [93.0, 94.0, 95.0], paper=93.5, deviation=2.0).verdict
+>>> compare("accuracy", [93.0, 94.0, 95.0], paper=93.5).verdict
 'reproduced'
 """
 
@@ -19,7 +19,8 @@ from .folder import NoExperimentsError, listing, load_experiment
 from .page import publish
 from .runner import run
 from .stats import mean, select, standard_error, standings, table, with_error
-from .summary import METHODS, Line, Standing, Summary, Table, claim, compare
+from .summary import METHODS, Line, Standing, Summary, Table
+from .verdict import alike, all_above, by, compare, error_of, ordering, threshold, untestable
 
 __all__ = [
     "METHODS",
@@ -30,16 +31,22 @@ __all__ = [
     "Standing",
     "Summary",
     "Table",
-    "claim",
+    "alike",
+    "all_above",
+    "by",
     "compare",
+    "error_of",
     "listing",
     "load_experiment",
     "mean",
+    "ordering",
     "publish",
     "run",
     "select",
     "standard_error",
     "standings",
     "table",
+    "threshold",
+    "untestable",
     "with_error",
 ]

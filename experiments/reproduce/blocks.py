@@ -1,20 +1,17 @@
-"""Standings of all experiments: stored, read, and put beside one another."""
+"""Standings of all experiments, put beside one another."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from .files import read_csv, write_csv
 from .summary import METHODS, Standing
 
-HEADER = ["data", "problem", "method", "score", "higher"]
 UNIFORM, SINGLE = "uniform sum", "best single kernel"
 FEWEST_SETS, FEWEST_METHODS = 5, 3  # for ranks
 
@@ -34,21 +31,6 @@ class Paired(NamedTuple):
     method: str
     gains: list[float]
     data: list[str]
-
-
-def write_standings(path: Path, standings: list[Standing]) -> None:
-    """One line per problem and method; four decimals, so that equal means are equal."""
-    lines = [[s.data, s.problem, s.method, f"{s.score:.4f}", str(s.higher)] for s in standings]
-    write_csv(path, HEADER, lines)
-
-
-def read_standings(results: Path) -> dict[str, list[Standing]]:
-    """Standings of every experiment that has some, by its name."""
-    found = {}
-    for path in sorted((results / "data").glob("*/standings.csv")):
-        lines = read_csv(path)[1:]
-        found[path.parent.name] = [Standing(d, p, m, float(s), h == "True") for d, p, m, s, h in lines]
-    return {name: standings for name, standings in found.items() if standings}
 
 
 def largest_block(found: dict[str, list[Standing]]) -> Block | None:

@@ -1,25 +1,10 @@
-"""Tables as CSV files and as Markdown, for the pages."""
+"""Tables as Markdown, for the pages."""
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 from .summary import Table
 
-GENERATED = "Written by `python experiments` from the results; it is not edited by hand."
-
-
-def write_csv(path: Path, header: list[str], lines: list[list[str]]) -> None:
-    """Header and lines of text."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *lines])
-
-
-def read_csv(path: Path) -> list[list[str]]:
-    """Header and lines of text."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
+GENERATED = "Written by `python experiments` from the committed rows; it is not edited by hand."
 
 
 def markdown(table: Table) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import Block, Paired, against_uniform, by_problem, largest_block, p_value, read_standings
+from .blocks import Block, Paired, against_uniform, by_problem, largest_block, p_value
 from .diagram import draw_ranks
 from .files import GENERATED, markdown
 from .ranks import critical_difference, holm, ranks
@@ -17,12 +17,12 @@ from .summary import METHODS, Standing, Table
 NAME = "what-we-learned"
 
 
-def write_learned(results: Path) -> Path | None:
+def write_learned(results: Path, standings: dict[str, list[Standing]]) -> Path | None:
     """Write ``what-we-learned.md`` and its diagram; nothing where no experiment has standings."""
-    text = learned(results)
+    text = learned(standings)
     if not text:
         return None
-    block = largest_block(read_standings(results))
+    block = largest_block(standings)
     if block is not None:
         _save(_diagram(block), results / f"{NAME}.png")
     page = results / f"{NAME}.md"
@@ -50,9 +50,9 @@ gives every method the same kernels, the same splits and the same tuning; what t
 counted problem by problem, against the uniform sum of the same kernels."""
 
 
-def learned(results: Path) -> str:
-    """The page, from the standings of all experiments; empty without any."""
-    found = read_standings(results)
+def learned(standings: dict[str, list[Standing]]) -> str:
+    """The page, from the standings of all experiments by name; empty without any."""
+    found = {name: some for name, some in standings.items() if some}
     if not found:
         return ""
     block = largest_block(found)

@@ -12,7 +12,7 @@ from kernelweave.datasets import DataNotFoundError, find
 
 from .experiment import Cell, Experiment, Mode, Row
 from .folder import NoExperimentsError, find_folder, listing, load_experiment
-from .page import LARGEST_FIGURE, publish, show
+from .page import LARGEST_FIGURE, all_keys, committed, publish, show
 from .store import Store
 from .summary import Summary
 
@@ -30,12 +30,14 @@ def run(
     folder: Path | str | None = None,
     docs: Path | str | None = None,
     go_on: bool = True,
+    afresh: bool = False,
     console: Any = None,
 ) -> dict[str, Summary]:
     r"""Run experiments, print the comparison with the papers, write CSV and figure.
 
-    Cells that are in ``OUT/NAME-MODE.csv`` already are not run again. An experiment whose data are not on
-    this machine is left out if it is one of several, and is an error if it is the only one.
+    Cells that are in ``OUT/NAME-MODE.csv`` or among the committed rows of the documentation already are not
+    run again. An experiment whose data are not on this machine, or of which nothing is done where nothing is
+    to be run, is left out if it is one of several, and is an error if it is the only one.
 
     Parameters
     ----------
@@ -50,9 +52,12 @@ def run(
     folder : path, optional
         The folder of experiments.
     docs : path, optional
-        Also write the page ``docs/results/NAME.md`` of this documentation folder.
+        Also commit the rows to this documentation folder, and write its page ``results/NAME.md``; committed
+        rows are read from it, by default from the folder ``docs`` beside the experiments.
     go_on : bool, default=True
         Run what is not done yet; otherwise what is done is summarised, and the page says how much that is.
+    afresh : bool, default=False
+        Leave committed rows aside.
     console : rich Console, optional
         Where to print.
 
@@ -69,8 +74,8 @@ def run(
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "half.py").write_text(
     ...     "from reproduce import Experiment, Summary, compare\n"
-    ...     "EXPERIMENT = Experiment('Halves', 'nobody', lambda mode: [{'seed': 0}],\n"
-    ...     "    lambda seed: {'x': 0.5}, lambda rows: Summary([compare('x', [rows[0]['x']], 0.5)]))\n"
+    ...     "EXPERIMENT = Experiment('Halves', 'nobody', lambda mode: [{'seed': 0}, {'seed': 1}],\n"
+    ...     "    lambda seed: {'x': 0.5}, lambda rows: Summary([compare('x', [0.5 for row in rows], 0.5)]))\n"
     ... )
     >>> run(["half"], out=folder, folder=folder, console=Console(quiet=True))["half"].lines[0].verdict
     'reproduced'
@@ -82,9 +87,11 @@ def run(
     terminal = console or _console()
     found = {}
     for name in chosen:
+        earlier = [] if afresh else [committed(docs or place.parent / "docs", name)]
+        store = Store(output / f"{name}-{mode.name}.csv", *earlier)
         try:
-            found[name] = _run_one(name, mode, output, jobs, place, docs, go_on, terminal)
-        except DataNotFoundError as error:
+            found[name] = _run_one(name, mode, store, jobs, place, docs, go_on, terminal)
+        except (DataNotFoundError, NoExperimentsError) as error:
             if len(chosen) == 1:
                 raise
             terminal.print(f"{name} left out: {error}", style="yellow", markup=False)
@@ -100,7 +107,7 @@ def _console() -> Any:
 def _run_one(
     name: str,
     mode: Mode,
-    out: Path,
+    store: Store,
     jobs: int,
     folder: Path,
     docs: Path | str | None,
@@ -109,20 +116,18 @@ def _run_one(
 ) -> Summary:
     experiment = load_experiment(name, folder)
     cells = experiment.cells(mode)
-    store = Store(out / f"{name}-{mode.name}.csv")
     if go_on:
         _need(experiment)
         _do(name, experiment, cells, store, jobs, folder, console)
-    keys = [experiment.key(cell) for cell in cells]
+    keys = [experiment.key(cell) for cell in cells] if docs is None else all_keys(experiment, mode)
     rows = store.rows(keys)
     if not rows:
         raise NoExperimentsError(f"nothing of {name} is done in {store.path}: run it first.")
     summary = experiment.summarise(rows)
-    figure = _draw(experiment, rows, out / f"{name}-{mode.name}.png")
+    figure = _draw(experiment, rows, store.path.with_suffix(".png"))
     show(console, name, experiment, summary, store.path, figure)
     if docs is not None:
-        done = sum(key in store for key in keys), len(keys)
-        publish(name, experiment, summary, rows, mode, docs, figure, done)
+        publish(name, store, keys, docs, figure, folder)
     return summary
 
 

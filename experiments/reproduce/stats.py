@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -107,14 +108,12 @@ def table(
     >>> table("errors", rows, "error", "p", "noise").lines
     [['l1', '2.00 ± 1.00']]
     """
-    kept = [
-        r for r in rows if all(r.get(name) == wanted for name, wanted in settings.items()) and column in r
-    ]
-    lines, columns = (list(dict.fromkeys(row[name] for row in kept)) for name in (down, across))
-    cells = [
-        [str(one), *(_cell(select(kept, column, **{down: one, across: other}), digits) for other in columns)]
-        for one in lines
-    ]
+    values: dict[tuple[Any, Any], list[float]] = defaultdict(list)
+    for row in rows:
+        if column in row and all(row.get(name) == wanted for name, wanted in settings.items()):
+            values[row[down], row[across]].append(float(row[column]))
+    lines, columns = (list(dict.fromkeys(pair[at] for pair in values)) for at in (0, 1))
+    cells = [[str(one), *(_cell(values.get((one, other), []), digits) for other in columns)] for one in lines]
     return Table(title, [down, *map(str, columns)], cells)
 
 
@@ -132,6 +131,8 @@ def standings(
     higher: bool = True,
 ) -> list[Standing]:
     """Means of a column by problem and method, for `Summary.standings`.
+
+    Rounded to four decimals, so that equal means are equal.
 
     Parameters
     ----------
@@ -154,15 +155,11 @@ def standings(
     [Standing(data='sonar', problem='sonar', method='l1-MKL', score=85.0, higher=True)]
     """
     named = names or {method: method for method in METHODS}
-    found = [row for row in rows if row.get("method") in named and column in row]
-    kinds = dict.fromkeys((row[data], row[problem], row["method"]) for row in found)
+    values: dict[tuple[Any, Any, Any], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.get("method") in named and column in row:
+            values[row[data], row[problem], row["method"]].append(float(row[column]))
     return [
-        Standing(
-            str(which),
-            str(where),
-            named[method],
-            mean(select(found, column, **{data: which, problem: where, "method": method})),
-            higher,
-        )
-        for which, where, method in kinds
+        Standing(str(which), str(where), named[method], round(mean(found), 4), higher)
+        for (which, where, method), found in values.items()
     ]

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-OPEN = "not explained"
+#: what a comparison may say; "ours alone" where the paper has no figure
+VERDICTS = ("reproduced", "not reproduced", "contradicted", "undecided", "not testable here", "ours alone")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One figure of the paper beside ours.
+    """One figure or statement of the paper beside ours; made by the functions of `verdict`.
 
     Parameters
     ----------
     what : str
-        What was measured.
+        What was measured, or what is stated.
     paper, ours : str
         The figures, as text.
-    verdict : {"reproduced", "better", "different", "ours alone"}
-        What the comparison says; "ours alone" where the paper has no figure.
+    verdict : str
+        One of `VERDICTS`.
     why : str
-        Why it is different: what an experiment has shown, not a guess.
+        Why: what an experiment has shown, not a guess.
     n : int
         Number of repetitions.
+    side : str
+        On which side of the paper's figure ours is, where it is not reproduced.
+    kind : {"claim", "figure"}
+        Whether it is a statement of the paper, or a figure.
 
     Examples
     --------
-    >>> Line("accuracy", "93.5", "94.0", "reproduced").why
-    ''
+    >>> Line("accuracy", "93.5", "94.0", "not reproduced", side="higher").said
+    'not reproduced, higher'
     """
 
     what: str
@@ -39,6 +41,17 @@ class Line:
     verdict: str
     why: str = ""
     n: int = 0
+    side: str = ""
+    kind: str = "claim"
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict={self.verdict!r}: use one of {', '.join(map(repr, VERDICTS))}.")
+
+    @property
+    def said(self) -> str:
+        """The verdict with its side."""
+        return f"{self.verdict}, {self.side}" if self.side else self.verdict
 
 
 @dataclass(frozen=True)
@@ -133,93 +146,3 @@ class Summary:
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     standings: list[Standing] = field(default_factory=list)
-
-
-def compare(
-    what: str,
-    values: Sequence[float],
-    paper: float | None = None,
-    deviation: float | None = None,
-    *,
-    higher: bool = True,
-    digits: int = 1,
-    why: str = "",
-) -> Line:
-    """Our repetitions against the paper's figure.
-
-    Reproduced: our mean is within one standard deviation of the paper's (its own deviation, or that of
-    our repetitions where it gives none). Better: outside, on the good side. Different: outside, on the other.
-
-    Parameters
-    ----------
-    what : str
-        What was measured.
-    values : sequence of float
-        One value a repetition.
-    paper, deviation : float, optional
-        Mean and standard deviation in the paper; without a mean there is nothing to be compared with.
-    higher : bool, default=True
-        Whether higher is better.
-    digits : int, default=1
-        Decimals.
-    why : str
-        Why it is different, shown if it is.
-
-    Examples
-    --------
-    >>> compare("error", [5.0, 6.0], paper=8.0, deviation=1.0, higher=False).verdict
-    'better'
-    >>> compare("error", [5.0, 6.0]).ours
-    '5.5 ± 0.5'
-    """
-    found = np.asarray(values, dtype=np.float64)
-    if found.size == 0:
-        return Line(what, _figure(paper, deviation, digits), "not run", "ours alone")
-    spread = float(found.std(ddof=1)) if found.size > 1 else float("nan")
-    ours = f"{found.mean():.{digits}f}"
-    if found.size > 1:
-        ours += f" ± {spread / np.sqrt(found.size):.{digits}f}"
-    verdict = _verdict(float(found.mean()), spread, paper, deviation, higher)
-    shown = (why or OPEN) if verdict == "different" else ""
-    return Line(what, _figure(paper, deviation, digits), ours, verdict, shown, int(found.size))
-
-
-def _figure(paper: float | None, deviation: float | None, digits: int) -> str:
-    if paper is None:
-        return "—"
-    return f"{paper:.{digits}f}" + (f" (sd {deviation:.{digits}f})" if deviation is not None else "")
-
-
-def _verdict(mean: float, spread: float, paper: float | None, deviation: float | None, higher: bool) -> str:
-    if paper is None:
-        return "ours alone"
-    allowed = deviation if deviation is not None else spread if np.isfinite(spread) else 0.0
-    if abs(mean - paper) <= allowed:
-        return "reproduced"
-    return "better" if (mean > paper) == higher else "different"
-
-
-def claim(what: str, holds: bool, *, paper: str, ours: str, why: str = "", n: int = 0) -> Line:
-    """A statement of the paper that holds in our results, or does not.
-
-    Parameters
-    ----------
-    what : str
-        What is stated.
-    holds : bool
-        Whether it holds in our results.
-    paper, ours : str
-        What the paper reports, and what we see.
-    why : str
-        Why it does not hold, shown if it does not.
-    n : int
-        Number of repetitions.
-
-    Examples
-    --------
-    >>> claim("l1 is best at 98 % noise", True, paper="l1", ours="l1").verdict
-    'reproduced'
-    """
-    if holds:
-        return Line(what, paper, ours, "reproduced", "", n)
-    return Line(what, paper, ours, "different", why or OPEN, n)

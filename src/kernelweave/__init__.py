@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         EmpiricalBayesClassifier,
         EmpiricalBayesRegressor,
         GMKLClassifier,
+        GMKLOneClass,
         GMKLRegressor,
         GroupOMPClassifier,
         GroupOMPClassifierCV,
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SMKL", "BlockNorm", "ElasticNet", "EmpiricalBayesClassifier", "EmpiricalBayesRegressor",
-    "GMKLClassifier", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
+    "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
     "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
     "MFocussTerm", "MKLClassifier", "MKLClassifierCV", "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
     "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "Wedge", "__version__", "dask", "datasets",
@@ -84,7 +85,7 @@ __all__ = [
 _HOMES = {
     "estimators": (
         "MKLClassifier MKLRegressor MKLOneClass EmpiricalBayesClassifier EmpiricalBayesRegressor "
-        "GMKLClassifier GMKLRegressor GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
+        "GMKLClassifier GMKLRegressor GMKLOneClass GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
         "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV mkl_path"
     ),
     "gram": "GramStore ParquetTable KernelStack",

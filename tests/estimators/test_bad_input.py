@@ -155,7 +155,8 @@ def test_no_targets():
 
 
 def test_several_columns_of_labels():
-    refused(lambda: classify(y=np.column_stack([Y, Y])), "y should be a 1d array")
+    several = np.column_stack([Y, 2 * Y])
+    refused(lambda: classify(y=several), "y has 2 columns and holds 2: several labels per sample")
 
 
 def test_fewer_features_at_prediction():

@@ -202,6 +202,7 @@ def test_a_smaller_tol_goes_on_where_the_larger_ended(tmp_path, small):
     np.testing.assert_allclose(fine.objective_, fit(small, None, tol=1e-8).objective_, rtol=1e-7)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "changes", [{"solver": "interleaved"}, {"gram": "blocked"}, {"max_iter": 7}, {"n_jobs": 2}]
 )

@@ -34,6 +34,7 @@ DEFAULTS = [
     kw.GroupOMPRegressorCV(PAIR, alphas=[0.1], cv=2, one_standard_error=True),
     kw.GMKLClassifier(),
     kw.GMKLRegressor(),
+    kw.GMKLOneClass(),
     kw.EmpiricalBayesClassifier(),
     kw.EmpiricalBayesRegressor(),
 ]

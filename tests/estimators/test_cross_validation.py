@@ -92,12 +92,14 @@ def test_regressor_equals_a_grid_search(regression, normalize):
     )
 
 
+@pytest.mark.wide
 def test_other_regularizers_equal_a_grid_search(regression):
     search = kw.MKLRegressorCV(KERNELS, regularizers=EXOTIC, Cs=CS, cv=FOLDS, tol=TOL, max_iter=1000)
     search.fit(regression.X, regression.y)
     assert_same_search(search, grid_search(search, regression.X, regression.y, EXOTIC, CS), atol=2e-3)
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_losses_equal_a_grid_search(binary, loss):
@@ -106,6 +108,7 @@ def test_losses_equal_a_grid_search(binary, loss):
     assert_same_search(search, grid_search(search, binary.X, binary.y, REGULARIZERS, CS), atol=1.01 / 20)
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("scheme", ["ovr", "ovo", "shared"])
 def test_multiclass_equals_a_grid_search(four, scheme):
@@ -208,6 +211,7 @@ def test_kernels_are_evaluated_once_for_the_search_and_once_for_the_fit(binary):
     assert len(calls) <= 2  # 5 folds and 6 points would be 30
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", ["array", "stack", "list"])
 @pytest.mark.parametrize("normalize", ["variance", "trace", "center", None], ids=str)

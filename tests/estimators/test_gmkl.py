@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, OneClassSVM
 
 import kernelweave as kw
 from kernelweave.gram import Predictor
@@ -23,10 +23,11 @@ from kernelweave.kernels import (
     Linear,
     PowerSum,
     ProductRBF,
+    ProjectedRBF,
     WeightedSum,
 )
 from kernelweave.losses import EpsInsensitive, Huber
-from kernelweave.solvers.kernel_gradient import L1, L2, Box, FunctionPenalty, LogDet
+from kernelweave.solvers.kernel_gradient import L1, L2, Box, FunctionPenalty, LogDet, Prior
 
 
 @pytest.fixture(scope="module")
@@ -237,6 +238,113 @@ def test_verbose(wave, labels, capsys):
     assert "steps: objective" in capsys.readouterr().out
     kw.GMKLClassifier(verbose=2).fit(X, labels)
     assert "step 1: objective" in capsys.readouterr().out
+
+
+# -- weights of either sign ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def contrast():
+    """Only x_1 - x_3 matters."""
+    X = np.random.default_rng(0).normal(size=(120, 5))
+    return X, np.abs(X[:, 1] - X[:, 3]) > 1.0
+
+
+def test_a_direction_needs_both_signs(contrast):
+    X, y = contrast
+    clf = kw.GMKLClassifier(ProjectedRBF(), loss="squared_hinge", C=10.0, n_features_to_select=2).fit(
+        X[:80], y[:80]
+    )
+    assert clf.stationarity_ <= clf.tol
+    assert clf.weights_[1] * clf.weights_[3] < 0
+    np.testing.assert_array_equal(clf.get_support(indices=True), [1, 3])
+    np.testing.assert_array_equal(clf.feature_importances_, np.abs(clf.weights_))
+    held = kw.GMKLClassifier(ProjectedRBF(), loss="squared_hinge", C=10.0, constraint=Box()).fit(
+        X[:80], y[:80]
+    )
+    assert clf.score(X[80:], y[80:]) > held.score(X[80:], y[80:]) + 0.1
+    assert clf.objective_ < held.objective_
+
+
+def test_a_metric_turns_features(contrast):
+    X, y = contrast
+    clf = kw.GMKLClassifier("metric_rbf", C=10.0, regularizer="l2", tol=1e-3).fit(X[:80, :4], y[:80])
+    A = clf.kernel_.matrix(clf.weights_)
+    assert np.linalg.eigvalsh(A)[0] > -1e-10
+    assert A[1, 3] < 0
+    assert not hasattr(clf, "feature_importances_")
+
+
+def test_a_constant_column_has_no_part_in_a_metric_or_a_direction(contrast):
+    X, y = contrast
+    X = np.column_stack([X[:80, 1], np.full(80, 3.0), X[:80, 3]])
+    for kernel in ("metric_rbf", "projected_rbf"):
+        with pytest.warns(UserWarning, match="constant columns get weight 0"):
+            clf = kw.GMKLClassifier(kernel, regularizer="prior", loss="squared_hinge", C=10.0, tol=1e-3).fit(
+                X, y[:80]
+            )
+        there = [k for k, name in enumerate(clf.kernel_names_) if "x1" in name]
+        assert not clf.weights_[there].any()
+        assert clf.score(X, y[:80]) > 0.8
+
+
+# -- novelty detection --------------------------------------------------------------------------
+
+
+def test_with_parameters_held_it_is_the_one_class_svm(wave):
+    X = wave[0][:60]
+    detector = kw.GMKLOneClass(regularizer=Prior(1e8), nu=0.2, tol=1e-6).fit(X)
+    d = detector.kernel_.initial_
+    np.testing.assert_allclose(detector.weights_, d, rtol=1e-4)
+    K = detector.kernel_(X, d=detector.weights_)
+    svm = OneClassSVM(kernel="precomputed", nu=0.2, tol=1e-9).fit(K)
+    # libsvm has alpha of sum nu n
+    np.testing.assert_allclose(12.0 * detector.score_samples(X), svm.score_samples(K), atol=1e-3)
+    assert (detector.predict(X) < 0).mean() <= 0.2
+
+
+def test_learned_parameters_of_a_detector(wave):
+    """T from its definition falls from the start to a stationary point; the spread features lose weight."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[:, 1] = np.where(np.arange(60) % 10 == 0, 3.0, 0.2) * X[:, 1]  # most samples agree
+    X = StandardScaler().fit_transform(X)
+    detector = kw.GMKLOneClass(regularizer=Prior(0.1), nu=0.2, tol=1e-6).fit(X)
+    assert detector.stationarity_ <= 1e-6
+    start, d = detector.kernel_.initial_, detector.weights_
+    assert detector.weights_.argmax() == 1
+    assert (d < start).all()
+    K, a = detector.kernel_(X, d=d), detector.dual_coef_
+    value = -0.5 * a @ K @ a + 0.1 * (((d - start) / start) ** 2).sum()
+    assert detector.objective_ == pytest.approx(value, rel=1e-5)
+    assert a.sum() == pytest.approx(1.0)
+    assert detector.history_["objective"][-1] < detector.history_["objective"][0]
+    assert set(detector.fit_predict(X)) == {-1, 1}
+    assert detector.decision_function([[9.0, 9.0, 9.0]])[0] < 0
+    # a fixed sum of weights holds the width as well
+    with pytest.warns(UserWarning, match="driven to 0.*strengthen what holds them"):
+        kw.GMKLOneClass(regularizer=L1(), nu=0.2).fit(X)
+    onto = kw.GMKLOneClass(regularizer=L1(0.0), nu=0.2, constraint=onto_simplex).fit(X)
+    assert onto.weights_.sum() == pytest.approx(1.0)
+    assert onto.weights_.argmax() == 1
+
+
+def onto_simplex(d):
+    """The nearest d >= 0 of sum 1."""
+    ordered = np.sort(d)[::-1]
+    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(d) + 1)
+    return np.maximum(d - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
+
+
+def test_bad_settings_of_a_detector(wave):
+    X = wave[0][:30]
+    for options, message in (
+        ({"nu": 0.0}, "nu=0.0 must be in"),
+        ({"C": 1e-3}, "must be at least 1 / n"),
+        ({"C": -1.0}, "C=-1.0"),
+        ({"loss": "hinge"}, "loss='hinge' is not for GMKLOneClass"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            kw.GMKLOneClass(**options).fit(X)
 
 
 # -- bad input ----------------------------------------------------------------------------------

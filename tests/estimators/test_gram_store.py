@@ -30,6 +30,7 @@ def stores(tmp_path):
     return build
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("gram", ["auto", "dense", "packed", "cached", "store", "blocked"])
 @pytest.mark.parametrize("p", [1, 2])

@@ -57,6 +57,7 @@ def test_full_rank_is_the_exact_model(binary, factored, loss, regularizer):
         )
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "center", None])
 @pytest.mark.parametrize("loss", ["squared", "eps_insensitive", "huber"])

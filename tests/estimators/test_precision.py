@@ -124,6 +124,7 @@ def test_stored_matrices_are_what_is_predicted_with(tmp_path):
     assert found == pytest.approx(model.objective_, rel=1e-6)
 
 
+@pytest.mark.wide
 def test_factors_of_single_precision(monkeypatch):
     monkeypatch.setattr("kernelweave.gram.lowrank.dictionary.SINGLE_FROM", 0)
     monkeypatch.setattr("kernelweave.gram.lowrank.engine.MOST_FORMED", 0)

@@ -24,6 +24,7 @@ def labels(X, rng):
     return np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.2 * rng.normal(size=70) > 0
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("gram", ["dense", "blocked"])
 @pytest.mark.parametrize("p", [1.0, 4 / 3])
@@ -40,6 +41,7 @@ def test_equals_the_kernels_written_out(X, y, gram, p):
     np.testing.assert_allclose(pickle.loads(pickle.dumps(one)).decision_function(X), expected, atol=1e-7)
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("p", [1.0, 4 / 3])
 def test_thousands_of_kernels_to_a_certified_gap(X, y, p):

@@ -24,7 +24,7 @@ EXPERIMENT = """'Table 1.'
 from reproduce import Experiment, Summary, compare
 
 EXPERIMENT = Experiment(
-    "Table", "Nobody (1999)", lambda mode: [{"seed": s} for s in range(mode.count(1, 3))],
+    "Table", "Nobody (1999)", lambda mode: [{"seed": s} for s in range(mode.count(2, 3))],
     lambda seed: {"x": 0.5}, lambda rows: Summary([compare("half", [row["x"] for row in rows], 0.5)]),
 )
 """

@@ -1,4 +1,4 @@
-"""The experiments run from end to end in quick mode, and their pages are what their CSV files say."""
+"""The experiments run from end to end in quick mode; verdicts and pages follow from the committed rows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduce import Mode, listing, load_experiment, run
+from reproduce.index import index, short
 from reproduce.learned import learned
-from reproduce.page import overview, page_from
+from reproduce.page import Published, all_published, committed, page_of
+from reproduce.store import Store
+from reproduce.untestable import UNTESTABLE
 from rich.console import Console
 
 from kernelweave.datasets import find
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "experiments"
-PAGES = sorted((ROOT / "docs" / "results" / "data").glob("*/about.csv"))
+DOCS = ROOT / "docs"
+RESULTS = DOCS / "results"
+COMMITTED = [name for name in sorted(listing(EXPERIMENTS)) if committed(DOCS, name).exists()]
 
 
 @pytest.mark.slow
@@ -27,26 +32,69 @@ def test_quick_mode_ends_with_a_comparison(name, tmp_path):
         pytest.skip(f"no {missing[0]}.npz: set KERNELWEAVE_DATA to the folder that holds it")
     done = run([name], "quick", tmp_path, folder=EXPERIMENTS, docs=tmp_path, console=Console(quiet=True))
     assert done[name].lines
-    assert (tmp_path / f"{name}-quick.csv").is_file()
+    rows = Store(tmp_path / f"{name}-quick.csv")
+    assert Store(committed(tmp_path, name)).rows(rows.keys()) == rows.rows(rows.keys())
     assert f"# {name}: " in (tmp_path / "results" / f"{name}.md").read_text()
 
 
-@pytest.mark.parametrize("about", PAGES, ids=lambda path: path.parent.name)
-def test_pages_are_generated_from_their_csv_files(about):
-    page = ROOT / "docs" / "results" / f"{about.parent.name}.md"
-    assert page.read_text(encoding="utf-8") == page_from(about.parent)
+@pytest.fixture(scope="module")
+def everything() -> list[Published]:
+    """All committed rows, summarised anew."""
+    return all_published(DOCS, EXPERIMENTS)
 
 
-def test_the_collecting_page_is_generated_too():
-    results = ROOT / "docs" / "results"
-    assert not PAGES or (results / "experiments.md").read_text(encoding="utf-8") == overview(results)
+def test_every_page_and_verdict_follows_from_the_committed_rows(everything):
+    assert [one.name for one in everything] == COMMITTED
+    for one in everything:
+        assert (RESULTS / f"{one.name}.md").read_text(encoding="utf-8") == page_of(one, RESULTS), one.name
 
 
-def test_what_we_learned_is_generated_from_the_standings():
-    results = ROOT / "docs" / "results"
-    page = results / "what-we-learned.md"
-    assert (page.read_text(encoding="utf-8") if page.exists() else "") == learned(results)
-    assert not page.exists() or "## Ranks" not in learned(results) or page.with_suffix(".png").is_file()
+def test_the_table_of_statements_follows_from_the_committed_rows(everything):
+    assert (RESULTS / "index.md").read_text(encoding="utf-8") == index(everything)
+
+
+def test_statements_that_cannot_be_judged_are_of_papers_that_have_experiments():
+    papers = {short(load_experiment(name, EXPERIMENTS).paper) for name in listing(EXPERIMENTS)}
+    assert UNTESTABLE.keys() <= papers
+    assert all(
+        line.verdict == "not testable here" and line.why for some in UNTESTABLE.values() for line in some
+    )
+
+
+def test_what_we_learned_follows_from_the_committed_rows(everything):
+    text = learned({one.name: one.summary.standings for one in everything})
+    page = RESULTS / "what-we-learned.md"
+    assert not text or page.read_text(encoding="utf-8") == text
+    assert "## Ranks" not in text or page.with_suffix(".png").is_file()
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_committed_rows_are_those_of_the_experiment_as_it_is(name):
+    experiment, store = load_experiment(name, EXPERIMENTS), Store(committed(DOCS, name))
+    known = {experiment.key(cell) for cell in experiment.cells(Mode("full", 100))}
+    assert set(store.keys()) <= known
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_a_run_that_has_just_begun_is_summarised_and_decides_nothing(name):
+    experiment, store = load_experiment(name, EXPERIMENTS), Store(committed(DOCS, name))
+    for cells in (1, 5):
+        lines = experiment.summarise(store.rows(store.keys()[:cells])).lines
+        single = {line.verdict for line in lines if line.n < 2}
+        assert single <= {"undecided", "ours alone", "not testable here"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMITTED)
+def test_figures_are_drawn_from_committed_rows(name):
+    experiment, store = load_experiment(name, EXPERIMENTS), Store(committed(DOCS, name))
+    if experiment.draw is None:
+        pytest.skip("it has no figure")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure = experiment.draw(store.rows(store.keys()))
+    assert any(ax.has_data() for ax in figure.axes)
+    plt.close(figure)
+    assert (RESULTS / f"{name}.png").is_file()
 
 
 @pytest.mark.parametrize("name", sorted(listing(EXPERIMENTS)))
@@ -55,6 +103,15 @@ def test_cells_are_plain_distinct_and_more_in_full_mode(name):
     quick, full = (experiment.cells(Mode(mode)) for mode in ("quick", "full"))
     assert len({experiment.key(cell) for cell in full}) == len(full)
     assert 0 < len(quick) <= len(full)
+
+
+@pytest.mark.parametrize("mode", ["quick", "full"])
+@pytest.mark.parametrize("name", sorted(listing(EXPERIMENTS)))
+def test_cells_come_repetition_by_repetition(name, mode):
+    """A run that is stopped has all methods of each repetition but the last."""
+    cells = load_experiment(name, EXPERIMENTS).cells(Mode(mode))
+    repetitions = [cell["split"] if "split" in cell else cell["seed"] for cell in cells]
+    assert repetitions == sorted(repetitions)
 
 
 @pytest.fixture

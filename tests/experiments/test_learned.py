@@ -4,15 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduce import METHODS, Experiment, Mode, Standing, Summary, publish, standings
-from reproduce.blocks import (
-    Block,
-    against_uniform,
-    largest_block,
-    p_value,
-    read_standings,
-    write_standings,
-)
+from reproduce import METHODS, Standing, standings
+from reproduce.blocks import Block, against_uniform, largest_block, p_value
 from reproduce.learned import learned, write_learned
 from reproduce.sentences import sentences
 from scipy import stats
@@ -29,22 +22,12 @@ def made(scores: np.ndarray, methods: list[str] = FOUR, higher: bool = True) -> 
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
+def found() -> dict[str, list[Standing]]:
     """Two experiments: a block of 8 sets where SMKL is always last, and one more problem of set0."""
     rng = np.random.default_rng(0)
     scores = 80.0 + rng.normal(size=(8, 4)) - [0.0, 1.0, 0.0, 20.0]
-    for name in ("many", "other"):
-        (tmp_path / "data" / name).mkdir(parents=True)
-    write_standings(tmp_path / "data" / "many" / "standings.csv", made(scores))
     more = [Standing("set0", "half of it", m, s, False) for m, s in (("uniform sum", 9.0), ("GMKL", 7.5))]
-    write_standings(tmp_path / "data" / "other" / "standings.csv", more)
-    return tmp_path
-
-
-def test_standings_come_back_as_they_were(results: Path) -> None:
-    found = read_standings(results)
-    assert list(found) == ["many", "other"]
-    assert found["other"][1] == Standing("set0", "half of it", "GMKL", 7.5, False)
+    return {"many": made(scores), "other": more, "without any": []}
 
 
 def test_means_by_problem_and_method() -> None:
@@ -74,8 +57,8 @@ def test_there_is_no_block_without_baselines_or_enough_independent_sets(lacking:
     assert largest_block({"e": found}) is None
 
 
-def test_what_is_significant_is_said_and_what_is_not_as_well(results: Path) -> None:
-    block = largest_block(read_standings(results))
+def test_what_is_significant_is_said_and_what_is_not_as_well(found: dict[str, list[Standing]]) -> None:
+    block = largest_block(found)
     assert block is not None
     text = "\n".join(sentences(block))
     assert "Friedman's test rejects" in text
@@ -88,28 +71,26 @@ def test_what_is_significant_is_said_and_what_is_not_as_well(results: Path) -> N
     assert "no difference between any two methods is shown" in said
 
 
-def test_pairs_are_compared_within_a_problem_and_tested_over_sets(results: Path) -> None:
-    pairs = {pair.method: pair for pair in against_uniform(read_standings(results))}
+def test_pairs_are_compared_within_a_problem_and_tested_over_sets(found: dict[str, list[Standing]]) -> None:
+    pairs = {pair.method: pair for pair in against_uniform(found)}
     assert pairs["GMKL"].gains == [1.5]  # an error that is lower
     assert np.isnan(p_value(pairs["GMKL"]))
     smkl = pairs["SMKL"]
     assert p_value(smkl) == pytest.approx(stats.wilcoxon(smkl.gains, method="approx").pvalue)
 
 
-def test_the_page_is_made_of_the_standings_alone(results: Path) -> None:
-    page = write_learned(results)
+def test_the_page_is_made_of_the_standings_alone(found: dict[str, list[Standing]], tmp_path: Path) -> None:
+    page = write_learned(tmp_path, found)
     assert page is not None
     text = page.read_text(encoding="utf-8")
-    assert text == learned(results)
+    assert text == learned(found)
     assert "| [other](other.md) | half of it (error) | 9.0 |" in text
     assert "**7.5**" in text
-    assert (results / "what-we-learned.png").stat().st_size < 150_000
-    assert write_learned(results / "nowhere") is None
+    assert (tmp_path / "what-we-learned.png").stat().st_size < 150_000
+    assert write_learned(tmp_path, {"none": []}) is None
 
 
-def test_publishing_an_experiment_writes_the_page_anew(tmp_path: Path) -> None:
-    one = Experiment("t", "p", lambda mode: [], dict, lambda rows: Summary(), about="A.\n\nText.")
-    publish("one", one, Summary(standings=made(np.ones((2, 4)))), [], Mode("quick"), tmp_path)
-    text = (tmp_path / "results" / "what-we-learned.md").read_text(encoding="utf-8")
+def test_without_enough_sets_there_are_no_ranks() -> None:
+    text = learned({"one": made(np.ones((2, 4)))})
     assert "| [one](one.md) | set1 |" in text
     assert "## Ranks" not in text

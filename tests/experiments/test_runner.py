@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from reproduce import Mode, NoExperimentsError, listing, load_experiment, run
-from reproduce.page import page_from
+from reproduce.page import committed, page_of, published
 from rich.console import Console
 
 from kernelweave.app.datasets import DataNotFoundError
@@ -21,7 +21,7 @@ import warnings
 from pathlib import Path
 from _shared import square
 from sklearn.exceptions import ConvergenceWarning
-from reproduce import Experiment, Mode, Summary, claim, compare, table
+from reproduce import Experiment, Mode, Summary, compare, table, threshold, untestable
 
 LOG = Path(__file__).with_name("log")
 
@@ -40,7 +40,11 @@ def one(base, seed):
 def summarise(rows):
     values = [row["value"] for row in rows if row["base"] == 2]
     return Summary(
-        [compare("four | six", values, 4.5), claim("odd", False, paper="yes", ours="no", why="it is not")],
+        [
+            compare("four | six", values, 4.5),
+            threshold("over six", values, 6.0, paper="yes", why="it is not"),
+            untestable("sevens", "yes", "there are none"),
+        ],
         [table("Values", rows, "value", "base", "method")], ["A note."],
     )
 
@@ -96,6 +100,21 @@ def test_what_is_done_can_be_summarised_alone(folder: Path, tmp_path: Path) -> N
     assert "Not all of it has been run: 2 of 8 cells." in (docs / "results" / "two-squares.md").read_text()
 
 
+def test_committed_rows_are_not_run_again(folder: Path, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"  # beside the folder of experiments
+    first = run(["two-squares"], Mode("full", 2), tmp_path / "1", folder=folder, docs=docs, console=QUIET)
+    assert run(["two-squares"], Mode("full", 2), tmp_path / "2", folder=folder, console=QUIET) == first
+    assert len(calls(folder)) == 4
+    run(["two-squares"], Mode("full", 3), tmp_path / "3", folder=folder, docs=docs, console=QUIET)
+    assert calls(folder)[4:] == ["2 2", "3 2"]
+    assert len(published("two-squares", docs, folder).rows) == 12
+    run(["two-squares"], Mode("full", 1), tmp_path / "4", folder=folder, docs=docs, console=QUIET)
+    assert len(published("two-squares", docs, folder).rows) == 12  # nothing that was committed is lost
+    run(["two-squares"], Mode("full", 1), tmp_path / "5", folder=folder, afresh=True, console=QUIET)
+    assert calls(folder)[6:] == ["2 0", "3 0"]
+    assert committed(docs, "two-squares").is_file()
+
+
 def test_a_new_version_runs_everything_again(folder: Path, tmp_path: Path) -> None:
     experiment = load_experiment("two-squares", folder)
     keys = [experiment.key(cell) for cell in experiment.cells(Mode())]
@@ -130,20 +149,24 @@ def test_pages_say_what_was_found_and_can_be_made_again(folder: Path, tmp_path: 
     run(["two-squares"], Mode("full", 2), tmp_path, folder=folder, docs=tmp_path / "docs", console=QUIET)
     results = tmp_path / "docs" / "results"
     text = (results / "two-squares.md").read_text()
-    assert text == page_from(results / "data" / "two-squares")
+    assert text == page_of(published("two-squares", tmp_path / "docs", folder), results)
     assert (results / "two-squares.png").stat().st_size < 150_000
-    collected = (results / "experiments.md").read_text()
-    assert "| [two-squares](two-squares.md) | Nobody (1999), Table 1 | " in collected
-    assert collected.rstrip().splitlines()[-3].endswith("| 1 | 0 | 1 | 0 |")
+    collected = (results / "index.md").read_text()
+    tally = "1 contradicted, 1 not testable here | 1 reproduced |"
+    assert f"| [two-squares](two-squares.md) | Nobody (1999), Table 1 | {tally}" in collected
+    assert "| Nobody (1999) | 0 | 0 | 1 | 0 | 1 |" in collected
+    assert "| Nobody (1999) | over six | yes | 4.50 ± 0.29 | contradicted | [two-squares]" in collected
     for part in (
         "# two-squares: squares",
         "*Nobody (1999), Table 1.*",
         "What is done.",
-        "`python experiments two-squares --full --repetitions 2`",
+        "`python experiments two-squares --full`",
+        "Not all of it has been run: 4 of 8 cells.",
+        "[rows.csv.gz](data/two-squares/rows.csv.gz)",
         "4 of 8 rows hold a fit that did not converge",
-        "1 reproduced, 1 different.",
+        "1 reproduced, 1 contradicted, 1 not testable here.",
         "| four \\| six | 4.5 | 4.5 ± 0.3 | 4 | reproduced |",
-        "| odd | yes | no |  | different: it is not |",
+        "| over six | yes | 4.50 ± 0.29 | 4 | contradicted: it is not |",
         "![squares](two-squares.png)",
         "A note.",
         "## Values",
@@ -166,7 +189,7 @@ def test_the_comparison_is_printed(folder: Path, tmp_path: Path) -> None:
     run(["two-squares"], "quick", tmp_path, folder=folder, console=console)
     text = console.export_text()
     assert "reproduced" in text
-    assert "different: it is not" in text
+    assert "contradicted: it is not" in text
     assert "two-squares-quick.csv" in text
 
 

@@ -108,6 +108,7 @@ def test_it_is_pickled_as_a_path(table, data):
     np.testing.assert_array_equal(pickle.loads(sent)[10:20], data[0][10:20])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("memory_limit", [None, 1000])
 def test_a_fit_reads_it_in_pieces(table, data, alive, monkeypatch, memory_limit):
     X, y = data

@@ -73,6 +73,7 @@ def test_kernels_of_the_same_base_are_together(rng):
     assert [type(part.pairs) for part in parts].count(Distances) == 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("count", [3, 6])  # few rows are compared feature by feature
 @pytest.mark.parametrize("container", ["array", "float32", "sparse", "fortran"])
 def test_tiles_equal_the_kernels(rng, container, count):

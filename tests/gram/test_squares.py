@@ -37,6 +37,7 @@ def near(found, expected, dtype, scale=1.0):
     np.testing.assert_allclose(found, expected, rtol=ACCURACY[dtype], atol=ACCURACY[dtype] * scale)
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ACCURACY)
 def test_sums_forms_and_values_of_a_tile(rng, sizes, dtype):
@@ -67,6 +68,7 @@ def test_only_the_lower_part_of_a_tile_on_the_diagonal(rng, n, dtype):
     near(shared.inner(base, W, lower=True), np.einsum("ij,kij->k", W, Ks), dtype, np.abs(W).sum())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", ACCURACY)
 def test_products_of_all_kernels_at_once(rng, sizes, dtype):
     shared, Ks = draw(rng, 33, *sizes, dtype)
@@ -171,6 +173,7 @@ def test_normalised_a_few_kernels_at_a_time(rng, rule, monkeypatch):
     assert pieces.roots is None  # all on the unit sphere as they are
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_triangles_of_all_kernels_at_once(rng, dtype):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RationalQuadratic
 from sklearn.metrics.pairwise import cosine_similarity
 
-from kernelweave.kernels import KERNELS, FunctionKernel, GPKernel, Kernel, Precomputed
+from kernelweave.kernels import KERNELS, FunctionKernel, GPKernel, Kernel, Precomputed, SpatialPyramid
 from kernelweave.testing.kernels import N_NEW, N_TRAIN, KernelCase, kernel_case
 
 
@@ -33,6 +33,7 @@ def example(name: str) -> Kernel:
         "precomputed": lambda: Precomputed(gram_matrix(N_TRAIN + N_NEW)),
         "function": lambda: FunctionKernel(cosine_similarity),
         "gp": lambda: GPKernel(RationalQuadratic(alpha=0.7)),
+        "spatial_pyramid": lambda: SpatialPyramid(levels=1),  # one word in four cells
     }
     return needed[name]() if name in needed else KERNELS[name]()
 

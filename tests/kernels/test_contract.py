@@ -11,7 +11,7 @@ from kernelweave.testing import check_kernel
 from kernelweave.testing.kernels import contract
 
 SPARSE = ["linear", "polynomial", "rbf", "tanimoto", "laplacian", "matern", "histogram_intersection"]
-DENSE_ONLY = ["chi2", "gp"]
+DENSE_ONLY = ["chi2", "gp", "spatial_pyramid"]
 
 
 @pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)

@@ -28,11 +28,18 @@ KERNELS = {
     "power_sum": lambda rng: pk.PowerSum(degree=3),
     "power_sum offset": lambda rng: pk.PowerSum(offset=1.0, columns=slice(1, 3)),
     "power_sum matrices": lambda rng: pk.PowerSum(matrices=matrices(rng)),
+    "projected_rbf": lambda rng: pk.ProjectedRBF(),
+    "projected_rbf two": lambda rng: pk.ProjectedRBF(n_directions=2, columns=[0, 3, 1]),
+    "metric_rbf": lambda rng: pk.MetricRBF(columns=[0, 2, 3]),
     "exp_sum": lambda rng: pk.ExpSum(),
     "exp_sum matrices": lambda rng: pk.ExpSum(matrices=matrices(rng)),
     "weighted_sum": lambda rng: pk.WeightedSum([Linear(), RBF(0.5)]),
     "sum of products": lambda rng: pk.WeightedSum(
-        {"first": pk.ProductOf([pk.ProductRBF(columns=[0]), Linear()]), "second": pk.PowerSum()}
+        {
+            "first": pk.ProductOf([pk.ProductRBF(columns=[0]), Linear()]),
+            "second": pk.PowerSum(),
+            "third": pk.MetricRBF(columns=[1, 2]),
+        }
     ),
     "product_of": lambda rng: pk.ProductOf([pk.ProductRBF(columns=[0, 1]), pk.PowerSum(columns=[2, 3])]),
 }
@@ -49,13 +56,17 @@ def samples(rng):
 
 
 def parameters(kernel, X, rng):
-    return kernel.initial(X) * rng.uniform(0.5, 2.0, kernel.n_parameters(X))
+    """A point of the domain, of both signs where it has them."""
+    kernel = clone(kernel).fit(X)
+    signed = kernel.domain().bounds(len(kernel.initial_))[0] < 0
+    sizes, factor = kernel._sizes(), rng.uniform(0.5, 2.0, len(signed))
+    return np.where(signed, 0.3 * sizes * rng.choice([-1.0, 1.0], len(signed)), sizes) * factor
 
 
 def finite_differences(value, d):
     """Central differences of fourth order in every component of d."""
     slopes = []
-    for k, step in enumerate(1e-3 * np.maximum(d, 0.1)):
+    for k, step in enumerate(1e-3 * np.maximum(np.abs(d), 0.1)):
         e = step * (np.arange(len(d)) == k)
         slopes.append((8 * (value(d + e) - value(d - e)) - value(d + 2 * e) + value(d - 2 * e)) / (12 * step))
     return np.array(slopes)
@@ -94,11 +105,67 @@ def test_symmetric_positive_semidefinite_and_consistent(kernel, X, rng):
     np.testing.assert_allclose(kernel(X[:5], X, d), K[:5], rtol=1e-10)
 
 
+def test_the_domain_holds_the_start_and_projects(kernel, X, rng):
+    kernel = kernel.fit(X)
+    domain, far = kernel.domain(), rng.normal(size=len(kernel.initial_))
+    np.testing.assert_array_equal(domain.project(kernel.initial_), kernel.initial_)
+    near = domain.project(far)
+    np.testing.assert_allclose(domain.project(near), near, atol=1e-12)
+    # nearest: no point of the set is on the other side of the plane through it
+    for _ in range(20):
+        other = domain.project(rng.normal(size=len(far)))
+        assert (far - near) @ (other - near) <= 1e-10
+    K = kernel(X, d=0.1 * near)
+    assert np.linalg.eigvalsh(K)[0] >= -1e-9 * np.abs(K).max()
+
+
+OUTSIDE = {
+    "product_rbf": (pk.ProductRBF(), [1.0, -0.2], lambda x, z, d: np.exp(-((x - z) ** 2) @ d)),
+    "power_sum": (pk.PowerSum(offset=1.0), [1.0, -0.2], lambda x, z, d: (1.0 + (x * z) @ d) ** 2),
+    "exp_sum": (pk.ExpSum(), [0.1, -0.2], lambda x, z, d: np.exp((x * z) @ d)),
+    "metric_rbf": (
+        pk.MetricRBF(),
+        [0.3, 0.3, np.sqrt(2.0)],  # A = [[0.3, 1], [1, 0.3]]
+        lambda x, z, d: np.exp(-((x - z) ** 2) @ d[:2] - np.sqrt(2.0) * d[2] * (x - z).prod(axis=-1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_outside_of_its_domain_it_is_no_kernel(name, rng):
+    """The formulas at the same d: the domain could not be larger."""
+    kernel, d, formula = OUTSIDE[name]
+    kernel, d = clone(kernel).fit(rng.normal(size=(10, 2))), np.array(d)
+    inside = kernel.domain().project(d)
+    assert np.abs(inside - d).max() > 0.1
+    X = rng.normal(size=(8, 2)) if name != "metric_rbf" else np.outer(np.linspace(-1, 1, 8), [1.0, -1.0])
+    np.testing.assert_allclose(formula(X[:, None], X, inside), kernel(X, d=inside), rtol=1e-9)
+    K = formula(X[:, None], X, d)
+    assert np.linalg.eigvalsh(K)[0] < -1e-3 * np.abs(K).max()
+
+
+def test_metrics_start_as_the_product_of_gaussians(X):
+    d = 10.0 * pk.ProjectedRBF(n_directions=P).initial(X)
+    np.testing.assert_allclose(pk.ProjectedRBF(n_directions=P)(X, d=d), ProductRBF()(X), rtol=1e-12)
+    np.testing.assert_allclose(pk.MetricRBF()(X), ProductRBF()(X), rtol=1e-12)
+
+
+def test_directions_of_either_sign_are_a_metric(X, rng):
+    """||D (x - z)||^2 = (x - z)' D'D (x - z)."""
+    D = rng.normal(size=(2, P))
+    metric = pk.MetricRBF().fit(X)
+    d = metric.domain().vector(D.T @ D)
+    np.testing.assert_allclose(metric(X, d=d), pk.ProjectedRBF(2)(X, d=D.ravel()), rtol=1e-9)
+    np.testing.assert_allclose(pk.ProjectedRBF(2)(X, d=-D.ravel()), metric(X, d=d), rtol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(d), np.linalg.norm(D.T @ D))
+
+
 def test_parameters_are_named_and_mapped_to_features(kernel, X):
     count = kernel.n_parameters(X)
     assert len(kernel.names(X)) == len(set(kernel.names(X))) == count
     assert kernel.feature_map(X).shape == (count, P)
-    assert (kernel.initial(X) >= 0).all()
+    domain = kernel.fit(X).domain()
+    assert (kernel.initial(X) >= domain.bounds(count)[0]).all()
 
 
 def test_clone_pickle_and_repr(kernel, X):
@@ -165,6 +232,7 @@ def test_expensive_exponents_become_infinite_quietly():
         (lambda: pk.ExpSum(matrices=-np.eye(3)[None]).fit(np.eye(3)), r"matrices\[0\] is not symmetric"),
         (lambda: pk.ExpSum(matrices=np.eye(2)[None]).fit(np.eye(3)), "sees 3 columns"),
         (lambda: pk.ProductOf([]).fit(np.eye(3)), "kernels is empty"),
+        (lambda: pk.ProjectedRBF(n_directions=4).fit(np.eye(3)), "more than the 3 columns"),
         (lambda: pk.AutogradKernel(3).fit(np.eye(3)), "not callable"),
         (lambda: pk.AutogradKernel(max, start=-1.0).fit(np.eye(3)), "start=-1.0"),
         (lambda: pk.AutogradKernel(max, parameter_names=["a"]).fit(np.eye(3)), "1 names for 3"),

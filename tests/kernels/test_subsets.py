@@ -65,6 +65,7 @@ def test_drawing_in_pieces_changes_nothing(X, monkeypatch):
     np.testing.assert_allclose([kernel.gamma_ for kernel in whole.expand(X).fit(X)], gammas, rtol=1e-14)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("container", ["array", "float32", "frame", "sparse"])
 def test_fitted_at_once_as_one_by_one(X, rng, weighted, container):

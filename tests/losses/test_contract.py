@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from sklearn.base import clone
 
-from kernelweave.losses import LOSSES, EpsInsensitive, Huber, Loss, Squared
+from kernelweave.losses import LOSSES, EpsInsensitive, Huber, Loss, MulticlassHinge, Squared
 from kernelweave.testing import check_loss
-from kernelweave.testing.losses import contract
+from kernelweave.testing.losses import contract, coupled_contract
+
+from ..targets import SEPARABLE
 
 LOSSES_TO_CHECK = [
-    *(cls() for cls in LOSSES.values()),
+    *(cls() for cls in SEPARABLE.values()),
     EpsInsensitive(eps=0.0),
     EpsInsensitive(eps=0.6),
     Huber(delta=0.3),
@@ -21,6 +23,11 @@ LOSSES_TO_CHECK = [
 @pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 def test_contract(loss, promise):
     promise(loss)
+
+
+@pytest.mark.parametrize("promise", coupled_contract.promises, ids=lambda promise: promise.__name__)
+def test_contract_of_coupled_outputs(promise):
+    promise(MulticlassHinge())
 
 
 class WrongConjugate(Squared):
@@ -45,6 +52,13 @@ class WrongGradient(Huber):
         return f - y
 
 
+class WrongSlopes(MulticlassHinge):
+    """Off by a factor."""
+
+    def gradient(self, y, f):
+        return 2.0 * super().gradient(y, f)
+
+
 class WrongCurvature(Squared):
     """Off by a factor."""
 
@@ -58,6 +72,7 @@ class WrongCurvature(Squared):
         (WrongConjugate(), "conjugate is the largest v f minus value"),
         (WrongBox(), "domain is the dual box"),
         (WrongGradient(), "gradient is a subgradient everywhere"),
+        (WrongSlopes(), "convex with a subgradient everywhere"),
         (WrongCurvature(), "dual curvature is the second difference"),
     ],
     ids=repr,

@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "kernel:Precomputed": {"matrix": gram_matrix(0)},
     "kernel:Product": {"kernels": [RBF(gamma="median"), "linear"]},
     "kernel:Scaled": {"kernel": RBF() * Linear(), "factor": 2.0},
+    "kernel:SpatialPyramid": {"levels": 1, "weights": [0.5, 1.0]},
     "kernel:Sum": {"kernels": [RBF(columns=slice(0, 2)), Linear(columns=[2]), RationalQuadratic()]},
     "kernel:TaskKernel": {"kernel": RBF(columns=[1, 2, 3]), "task": 0, "value": 1.0},
     "kernel:Fixed": {"kernel": RBF()},

@@ -136,6 +136,7 @@ def fuzz(originals: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fuz
 _hooks: list[Any] = []
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [FIRST, pytest.param(EACH, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("part", range(PARTS))

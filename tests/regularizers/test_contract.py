@@ -17,6 +17,7 @@ from kernelweave.regularizers import (
     MKLTerm,
     Regularizer,
     Uniform,
+    Wedge,
 )
 from kernelweave.testing import check_regularizer
 from kernelweave.testing.regularizers import ascending, concave, contract
@@ -40,6 +41,10 @@ CONVEX = [
     *(LpNorm(p=p, costs=COSTS) for p in (1.0, 4 / 3, 2.0, np.inf)),
     *(LpNorm(p=p, form="penalty", costs=COSTS) for p in (1.0, 1.5, 3.0)),
     *(Mahalanobis(matrix(seed, signs=seed > 1)) for seed in range(4)),
+    *(ElasticNet(ratio, form="constraint") for ratio in (0.0, 0.3, 0.9, 1.0)),
+    *(BlockNorm(q, form="penalty") for q in (1.0, 1.5, 2.0)),
+    *(Mahalanobis(matrix(seed, signs=seed > 0), form="penalty") for seed in range(2)),
+    Wedge(form="constraint"),
 ]
 CONCAVE = [
     *(cls() for cls in REGULARIZERS.values() if not cls.convex),
@@ -48,7 +53,10 @@ CONCAVE = [
     MKLTerm(eta=COSTS),
     LogTerm() + 2.0 * GroupLassoTerm(eta=COSTS) + MFocussTerm(),
 ]
-ASCENDING = [BlockNorm(q) for q in (2.5, 3.0, 4.0, 8.0, 16.0, np.inf)]
+ASCENDING = [
+    *(BlockNorm(q) for q in (2.5, 3.0, 4.0, 8.0, 16.0, np.inf)),
+    *(BlockNorm(q, form="penalty") for q in (2.5, 4.0, 16.0)),
+]
 
 PAIRS = [
     pytest.param(regularizer, promise, id=f"{promise.__name__}-{k} {repr(regularizer)[:40]}")

@@ -105,11 +105,11 @@ def test_tikhonov_and_ivanov_fits_coincide(p, rng):
     y = X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=60)
     kernels = kw.kernels.per_feature(kw.kernels.Linear())
     tikhonov = kw.MKLRegressor(kernels, regularizer=LpNorm(p, form="penalty"), C=2.0, tol=1e-9).fit(X, y)
-    C = equivalent_cost(2.0, tikhonov.norms_, p, to="constraint")
+    C = equivalent_cost(2.0, tikhonov.norms_, LpNorm(p), to="constraint")
     ivanov = kw.MKLRegressor(kernels, regularizer=LpNorm(p), C=C, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(ivanov.predict(X), tikhonov.predict(X), atol=1e-3)
     np.testing.assert_allclose(ivanov.weights_ * C / 2.0, tikhonov.weights_, atol=1e-3)
-    assert equivalent_cost(C, ivanov.norms_, p, to="penalty") == pytest.approx(2.0, rel=1e-3)
+    assert equivalent_cost(C, ivanov.norms_, LpNorm(p), to="penalty") == pytest.approx(2.0, rel=1e-3)
 
 
 @pytest.mark.parametrize("q", [2.5, 4.0, 8.0, np.inf])
@@ -131,6 +131,53 @@ def test_block_norms_beyond_two_have_no_price(q, rng):
     ):
         with pytest.raises(ValueError, match=r"maximum over d, not of a minimum.*BlockNorm\(q\)"):
             refused()
+
+
+@pytest.mark.parametrize("form", ["constraint", "penalty"])
+@pytest.mark.parametrize("q", [2.5, 8.0])
+def test_block_norms_beyond_two_are_a_maximum(q, form, rng):
+    """Table 1 of Tomioka & Suzuki, q > 2: its h(d), weights and g with sup and inf exchanged, both ways."""
+    rule, rho = BlockNorm(q, form), q / (q - 2)
+    n = rng.uniform(0.5, 1.5, size=3)
+    x, step = n**2, 1e-6 * np.eye(3)
+
+    def h(d):
+        if form == "penalty":
+            return -(q - 2) / q * (d ** (-q / (q - 2))).sum()  # as printed
+        return 0.0 if (d**-rho).sum() <= 1 + 1e-12 else -np.inf
+
+    def g(x):
+        return (x ** (q / 2)).sum() / q if form == "penalty" else 0.5 * (x ** (q / 2)).sum() ** (2 / q)
+
+    slopes = np.array([g(x + e) - g(x - e) for e in step]) / 2e-6
+    d = 0.5 / slopes  # Theorem 1: d_m = 1 / (2 dg/dx_m)
+    if form == "penalty":
+        np.testing.assert_allclose(d, n ** (2 - q), rtol=1e-6)  # as printed
+    d = 1.000001 * d if form == "constraint" else d  # inside, in spite of rounding
+    assert g(x) == pytest.approx(0.5 * ((x / d).sum() + h(d)), rel=1e-5)
+    for other in d * np.exp(0.5 * rng.normal(size=(50, 3))):
+        assert 0.5 * ((x / other).sum() + h(other)) <= g(x) * (1 + 1e-9)
+    assert block_norm_of(h, maximum=True)(x) == pytest.approx(g(x), rel=1e-6)
+    assert block_norm_of(rule, maximum=True)(x) == pytest.approx(g(x))
+    for weights in (1.1 * d, 0.5 * d):
+        assert price_of(g, maximum=True)(weights) == pytest.approx(h(weights), rel=1e-5, abs=1e-8)
+        assert price_of(rule, maximum=True)(weights) == pytest.approx(h(weights))
+    # the weights of given dual norms, at the optimum of 1/2 inf_d (sum d r^2 - h(d)) = Omega*(r)
+    r = n / d
+    np.testing.assert_allclose(rule.weights_from_dual(r), d, rtol=1e-5)
+    assert rule.conjugate(r) == pytest.approx(0.5 * (d @ r**2 - h(d)), rel=1e-5)
+
+
+def test_a_maximum_is_not_asked_of_an_infimum(rng):
+    for refused in (
+        lambda: price_of(LpNorm(2.0), maximum=True),
+        lambda: block_norm_of(Wedge(), maximum=True),
+        lambda: price_of(lambda x: np.sqrt(x).sum(), maximum=True)(np.ones(2)),
+    ):
+        with pytest.raises(ValueError, match="leave out maximum=True"):
+            refused()
+    with pytest.raises(ValueError, match="not above zero"):
+        block_norm_of(np.sum, maximum=True)(np.ones(2))
 
 
 @pytest.mark.parametrize("q", [1.0, 1.5, 2.0])

@@ -107,6 +107,7 @@ def goes_on(history, count):
         assert after <= before + 1e-9 * abs(before)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("loss", "regularizer", "solver"), CASES, ids=lambda value: str(value)[:24])
 def test_a_run_killed_after_any_machine_goes_on_to_the_same_objective(
     tmp_path, draw, loss, regularizer, solver
@@ -130,6 +131,7 @@ def test_a_run_killed_after_any_machine_goes_on_to_the_same_objective(
             goes_on(rest.history, lives)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("regularizer", [LpNorm(p=1), LpNorm(p=2)], ids=repr)
 def test_rounds_on_a_part_of_the_samples_are_kept(tmp_path, rng, monkeypatch, regularizer):
     monkeypatch.setattr(growing, "FEWEST", 300)

@@ -335,6 +335,7 @@ class Raised(Cox):
 RULES = [LpNorm(p=1), LpNorm(p=2), ElasticNet(l1_ratio=1.0), BlockNorm(q=1), REGULARIZERS["log"]()]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_a_constant_in_the_loss_changes_nothing(rule):
     """Else every gap is small relative to it, and a fit stops where nothing has been learned."""
@@ -486,6 +487,7 @@ class MKLCox(RegressorMixin, BaseMKL):
         return self._decision(X)[:, 0]
 
 
+@pytest.mark.wide
 def test_regression_takes_a_joint_loss():
     check_mkl_estimator(MKLRegressor(loss=SoftWorst(), C=5.0))
 

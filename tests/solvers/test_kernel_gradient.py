@@ -51,7 +51,7 @@ def data(n=40, p=3, seed=0):
 
 def problem_of(name, t, C=2.0):
     loss = EpsInsensitive(eps=0.1) if name == "eps_insensitive" else LOSSES[name]()
-    y = t if loss.task == "regression" else np.sign(t) if loss.task == "classification" else np.ones_like(t)
+    y = {"classification": np.sign(t), "one_class": np.ones_like(t)}.get(loss.task, t)
     cost = 0.1 if name == "one_class" else C
     return Problem(y[:, None], loss, np.full((len(t), 1), cost))
 
@@ -184,6 +184,132 @@ def test_one_class_drives_a_product_to_zero():
     X, t = data()
     solution = KernelGradient().solve(problem_of("one_class", t), ProductRBF(), X, max_iter=500)
     assert solution.state.d.max() < 1e-3
+
+
+# -- parameters of either sign --------------------------------------------------------------------
+
+
+def difference_of_features(n=60, p=4, seed=0):
+    """Only x_0 - x_1 matters: no d >= 0 of one direction can say so."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, np.tanh(X[:, 0] - X[:, 1]) + 0.1 * rng.normal(size=n)
+
+
+SIGNED_PENALTIES = [
+    L1(0.3),
+    L1([0.1, 0.0, 0.3, 0.2]),
+    L2(0.5, mean=-0.2),
+    PowerNorm(p=1.5),
+    L1(0.2) + L2(0.1),
+]
+
+
+@pytest.mark.parametrize("penalty", SIGNED_PENALTIES, ids=repr)
+def test_slope_in_parameters_of_either_sign(penalty):
+    X, t = difference_of_features(30)
+    objective = objective_of(problem_of("squared", t), X, pk.ProjectedRBF(), penalty, Box(lower=-np.inf))
+    rng = np.random.default_rng(1)
+    d = objective.scale * rng.uniform(0.5, 1.0, 4) * np.array([1.0, -1.0, 1.0, -1.0])
+    u = objective.u(d)
+    np.testing.assert_allclose(objective.d(u), d, rtol=1e-12)
+    # both parts of what is split: the value is that of the definition, and twice the smaller part
+    value = objective.evaluate(u).objective
+    both = u.copy()
+    both[objective.split] += 0.1
+    both[objective.n_parameters :] += 0.1
+    extra = 0.2 * penalty.kinks(4)[objective.split] @ objective.scale[objective.split]
+    assert objective.evaluate(both).objective == pytest.approx(value + extra, rel=1e-9)
+    assert objective.settled(objective.evaluate(both)).objective == pytest.approx(value, rel=1e-9)
+    assert_right_slope(objective, both)
+
+
+@pytest.mark.parametrize(
+    ("name", "penalty", "method"),
+    [
+        ("squared", L1(0.5), "lbfgsb"),
+        ("squared", L1(0.5), "spectral"),
+        ("squared", L2(0.5), "spectral"),
+        ("squared_hinge", L1(0.3) + L2(0.1), "lbfgsb"),
+        ("ranking", L1(0.3), "lbfgsb"),
+    ],
+)
+def test_stationary_in_the_signed_domain(name, penalty, method):
+    """From the definition: 0 is a subgradient of T at d, at a freshly trained machine."""
+    X, t = difference_of_features(50)
+    problem, kernel = problem_of(name, t, C=5.0), pk.ProjectedRBF()
+    solution = KernelGradient(method).solve(problem, kernel, X, penalty, max_iter=2000)
+    assert solution.converged
+    d, kernel = solution.state.d, kernel.fit(X)
+    kinks = penalty.kinks(4)
+    objective = objective_of(problem, X, kernel, FunctionPenalty(lambda d: 0.0, np.zeros_like), Box(-np.inf))
+    point = objective.evaluate(d / objective.scale)
+    fit = objective.slope(point) / objective.scale
+    smooth = fit + penalty.gradient(d) - kinks * np.where(d < 0, -1.0, 1.0)
+    zero = d == 0
+    assert (np.abs(smooth[zero]) <= kinks[zero] + 1e-2 * point.objective).all()
+    slopes = (smooth + kinks * np.sign(d)) * np.maximum(np.abs(d), 0.05 * objective.scale)
+    assert np.abs(slopes[~zero]).max() <= 1e-2 * point.objective
+    assert solution.state.objective == pytest.approx(point.objective + penalty.value(d), rel=1e-6)
+
+
+def test_a_negative_weight_pays():
+    X, t = difference_of_features(80)
+    problem = problem_of("squared", t, C=5.0)
+    free = KernelGradient().solve(problem, pk.ProjectedRBF(), X, L1(0.5))
+    held = KernelGradient().solve(problem, pk.ProjectedRBF(), X, L1(0.5), Box())
+    assert (held.state.d >= 0).all()
+    assert free.state.objective < 0.5 * held.state.objective
+    assert free.state.d[0] == pytest.approx(-free.state.d[1], rel=0.1)
+    assert np.abs(free.state.d[2:]).max() < 0.1 * np.abs(free.state.d[:2]).min()
+
+
+def test_bounds_of_either_sign():
+    X, t = difference_of_features(50)
+    box = Box(lower=[-0.2, -0.1, -np.inf, -0.3], upper=[0.2, np.inf, 0.1, -0.05])
+    for method in METHODS:
+        d = (
+            KernelGradient(method)
+            .solve(problem_of("squared", t), pk.ProjectedRBF(), X, constraint=box, tol=1e-3)
+            .state.d
+        )
+        low, high = box.bounds(4)
+        assert ((d >= low - 1e-12) & (d <= high + 1e-12)).all()
+    with pytest.raises(ValueError, match="lets parameters of ProductRBF be negative"):
+        KernelGradient().solve(problem_of("squared", t), ProductRBF(), X, constraint=box)
+
+
+def test_a_metric_is_stationary_in_the_cone():
+    """A >= 0, the slope S in A has no negative eigenvalue, and <A, S> = 0."""
+    X, t = difference_of_features(50, 3)
+    problem, kernel = problem_of("squared", t, C=5.0), pk.MetricRBF().fit(X)
+    solution = KernelGradient("auto").solve(problem, kernel, X, L2(0.1), max_iter=2000)
+    assert solution.converged
+    A = kernel.matrix(solution.state.d)
+    assert np.linalg.eigvalsh(A)[0] >= -1e-10
+    assert A[0, 1] < -0.5 * A[0, 0]
+    objective = objective_of(problem, X, kernel, L2(0.1), kernel.domain())
+    point = objective.evaluate(solution.state.d / objective.scale)
+    S = kernel.matrix(objective.slope(point)) / point.objective
+    assert np.linalg.eigvalsh(S)[0] >= -1e-3
+    assert abs((A * S).sum()) <= 1e-3 * np.linalg.norm(A)
+    product = KernelGradient().solve(problem, ProductRBF(), X, L2(0.1))
+    assert solution.state.objective < 0.8 * product.state.objective  # the diagonal alone
+    with pytest.raises(ValueError, match="lie in a set that is no box"):
+        KernelGradient("auto").solve(problem, kernel, X, L2(), Box())
+    with pytest.raises(ValueError, match="not differentiable where parameters of either sign are 0"):
+        KernelGradient("auto").solve(problem, kernel, X, L1())
+    trace = KernelGradient("auto").solve(problem, kernel, X, L1([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]), tol=1e-3)
+    assert trace.converged
+
+
+def test_random_starts_have_both_signs():
+    X, t = difference_of_features(40)
+    objective = objective_of(problem_of("squared", t), X, pk.ProjectedRBF(), L1(), Box(lower=-np.inf))
+    starts = KernelGradient(n_init=6, random_state=0)._starts(objective)
+    ds = np.array([objective.d(u) for u in starts[1:]])
+    assert (ds > 0).any(axis=0).all()
+    assert (ds < 0).any(axis=0).all()
 
 
 @pytest.mark.parametrize("method", METHODS)

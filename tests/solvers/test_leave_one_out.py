@@ -102,6 +102,23 @@ def test_all_at_bound(draw):
     np.testing.assert_allclose(found, exact, atol=1e-9)
 
 
+def test_all_samples_may_adapt_where_that_is_asked_for(draw):
+    sample = draw(Squared(), n=40, C=3.0)
+    alpha, b = train(sample.K, sample.problem)
+    exact, f = retrained(sample.K, sample.problem), sample.K @ alpha + b
+    found = [leave_one_out(sample.K, sample.problem, alpha, f, most) for most in (None, 10)]
+    np.testing.assert_allclose(found[0], exact, atol=1e-8)
+    assert np.abs(found[1] - exact).max() > 1e-3  # some of them stand for all
+
+
+def test_without_kernels_the_intercept_is_that_of_the_others(rng):
+    y = rng.normal(size=(12, 1))
+    problem = Problem(y, Squared(), np.full((12, 1), 2.0))
+    alpha = 2.0 * (y[:, 0] - y.mean())
+    found = leave_one_out(np.zeros((12, 12)), problem, alpha, np.full(12, y.mean()))
+    np.testing.assert_allclose(found, (y.sum() - y[:, 0]) / 11, rtol=1e-12)
+
+
 def test_the_input_is_left_alone(draw):
     sample = draw(Logistic(), n=20)
     K, (alpha, b) = sample.K, train(sample.K, sample.problem)

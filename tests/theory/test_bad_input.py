@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernelweave.kernels import Linear, per_feature
+from kernelweave.regularizers import SMKL, BlockNorm, ElasticNet, LpNorm, Mahalanobis, Wedge
 from kernelweave.theory import (
     conversion_factor,
     empirical_complexity,
@@ -13,6 +14,7 @@ from kernelweave.theory import (
     greedy_risk_bound,
     lp_complexity,
     lp_risk_bound,
+    norm_complexity,
     pairwise_alignment,
     radius_margin_bound,
     recovery_coefficient,
@@ -52,6 +54,15 @@ CASES = {
     "p": (lambda: lp_complexity(K, X, p=0.5), "p=0.5"),
     "p nan": (lambda: empirical_complexity(K, X, p=np.nan), "p=nan"),
     "radius": (lambda: lp_complexity(K, X, radius=-1.0), "radius=-1.0"),
+    "not a constraint": (lambda: norm_complexity(K, X, Wedge()), 'form="constraint"'),
+    "not a norm": (lambda: empirical_complexity(K, X, regularizer=SMKL()), "bounds no norm"),
+    "no regularizer": (lambda: norm_complexity(K, X, 2.0), "must be a regularizer"),
+    "costs": (lambda: norm_complexity(K, X, LpNorm(2, costs=np.ones(2))), "2 entries for 3 kernels"),
+    "from a penalty": (lambda: conversion_factor(3, Wedge(), 2.0), "q=.*form=.constraint"),
+    "to a penalty": (lambda: conversion_factor(3, 1.0, ElasticNet()), "p=.*form=.constraint"),
+    "to alignment": (lambda: conversion_factor(3, 1.0, Mahalanobis()), "give the matrix E"),
+    "to other costs": (lambda: conversion_factor(3, 1.0, LpNorm(2, costs=np.ones(2))), "2 entries for 3"),
+    "from no norm": (lambda: conversion_factor(3, BlockNorm(4), 2.0), "bounds no norm of the weights"),
     "neither": (lambda: empirical_complexity(K, X), "either p"),
     "both": (lambda: empirical_complexity(K, X, p=1, n_kernels=1), "either p"),
     "draws": (lambda: empirical_complexity(K, X, p=1, n_draws=0), "n_draws=0"),

@@ -140,6 +140,59 @@ def test_the_coefficient_as_printed_promises_too_much(seed):
     assert recovery_coefficient("precomputed", Ks, [0, 1], **options).verdict == "refuted"
 
 
+@pytest.mark.parametrize("rank", [2, 12])
+@pytest.mark.parametrize("ridge", [1e-4, 0.1])
+def test_norms_of_products_are_their_dense_definition(rng, rank, ridge):
+    """||Q_j K_G||_2 and sigma / sqrt(s), sigma the least positive singular value of S^(1/2) K_G."""
+    n, good = 12, [0, 1]
+    Ks = [F @ F.T for F in rng.standard_normal((5, n, rank))]
+    options = {"alpha": ridge, "normalize": None, "fit_intercept": False}
+    found = recovery_coefficient("precomputed", Ks, good, **options)
+    Q, K_G = [gain_root(K, ridge * n) for K in Ks], Ks[0] + Ks[1]
+    values = np.linalg.svd(root(Q[0] @ Q[0] + Q[1] @ Q[1]) @ K_G, compute_uv=False)
+    sigma = values[min(2 * rank, n) - 1]
+    assert found.threshold == pytest.approx(sigma / np.sqrt(2), rel=1e-6)
+    for j in (2, 3, 4):
+        assert found.norms[f"kernel {j}"] == pytest.approx(np.linalg.norm(Q[j] @ K_G, 2), rel=1e-8)
+        ratio = found.norms[f"kernel {j}"] / found.threshold
+        assert found.per_kernel[f"kernel {j}"][0] <= ratio * (1 + 1e-8)  # the stronger condition
+    # what the proof needs of every residual K_G u
+    for u in rng.standard_normal((50, n)):
+        r = K_G @ u
+        best = max(np.linalg.norm(Q[i] @ r) for i in good)
+        for j in (2, 3, 4):
+            ratio = found.norms[f"kernel {j}"] / found.threshold
+            assert np.linalg.norm(Q[j] @ r) <= ratio * best * (1 + 1e-8)
+
+
+def test_small_norms_of_products_suffice_for_recovery():
+    """Where ||Q_j K_G|| < sigma / sqrt(s) for all j, mu < 1, and greedy selection recovers."""
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(60):
+        count, size = int(rng.integers(3, 6)), int(rng.integers(1, 3))
+        X, kernels = groups(rng, 200, count, shared=rng.uniform(0, 0.3))
+        good = np.sort(rng.choice(count, size, replace=False))
+        columns = np.concatenate([np.arange(GROUP * g, GROUP * (g + 1)) for g in good])
+        Y = X[:, columns] @ rng.standard_normal((len(columns), 1))
+        found = recovery_coefficient(kernels, X, good, alpha=1e-6, y=Y)
+        assert found.verdict == "certified" or not found.norms_small
+        if found.norms_small and found.guaranteed:
+            held += 1
+            assert sorted(gomp(matrices(X), Y, 1e-6, size)) == list(good)
+    assert held >= 20
+
+
+def test_norms_of_products_of_orthogonal_kernels_and_copies(rng):
+    Z = np.linalg.qr(rng.standard_normal((30, 6)))[0]
+    options = {"normalize": None, "fit_intercept": False, "alpha": 1e-6}
+    parts = [Linear(columns=[2 * m, 2 * m + 1]) for m in range(3)]
+    apart = recovery_coefficient(parts, Z, [0], **options)
+    assert apart.norms_small
+    assert max(apart.norms.values()) == pytest.approx(0.0, abs=1e-10)
+    assert apart.threshold == pytest.approx(1.0, rel=1e-3)  # ||Q K|| of the kernel itself
+    assert not recovery_coefficient([*parts, parts[0]], Z, [0], **options).norms_small
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("outputs", "problems"), [(3, 50), (1, 200)])
 def test_where_recovery_is_guaranteed_greedy_selection_recovers(outputs, problems):

@@ -110,6 +110,7 @@ def test_alignment_and_cosines_are_those_of_the_matrices(rng):
     np.testing.assert_allclose(found.cosines, expected, atol=1e-12)
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("informative", [1, 4, 9, 18, 50])
 def test_the_number_of_informative_kernels_is_found(informative):

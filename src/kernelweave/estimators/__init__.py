@@ -3,7 +3,7 @@
 from .classifier import MKLClassifier
 from .cross_validation import MKLClassifierCV, MKLRegressorCV
 from .empirical_bayes import EmpiricalBayesClassifier, EmpiricalBayesRegressor
-from .gmkl import GMKLClassifier, GMKLRegressor
+from .gmkl import GMKLClassifier, GMKLOneClass, GMKLRegressor
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
 from .group_omp_cv import GroupOMPClassifierCV, GroupOMPRegressorCV
 from .one_class import MKLOneClass
@@ -14,6 +14,7 @@ __all__ = [
     "EmpiricalBayesClassifier",
     "EmpiricalBayesRegressor",
     "GMKLClassifier",
+    "GMKLOneClass",
     "GMKLRegressor",
     "GroupOMPClassifier",
     "GroupOMPClassifierCV",

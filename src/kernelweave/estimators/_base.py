@@ -193,9 +193,9 @@ class BaseLearner(CallbackSupportMixin, BaseEstimator):
     def weights_frame(self) -> Any:
         """Models, kernels, weights and component norms as a pandas DataFrame (needs pandas).
 
-        A model is named by what it learns: a class, a pair such as "b vs a", "all classes" where they share
-        the weights, or the name or number of an output. A learned kernel has parameters in place of kernels,
-        and no norms.
+        A model is named by what it learns: a class or label, a pair such as "b vs a", "all classes" where
+        they share the weights, or the name or number of an output. A learned kernel has parameters in place
+        of kernels, and no norms.
         """
         import pandas as pd
 
@@ -264,8 +264,9 @@ def one_or_all(values: Any) -> Any:
 def model_names(model: Any) -> list[Any]:
     """Names of the rows of `weights_`.
 
-    Classes as in `classes_`; pairs as "b vs a", b the positive class; "all classes" and "all outputs" where
-    these share their weights; else the names of the outputs, or their numbers from 0.
+    Classes or labels as in `classes_`; pairs as "b vs a", b the positive class; "all classes", "all labels"
+    and "all outputs" where these share their weights; groups of outputs by their labels; else the names of
+    the outputs, or their numbers from 0.
 
     Examples
     --------
@@ -274,8 +275,11 @@ def model_names(model: Any) -> list[Any]:
     ['b vs a', 'c vs a', 'c vs b']
     """
     count = len(np.atleast_2d(model.weights_))
+    if hasattr(model, "group_names_"):
+        return list(model.group_names_)
     if count == 1 and np.size(getattr(model, "intercept_", 0.0)) > 1:
-        return ["all classes" if hasattr(model, "classes_") else "all outputs"]
+        several = "labels" if getattr(model, "multilabel_", False) else "classes"
+        return [f"all {several}" if hasattr(model, "classes_") else "all outputs"]
     return _names(model, count)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +19,7 @@ from .._warnings import warn
 from ..gram import KernelSource, KernelStack, Predictor
 from ..gram.terms import KernelTerm
 from ..solvers.checkpoint import Keeper
-from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyTask, GroupOMP, best_subset
+from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyPoint, GreedyTask, GroupOMP, best_subset
 from ..solvers.run import Result
 from ._base import Spec, one_or_all
 from ._input import check_positive, check_settings
@@ -31,7 +31,8 @@ from ._training import ModelProgress, Training
 class GreedyPath:
     """The models of a greedy fit, one for every number of kernels.
 
-    Entry k - 1 of everything belongs to the model of k kernels.
+    Entry k - 1 of everything belongs to the model of k kernels; where outputs form groups, to that of at
+    most k kernels in each group.
 
     Attributes
     ----------
@@ -39,9 +40,9 @@ class GreedyPath:
         Of the whole dictionary.
     sets : list of tuple of int
         The kernels of each model in the order in which they came in. Without backward steps each
-        adds one kernel to the one before.
+        adds one kernel to the one before. Of groups of outputs, the kernels of any group.
     gains : ndarray of shape (n_steps,)
-        The gain that the last kernel of each model promised when it came in.
+        The gain that the last kernel of each model promised when it came in; summed over groups.
     objective, train_error : ndarray of shape (n_steps,)
         J = 2/l sum_i w_i V(y_i, f(x_i)) + lambda ||f||^2, and its first term, for the squared loss
         the mean squared error summed over outputs.
@@ -52,7 +53,9 @@ class GreedyPath:
     n_selected : int
         The number of kernels of the model chosen.
     stopped : str
-        What ended the path: "tol", "n_kernels" or "interrupted".
+        What ended the path, the longest one of groups: "tol", "n_kernels" or "interrupted".
+    groups : list of GreedyPath
+        The path of every group of outputs, where `output_groups` makes several.
     """
 
     kernel_names: list[str]
@@ -65,6 +68,14 @@ class GreedyPath:
     intercept: FloatArray
     n_selected: int
     stopped: str
+    groups: list[GreedyPath] = field(default_factory=list)
+
+    @property
+    def entered(self) -> list[str]:
+        """The kernel that came in last into each model; where outputs form groups, those of all groups."""
+        paths = self.groups or [self]
+        last = [[path.sets[k][-1] for path in paths if k < len(path)] for k in range(len(self))]
+        return [", ".join(self.kernel_names[m] for m in dict.fromkeys(some)) for some in last]
 
     @property
     def order(self) -> list[int]:
@@ -75,9 +86,10 @@ class GreedyPath:
         return len(self.sets)
 
     def __repr__(self) -> str:
-        names = " > ".join(self.kernel_names[m] for m in self.order[:6])
+        names = " > ".join((self.entered if self.groups else [self.kernel_names[m] for m in self.order])[:6])
         more = " > ..." if len(self) > 6 else ""
-        count = f"{len(self)} of {len(self.kernel_names)} kernels, {self.n_selected} chosen"
+        each = f" for each of {len(self.groups)} groups" if self.groups else ""
+        count = f"{len(self)} of {len(self.kernel_names)} kernels{each}, {self.n_selected} chosen"
         return f"GreedyPath({count}, stopped by {self.stopped}: {names}{more})"
 
     def frame(self) -> Any:
@@ -85,7 +97,7 @@ class GreedyPath:
         import pandas as pd
 
         columns: dict[str, Any] = {
-            "kernel": [self.kernel_names[kernels[-1]] for kernels in self.sets],
+            "kernel": self.entered,
             "gain": self.gains,
             "objective": self.objective,
             "train_error": self.train_error,
@@ -110,6 +122,44 @@ class Validation(NamedTuple):
     weight: FloatArray | None
 
 
+class OutputGroups(NamedTuple):
+    """Outputs that select kernels together: the names of the groups, and the columns of each."""
+
+    names: list[Any]
+    columns: list[IntArray]
+
+    @classmethod
+    def of(cls, labels: Any, n_outputs: int) -> OutputGroups:
+        """The groups of one label for each output, in the order of their first outputs; None: one group.
+
+        Examples
+        --------
+        >>> OutputGroups.of(["a", "b", "a"], 3)
+        OutputGroups(names=['a', 'b'], columns=[array([0, 2]), array([1])])
+        """
+        if labels is None:
+            return cls([], [np.arange(n_outputs)])
+        given = np.asarray(labels).tolist()
+        if not isinstance(given, list) or len(given) != n_outputs:
+            raise ValueError(
+                f"output_groups={labels!r} must have one label for each of the {n_outputs} outputs, the same "
+                "for those that select kernels together; or None."
+            )
+        names = list(dict.fromkeys(given))
+        return cls(names, [np.flatnonzero([label == name for label in given]) for name in names])
+
+    def tasks(self, task: GreedyTask) -> list[GreedyTask]:
+        """The task of every group."""
+        return [replace(task, y=task.y[:, columns]) for columns in self.columns]
+
+    def join(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Arrays (..., size of the group) of every group as one (..., c), outputs in their own order."""
+        out = np.empty((*parts[0].shape[:-1], sum(map(len, self.columns))))
+        for columns, part in zip(self.columns, parts, strict=True):
+            out[..., columns] = part
+        return out
+
+
 class GreedySetup(NamedTuple):
     """Checked settings and training data."""
 
@@ -117,12 +167,15 @@ class GreedySetup(NamedTuple):
     table: Any
     weight: FloatArray  # (n,), zero for samples left out or held out
     targets: FloatArray  # (n, c)
+    groups: OutputGroups
     validation: Validation | None = None
     held: IntArray | None = None  # samples held out
 
 
 class BaseGroupOMP(BaseKernels):
     """Parameters and machinery of the greedy estimators; see the subclasses."""
+
+    group_names_: list[str]  # only where outputs form groups
 
     # -- parameters ---------------------------------------------------------------------------
 
@@ -194,6 +247,15 @@ class BaseGroupOMP(BaseKernels):
         """Check parameters and data."""
         raise NotImplementedError
 
+    def _named_groups(self, n_outputs: int) -> OutputGroups:
+        """The groups of outputs, whose names `weights_frame` gives to their weights."""
+        groups = OutputGroups.of(self.output_groups, n_outputs)
+        if hasattr(self, "group_names_"):
+            del self.group_names_
+        if groups.names:
+            self.group_names_ = [str(name) for name in groups.names]
+        return groups
+
     def _problem(self, setup: GreedySetup) -> tuple[KernelSource, GreedyTask]:
         """The kernels on the samples of positive weight, and what to minimise there."""
         used = setup.weight > 0
@@ -235,16 +297,22 @@ class BaseGroupOMP(BaseKernels):
                 "fit_intercept": task.fit_intercept,
                 "tol": float(self.tol) if self.backward else None,  # else a path may grow by it
             }
-            names = ("backward", "dictionary_sample", "random_state", "normalize")
-            training = Training(self, 1, told, names)
+            names, titles = ("backward", "dictionary_sample", "random_state", "normalize"), ["path"]
+            if setup.groups.names:
+                told["output_groups"] = tuple(setup.groups.columns)
+                titles = [f"outputs {name}" for name in setup.groups.names]
+            training = Training(self, len(titles), told, names)
             setup = setup._replace(validation=self._checked(setup.validation))
             dictionary = self._dictionary(setup.spec, source, task)
-            [found] = training.models(self._train, dictionary, [("path", task)])
-            self._store_path(dictionary, found, task, setup)
-            fit = found.state.stages[self.path_.n_selected].fit
-            self._store_model(dictionary, fit)
-            self._calibrate(dictionary, task, fit)
-        training.end(found.reason != "interrupted")
+            parts = enumerate(zip(titles, setup.groups.tasks(task), strict=True))
+            found = [  # one after the other: the dictionary has threads of its own
+                training.models(self._train, dictionary, [part], stage=f"group {k}" if k else "")[0]
+                for k, part in parts
+            ]
+            stages = self._store_path(dictionary, found, task, setup)
+            self._store_model(dictionary, stages[self.path_.n_selected], found)
+            self._calibrate(dictionary, task, setup.groups, stages[self.path_.n_selected])
+        training.end(all(one.reason != "interrupted" for one in found))
 
     def _train(
         self, dictionary: FactorDictionary, task: GreedyTask, report: ModelProgress, keeper: Keeper
@@ -259,53 +327,61 @@ class BaseGroupOMP(BaseKernels):
         count, fit = len(state.fit.kernels), state.fit
         return f"{count} kernels, gain {state.gain:.3g}, objective {fit.objective:.6g}"
 
-    def _calibrate(self, dictionary: FactorDictionary, task: GreedyTask, fit: Fit) -> None:
+    def _calibrate(
+        self, dictionary: FactorDictionary, task: GreedyTask, groups: OutputGroups, fits: list[Fit]
+    ) -> None:
         """What a classifier does for its probabilities."""
 
     def _store_path(
-        self, dictionary: FactorDictionary, found: Result, task: GreedyTask, setup: GreedySetup
-    ) -> None:
-        fits = [stage.fit for stage in found.state.stages]
-        alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
-        alphas[0] = 0.0  # the model without kernels is its intercept
+        self, dictionary: FactorDictionary, found: list[Result], task: GreedyTask, setup: GreedySetup
+    ) -> list[list[Fit]]:
+        """Set the path and the models on it; the fits of every number of kernels, one for each group."""
+        groups, points = setup.groups, [one.state for one in found]
+        stages = stages_of(points)
         self.gram_ = dictionary.engine
-        self.model_ = path_predictor(dictionary, fits, alphas)
-        errors = None
+        self.model_, alphas = path_predictor(dictionary, stages, groups, task.root)
+        errors, n_selected = None, len(stages) - 1
         if setup.validation is not None:
             X, y, weight = setup.validation
             models = np.moveaxis(self.model_.staged(X, range(1, self.model_.n_stages)), 1, 0)
             errors = np.array([self._held_out_error(setup.spec, f, y, weight) for f in models])
-        dual_coef = np.zeros((len(fits) - 1, len(setup.weight), alphas.shape[2]))
+            n_selected = int(np.argmin(errors)) + 1 if len(errors) else 0
+        dual_coef = np.zeros((len(stages) - 1, len(setup.weight), alphas.shape[2]))
         dual_coef[:, np.flatnonzero(setup.weight)] = alphas[1:]
-        self.path_ = GreedyPath(
-            kernel_names=dictionary.names,
-            sets=[fit.kernels for fit in fits[1:]],
-            gains=np.array([stage.gain for stage in found.state.stages[1:]]),
-            objective=np.array([fit.objective for fit in fits[1:]]),
-            train_error=np.array([fit.error for fit in fits[1:]]),
-            validation_error=errors,
-            dual_coef=dual_coef,
-            intercept=np.array([fit.intercept for fit in fits])[1:],
-            n_selected=len(fits) - 1 if errors is None or len(fits) == 1 else int(np.argmin(errors)) + 1,
-            stopped=found.reason,
-        )
-        self.model_.stage = self.path_.n_selected
-        self.n_iter_, self.n_resumed_, self.history_ = found.n_iter, found.n_resumed, found.history
+        intercept = self.model_.intercepts.reshape(len(stages), -1)[1:]
+        names, longest = dictionary.names, max(found, key=lambda one: len(one.state.stages))
+        whole = _path(names, points, dual_coef, intercept, n_selected, longest.reason, errors)
+        if groups.names:
+            each = [
+                _path(names, [one.state], dual_coef[..., own], intercept[:, own], n_selected, one.reason)
+                for one, own in zip(found, groups.columns, strict=True)
+            ]
+            whole = replace(whole, groups=each)
+        self.path_ = whole
+        self.model_.stage = n_selected
+        return stages
 
-    def _store_model(self, dictionary: FactorDictionary, fit: Fit) -> None:
-        """Set the attributes of the model chosen."""
-        kernels = np.array(fit.kernels, dtype=int)
-        self.selected_ = kernels
-        self.weights_, self.norms_ = np.zeros((2, len(self.kernel_names_)))
-        self.weights_[kernels] = 1.0
-        energies = np.maximum(dictionary.quads(fit.scaled_alpha, kernels), 0.0)
-        self.norms_[kernels] = np.sqrt(energies)
-        dual_coef = self.path_.dual_coef[len(kernels) - 1 : len(kernels)].sum(axis=0)
+    def _store_model(self, dictionary: FactorDictionary, fits: list[Fit], found: list[Result]) -> None:
+        """Set the attributes of the model chosen, of every group of outputs."""
+        selected = [np.array(fit.kernels, dtype=int) for fit in fits]
+        weights, norms = np.zeros((2, len(fits), len(self.kernel_names_)))
+        gaps = np.zeros(len(fits))
+        for g, (fit, kernels) in enumerate(zip(fits, selected, strict=True)):
+            weights[g, kernels] = 1.0
+            energies = np.maximum(dictionary.quads(fit.scaled_alpha, kernels), 0.0)
+            norms[g, kernels] = np.sqrt(energies)
+            gaps[g] = fit.gap(float(self.alpha) * float(energies.sum()))
+        self.selected_, self.weights_, self.norms_ = map(one_or_all, (selected, weights, norms))
+        count = self.path_.n_selected
+        dual_coef = self.path_.dual_coef[max(count - 1, 0) : count].sum(axis=0)
         self.dual_coef_ = one_or_all(dual_coef.T)
         self.support_ = np.flatnonzero(dual_coef.any(axis=1))
-        self.intercept_ = one_or_all(fit.intercept + self._constants())
-        self.objective_ = fit.objective
-        self.stationarity_ = fit.gap(float(self.alpha) * float(energies.sum()))
+        self.intercept_ = one_or_all(self.model_.intercept + self._constants())
+        self.objective_ = one_or_all(np.array([fit.objective for fit in fits]))
+        self.stationarity_ = one_or_all(gaps)
+        self.n_iter_ = one_or_all(np.array([one.n_iter for one in found]))
+        self.n_resumed_ = one_or_all(np.array([one.n_resumed for one in found]))
+        self.history_ = one_or_all([one.history for one in found])
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -356,6 +432,11 @@ class BaseGroupOMP(BaseKernels):
             With `kernels`, `objective`, `lower_bound`, `gap` and `exact`.
         """
         check_is_fitted(self)
+        if self.output_groups is not None:
+            raise ValueError(
+                "best_subset compares one set of kernels: with output_groups there is one for each group. "
+                "Fit the groups apart, each with output_groups=None."
+            )
         size = self._size(n_kernels)
         options = dict.fromkeys(("validation_fraction", "n_kernels", "checkpoint"))
         worker = clone(self).set_params(**options)
@@ -367,17 +448,68 @@ class BaseGroupOMP(BaseKernels):
             return best_subset(dictionary, task, size, start, max_nodes)
 
 
-def path_predictor(dictionary: FactorDictionary, fits: Sequence[Fit], alphas: FloatArray) -> Predictor:
-    """The models of a path as stages; `alphas` has shape (n_stages, n, c)."""
-    n_stages, n, c = alphas.shape
+def stages_of(paths: Sequence[GreedyPoint]) -> list[list[Fit]]:
+    """The fits of every path with 0, 1, 2, ... kernels; a path that has ended stays at its last."""
+    fits = [[stage.fit for stage in path.stages] for path in paths]
+    return [[own[min(k, len(own) - 1)] for own in fits] for k in range(max(map(len, fits)))]
+
+
+def _path(
+    names: list[str],
+    points: Sequence[GreedyPoint],
+    dual_coef: FloatArray,
+    intercept: FloatArray,
+    n_selected: int,
+    stopped: str,
+    errors: FloatArray | None = None,
+) -> GreedyPath:
+    """What a user sees of one path, or of those of all groups together."""
+    stages = stages_of(points)[1:]
+    gains = np.zeros(len(stages))
+    for point in points:
+        gains[: len(point.stages) - 1] += [stage.gain for stage in point.stages[1:]]
+    return GreedyPath(
+        kernel_names=names,
+        sets=[tuple(dict.fromkeys(m for fit in fits for m in fit.kernels)) for fits in stages],
+        gains=gains,
+        objective=np.array([sum(fit.objective for fit in fits) for fits in stages]),
+        train_error=np.array([sum(fit.error for fit in fits) for fits in stages]),
+        validation_error=errors,
+        dual_coef=dual_coef[: len(stages)],
+        intercept=intercept[: len(stages)],
+        n_selected=min(n_selected, len(stages)),
+        stopped=stopped,
+    )
+
+
+def path_predictor(
+    dictionary: FactorDictionary, stages: Sequence[Sequence[Fit]], groups: OutputGroups, root: FloatArray
+) -> tuple[Predictor, FloatArray]:
+    """The models of a path as stages, and their alphas (n_stages, n, c).
+
+    Parameters
+    ----------
+    dictionary : FactorDictionary
+    stages : sequence of sequence of Fit
+        Of every stage, a fit for each of the `groups`; the first stage has no kernels.
+    groups : OutputGroups
+    root : ndarray of shape (n, 1)
+        Roots of the sample weights.
+    """
+    # a model without kernels is its intercept
+    alphas = np.array(
+        [root * groups.join([bool(fit.kernels) * fit.scaled_alpha for fit in fits]) for fits in stages]
+    )
+    n_stages, n, _ = alphas.shape
+    group = groups.join([np.full(len(own), float(g)) for g, own in enumerate(groups.columns)]).astype(int)
     terms = []
-    for m in sorted({m for fit in fits for m in fit.kernels}):
-        there = np.array([m in fit.kernels for fit in fits], dtype=np.float64)
+    for m in sorted({m for fits in stages for fit in fits for m in fit.kernels}):
+        there = np.array([[m in fit.kernels for fit in fits] for fits in stages], dtype=np.float64)
         rule = dictionary.normalizations[m]
-        terms.append(KernelTerm(m, rule, rule.scale_ * np.repeat(there, c)))
+        terms.append(KernelTerm(m, rule, rule.scale_ * there[:, group].ravel()))
+    intercepts = np.concatenate([groups.join([fit.intercept for fit in fits]) for fits in stages])
     alpha = np.moveaxis(alphas, 1, 0).reshape(n, -1)
-    intercepts = np.concatenate([fit.intercept for fit in fits])
-    return Predictor.of(dictionary.source, terms, alpha, intercepts, n_stages=n_stages)
+    return Predictor.of(dictionary.source, terms, alpha, intercepts, n_stages=n_stages), alphas
 
 
 def _is_count(value: Any) -> bool:

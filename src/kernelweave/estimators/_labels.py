@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit, log_softmax, ndtr, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
@@ -15,33 +16,42 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 
 from .._typing import FloatArray, IntArray
 from ..gram import Predictor
-from ..losses import Loss
+from ..losses import LOSSES, Loss
 from ..solvers import Problem
 from ._base import follows_input
+from ._input import check_weights
 from ._mkl import SubProblem
 
 
-def encode_labels(y: Any, weight: FloatArray) -> tuple[Any, IntArray]:
+def encode_labels(y: Any, weight: FloatArray, names: Sequence[str] | None = None) -> tuple[Any, IntArray]:
     """The classes among the samples of positive weight, sorted, and the class of each such sample.
 
     Parameters
     ----------
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,) or (n, n_labels)
     weight : ndarray of shape (n,)
         Sample weights, not negative.
+    names : sequence of str, optional
+        Those of the columns of y.
 
     Returns
     -------
     classes : ndarray of shape (n_classes,)
+        Of several labels per sample their names, or numbers from 0.
     labels : ndarray of int, one for each sample of positive weight
-        Positions in `classes`.
+        Positions in `classes`; of several labels per sample a row of 0 and 1.
 
     Examples
     --------
     >>> encode_labels(np.array(["b", "a", "c", "b"]), np.array([1.0, 2.0, 0.0, 1.0]))
     (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
+    >>> encode_labels(np.array([[0, 1], [1, 1], [1, 0]]), np.array([1.0, 1.0, 0.0]), ["old", "new"])[0]
+    Traceback (most recent call last):
+    ValueError: y has the label 'new' in all samples of positive weight: leave its column out of y.
     """
     check_classification_targets(y)
+    if np.ndim(y) == 2:
+        return _encode_indicators(y, weight, names)
     classes, labels = np.unique(y[weight > 0], return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
@@ -49,6 +59,33 @@ def encode_labels(y: Any, weight: FloatArray) -> tuple[Any, IntArray]:
             "a classifier needs at least two."
         )
     return classes, labels
+
+
+def _encode_indicators(y: Any, weight: FloatArray, names: Sequence[str] | None) -> tuple[Any, IntArray]:
+    """Names and 0/1 columns of several labels per sample."""
+    odd = np.setdiff1d(np.unique(y), [0, 1])
+    if len(odd):
+        raise ValueError(
+            f"y has {y.shape[1]} columns and holds {odd.tolist()[0]!r}: several labels per sample are a "
+            "matrix of 0 and 1, one column per label; one class per sample is one column."
+        )
+    classes = np.arange(y.shape[1]) if names is None else np.array(names)
+    labels = y[weight > 0].astype(int)
+    for name, share in zip(classes.tolist(), labels.mean(axis=0), strict=True):
+        if share in (0.0, 1.0):
+            count = "all" if share else "none of the"
+            raise ValueError(
+                f"y has the label {name!r} in {count} samples of positive weight: leave its column out of y."
+            )
+    return classes, labels
+
+
+def sample_factors(class_weight: Any, classes: Any, labels: IntArray, weight: FloatArray) -> FloatArray:
+    """The factors of samples by their classes, shape (n,); of several labels (n, n_labels), by 0 and 1."""
+    if labels.ndim == 1:
+        return class_factors(class_weight, classes, labels, weight)[labels]
+    columns = [sample_factors(class_weight, np.arange(2), column, weight) for column in labels.T]
+    return np.column_stack(columns)
 
 
 def class_factors(class_weight: Any, classes: Any, labels: IntArray, weight: FloatArray) -> FloatArray:
@@ -84,12 +121,16 @@ def class_factors(class_weight: Any, classes: Any, labels: IntArray, weight: Flo
 def class_targets(labels: IntArray, n_classes: int) -> FloatArray:
     """+1 for the class of a column and -1 for the others; one column, of the second class, for two classes.
 
+    Of several labels +1 where a sample has the label of the column.
+
     Examples
     --------
     >>> class_targets(np.array([0, 1]), 2)
     array([[-1.],
            [ 1.]])
     """
+    if labels.ndim == 2:
+        return np.where(labels > 0, 1.0, -1.0)
     positive = np.arange(n_classes) if n_classes > 2 else np.array([1])
     return np.where(labels[:, None] == positive, 1.0, -1.0)
 
@@ -101,16 +142,22 @@ def class_problems(
 
     Parameters
     ----------
-    scheme : {"ovr", "ovo", "shared"}
-        One against the rest, a problem for every pair, or one for all; two classes have one anyway.
+    scheme : {"ovr", "ovo", "shared", "joint"}
+        One against the rest, a problem for every pair, or one for all, whose loss is a sum over classes or
+        takes all of them together; two classes have one anyway.
     classes : ndarray of shape (n_classes,)
-    labels : ndarray of int of shape (n,)
-    C : ndarray of shape (n,)
+    labels : ndarray of int of shape (n,), or (n, n_labels)
+    C : ndarray of shape (n,), or (n, n_labels)
         Cost of each sample.
     loss : Loss
     fit_intercept : bool
     """
     names, K = [str(name) for name in classes], len(classes)
+    if labels.ndim == 2:
+        return _label_problems(scheme, names, labels, C, loss, fit_intercept)
+    if scheme == "joint":
+        joint_loss = of_all_classes(loss)
+        loss = joint_loss if K > 2 else loss
     if scheme == "ovo" and K > 2:
         pairs = []
         for i, j in combinations(range(K), 2):
@@ -119,10 +166,55 @@ def class_problems(
             problem = Problem(Y, loss, C[rows, None], fit_intercept)
             pairs.append(SubProblem(f"{names[j]} vs {names[i]}", problem, rows))
         return pairs
-    joint = Problem(class_targets(labels, K), loss, C[:, None], fit_intercept)
-    if K == 2 or scheme == "shared":
-        return [SubProblem("fit" if K == 2 else "all classes", joint)]
-    return [SubProblem(f"{name} vs rest", joint.column(k)) for k, name in enumerate(names)]
+    every = Problem(class_targets(labels, K), loss, C[:, None], fit_intercept)
+    if K == 2 or scheme in ("shared", "joint"):
+        return [SubProblem("fit" if K == 2 else "all classes", every)]
+    return [SubProblem(f"{name} vs rest", every.column(k)) for k, name in enumerate(names)]
+
+
+def _label_problems(
+    scheme: str, names: list[str], labels: IntArray, C: FloatArray, loss: Loss, fit_intercept: bool
+) -> list[SubProblem]:
+    """The problems of several labels: one each, or one for all."""
+    if scheme not in ("ovr", "shared"):
+        raise ValueError(
+            f"multiclass={scheme!r} is for classes that exclude one another, and y has several labels per "
+            "sample: pass 'ovr', or 'shared' for kernel weights shared by the labels."
+        )
+    Y = class_targets(labels, len(names))
+    if scheme == "ovr":
+        columns = [Problem(Y[:, k : k + 1], loss, C[:, k : k + 1], fit_intercept) for k in range(len(names))]
+        return [SubProblem(name, problem) for name, problem in zip(names, columns, strict=True)]
+    return [SubProblem("all labels", Problem(Y, loss, of_samples(C)[:, None], fit_intercept))]
+
+
+def of_samples(costs: FloatArray) -> FloatArray:
+    """Costs of samples and labels as those of samples, which labels that share a model have in common."""
+    if costs.ndim == 2 and np.ptp(costs, axis=1).any():
+        raise ValueError(
+            "class_weight gives the labels of a sample different costs, and labels that share the kernels "
+            "have one cost per sample: pass class_weight=None, or use MKLClassifier(multiclass='ovr')."
+        )
+    return costs if costs.ndim == 1 else costs[:, 0]
+
+
+def of_all_classes(loss: Any) -> Loss:
+    """The loss of the values of all classes together that `loss` is for two.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import Hinge
+    >>> of_all_classes(Hinge())
+    MulticlassHinge()
+    """
+    if hasattr(loss, "multiclass"):
+        together: Loss = loss.multiclass()
+        return together
+    having = ", ".join(repr(name) for name, known in LOSSES.items() if hasattr(known, "multiclass"))
+    raise ValueError(
+        f"{type(loss).__name__} has no `multiclass`, required by multiclass='joint': use loss={having}, or "
+        "multiclass='shared', whose loss is a sum over the classes."
+    )
 
 
 @dataclass(frozen=True)
@@ -149,18 +241,22 @@ class Link:
 def fit_link(loss: Loss, margins: FloatArray | None, labels: IntArray, weight: FloatArray) -> Link:
     """The link of classes with a function each, or of two with one.
 
-    The likelihood of the loss if it has one; else one temperature, fitted to leave-one-out margins.
+    The likelihood of the loss if it has one; else one temperature, fitted to leave-one-out margins. Several
+    labels have one each.
 
     Parameters
     ----------
     loss : Loss
     margins : ndarray of shape (n, J), or None for a loss with a likelihood
-    labels : ndarray of int of shape (n,)
+    labels : ndarray of int of shape (n,), or (n, n_labels)
     weight : ndarray of shape (n,)
     """
     if hasattr(loss, "probability"):
         return Link("likelihood", loss)
     assert margins is not None
+    if labels.ndim == 2:
+        links = [fit_link(loss, margins[:, [k]], column, weight) for k, column in enumerate(labels.T)]
+        return Link("sigmoid", np.hstack([link.parameters for link in links]))
     if margins.shape[1] > 1:
         return Link("softmax", fit_temperature(margins, labels, weight))
     # no shift: the likelier class is the predicted one
@@ -252,42 +348,80 @@ def _newton(derivatives: Callable[[FloatArray], Any], x: FloatArray) -> FloatArr
     return x
 
 
-def decided(classes: Any, scores: FloatArray) -> Any:
+def decided(classes: Any, scores: FloatArray, multilabel: bool = False) -> Any:
     """Labels from decision values: (n,) for two classes, (n, n_classes) for more.
+
+    Of several labels a matrix of 0 and 1.
 
     Examples
     --------
     >>> decided(np.array(["a", "b"]), np.array([-1.0, 2.0]))
     array(['a', 'b'], dtype='<U1')
     """
+    if multilabel:
+        return (scores > 0).astype(int)
     return classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
-class ClassLabels(ClassifierMixin):
+class LabelsMixin(ClassifierMixin):
+    """Mixin of classifiers of samples with one class, or with several labels."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class ClassLabels(LabelsMixin):
     """Mixin of classifiers: labels and probabilities from the values of the functions learned.
 
     Two classes have one function, more have one each, or one for every pair where `_pairwise` says so.
+    Several labels per sample (`multilabel_`) have one each.
     """
 
     classes_: Any
+
+    multilabel_: bool
     model_: Predictor
 
     #: values of every function learned, shape (n, n_functions)
     _decision: Callable[..., FloatArray]
 
+    _validate: Callable[..., tuple[Any, Any]]
+
     _tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
 
     _fitted: ClassVar[dict[str, type]] = {"classes_": np.ndarray}
 
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray, IntArray]:
+        """X and y, checked, sample weights, and the labels of those of positive weight; sets `classes_`."""
+        shape = _shape(y)
+        several = len(shape) == 2 and shape[1] > 1
+        table, y = self._validate(X, y, **({"multi_output": True} if several else {}))
+        y = y.toarray() if sparse.issparse(y) else y
+        weight = check_weights(sample_weight, table)
+        self.classes_, labels = encode_labels(y, weight, getattr(self, "output_names_", None))
+        self.multilabel_ = labels.ndim == 2
+        return table, y, weight, labels
+
+    @property
+    def _has_labels(self) -> bool:
+        """Whether samples have several labels, each with a function of its own; older files say nothing."""
+        return getattr(self, "multilabel_", False) is True
+
     def _fits_together(self) -> bool:
         count, functions = len(self.classes_), len(self.model_.intercept)
         pairs = count * (count - 1) // 2
-        expected = 1 if count == 2 else pairs if getattr(self, "_pairwise", False) else count
+        expected = count
+        if not self._has_labels:
+            expected = 1 if count == 2 else pairs if getattr(self, "_pairwise", False) else count
         fits = count >= 2 and functions == expected and isinstance(self.model_.link, Link)
         return fits and super()._fits_together()
 
     def _class_values(self, values: FloatArray) -> FloatArray:
-        """Decision values of the classes from those of the functions: (n,), or (n, n_classes)."""
+        """Decision values of the classes or labels from those of the functions: (n,), or (n, n_classes)."""
+        if self._has_labels:
+            return values
         if len(self.classes_) == 2:
             return values[:, 0]
         if getattr(self, "_pairwise", False):
@@ -296,11 +430,13 @@ class ClassLabels(ClassifierMixin):
 
     def _labels(self, values: FloatArray) -> Any:
         """Labels from the values of the functions."""
-        return decided(self.classes_, self._class_values(values))
+        return decided(self.classes_, self._class_values(values), self._has_labels)
 
     def _probabilities(self, values: FloatArray) -> FloatArray:
         """Class probabilities from the values of the functions."""
         positive = self.model_.link(values)
+        if self._has_labels:
+            return positive
         if len(self.classes_) == 2:
             return np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
         if getattr(self, "_pairwise", False):
@@ -310,12 +446,15 @@ class ClassLabels(ClassifierMixin):
 
     @follows_input
     def decision_function(self, X: Any) -> FloatArray:
-        """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more."""
+        """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more.
+
+        Of several labels per sample a column per label.
+        """
         return self._class_values(self._decision(X))
 
     @follows_input
     def predict(self, X: Any) -> Any:
-        """Class labels of new samples."""
+        """Class labels of new samples; of several labels per sample a matrix of 0 and 1."""
         return self._labels(self._decision(X))
 
     @follows_input
@@ -326,6 +465,8 @@ class ClassLabels(ClassifierMixin):
         one temperature (Guo et al. 2017) is fitted to leave-one-out margins of the training
         samples, so that the likeliest class is the predicted one. One-vs-one fits a sigmoid per
         pair (Platt 2000) and sums the pairwise probabilities of each class.
+
+        Of several labels per sample a column per label, the probability that a sample has it.
         """
         return self._probabilities(self._decision(X))
 
@@ -333,6 +474,14 @@ class ClassLabels(ClassifierMixin):
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of `predict_proba`."""
         return np.log(np.maximum(self.predict_proba(X), 1e-300))
+
+
+def _shape(y: Any) -> tuple[int, ...]:
+    """That of targets; of ragged ones, which are refused later, none."""
+    try:
+        return tuple(y.shape if hasattr(y, "shape") else np.asarray(y).shape)
+    except ValueError:
+        return ()
 
 
 def pairwise_scores(positive: FloatArray, n_classes: int) -> FloatArray:

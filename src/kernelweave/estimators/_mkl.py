@@ -26,7 +26,7 @@ from ..solvers import Problem, leave_one_out
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
-from ..solvers.leave_one_out import WeightedRows
+from ..solvers.leave_one_out import MOST_FREE, WeightedRows
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, one_or_all
@@ -217,7 +217,7 @@ class BaseMKL(BaseKernels):
         gram = part.gram(dictionary)
         solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
         report.done(solution)
-        left_out = _margins(solution, part.problem, gram) if margins else np.empty((0, 0))
+        without = left_out(solution, part.problem, gram) if margins else np.empty((0, 0))
         problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
         alpha, gap = part.spread(state.alpha, n), np.nan
         if isinstance(dictionary, LowRankDictionary):
@@ -226,7 +226,7 @@ class BaseMKL(BaseKernels):
                 dual = part.spread(problem.alpha_of(state.fitted + state.certificate.intercept), n)
             regularizer = live_regularizer(spec, dictionary).bound_to(gram)
             gap = full_rank_gap(problem, regularizer, state, dictionary.missing(dual))
-        return Model(replace(solution, matrix=None), alpha, left_out, gap)
+        return Model(replace(solution, matrix=None), alpha, without, gap)
 
     def _store(self, dictionary: AnyDictionary, models: list[Model], weight: FloatArray) -> None:
         """Set the fitted attributes."""
@@ -263,13 +263,22 @@ class BaseMKL(BaseKernels):
         return value
 
 
-def _margins(solution: Result, problem: Problem, gram: Gram) -> FloatArray:
-    """Predictions of the training samples by models without them; of too many, those of the model itself."""
+def left_out(solution: Result, problem: Problem, gram: Gram, whole: bool = False) -> FloatArray:
+    """Predictions of the training samples by models without them, of shape (n, c).
+
+    Of too many samples of low-rank kernels those of the model itself; and where some thousands are free to
+    move, some of them stand for all, unless the matrix and its inverse are wanted as a `whole`.
+    """
     state, low_rank = solution.state, isinstance(gram, LowRankGram)
     f = state.fitted + state.certificate.intercept
     if low_rank and gram.n_samples > MOST_LEFT_OUT:
         return f
-    whole = None if low_rank else solution.matrix
-    K = WeightedRows(gram, state.weights) if whole is None else whole
-    columns = range(problem.shape[1])
-    return np.column_stack([leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in columns])
+    K: Any = None if low_rank else solution.matrix
+    if K is None:
+        K = gram.combine(state.weights) if whole else WeightedRows(gram, state.weights)
+    most, columns = None if whole else MOST_FREE, range(problem.shape[1])
+    if problem.loss.coupled:
+        return leave_one_out(K, problem, state.alpha, f, most)
+    return np.column_stack(
+        [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k], most) for k in columns]
+    )

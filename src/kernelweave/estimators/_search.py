@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -89,7 +90,7 @@ class BaseSearch(NestedKernels):
     def _frozen(self, template: Any, values: FloatArray) -> Any:
         """An estimator that answers with function values computed already."""
         if is_classifier(self):
-            return FrozenClassifier(template.classes_, template._class_values(values))
+            return FrozenClassifier(template.classes_, template._class_values(values), template._has_labels)
         return FrozenRegressor(template._shaped(values))
 
     def __sklearn_tags__(self) -> Any:
@@ -113,6 +114,7 @@ class BaseSearch(NestedKernels):
             scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
         check_settings(self)
+        y = y.toarray() if sparse.issparse(y) else y
         metadata = self._metadata(sample_weight, params)
         template, grid = self._grid()
         setup = template._setup(X, y, sample_weight)
@@ -132,7 +134,7 @@ class BaseSearch(NestedKernels):
         )
         self._record(points, scores)
         self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+        for name in ("n_features_in_", "feature_names_in_", "classes_", "multilabel_"):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
@@ -239,9 +241,10 @@ def _needs_groups(splitter: Any) -> bool:
 class FrozenClassifier(ClassifierMixin, BaseEstimator):
     """Answers with decision values of a fold, for scorers."""
 
-    def __init__(self, classes_: Any, values: Any) -> None:
+    def __init__(self, classes_: Any, values: Any, multilabel: bool = False) -> None:
         self.classes_ = classes_
         self.values = values
+        self.multilabel = multilabel
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -250,7 +253,7 @@ class FrozenClassifier(ClassifierMixin, BaseEstimator):
         return self.values
 
     def predict(self, X: Any) -> Any:
-        return decided(self.classes_, self.values)
+        return decided(self.classes_, self.values, self.multilabel)
 
 
 class FrozenRegressor(RegressorMixin, BaseEstimator):

@@ -10,12 +10,12 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.base import MKLSolver
 from ._base import Spec, all_or_nothing
-from ._input import check_choice, check_weights
-from ._labels import ClassLabels, class_factors, class_problems, encode_labels, fit_link, fit_pair_link
+from ._input import check_choice
+from ._labels import ClassLabels, class_problems, fit_link, fit_pair_link, sample_factors
 from ._mkl import BaseMKL, Setup
 from ._training import with_callbacks
 
-SCHEMES = ("ovr", "ovo", "shared")
+SCHEMES = ("ovr", "ovo", "shared", "joint")
 
 
 class MKLClassifier(ClassLabels, BaseMKL):
@@ -46,9 +46,12 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Cost of errors; larger fits the training data more closely.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
         How kernels are made comparable, with constants of the training samples.
-    multiclass : {"ovr", "ovo", "shared"}, default="ovr"
-        More than two classes: one model per class, one per pair of classes, or one per class with
-        kernel weights shared by all. The Gram matrices are computed once in every case.
+    multiclass : {"ovr", "ovo", "shared", "joint"}, default="ovr"
+        More than two classes: one model per class, one per pair of classes, one per class with kernel weights
+        shared by all, or one machine of all classes (Zien & Ong 2007), also with shared weights, whose loss
+        max_k (f_k + [k != y]) - f_y compares the classes with one another; that is for the hinge loss and
+        Gram matrices without `approximation`. The Gram matrices are computed once in every case. Several
+        labels per sample have one model per label ("ovr"), or one per label with shared weights ("shared").
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : str or MKLSolver, default="auto"
@@ -110,6 +113,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
     support_ : ndarray of int
         Training samples with a non-zero dual variable.
     classes_ : ndarray
+        Of several labels per sample the names of the columns of y, or their numbers.
+    multilabel_ : bool
+        Whether samples have several labels.
     objective_, dual_gap_ : float or ndarray of shape (n_models,)
         Primal objective, and certified relative duality gap; that is infinite where the regulariser is
         not convex.
@@ -204,8 +210,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
         X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
             With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
-        y : array-like of shape (n,)
-            Class labels of any type.
+        y : array-like of shape (n,), or (n, n_labels)
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
+            label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
@@ -226,12 +233,15 @@ class MKLClassifier(ClassLabels, BaseMKL):
         """Check parameters and data; the problems to solve."""
         spec = Spec.of(self)
         check_choice("multiclass", self.multiclass, SCHEMES)
-        table, y = self._validate(X, y)
-        weight = check_weights(sample_weight, table)
-        used = weight > 0
-        self.classes_, labels = encode_labels(y, weight)
+        if self.multiclass == "joint" and self.approximation is not None:
+            raise ValueError(
+                f"multiclass='joint' trains on Gram matrices, and approximation={self.approximation!r} has "
+                "none: pass approximation=None, or multiclass='shared'."
+            )
+        table, _, weight, labels = self._labelled(X, y, sample_weight)
+        used = weight[weight > 0]
         self._pairwise = self.multiclass == "ovo" and len(self.classes_) > 2
-        factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
-        C = self.C * weight[used] * factors[labels]
+        factors = sample_factors(self.class_weight, self.classes_, labels, used)
+        C = self.C * (used * factors.T).T
         problems = class_problems(self.multiclass, self.classes_, labels, C, spec.loss, self.fit_intercept)
         return Setup(spec, table, weight, problems, labels)

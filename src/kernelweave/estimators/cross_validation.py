@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
@@ -20,11 +20,15 @@ from ..regularizers import Regularizer
 from ..solvers.run import Result
 from ._base import Spec
 from ._input import positive_grid
-from ._mkl import BaseMKL, Setup, SubProblem
-from ._search import BaseSearch, Folds
+from ._labels import LabelsMixin
+from ._mkl import BaseMKL, Setup, SubProblem, left_out
+from ._search import BaseSearch, Folds, Metadata
 from .classifier import MKLClassifier
 from .path import solve_chain
 from .regressor import MKLRegressor
+
+#: the rule of `cv` that scores each sample by the model without it
+LEAVE_ONE_OUT = "leave-one-out"
 
 
 class Fold(NamedTuple):
@@ -50,16 +54,8 @@ class ChainSearch:
 
     def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
         """Solve the grid on `train` and evaluate it on `test`."""
-        weight = self.setup.weight[self.setup.weight > 0]
-        dictionary = self._dictionary(train, weight[train])
-        parts = [part.part(train) for part in self.setup.problems]
-        solved = [
-            [
-                solve_chain(dictionary, part, chain, self.setup.spec.C, guides and guides[c][k])
-                for k, part in enumerate(parts)
-            ]
-            for c, chain in enumerate(self.chains)
-        ]
+        dictionary, parts = self._dictionary(train), [part.part(train) for part in self.setup.problems]
+        solved = self._solved(dictionary, parts, guides)
         norms = [
             [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
             for lines in solved
@@ -67,8 +63,38 @@ class ChainSearch:
         points = [point for lines in solved for point in zip(*lines, strict=True)]
         return Fold(_held_out(dictionary, parts, points, test), norms)
 
-    def _dictionary(self, train: IntArray, weight: FloatArray) -> Dictionary:
+    def left_out(self) -> list[FloatArray]:
+        """Solve the grid on all samples, and evaluate it on each by the model without that sample.
+
+        A model that does not see a sample, as of two other classes, is the model without it.
+        """
+        C: Any = self.setup.spec.C
+        parts, every = self.setup.problems, np.arange(np.count_nonzero(self.setup.weight))
+        dictionary, values = self._dictionary(every), []
+        for lines, chain in zip(self._solved(dictionary, parts, None), self.chains, strict=True):
+            for point, spec in zip(zip(*lines, strict=True), chain, strict=True):
+                value = _held_out(dictionary, parts, [point], every)[0]
+                columns = np.split(value, np.cumsum([part.problem.shape[1] for part in parts])[:-1], axis=1)
+                for found, part, out in zip(point, parts, columns, strict=True):
+                    rows = every if part.rows is None else part.rows
+                    problem = part.problem.at_cost(spec.C / C)
+                    out[rows] = left_out(found, problem, part.gram(dictionary), whole=True)
+                values.append(value)
+        return values
+
+    def _solved(
+        self, dictionary: Dictionary, parts: list[SubProblem], guides: Any
+    ) -> list[list[list[Result]]]:
+        """Solutions of every chain, problem and point."""
+        C = self.setup.spec.C
+        return [
+            [solve_chain(dictionary, part, chain, C, guides and guides[c][k]) for k, part in enumerate(parts)]
+            for c, chain in enumerate(self.chains)
+        ]
+
+    def _dictionary(self, train: IntArray) -> Dictionary:
         """The kernels on the training rows; of a store, as much in memory as there is room for."""
+        weight = self.setup.weight[self.setup.weight > 0][train]
         options: dict[str, Any] = {"check": False, "device": self.setup.spec.device}
         if isinstance(self.matrices, GramStore):
             source = StackFoldSource(self.matrices, self.names, train)
@@ -126,16 +152,41 @@ class BaseMKLCV(BaseSearch):
     def _values(
         self, template: BaseMKL, grid: list[list[tuple[dict[str, Any], Spec]]], setup: Setup, folds: Folds
     ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
+        if self._leaves_one_out and not setup.spec.loss.separable:
+            raise ValueError(
+                f"cv={self.cv!r}: {type(setup.spec.loss).__name__} couples samples, and no formula leaves "
+                "one of them out: pass a number of folds, such as cv=5."
+            )
         names, matrices = matrices_of(template, setup)
         specs = [[spec for _, spec in chain] for chain in grid]
         search = ChainSearch(setup, specs, matrices, names, self.normalize)
+        points = [point for chain in grid for point, _ in chain]
+        if self._leaves_one_out:
+            return points, [search.left_out()]
         # the first fold guides the others: their solutions are near its own
         first = search.fold(*folds.splits[0], None)
         rest = parallel(
             self.n_jobs,
             (delayed(ChainSearch.fold)(search, train, test, first.norms) for train, test in folds.splits[1:]),
         )
-        return [point for chain in grid for point, _ in chain], [fold.values for fold in (first, *rest)]
+        return points, [fold.values for fold in (first, *rest)]
+
+    @property
+    def _leaves_one_out(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == LEAVE_ONE_OUT
+
+    def _folds(self, y: Any, weight: FloatArray, metadata: Metadata) -> Folds:
+        if not self._leaves_one_out:
+            return super()._folds(y, weight, metadata)
+        if metadata.split:
+            given = ", ".join(metadata.split)
+            raise ValueError(
+                f"cv={self.cv!r} leaves out one sample at a time, so it has no use for {given}: pass a "
+                "splitter, such as cv=LeaveOneGroupOut()."
+            )
+        used = np.flatnonzero(weight)
+        every = np.arange(len(used))
+        return Folds(len(weight), used, [(every, every)], metadata.score)
 
     def predict(self, X: Any) -> Any:
         """Predictions of the best estimator."""
@@ -153,7 +204,7 @@ class BaseMKLCV(BaseSearch):
         return self.best_estimator_.dual_gap_
 
 
-class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
+class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     """`MKLClassifier` with regulariser and cost chosen by cross-validation.
 
     Each Gram matrix is computed once for all folds and all points of the grid, and every fit
@@ -167,10 +218,20 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
         The regularisers to choose from, such as ``[LpNorm(1), LpNorm(4/3), LpNorm(2), "uniform"]``.
     Cs : int or sequence of float, default=10
         The costs to choose from; a number n means n values from 0.01 to 100.
-    cv : int, splitter or iterable, default=None
-        As in scikit-learn; 5 stratified folds by default.
+    cv : int, splitter, iterable or "leave-one-out", default=None
+        As in scikit-learn; 5 stratified folds by default. "leave-one-out" (Subrahmanya & Shin 2010, section
+        4.1) fits every point once, on all samples, and scores the predictions f_i of each sample by the
+        machine without it, at kernel weights and normalisation held fixed:
+
+            f_i = y_i - alpha_i / (M^-1)_ii,    M = sum_m d_m K_m + diag(1 / C_i)
+
+        bordered by ones for the intercept, exact for the squared loss; for other losses to first order, as
+        `kernelweave.solvers.leave_one_out` says. It costs little beside the fits, but a sample has had its
+        say in the weights: with many kernels and few samples, scores are too good. Equal samples are left
+        out together.
     scoring : str or callable, optional
-        Accuracy by default. Scorers that use labels or decision values.
+        Accuracy by default. Scorers that use labels or decision values; with "leave-one-out" of all samples
+        at once.
     loss, normalize, multiclass, class_weight, tol, max_iter, fit_intercept, device
         As in `MKLClassifier`.
     n_jobs : int, optional
@@ -183,7 +244,8 @@ class MKLClassifierCV(ClassifierMixin, BaseMKLCV):
         The best pair, fitted on all samples.
     best_params_, best_score_, best_index_
     cv_results_ : dict
-        "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
+        "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points); leaving one
+        out is one fold of all samples.
     model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, n_features_in_
         Those of `best_estimator_`.
 

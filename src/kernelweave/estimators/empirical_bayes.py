@@ -26,7 +26,7 @@ from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, follows_input, one_or_all
 from ._input import check_choice, check_engine, check_positive, check_weights
 from ._kernels import BaseKernels
-from ._labels import ClassLabels, Link, RealTargets, class_targets, encode_labels
+from ._labels import ClassLabels, Link, RealTargets, class_targets
 from ._training import ModelProgress, Training, with_callbacks
 
 #: the evidence of one model, given Gram matrices, targets and sample weights
@@ -469,18 +469,17 @@ starts_, gram_, n_features_in_, feature_names_in_
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
-        y : array-like of shape (n,)
-            Class labels of any type.
+        y : array-like of shape (n,), or (n, n_labels)
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
+            label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
         spec = Spec.of(self)
         check_choice("method", self.method, METHODS)
-        table, y = self._validate(X, y)
-        weight = check_weights(sample_weight, table)
-        self.classes_, labels = encode_labels(y, weight)
+        table, _, weight, labels = self._labelled(X, y, sample_weight)
         targets = class_targets(labels, len(self.classes_))
-        positive = self.classes_ if len(self.classes_) > 2 else self.classes_[1:]
+        positive = self.classes_[-targets.shape[1] :]
         models = [(f"{name} vs rest", partial(self._evidence, k)) for k, name in enumerate(positive)]
         self._fit_evidence(spec, table, weight, targets, models)
         self.model_.link = Link("sigmoid", np.array([[1.0], [0.0]]))
@@ -497,8 +496,9 @@ starts_, gram_, n_features_in_, feature_names_in_
     def predict(self, X: Any) -> Any:
         """Class labels of new samples."""
         check_is_fitted(self)
-        # moderation keeps the sign, so the mean is enough for two classes
-        return self._labels(self._scores(X, False) if len(self.classes_) == 2 else self._decision(X))
+        # moderation keeps the sign, so the mean is enough for two classes, and for labels
+        by_sign = self._has_labels or len(self.classes_) == 2
+        return self._labels(self._scores(X, False) if by_sign else self._decision(X))
 
     @follows_input
     def predict_proba(self, X: Any) -> FloatArray:

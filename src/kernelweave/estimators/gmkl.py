@@ -29,8 +29,9 @@ from ..solvers.kernel_gradient.torch_kernel import on_device
 from ..solvers.run import Result
 from ._base import BaseLearner, Spec, all_or_nothing, one_or_all
 from ._input import NO_TARGET, check_choice, check_positive, check_table, check_weights, explained
-from ._labels import ClassLabels, RealTargets, class_factors, class_problems, encode_labels, fit_link
+from ._labels import ClassLabels, RealTargets, class_problems, fit_link, sample_factors
 from ._training import ModelProgress, Training, with_callbacks
+from .one_class import NoveltyDetection
 
 #: a weight below this share of the largest is not counted as selecting its feature
 NEGLIGIBLE = 1e-6
@@ -50,6 +51,12 @@ class BaseGMKL(SelectorMixin, BaseLearner):
 
     n_features_to_select: int | None
 
+    #: whether C may be None
+    _optional_cost = False
+
+    #: what to do about a kernel that is constant
+    _when_constant = "increase C, or weaken the regularizer"
+
     _parts: ClassVar[dict[str, tuple[Registry, type]]] = {
         "regularizer": (PENALTIES, Penalty),
         "loss": (LOSSES, Loss),
@@ -59,7 +66,8 @@ class BaseGMKL(SelectorMixin, BaseLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_positive("C", self.C)
+        if self.C is not None or not self._optional_cost:
+            check_positive("C", self.C)
 
     def _checked_data(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         """The samples as an array of finite floats."""
@@ -82,7 +90,7 @@ class BaseGMKL(SelectorMixin, BaseLearner):
         kernel = clone(PARAMETRIC_KERNELS.resolve(self.kernel, ParametricKernel, "kernel"))
         # column names are in the user's table
         kernel.fit(X if is_frame(X) else values, sample_weight=weight)
-        free = kernel.initial_ > 0
+        free = kernel._sizes() > 0
         if not free.any():
             raise ValueError(
                 f"no parameter of {type(kernel).__name__} can be learned: every column it sees is constant."
@@ -108,7 +116,7 @@ class BaseGMKL(SelectorMixin, BaseLearner):
             "regularizer": spec.regularizer,
             "loss": spec.loss,
             "targets": tuple(problem.y for _, problem in problems),
-            "C or weights of the samples": tuple(problem.C for _, problem in problems),
+            "C or weights of the samples": tuple(cost for _, problem in problems for cost in problem.costs),
             "X": (data.X,),
         }
         names = ("constraint", "fit_intercept", "n_features_to_select", "n_init", "random_state")
@@ -116,7 +124,7 @@ class BaseGMKL(SelectorMixin, BaseLearner):
         train = partial(self._train, spec)
         with blas_threads_for(len(data.X)):
             solutions = training.models(train, data, problems, stage="all")
-            importances = np.mean([solution.state.d for solution in solutions], axis=0) @ features
+            importances = np.mean([np.abs(solution.state.d) for solution in solutions], axis=0) @ features
             order = np.argsort(-importances, kind="stable")
             self._mask = importances > NEGLIGIBLE * importances.max(initial=0.0)
             if count is not None:
@@ -163,17 +171,17 @@ class BaseGMKL(SelectorMixin, BaseLearner):
         return solution
 
     def _told(self, state: Any) -> str:
-        active = np.count_nonzero(state.u)
+        active = np.count_nonzero(state.d)
         return f"objective {state.objective:.6g}, residual {state.residual:.2g}, {active} parameters"
 
     def _store(self, data: KernelData, solutions: list[Result], weight: FloatArray) -> None:
         """Set the fitted attributes."""
         weights = np.array([solution.state.d for solution in solutions])
         # a constant kernel is approached, not reached
-        if all((solution.state.u <= 10.0 * self.tol).all() for solution in solutions):
+        if all((np.abs(solution.state.u) <= 10.0 * self.tol).all() for solution in solutions):
             warn(
                 f"every parameter of {type(data.kernel).__name__} was driven to 0, so the model is constant: "
-                "increase C, or weaken the regularizer.",
+                f"{self._when_constant}.",
             )
         alpha = np.hstack([solution.state.alpha for solution in solutions])
         self.model_ = _predictor(data, solutions)
@@ -186,11 +194,11 @@ class BaseGMKL(SelectorMixin, BaseLearner):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Weight of every feature, the mean over the models; for `SelectFromModel`."""
+        """Absolute weight of every feature, the mean over the models; for `SelectFromModel`."""
         check_is_fitted(self)
         if not self._features.any():
             raise AttributeError(_NO_FEATURES)
-        return np.atleast_2d(self.weights_).mean(axis=0) @ self._features
+        return np.abs(np.atleast_2d(self.weights_)).mean(axis=0) @ self._features
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
@@ -215,7 +223,7 @@ class BaseGMKL(SelectorMixin, BaseLearner):
 
 _NO_FEATURES = (
     "the parameters of this kernel are not weights of features, so it selects none: use ProductRBF, "
-    "GroupProductRBF or PowerSum."
+    "GroupProductRBF, ProjectedRBF or PowerSum."
 )
 
 
@@ -226,17 +234,19 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
 
         min_{w, b, d >= 0}  1/2 w'w + C sum_i V(y_i, f(x_i)) + r(d)
 
-    for any differentiable k_d and r. The default, a product of one Gaussian a feature with an l1
-    penalty, is nonlinear feature selection: `weights_` has one weight a feature, many of them zero.
+    for any differentiable k_d and r; for kernels that allow it d may have either sign. The default, a
+    product of one Gaussian a feature with an l1 penalty, is nonlinear feature selection: `weights_` has one
+    weight a feature, many of them zero.
     The problem is not convex; the objective falls at every step to a stationary point. Standardise
     the data: r(d) depends on the units of the features. Varma & Babu (2009).
 
     Parameters
     ----------
     kernel : str or ParametricKernel, default="product_rbf"
-        "product_rbf", "power_sum", "exp_sum", or an object such as ``GroupProductRBF(groups)``.
+        "product_rbf", "power_sum", "exp_sum", "projected_rbf", "metric_rbf" (the last two with parameters of
+        either sign), or an object such as ``GroupProductRBF(groups)``.
     regularizer : str or Penalty, default="l1"
-        r: "l1", "l2", "power", or an object of `kernelweave.solvers.kernel_gradient` such as
+        r: "l1", "l2", "prior", "power", or an object of `kernelweave.solvers.kernel_gradient` such as
         ``L1(0.1) + L2(mean=1.0)``.
     C : float, default=1.0
         Cost of errors. For selecting features the paper takes it large.
@@ -244,8 +254,8 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
         "eps_insensitive", "huber".
     constraint : Box, callable or None, default=None
-        Where d may lie: a `Box`, or a function that projects d onto a convex set (then with
-        ``solver="spectral"``); d >= 0 by default.
+        Where d may lie: a `Box`, or a function that projects d onto a convex set; by default the domain of
+        the kernel, d >= 0 for most.
     n_features_to_select : int, optional
         Learn with all features, rank them by weight, learn again with the best (the paper's
         protocol). By default `transform` keeps the features whose weight is not zero.
@@ -253,8 +263,8 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         More than two classes: one model per class with its own parameters, or parameters shared by all.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
-    solver : {"lbfgsb", "spectral"}, default="lbfgsb"
-        See `KernelGradient`.
+    solver : {"auto", "lbfgsb", "spectral"}, default="auto"
+        See `KernelGradient`; "lbfgsb" takes only boxes.
     n_init : int, default=1
         Starts; the lowest objective wins.
     check_gradient : bool, default=False
@@ -320,7 +330,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         n_features_to_select: int | None = None,
         multiclass: str = "ovr",
         class_weight: Any = None,
-        solver: str = "lbfgsb",
+        solver: str = "auto",
         n_init: int = 1,
         check_gradient: bool = False,
         tol: float = 1e-4,
@@ -363,20 +373,18 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         ----------
         X : array-like or DataFrame of shape (n, n_features)
             float32 stays float32.
-        y : array-like of shape (n,)
-            Class labels of any type.
+        y : array-like of shape (n,), or (n, n_labels)
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
+            label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
         spec = Spec.of(self)
         check_choice("multiclass", self.multiclass, ("ovr", "shared"))
-        values, y = self._validate(X, y)
-        weight = check_weights(sample_weight, values)
-        used = weight > 0
-        self.classes_, labels = encode_labels(y, weight)
-        factors = class_factors(self.class_weight, self.classes_, labels, weight[used])
+        values, _, weight, labels = self._labelled(X, y, sample_weight)
+        used = weight[weight > 0]
         data = self._data(spec, X, values, weight)
-        C = self.C * weight[used] * factors[labels]
+        C = self.C * (used * sample_factors(self.class_weight, self.classes_, labels, used).T).T
         parts = class_problems(self.multiclass, self.classes_, labels, C, spec.loss, self.fit_intercept)
         problems = [(part.title, part.problem) for part in parts]
         solutions = self._fit_kernel(spec, data, problems, weight)
@@ -384,7 +392,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         if not hasattr(spec.loss, "probability"):
             pairs = zip(solutions, problems, strict=True)
             margins = np.hstack([_margins(data, solution, problem) for solution, (_, problem) in pairs])
-        self.model_.link = fit_link(spec.loss, margins, labels, weight[used])
+        self.model_.link = fit_link(spec.loss, margins, labels, used)
         return self
 
 
@@ -408,10 +416,12 @@ class GMKLRegressor(RealTargets, BaseGMKL):
     ----------
     kernel : str or ParametricKernel, default="product_rbf"
     regularizer : str or Penalty, default="l1"
-        "l1", "l2", "power", "log_det", or an object of `kernelweave.solvers.kernel_gradient`.
+        "l1", "l2", "prior", "power", "log_det", or an object of `kernelweave.solvers.kernel_gradient`.
     C : float, default=1.0
     loss : str or Loss, default="squared"
-        "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``.
+        "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``. "ranking" puts
+        samples in the order of y (`losses.Ranking`), within queries where these are a second column of y;
+        then v = 1.
     constraint, n_features_to_select, solver, n_init, check_gradient, tol, max_iter, fit_intercept, \
 memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `GMKLClassifier`.
@@ -441,7 +451,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         loss: Any = "squared",
         constraint: Any = None,
         n_features_to_select: int | None = None,
-        solver: str = "lbfgsb",
+        solver: str = "auto",
         n_init: int = 1,
         check_gradient: bool = False,
         tol: float = 1e-4,
@@ -483,23 +493,142 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         X : array-like or DataFrame of shape (n, n_features)
             float32 stays float32.
         y : array-like of shape (n,) or (n, n_outputs)
+            Of a ranking loss: targets, or targets and queries.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
         spec = Spec.of(self)
         values, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, values)
-        used, Y = weight[weight > 0], self._targets(y, weight)
-        problem = Problem(Y, spec.loss, self.C * used[:, None], self.fit_intercept)
-        data = self._data(spec, X, values, weight)._replace(unit=self._variance(Y, used))
+        used, Y = weight[weight > 0], spec.loss.targets(self._targets(y, weight))
+        self._flat = self._flat or Y.ndim == 3
+        problem = Problem.weighted(Y, spec.loss, self.C, used, self.fit_intercept)
+        data = self._data(spec, X, values, weight)
+        if spec.loss.task == "regression":  # an order has no units
+            data = data._replace(unit=self._variance(Y, used))
         self._fit_kernel(spec, data, [("fit", problem)], weight)
         return self
+
+    _tasks = ("regression", "ranking")
 
     def _variance(self, Y: FloatArray, weight: FloatArray) -> float:
         """v of the class docstring; 1 for targets that are constant but for rounding."""
         off = Y - np.average(Y, axis=0, weights=weight) * self.fit_intercept
         variance, size = (float(np.average(part**2, axis=0, weights=weight).mean()) for part in (off, Y))
         return variance if variance > (8.0 * np.finfo(np.float64).eps) ** 2 * size else 1.0
+
+
+class GMKLOneClass(NoveltyDetection, BaseGMKL):
+    """Generalized multiple kernel learning for novelty detection.
+
+    Learns the region where most training samples lie, f(x) = w'phi_d(x) - rho >= 0, together with the
+    parameters d of one kernel:
+
+        min_{w, rho, d >= 0}  1/2 w'w + C sum_i max(0, -f(x_i)) - rho + r(d)
+
+    At the optimum of w and rho it is r(d) less half of min alpha' K_d alpha over 0 <= alpha <= C,
+    sum(alpha) = 1: kernels are preferred in whose eyes the samples are alike, the constant kernel above all.
+    What r has to hold is therefore how wide the kernel is: by default the weights stay near those of a
+    Gaussian of usual width (`Prior`), and shrink in the directions in which the samples spread most. A
+    constraint such as a fixed sum of the weights does it as well. With d held it is the one-class SVM
+    (Schoelkopf et al. 2001), C = 1 / (nu n). Varma & Babu (2009), section 3.
+
+    Parameters
+    ----------
+    kernel : str or ParametricKernel, default="product_rbf"
+    regularizer : str or Penalty, default="prior"
+        "l1", "l2", "prior", "power", "log_det", or an object of `kernelweave.solvers.kernel_gradient`.
+    nu : float, default=0.5
+        Bound on the share of training samples left outside, in (0, 1].
+    C : float, optional
+        Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n.
+    loss : str or Loss, default="one_class"
+    constraint, n_features_to_select, solver, n_init, check_gradient, tol, max_iter, memory_limit, device, \
+n_jobs, random_state, checkpoint, verbose
+        As in `GMKLClassifier`.
+
+    Attributes
+    ----------
+    offset_ : float
+        rho: decision_function = score_samples - offset_.
+    model_, weights_, kernel_names_, kernel_, feature_importances_, ranking_, objective_, stationarity_, \
+n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_, feature_names_in_
+        As in `GMKLClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import kernelweave as kw
+    >>> X = load_iris().data[:50]
+    >>> detector = kw.GMKLOneClass(nu=0.1).fit(X)
+    >>> detector.predict([[5.0, 3.4, 1.5, 0.2], [9.0, 9.0, 9.0, 9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "product_rbf",
+        *,
+        regularizer: Any = "prior",
+        nu: float = 0.5,
+        C: float | None = None,
+        loss: Any = "one_class",
+        constraint: Any = None,
+        n_features_to_select: int | None = None,
+        solver: str = "auto",
+        n_init: int = 1,
+        check_gradient: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        memory_limit: int | str | None = None,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        checkpoint: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.regularizer = regularizer
+        self.nu = nu
+        self.C = C
+        self.loss = loss
+        self.constraint = constraint
+        self.n_features_to_select = n_features_to_select
+        self.solver = solver
+        self.n_init = n_init
+        self.check_gradient = check_gradient
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    _when_constant = "strengthen what holds them near their start, such as Prior, or pass a constraint"
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn kernel parameters and the region of the training samples.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, n_features)
+            float32 stays float32.
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w counts as w equal samples.
+        """
+        spec = Spec.of(self)
+        values, _ = self._validate(X)
+        weight = check_weights(sample_weight, values)
+        costs = self._costs(weight)
+        problem = Problem(np.zeros_like(costs), spec.loss, costs)
+        self._fit_kernel(spec, self._data(spec, X, values, weight), [("fit", problem)], weight)
+        self.offset_ = -float(self.model_.intercept[0])
+        return self
 
 
 def _predictor(data: KernelData, solutions: list[Result]) -> Predictor:

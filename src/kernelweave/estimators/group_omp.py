@@ -11,9 +11,9 @@ from .._typing import FloatArray
 from ..losses import Loss
 from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins, refit_for
 from ._base import Spec, all_or_nothing, follows_input
-from ._group_omp import BaseGroupOMP, GreedySetup
+from ._group_omp import BaseGroupOMP, GreedySetup, OutputGroups
 from ._input import check_weights
-from ._labels import ClassLabels, RealTargets, class_factors, class_targets, decided, encode_labels, fit_link
+from ._labels import ClassLabels, RealTargets, class_targets, decided, fit_link, of_samples, sample_factors
 from ._training import with_callbacks
 
 
@@ -46,6 +46,13 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         a small part of others.
     n_kernels : int, optional
         Most kernels to select; no limit by default. More than there are means all, with a warning.
+    output_groups : sequence of length n_outputs, optional
+        A label for each output. Outputs of one label select kernels together, by their residuals alone, so
+        that each group has a set of its own: `n_kernels` and `tol` are meant for each of them. By default
+        all outputs are one group; as many labels as outputs give what independent fits give. Groups share
+        neither kernels nor coefficients, so a kernel of one leaves the residuals of the others as they are,
+        and the order in which pairs of kernel and group come in does not matter (multivariate group OMP,
+        Lozano & Sindhwani 2010).
     alpha : float, default=0.01
         The ridge lambda. `MKLRegressor` with C = 1 / (alpha l) and the same kernels at weights 1 is
         the same model.
@@ -84,12 +91,12 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
     ----------
     path_ : GreedyPath
         The models of all sizes: `sets`, `order`, `gains`, `objective`, `train_error`,
-        `validation_error`, `dual_coef`, `intercept`, `n_selected`, `stopped`, and `frame()`.
-    selected_ : ndarray of int
-        Kernels of the model chosen, in the order in which they came in.
-    weights_ : ndarray of shape (M,)
+        `validation_error`, `dual_coef`, `intercept`, `n_selected`, `stopped`, `groups`, and `frame()`.
+    selected_ : ndarray of int, or list of them
+        Kernels of the model chosen, in the order in which they came in; one array per group of outputs.
+    weights_ : ndarray of shape (M,) or (n_groups, M)
         1 for selected kernels, 0 for the others.
-    norms_ : ndarray of shape (M,)
+    norms_ : ndarray of shape (M,) or (n_groups, M)
         RKHS norms of the components: how much each kernel contributes.
     model_ : Predictor
         The functions learned, as in `MKLClassifier`; ``model_.staged(X)`` are the values of the models of
@@ -99,14 +106,14 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Where every kernel selected is linear, as in `MKLClassifier`.
     support_ : ndarray of int
-    objective_ : float
+    objective_ : float, or ndarray of shape (n_groups,)
         J of the model chosen.
-    stationarity_ : float
+    stationarity_ : float, or ndarray of shape (n_groups,)
         Relative duality gap of the model chosen, among all functions of its kernels: rounding for the
         squared loss, at most 1e-6 for the others. Which kernels those are, nothing proves; see `best_subset`.
-    n_iter_, n_resumed_ : int
+    n_iter_, n_resumed_ : int, or ndarray of shape (n_groups,)
         Kernels let in, and those of them read from the checkpoint.
-    history_ : dict
+    history_ : dict, or list of dict
         "gain", "share" (the gain relative to J without kernels, which `tol` bounds), "objective", "error"
         and "n_kernels" after every step.
     gram_ : str
@@ -132,6 +139,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         kernels: Any = "auto",
         *,
         n_kernels: int | None = None,
+        output_groups: Any = None,
         alpha: float = 1e-2,
         tol: float = 1e-3,
         loss: str | Loss = "squared",
@@ -149,6 +157,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
     ) -> None:
         self.kernels = kernels
         self.n_kernels = n_kernels
+        self.output_groups = output_groups
         self.alpha = alpha
         self.tol = tol
         self.loss = loss
@@ -186,8 +195,9 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
         self._flat = y.ndim == 1
-        setup = GreedySetup(spec, table, weight, y.reshape(len(weight), -1).astype(np.float64))
-        return self._split(setup, y, validation_set)
+        targets = y.reshape(len(weight), -1).astype(np.float64)
+        groups = self._named_groups(targets.shape[1])
+        return self._split(GreedySetup(spec, table, weight, targets, groups), y, validation_set)
 
     def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
         losses = 2.0 * spec.loss.value(np.asarray(y, float).reshape(len(values), -1), values)
@@ -215,7 +225,8 @@ class GroupOMPClassifier(ClassLabels, BaseGroupOMP):
 
     `GroupOMPRegressor` on labels -1 and +1; more than two classes are one joint problem with a column
     of targets a class, so that all classes share the kernels, selected by the residuals of all of
-    them together. The class of the largest value is predicted.
+    them together. The class of the largest value is predicted. Several labels per sample share the kernels
+    in the same way.
 
     Parameters
     ----------
@@ -228,6 +239,9 @@ memory_limit, device, n_jobs, random_state, checkpoint, verbose
         Share of the samples held out, each class in proportion, to choose the number of kernels.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights by class.
+    output_groups : sequence of length n_classes, optional
+        A label for each of more than two classes, in the order of `classes_`: the functions of classes of one
+        label select kernels together, as in `GroupOMPRegressor`.
 
     Attributes
     ----------
@@ -254,6 +268,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         kernels: Any = "auto",
         *,
         n_kernels: int | None = None,
+        output_groups: Any = None,
         alpha: float = 1e-2,
         tol: float = 1e-3,
         loss: str | Loss = "squared",
@@ -272,6 +287,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
     ) -> None:
         self.kernels = kernels
         self.n_kernels = n_kernels
+        self.output_groups = output_groups
         self.alpha = alpha
         self.tol = tol
         self.loss = loss
@@ -296,8 +312,9 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
-        y : array-like of shape (n,)
-            Class labels of any type.
+        y : array-like of shape (n,), or (n, n_labels)
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
+            label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         validation_set : tuple (X_val, y_val), optional
@@ -308,27 +325,29 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
 
     def _setup(self, X: Any, y: Any, sample_weight: Any, validation_set: Any = None) -> GreedySetup:
         spec = Spec.of(self)
-        table, y = self._validate(X, y)
-        weight = check_weights(sample_weight, table)
-        used = weight > 0
-        self.classes_, labels = encode_labels(y, weight)
-        weight = weight.copy()
-        weight[used] *= class_factors(self.class_weight, self.classes_, labels, weight[used])[labels]
+        table, y, weight, labels = self._labelled(X, y, sample_weight)
+        used, weight = weight > 0, weight.copy()
+        weight[used] *= of_samples(sample_factors(self.class_weight, self.classes_, labels, weight[used]))
         found = class_targets(labels, len(self.classes_))
         targets = np.zeros((len(weight), found.shape[1]))
         targets[used] = found
-        return self._split(GreedySetup(spec, table, weight, targets), y, validation_set, strata=y)
+        groups, strata = self._named_groups(targets.shape[1]), None if self._has_labels else y
+        return self._split(GreedySetup(spec, table, weight, targets, groups), y, validation_set, strata)
 
     def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
-        return float(weight @ (self._labels(values) != y) / weight.sum())
+        wrong = np.reshape(self._labels(values) != y, (len(values), -1)).any(axis=1)
+        return float(weight @ wrong / weight.sum())
 
-    def _calibrate(self, dictionary: FactorDictionary, task: GreedyTask, fit: Fit) -> None:
+    def _calibrate(
+        self, dictionary: FactorDictionary, task: GreedyTask, groups: OutputGroups, fits: list[Fit]
+    ) -> None:
         """The map from decision values to probabilities, from leave-one-out margins."""
         margins = None
         if not hasattr(task.loss, "probability"):
-            refit = refit_for(dictionary, task).with_kernels(fit.kernels)
-            margins = left_out_margins(refit, refit.fit())
-        labels = decided(np.arange(len(self.classes_)), self._class_values(task.y))
+            pairs = zip(groups.tasks(task), fits, strict=True)
+            refits = [refit_for(dictionary, own).with_kernels(fit.kernels) for own, fit in pairs]
+            margins = groups.join([left_out_margins(refit, refit.fit()) for refit in refits])
+        labels = decided(np.arange(len(self.classes_)), self._class_values(task.y), self._has_labels)
         self.model_.link = fit_link(task.loss, margins, labels, task.weight)
 
     @follows_input

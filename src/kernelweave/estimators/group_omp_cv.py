@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
@@ -17,8 +17,9 @@ from ..losses import Loss
 from ..solvers.checkpoint import Entry, Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
-from ._group_omp import BaseGroupOMP, GreedyPath, GreedySetup, path_predictor
+from ._group_omp import BaseGroupOMP, GreedyPath, GreedySetup, OutputGroups, path_predictor, stages_of
 from ._input import positive_grid
+from ._labels import LabelsMixin
 from ._search import BaseSearch, Folds
 from ._training import Training
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
@@ -68,11 +69,10 @@ class GreedySearch:
     rule: GroupOMP
     alphas: FloatArray
     normalize: str | None
+    groups: OutputGroups
 
     @classmethod
-    def on(
-        cls, source: KernelSource, task: GreedyTask, rule: GroupOMP, alphas: FloatArray, normalize: Any
-    ) -> GreedySearch:
+    def on(cls, source: KernelSource, task: GreedyTask, *settings: Any) -> GreedySearch:
         """Evaluate every kernel once."""
         matrices, thin = [], set()
         for m, name in enumerate(source.names):
@@ -82,7 +82,7 @@ class GreedySearch:
                 check_kernel_matrix(matrices[-1], f"kernel {name!r}", PSD_FLOPS / len(source.names))
             else:
                 thin.add(m)
-        return cls(matrices, source.names, thin, task, rule, alphas, normalize)
+        return cls(matrices, source.names, thin, task, *settings)
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
         return object.__sizeof__(self) + sum(K.nbytes for K in self.matrices)
@@ -114,10 +114,9 @@ class GreedySearch:
         self, dictionary: FactorDictionary, task: GreedyTask, test: IntArray, sizes: int
     ) -> FloatArray:
         """Values of one path; where it ends early its last model stands in for the larger ones."""
-        fits = [stage.fit for stage in self.rule.solve(dictionary, task).state.stages]
-        alphas = np.array([task.root * fit.scaled_alpha for fit in fits])
-        path = path_predictor(dictionary, fits, alphas)
-        chosen = [min(size, len(fits) - 1) for size in range(1, sizes + 1)]
+        paths = [self.rule.solve(dictionary, own).state for own in self.groups.tasks(task)]
+        path, _ = path_predictor(dictionary, stages_of(paths), self.groups, task.root)
+        chosen = [min(size, path.n_stages - 1) for size in range(1, sizes + 1)]
         there = sorted(set(chosen))
         return np.moveaxis(path.staged(test, there), 1, 0)[np.searchsorted(there, chosen)]
 
@@ -135,7 +134,7 @@ class BaseGroupOMPCV(BaseSearch):
     ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
         """Of small models first: one path for each fold and ridge has the models of every size."""
         source, task = template._problem(setup)
-        search = GreedySearch.on(source, task, template._rule(), grid, self.normalize)
+        search = GreedySearch.on(source, task, template._rule(), grid, self.normalize, setup.groups)
         sizes = min(self.n_kernels or len(search.names), len(search.names))
         told = {
             "kernels": np.array(search.names),
@@ -144,6 +143,8 @@ class BaseGroupOMPCV(BaseSearch):
             "weights of the samples": task.weight,
             "folds": tuple(part for pair in folds.splits for part in pair),
         }
+        if setup.groups.names:
+            told["output_groups"] = tuple(setup.groups.columns)
         names = ("n_kernels", "tol", "loss", "backward", "normalize", "fit_intercept", "random_state")
         training = Training(self, len(folds.splits), told, names)
         if training.checkpoint is not None:
@@ -204,7 +205,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         R^2 by default.
     one_standard_error : bool, default=False
         Whether to take the fewest kernels whose score is within one standard error of the best.
-    tol, loss, backward, normalize, fit_intercept, device, random_state, verbose
+    output_groups, tol, loss, backward, normalize, fit_intercept, device, random_state, verbose
         As in `GroupOMPRegressor`.
     n_jobs : int, optional
         Threads over the folds.
@@ -242,6 +243,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         *,
         alphas: int | Sequence[float] = 5,
         n_kernels: int | None = None,
+        output_groups: Any = None,
         tol: float = 1e-3,
         loss: str | Loss = "squared",
         backward: bool = False,
@@ -259,6 +261,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         self.kernels = kernels
         self.alphas = alphas
         self.n_kernels = n_kernels
+        self.output_groups = output_groups
         self.tol = tol
         self.loss = loss
         self.backward = backward
@@ -274,7 +277,7 @@ class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
         self.verbose = verbose
 
 
-class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
+class GroupOMPClassifierCV(LabelsMixin, BaseGroupOMPCV):
     """`GroupOMPClassifier` with ridge and number of kernels chosen by cross-validation.
 
     One path per fold and ridge gives the scores of every number of kernels, and each kernel is
@@ -288,7 +291,7 @@ class GroupOMPClassifierCV(ClassifierMixin, BaseGroupOMPCV):
         As in scikit-learn; 5 stratified folds by default.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values.
-    tol, loss, backward, class_weight, normalize, fit_intercept, device, random_state, verbose
+    output_groups, tol, loss, backward, class_weight, normalize, fit_intercept, device, random_state, verbose
         As in `GroupOMPClassifier`.
 
     Attributes
@@ -319,6 +322,7 @@ stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         *,
         alphas: int | Sequence[float] = 5,
         n_kernels: int | None = None,
+        output_groups: Any = None,
         tol: float = 1e-3,
         loss: str | Loss = "squared",
         backward: bool = False,
@@ -337,6 +341,7 @@ stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         self.kernels = kernels
         self.alphas = alphas
         self.n_kernels = n_kernels
+        self.output_groups = output_groups
         self.tol = tol
         self.loss = loss
         self.backward = backward

@@ -169,7 +169,7 @@ def solve_chain(
     gram = part.gram(dictionary)
     solutions: list[Result] = []
     for index, point in enumerate(points):
-        problem = replace(part.problem, C=part.problem.C * (point.C / C))
+        problem = part.problem.at_cost(point.C / C)
         start = _warm_start(solutions)
         if guides is not None and guides[index].any():
             start["norms"] = _positive(guides[index][dictionary.live])

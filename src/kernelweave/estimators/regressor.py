@@ -29,7 +29,8 @@ class MKLRegressor(RealTargets, BaseMKL):
     kernels : list, dict, kernel, family or str, default="auto"
         As in `MKLClassifier`.
     loss : str or Loss, default="squared"
-        "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``.
+        "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``. "ranking" puts
+        samples in the order of y (`losses.Ranking`), within queries where these are a second column of y.
     regularizer : str or Regularizer, default="lp"
         Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
         "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
@@ -121,13 +122,16 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    _tasks = ("regression", "ranking")
+
     def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:
         """Check parameters and data; the problems to solve."""
         spec = Spec.of(self)
         check_choice("multioutput", self.multioutput, ("shared", "independent"))
         table, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, table)
-        Y = self._targets(y, weight)
+        Y = spec.loss.targets(self._targets(y, weight))
+        self._flat = self._flat or Y.ndim == 3
         joint = Problem.weighted(Y, spec.loss, self.C, weight[weight > 0], self.fit_intercept)
         problems = [SubProblem("fit", joint)]
         if self.multioutput == "independent":

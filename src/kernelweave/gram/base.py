@@ -55,6 +55,8 @@ class Gram(ABC):
     cached_diagonals: FloatArray | None = None
     #: whether entries are differences of larger ones, whose rounding they have
     centred = False
+    #: whether matrices are positive semidefinite for vectors of sum zero alone
+    conditional = False
     #: whether the free memory of this machine bounds it where no limit is given
     bounded = True
     #: where the kernels are, in words, where that is known only when they are there

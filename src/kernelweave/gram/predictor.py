@@ -193,6 +193,21 @@ class Predictor:
         self._in_blocks(X, fill)
         return out
 
+    def diagonal(self, X: Any) -> FloatArray:
+        """sum_m d_m k_m(x, x) of every function on new data, kernels normalised; shape (n_new, n_outputs).
+
+        Of kernels whose normalisation does not centre them.
+        """
+        chosen = self.at([self.stage])
+        out = np.zeros((X.shape[0], len(chosen.intercepts)))
+
+        def fill(rows: slice, block: Any) -> None:
+            for term in chosen.terms:
+                out[rows] += term.diagonal(self.source, block)
+
+        self._in_blocks(X, fill)
+        return out
+
     def variance(self, X: Any) -> FloatArray:
         """Posterior variances of every model on new data, shape (n_new, n_models), without the noise."""
         return self.moments(X)[1]

@@ -51,6 +51,10 @@ class KernelTerm:
             values *= np.reshape(self.rule.row_scale(source.diag(self.m, X)), (-1, 1))
         out[:, live] += values * self.factors[live]
 
+    def diagonal(self, source: KernelSource, X: Any) -> FloatArray:
+        """What the kernel adds to sum_m d_m k_m(x, x) of every function, (n_new, J)."""
+        return np.asarray(np.multiply.outer(self.rule.diag(source.diag(self.m, X)), self.factors))
+
     def used(self, alpha: FloatArray) -> FloatArray:
         """Training samples that have a coefficient, before or after what the normalisation makes of it."""
         live = slice(None) if self.factors.all() else np.flatnonzero(self.factors)
@@ -132,6 +136,10 @@ class SumTerm:
                 own = source.cross_sum(factors, X)
             out[:, functions] += own @ coef[:, functions]
         out += self.offset
+
+    def diagonal(self, source: KernelSource, X: Any) -> FloatArray:
+        """What the kernels, all of k(x, x) = 1, add to sum_m d_m k_m(x, x) of every function, (n_new, J)."""
+        return np.tile(self.factors.sum(axis=0), (X.shape[0], 1))
 
     def alike(self) -> list[list[int]]:
         """Functions that weigh the kernels alike; those that weigh none are left out."""

@@ -191,7 +191,7 @@ def _greedy(path: Any) -> dict[str, Any]:
     if path.validation_error is not None:
         curves["validation"] = path.validation_error
     return {
-        "values": [f"{size}: {path.kernel_names[kernels[-1]]}" for size, kernels in enumerate(path.sets, 1)],
+        "values": [f"{size}: {names}" for size, names in enumerate(path.entered, 1)],
         "curves": np.column_stack(list(curves.values())),
         "labels": list(curves),
         "x_label": "kernels, in the order in which they came in",

@@ -284,7 +284,7 @@ def stability_selection(
     _check(n_subsamples, fraction, method, level, threshold)
     estimator, X = _bare(estimator, X, y)
     X, y, weight, groups = _positive(estimator, X, y, sample_weight, groups)
-    strata = y if is_classifier(estimator) else None
+    strata = y if is_classifier(estimator) and np.ndim(y) == 1 else None
     seed = check_random_state(random_state)
     parts = draw_subsamples(len(weight), n_subsamples, fraction, method == "pairs", strata, groups, seed)
     refits = refits_for(estimator, X, y, weight)

@@ -20,14 +20,17 @@ from .parametric import (
     AutogradKernel,
     ExpSum,
     GroupProductRBF,
+    MetricRBF,
     ParametricKernel,
     PowerSum,
     ProductOf,
     ProductRBF,
+    ProjectedRBF,
     WeightedSum,
 )
 from .precomputed import Precomputed, check_gram
 from .products import Constant, HistogramIntersection, Linear, Polynomial, Tanimoto
+from .pyramid import SpatialPyramid
 from .spec import resolve_kernels
 from .strings import Spectrum, WeightedDegree
 from .subsets import random_subsets
@@ -56,6 +59,7 @@ __all__ = [
     "Linear",
     "Manhattan",
     "Matern",
+    "MetricRBF",
     "Normalization",
     "ParametricKernel",
     "Polynomial",
@@ -64,7 +68,9 @@ __all__ = [
     "Product",
     "ProductOf",
     "ProductRBF",
+    "ProjectedRBF",
     "Scaled",
+    "SpatialPyramid",
     "Spectrum",
     "SquaredEuclidean",
     "Sum",

@@ -14,6 +14,7 @@ from .function import FunctionKernel, GPKernel, is_gp_kernel
 from .matern import Matern
 from .precomputed import Precomputed
 from .products import Constant, HistogramIntersection, Linear, Polynomial, Tanimoto
+from .pyramid import SpatialPyramid
 from .strings import Spectrum, WeightedDegree
 
 KERNELS = Registry(
@@ -30,6 +31,7 @@ KERNELS = Registry(
         Polynomial,
         Precomputed,
         RBF,
+        SpatialPyramid,
         Spectrum,
         Tanimoto,
         WeightedDegree,

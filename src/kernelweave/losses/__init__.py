@@ -7,11 +7,13 @@ from .hinge import Hinge
 from .huber import Huber
 from .joint import JointLoss
 from .logistic import Logistic
+from .multiclass_hinge import MulticlassHinge
 from .one_class import OneClass
+from .ranking import Ranking
 from .squared import Squared
 from .squared_hinge import SquaredHinge
 
-LOSSES = Registry("loss", (Hinge, SquaredHinge, Logistic, Squared, EpsInsensitive, Huber, OneClass))
+LOSSES = Registry("loss", (Hinge, SquaredHinge, Logistic, Squared, EpsInsensitive, Huber, OneClass, Ranking))
 
 __all__ = [
     "LOSSES",
@@ -21,7 +23,9 @@ __all__ = [
     "JointLoss",
     "Logistic",
     "Loss",
+    "MulticlassHinge",
     "OneClass",
+    "Ranking",
     "Squared",
     "SquaredHinge",
 ]

@@ -27,21 +27,35 @@ class Loss(BaseEstimator):
     * ``linear_dual(y)``: (linear, kink) such that -V*(y, -a) = linear * a - kink * |a| on the
       box, for decomposition solvers (SMO); such a loss is piecewise linear, and ``kinks(y)``
       lists the f at which its slope rises by 1;
-    * ``probability(f)``: P(y = +1 | f), for losses that are likelihoods.
+    * ``probability(f)``: P(y = +1 | f), for losses that are likelihoods;
+    * ``multiclass()``: the loss of the values of all classes together that it is for two, for a machine of
+      all classes.
+
+    A loss with ``coupled = True`` takes the values of all outputs of a sample together: y, f and derivatives
+    have shape (n, c), values and conjugates (n, 1). Its dual is linear where the alpha / C of a sample differ
+    from those of its own class alone by a point of the simplex, and ``simplex_dual(y)`` gives its slopes.
     """
 
     name: str
-    #: what it is for: "classification", "regression", "one_class", or what an estimator of your own asks for
+    #: what it is for: "classification", "regression", "one_class", "ranking", or what an estimator of your
+    #: own asks for
     task: str
 
     #: whether it is a sum over samples; others are of the class `JointLoss`
     separable = True
+
+    #: whether it takes the values of all outputs of a sample together
+    coupled = False
 
     #: the intercept's optimality condition is sum_i alpha_i = alpha_sum
     alpha_sum: float = 0.0
 
     def check(self) -> None:
         """Refuse parameters that make no loss; nothing by default."""
+
+    def targets(self, Y: FloatArray) -> FloatArray:
+        """Columns of y as targets: an output each by default; shape (n, 1, k) where k of them make one."""
+        return Y
 
     @abstractmethod
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from .base import Loss, inside_box, restrict
+from .multiclass_hinge import MulticlassHinge
 
 
 class Hinge(Loss):
@@ -47,3 +48,7 @@ class Hinge(Loss):
     def kinks(self, y: FloatArray) -> list[FloatArray]:
         """The f at which the gradient jumps: y f = 1."""
         return [y]
+
+    def multiclass(self) -> MulticlassHinge:
+        """The loss of all classes together."""
+        return MulticlassHinge()

@@ -201,19 +201,20 @@ def _read_link(json: Any, reader: Reader) -> Link:
     return Link(name, parameters)
 
 
-PATH_FIELDS = tuple(GreedyPath.__dataclass_fields__)
+PATH_FIELDS = tuple(name for name in GreedyPath.__dataclass_fields__ if name != "groups")
 
 
 def _write_path(path: GreedyPath, writer: Writer) -> dict[str, Any]:
-    return {name: writer.value(getattr(path, name), f".{name}") for name in PATH_FIELDS}
+    names = (*PATH_FIELDS, "groups") if path.groups else PATH_FIELDS
+    return {name: writer.value(getattr(path, name), f".{name}") for name in names}
 
 
 def _read_path(json: Any, reader: Reader) -> GreedyPath:
-    values = {
-        name: reader.value(value)
-        for name, value in zip(PATH_FIELDS, entries(json, *PATH_FIELDS), strict=True)
-    }
-    if not isinstance(values["sets"], list) or type(values["n_selected"]) is not int:
+    names = (*PATH_FIELDS, "groups") if isinstance(json, dict) and "groups" in json else PATH_FIELDS
+    values = {name: reader.value(value) for name, value in zip(names, entries(json, *names), strict=True)}
+    groups = values.get("groups", [])
+    fits = isinstance(groups, list) and all(isinstance(group, GreedyPath) for group in groups)
+    if not fits or not isinstance(values["sets"], list) or type(values["n_selected"]) is not int:
         raise ModelFileError("it is damaged: its path of models makes no sense.")
     return GreedyPath(**values)
 

@@ -6,10 +6,10 @@ Reading order: ``base.py`` (what a regulariser is), ``norms.py`` (lp, block, uni
 """
 
 from .._registry import Registry
-from .base import Regularizer
+from .base import Regularizer, TwoForms
 from .concave import SMKL, ConcaveTerm, GroupLassoTerm, LogTerm, MFocussTerm, MKLTerm, TermSum
-from .correspondence import FromBlockNorm, FromPrice, block_norm_of, price_of
-from .norms import BlockNorm, ElasticNet, LpNorm, Uniform, equivalent_cost
+from .correspondence import FromBlockNorm, FromPrice, block_norm_of, equivalent_cost, price_of
+from .norms import BlockNorm, ElasticNet, LpNorm, Uniform
 from .structured import Mahalanobis, Wedge
 
 REGULARIZERS = Registry(
@@ -45,6 +45,7 @@ __all__ = [
     "Mahalanobis",
     "Regularizer",
     "TermSum",
+    "TwoForms",
     "Uniform",
     "Wedge",
     "block_norm_of",

@@ -24,7 +24,8 @@ class Regularizer(BaseEstimator):
 
     * ``price_slopes(z)``: h' and h'' of a separable h, for Newton steps on the weights;
     * ``weights_from_dual(r)``: 2 dOmega*/d(r^2), the weights of given dual norms, for the joint ascent and
-      the program of cutting planes, where weights do not become zero.
+      the program of cutting planes, where weights do not become zero;
+    * ``largest_norm(a, q)``: a bound of ||a d||_q over the weights of a constraint, for `theory`.
     """
 
     name: str
@@ -43,6 +44,8 @@ class Regularizer(BaseEstimator):
     max_weight = np.inf
     #: parameters that hold one number per kernel
     per_kernel: tuple[str, ...] = ()
+    #: why there is no second form, a constraint of a penalty or a penalty of a constraint
+    one_form = "of a function of one's own no norm of the weights is known; write the other form by hand"
 
     @abstractmethod
     def price(self, weights: FloatArray) -> float:
@@ -72,6 +75,21 @@ class Regularizer(BaseEstimator):
         """T in d = T z, with h a function of z >= 0: an invertible matrix, or its diagonal."""
         return np.ones(n_kernels)
 
+    def in_form(self, form: str, norms: FloatArray | None = None) -> Regularizer:
+        """The regulariser of the same models as a "constraint" or as a "penalty", at the `equivalent_cost`.
+
+        Parameters
+        ----------
+        form : {"constraint", "penalty"}
+        norms : ndarray of shape (M,), optional
+            Component norms of the model; asked for by regularisers whose parameters change too.
+        """
+        raise ValueError(f"{type(self).__name__} has one form: {self.one_form}.")
+
+    def size_of_weights(self, norms: FloatArray, mu: float = 1.0, degree: float | None = None) -> float:
+        """C of the constraint over C of the penalty, at which both have the component norms n."""
+        raise ValueError(f"{type(self).__name__} has one form: {self.one_form}.")
+
     def bound_to(self, gram: Any) -> Regularizer:
         """The regulariser with whatever it takes from the Gram matrices."""
         return self
@@ -89,6 +107,111 @@ class Regularizer(BaseEstimator):
                 )
             setattr(part, parameter, np.asarray(value)[np.ix_(*[kernels] * np.ndim(value))])
         return part
+
+
+FORMS = ("constraint", "penalty")
+
+
+class TwoForms(Regularizer):
+    """Weights bounded by a norm N(d), in two forms that have the same models at different C.
+
+        form="constraint":  h(d) = 0 if N(d) <= 1, else +inf
+        form="penalty":     h(d) = N(d)^k / k,  k = `degree`
+
+    Everything follows from two functions of the constraint,
+
+        A(n) = min_{N(d)<=1} sum_m n_m^2 / d_m        B(r) = max_{N(d)<=1} sum_m d_m r_m^2
+
+        constraint   Omega = A / 2                          Omega* = B / 2
+        penalty      Omega = (1 + 1/k) A^(k/(k+1)) / 2      Omega* = B^{k*} / (2 k*),  k* = k / (k-1)
+
+    The weights of the penalty are t = A^(1/(k+1)) times those of the constraint (at the minimum over
+    t > 0 of A / t + t^k / k). k = 1 has Omega* = 0 if B <= 1, else +inf; at k = inf the penalty is
+    the constraint. Kloft et al. (2011), Theorem 1.
+
+    A subclass writes `degree`, `size` (N), `least` (A), `most` (B) and `unit_weights` (of the constraint).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.regularizers import Wedge
+    >>> penalty, constraint = Wedge(), Wedge().in_form("constraint")
+    >>> n = np.array([2.0, 1.0])
+    >>> penalty.penalty(n), constraint.penalty(n)  # t and t^2 / 2 with t = N(d), k = 1
+    (3.0, 4.5)
+    """
+
+    form: str
+
+    @property
+    @abstractmethod
+    def degree(self) -> float:
+        """k."""
+
+    @abstractmethod
+    def size(self, weights: FloatArray) -> float:
+        """N(d)."""
+
+    @abstractmethod
+    def least(self, norms: FloatArray) -> float:
+        """A(n)."""
+
+    @abstractmethod
+    def most(self, dual_norms: FloatArray) -> float:
+        """B(r)."""
+
+    @abstractmethod
+    def unit_weights(self, norms: FloatArray) -> FloatArray:
+        """The minimising d in A(n), N(d) = 1."""
+
+    @property
+    def penalised(self) -> bool:
+        """Whether h is a penalty."""
+        return checked_form(self) == "penalty" and np.isfinite(self.degree)
+
+    def price(self, weights: FloatArray) -> float:
+        size = self.size(weights)
+        return float(size**self.degree / self.degree) if self.penalised else indicator(size - 1.0)
+
+    def penalty(self, norms: FloatArray) -> float:
+        if not self.penalised:
+            return 0.5 * self.least(norms)
+        k = self.degree
+        return float(0.5 * (1.0 + 1.0 / k) * self.least(norms) ** (k / (k + 1.0)))
+
+    def weights(self, norms: FloatArray) -> FloatArray:
+        unit = self.unit_weights(norms)
+        return self.least(norms) ** (1.0 / (self.degree + 1.0)) * unit if self.penalised else unit
+
+    def conjugate(self, dual_norms: FloatArray) -> float:
+        most, k = self.most(dual_norms), self.degree
+        if not self.penalised:
+            return 0.5 * most
+        return indicator(most - 1.0) if k == 1.0 else float(0.5 * most ** (k / (k - 1.0)) * (k - 1.0) / k)
+
+    def dual_scale(self, dual_norms: FloatArray) -> float:
+        if not (self.penalised and self.degree == 1.0):
+            return 1.0
+        return float(min(1.0, max(self.most(dual_norms), 1e-300) ** -0.5))
+
+    def in_form(self, form: str, norms: FloatArray | None = None) -> Regularizer:
+        other: Self = clone(self)
+        other.form = form
+        checked_form(other)
+        return other
+
+    def size_of_weights(self, norms: FloatArray, mu: float = 1.0, degree: float | None = None) -> float:
+        """t = (A / mu)^(1/(k+1)) for the penalty mu N(d)^k / k."""
+        k = self.degree if degree is None else degree
+        return 1.0 if np.isinf(k) else float((self.least(norms) / mu) ** (1.0 / (k + 1.0)))
+
+
+def checked_form(regularizer: Any) -> str:
+    """Its `form`, one of the two."""
+    if regularizer.form not in FORMS:
+        name = type(regularizer).__name__
+        raise ValueError(f"{name}: form={regularizer.form!r} must be 'constraint' or 'penalty'.")
+    return str(regularizer.form)
 
 
 def power_norm(x: FloatArray, p: float) -> float:

@@ -33,6 +33,7 @@ class ConcaveTerm(Regularizer):
     sparse = True
     homogeneous = True
     per_kernel = ("eta",)
+    one_form = "it is not convex, and has no price of weights that a constraint could bound"
 
     def __init__(self, eta: Any = 1.0) -> None:
         self.eta = eta

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ._ascent import Concave, Function, Gradient, Peak, differences, peak
-from .base import Regularizer
+from .base import FORMS, Regularizer
 
 SMALLEST = 1e-8  # norms below this share of the largest get its weight, so that a kernel can return
 FAR = 1e12  # where functions are looked at for their growth
@@ -18,7 +18,7 @@ SLACK = 1e-9  # excess over a bound that counts as rounding
 #: why a block norm with q > 2 has no part in the correspondence
 MAXIMUM = (
     "Block norms with q > 2 are of this kind: their weights are those of a maximum over d, not of a minimum. "
-    "Use BlockNorm(q), which needs no price."
+    "Use BlockNorm(q), which needs no price, or maximum=True for functions of that maximum."
 )
 
 
@@ -147,25 +147,70 @@ class PriceOf:
         return self._last[1]
 
 
+class SupremumOf:
+    """g(x) = 1/2 sup_{d>0} (sum_m x_m / d_m + h(d)), found numerically; see `block_norm_of`."""
+
+    def __init__(self, h: Function) -> None:
+        self.h = h
+
+    def __call__(self, x: FloatArray) -> float:
+        """g(x), over theta = 1 / d."""
+        x = np.asarray(x, dtype=np.float64)
+        above = float(self.h(np.ones(len(x))))
+        if above > SLACK:
+            raise ValueError(f"h is {above:.3g} at d = 1: the price of a maximum is not above zero.")
+        F = Concave(lambda theta: float(x @ theta) + float(self.h(1.0 / theta)))
+        return 0.5 * max(peak(F, np.ones(len(x))).value, 0.0)
+
+
+class InfimumOf:
+    """h(d) = inf_{x>=0} (2 g(x) - sum_m x_m / d_m), found numerically; see `price_of`."""
+
+    def __init__(self, g: Function, gradient: Gradient | None = None) -> None:
+        self.g = g
+        self.g_gradient = gradient if gradient is not None else getattr(g, "gradient", None)
+
+    def __call__(self, d: FloatArray) -> float:
+        """h(d)."""
+        d, rate = np.asarray(d, dtype=np.float64), self.g_gradient
+        check_convex(self.g, d**2)
+        slope = None if rate is None else lambda x: 1.0 / d - 2.0 * rate(x)
+        F = Concave(lambda x: float((x / d).sum()) - 2.0 * float(self.g(x)), slope)
+        return -max(peak(F, d**2).value, 0.0)
+
+
 def check_concave(g: Function, x: FloatArray) -> None:
-    """Refuse a g that is less at x than on average over points x is the mean of: it is no infimum over d.
-
-    These are the corners M x_m e_m, and 0 and 2 x.
-    """
-    value = float(g(x))
-    for points in (len(x) * np.diag(x), np.array([np.zeros_like(x), 2.0 * x])):
-        mean = float(np.mean([g(point) for point in points]))
-        if value < mean - SLACK * abs(mean):
-            raise ValueError(
-                f"g is not concave in x, the squared norms: {value:.6g} at the mean of points where it is "
-                f"{mean:.6g} on average, so no price h(d) belongs to it. {MAXIMUM}"
-            )
+    """Refuse a g that is less at x than on average over points x is the mean of: it is no infimum over d."""
+    value, mean = around(g, x)
+    if value < mean - SLACK * abs(mean):
+        raise ValueError(
+            f"g is not concave in x, the squared norms: {value:.6g} at the mean of points where it is "
+            f"{mean:.6g} on average, so no price h(d) belongs to it. {MAXIMUM}"
+        )
 
 
-def check_infimum(rule: Regularizer) -> Regularizer:
-    """Refuse a regulariser whose weights are those of a maximum."""
-    if rule.ascends:
+def check_convex(g: Function, x: FloatArray) -> None:
+    """Refuse a g that is more at x than on average over points x is the mean of: it is no supremum over d."""
+    value, mean = around(lambda x: -g(x), x)
+    if value < mean - SLACK * abs(mean):
+        raise ValueError(
+            f"g is not convex in x, the squared norms: {-value:.6g} at the mean of points where it is "
+            f"{-mean:.6g} on average, so it is no maximum over d; leave out maximum=True."
+        )
+
+
+def around(g: Function, x: FloatArray) -> tuple[float, float]:
+    """g(x), and the largest mean of g over points that x is the mean of: M x_m e_m, and 0 and 2 x."""
+    groups = (len(x) * np.diag(x), np.array([np.zeros_like(x), 2.0 * x]))
+    return float(g(x)), max(float(np.mean([g(point) for point in points])) for points in groups)
+
+
+def check_kind(rule: Regularizer, maximum: bool) -> Regularizer:
+    """Refuse a regulariser whose weights are those of a maximum where a minimum is meant, or the reverse."""
+    if rule.ascends and not maximum:
         raise ValueError(f"{rule!r} is not an infimum over weights. {MAXIMUM}")
+    if maximum and not rule.ascends:
+        raise ValueError(f"{rule!r} is an infimum over weights, not a maximum; leave out maximum=True.")
     return rule
 
 
@@ -177,7 +222,7 @@ def rays(value: Function, start: FloatArray, gradient: Gradient | None = None) -
 
 
 def block_norm_of(
-    h: Regularizer | Function, gradient: Gradient | None = None, basis: Any = None
+    h: Regularizer | Function, gradient: Gradient | None = None, basis: Any = None, maximum: bool = False
 ) -> Callable[[FloatArray], float]:
     """The block norm g(x), x_m = ||f_m||^2, that belongs to the price h(d) of kernel weights.
 
@@ -185,24 +230,33 @@ def block_norm_of(
 
     so that learning with g is learning with h, the weights eliminated: d_m = 1 / (2 dg/dx_m).
     Tomioka & Suzuki (2010), Theorem 1. Closed form for a `Regularizer`; for a function of one's
-    own by quasi-Newton steps on log d. Block norms with q > 2 are no such infimum, and refused.
+    own by quasi-Newton steps on log d.
+
+    Block norms with q > 2, the last row but one of their Table 1, are no such infimum, and refused; they are
+
+        g(x) = 1/2 sup_{d>0} (sum_m x_m / d_m + h(d)),    h(d) = -1/rho sum_m d_m^(-rho),  rho = q / (q - 2)
+
+    for every x >= 0, and `maximum=True` takes that supremum.
 
     Parameters
     ----------
     h : Regularizer or callable
-        Convex, zero at zero, not decreasing. It may be +inf outside a convex domain (a constraint)
-        that holds a part of every ray d > 0. Kinks that belong to single weights (d_m <= 1) are
-        found exactly; others cost accuracy.
+        Convex, or such that h(1/y) is convex in y, zero at zero, not decreasing. It may be +inf outside a
+        convex domain (a constraint) that holds a part of every ray d > 0. Kinks that belong to single
+        weights (d_m <= 1) are found exactly; others cost accuracy.
     gradient : callable, optional
         dh/dd; by default `h.gradient`, else differences.
     basis : array-like of shape (M, K), optional
         For weights confined to a cone, d = basis @ z with z > 0 (ordered weights: a triangle of
         ones); h then has to be finite on the cone.
+    maximum : bool, default=False
+        Whether g is the supremum; h(1/theta) then is concave in theta > 0, not above zero, and -inf outside a
+        convex domain. `gradient` and `basis` have no part in it.
 
     Returns
     -------
     callable
-        g; when it is numerical, with the methods ``gradient(x)`` and ``weights(x)``.
+        g; when it is a numerical infimum, with the methods ``gradient(x)`` and ``weights(x)``.
 
     Examples
     --------
@@ -210,21 +264,30 @@ def block_norm_of(
     >>> g = block_norm_of(lambda d: d.sum())
     >>> round(g(np.array([9.0, 4.0])), 6)  # the block 1-norm
     5.0
+    >>> g = block_norm_of(lambda d: -(d**-2.0).sum() / 2, maximum=True)
+    >>> round(g(np.array([4.0, 1.0])), 6)  # 1/q sum n^q with q = 4
+    4.25
     """
     if isinstance(h, Regularizer):
-        rule = check_infimum(h)
+        rule = check_kind(h, maximum)
         return lambda x: rule.penalty(np.sqrt(x))
-    return BlockNormOf(h, gradient, basis)
+    return SupremumOf(h) if maximum else BlockNormOf(h, gradient, basis)
 
 
-def price_of(g: Regularizer | Function, gradient: Gradient | None = None) -> Callable[[FloatArray], float]:
+def price_of(
+    g: Regularizer | Function, gradient: Gradient | None = None, maximum: bool = False
+) -> Callable[[FloatArray], float]:
     """The price h(d) of kernel weights that belongs to the block norm g(x), x_m = ||f_m||^2.
 
         h(d) = sup_{x>=0} (2 g(x) - sum_m x_m / d_m)
 
     that is -2 g*(1 / (2 d)) with the concave conjugate g*. Tomioka & Suzuki (2010), Theorem 7.
-    Closed form for a `Regularizer`, else numerical. Block norms with q > 2 are not concave in x: they are the
-    infimum of no price, and refused.
+    Closed form for a `Regularizer`, else numerical.
+
+    Block norms with q > 2 are not concave in x but convex: they are the infimum of no price, and refused.
+    `maximum=True` gives the price whose supremum they are (see `block_norm_of`),
+
+        h(d) = inf_{x>=0} (2 g(x) - sum_m x_m / d_m)
 
     Parameters
     ----------
@@ -232,12 +295,14 @@ def price_of(g: Regularizer | Function, gradient: Gradient | None = None) -> Cal
         Concave, zero at zero, not decreasing, finite.
     gradient : callable, optional
         dg/dx; by default `g.gradient`, else differences.
+    maximum : bool, default=False
+        Whether g is a supremum over the weights: convex, zero at zero, not decreasing, finite.
 
     Returns
     -------
     callable
-        h; +inf where the supremum is, as far as g at 1e12 shows. When it is numerical, with the
-        method ``gradient(d)``.
+        h; +inf where the supremum is, as far as g at 1e12 shows, and -inf where the infimum is. When it is a
+        numerical supremum, with the method ``gradient(d)``.
 
     Examples
     --------
@@ -245,10 +310,76 @@ def price_of(g: Regularizer | Function, gradient: Gradient | None = None) -> Cal
     >>> h = price_of(lambda x: np.sqrt(x).sum())
     >>> round(h(np.array([0.5, 2.0])), 6)
     2.5
+    >>> from kernelweave.regularizers import BlockNorm
+    >>> price_of(BlockNorm(q=4, form="penalty"), maximum=True)(np.array([0.5, 1.0]))
+    -2.5
     """
     if isinstance(g, FromBlockNorm):
-        return PriceOf(g.block_norm, g.gradient)
-    return check_infimum(g).price if isinstance(g, Regularizer) else PriceOf(g, gradient)
+        return price_of(g.block_norm, g.gradient, maximum)
+    if isinstance(g, Regularizer):
+        return check_kind(g, maximum).price
+    return InfimumOf(g, gradient) if maximum else PriceOf(g, gradient)
+
+
+def equivalent_cost(
+    C: float,
+    norms: FloatArray,
+    regularizer: Regularizer,
+    to: str,
+    mu: float = 1.0,
+    degree: float | None = None,
+) -> float:
+    """The C at which the other form of a regulariser has the same model.
+
+    A norm N of the weights is a constraint, N(d) <= 1, or a penalty, h(d) = mu N(d)^k / k. At component
+    norms n the weights of the penalty are t = N(d) times those of the constraint, and dividing the
+    objective by t gives
+
+        C_constraint = t C_penalty,    t = (A(n) / mu)^(1/(k+1)),    A(n) = min_{N(d)<=1} sum_m n_m^2 / d_m
+
+    Kloft et al. (2011), Theorem 1; Proposition 5 for block norms, A = ||n||_q^2 and k = q / (2 - q), also
+    for q > 2. The elastic net has another l1_ratio in its other form, ``regularizer.in_form(to, norms)``.
+    Regularisers with one form (SMKL, functions of one's own) are refused.
+
+    Parameters
+    ----------
+    C : float
+        Cost in the form the model was fitted with.
+    norms : ndarray of shape (M,)
+        Component norms of the model (`norms_`), the same in both forms; not all zero.
+    regularizer : Regularizer
+        In either form.
+    to : {"constraint", "penalty"}
+        The form wanted.
+    mu : float, default=1.0
+        Strength of the penalty; ``form="penalty"`` has 1.
+    degree : float, optional
+        k, at least 1; by default that of ``form="penalty"``: p of `LpNorm`, 1 of `Wedge`, 2 of `Mahalanobis`.
+        The penalty mu' N(d)^2 of Kloft et al. (2011), (3), is degree=2 with mu = 4 mu'.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.regularizers import LpNorm, Wedge
+    >>> n = np.array([3.0, 1.0])
+    >>> equivalent_cost(10.0, n, LpNorm(p=1), to="constraint")
+    40.0
+    >>> equivalent_cost(10.0, n, LpNorm(p=1), to="constraint", mu=4.0)
+    20.0
+    >>> equivalent_cost(40.0, n, Wedge(), to="penalty")
+    10.0
+    """
+    values = np.asarray(norms, dtype=np.float64)
+    if to not in FORMS:
+        raise ValueError(f"to={to!r} must be 'constraint' or 'penalty'.")
+    if not mu > 0:
+        raise ValueError(f"mu={mu!r} must be positive.")
+    if degree is not None and not degree >= 1:
+        raise ValueError(f"degree={degree!r} must be at least 1.")
+    if values.ndim != 1 or not (np.isfinite(values) & (values >= 0)).all() or not values.any():
+        raise ValueError("norms must be those of one model, numbers from 0 on and not all of them 0.")
+    size = regularizer.size_of_weights(values, mu, degree)
+    return float(C * size if to == "constraint" else C / size)
 
 
 class FromPrice(Regularizer):

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
-from .base import Regularizer, indicator, power_norm
+from .base import Regularizer, TwoForms, checked_form, indicator, power_norm
 
 #: of kernels that all cost the same
 NO_COSTS: FloatArray = np.ones(())
 
 
-class LpNorm(Regularizer):
+class LpNorm(TwoForms):
     """lp-norm multiple kernel learning, Ivanov or Tikhonov; p* = p/(p-1), s = r^2.
 
     form="constraint":  h(d) = 0 if ||d||_p <= 1, else +inf
@@ -68,61 +68,61 @@ class LpNorm(Regularizer):
         self.costs = costs
 
     @property
+    def degree(self) -> float:
+        """The penalty is ||costs d||_p^p / p."""
+        return self._checked()[0]
+
+    @property
     def sparse(self) -> bool:  # type: ignore[override]
         """Only p = 1 gives weights of exactly zero."""
-        return self._checked()[0] == 1.0
+        return self.degree == 1.0
 
     @property
     def tied(self) -> bool:  # type: ignore[override]
         """The constraint p = 1 is the simplex."""
-        p, penalised, _ = self._checked()
-        return p == 1.0 and not penalised
+        return self.degree == 1.0 and not self.penalised
 
     @property
     def homogeneous(self) -> bool:  # type: ignore[override]
         """The penalty p = 1 is the sum of norms."""
-        p, penalised, _ = self._checked()
-        return p == 1.0 and penalised
+        return self.degree == 1.0 and self.penalised
 
-    def price(self, weights: FloatArray) -> float:
-        p, penalised, costs = self._checked()
-        costly = weights * costs
-        return float((costly**p).sum() / p) if penalised else indicator(power_norm(costly, p) - 1.0)
+    def size(self, weights: FloatArray) -> float:
+        p, costs = self._checked()
+        return power_norm(weights * costs, p)
 
     def generators(self, n_kernels: int) -> FloatArray:
         """d = z / costs: the costs vanish from the price of z."""
-        return np.asarray(1.0 / (self._checked()[2] * np.ones(n_kernels)))
+        return np.asarray(1.0 / (self._checked()[1] * np.ones(n_kernels)))
 
     def price_slopes(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """h' and h'' of the penalty in z; of the constraint only its domain matters."""
-        p, penalised, _ = self._checked()
-        if not penalised:
+        if not self.penalised:
             return np.zeros_like(z), np.zeros_like(z)
-        floor = np.maximum(z, 1e-300)
+        p, floor = self.degree, np.maximum(z, 1e-300)
         return floor ** (p - 1.0), (p - 1.0) * floor ** (p - 2.0)
 
-    def penalty(self, norms: FloatArray) -> float:
-        p, penalised, costs = self._checked()
-        costly = norms * np.sqrt(costs)  # n^2 / d = (n sqrt(c))^2 / (c d)
+    def least(self, norms: FloatArray) -> float:
+        p, costs = self._checked()
         q = 2.0 if np.isinf(p) else 2.0 * p / (p + 1.0)
-        if penalised:
-            return 0.5 * (1.0 + 1.0 / p) * float((costly**q).sum())
-        return 0.5 * power_norm(costly, q) ** 2
+        return power_norm(norms * np.sqrt(costs), q) ** 2  # n^2 / d = (n sqrt(c))^2 / (c d)
 
-    def weights(self, norms: FloatArray) -> FloatArray:
-        p, penalised, costs = self._checked()
-        costly = norms * np.sqrt(costs)
+    def unit_weights(self, norms: FloatArray) -> FloatArray:
+        p, costs = self._checked()
         if np.isinf(p):
             return np.ones(norms.shape) / costs
-        if penalised:
-            return np.asarray(costly ** (2.0 / (p + 1.0)) / costs)
+        costly = norms * np.sqrt(costs)
         top = costly.max(initial=0.0)
         raised = (costly / top) ** (2.0 / (p + 1.0)) if top > 0.0 else np.ones(norms.shape)
         return np.asarray(raised / (power_norm(raised, p) * costs))
 
+    def most(self, dual_norms: FloatArray) -> float:
+        p, costs = self._checked()
+        return power_norm(dual_norms**2 / costs, conjugate_order(p))
+
     def weights_from_dual(self, dual_norms: FloatArray) -> FloatArray:
         """2 dOmega*/ds, for p > 1: costs d = (s / costs)^(1/(p-1)), of the constraint on its sphere."""
-        p, penalised, costs = self._checked()
+        p, costs = self._checked()
         if p == 1.0:
             raise ValueError(
                 "LpNorm(p=1) has no weights of given dual norms: a price of many weights is one."
@@ -130,115 +130,85 @@ class LpNorm(Regularizer):
         if np.isinf(p):
             return np.ones(dual_norms.shape) / costs
         s, power = dual_norms**2 / costs, 1.0 / (p - 1.0)
-        if penalised:
+        if self.penalised:
             return np.asarray(s**power / costs)
         top = s.max(initial=0.0)
         raised = (s / top) ** power if top > 0.0 else np.ones(dual_norms.shape)
         return np.asarray(raised / (power_norm(raised, p) * costs))
 
-    def conjugate(self, dual_norms: FloatArray) -> float:
-        p, penalised, costs = self._checked()
-        s = dual_norms**2 / costs
-        dual = 1.0 if np.isinf(p) else np.inf if p == 1.0 else p / (p - 1.0)
-        if not penalised:
-            return 0.5 * power_norm(s, dual)
-        if p == 1.0:
-            return indicator(float(s.max(initial=0.0)) - 1.0)
-        return 0.5 * float((s**dual).sum()) / dual
+    def largest_norm(self, scales: FloatArray, order: float) -> float:
+        """max ||a d||_q over ||costs d||_p <= 1:  ||a / costs||_s, 1/s = 1/q - 1/p;  s = inf if q >= p."""
+        p, costs = self._checked()
+        share = 1.0 / order - 1.0 / p
+        return power_norm(scales / costs, 1.0 / share if share > 0.0 else np.inf)
 
-    def dual_scale(self, dual_norms: FloatArray) -> float:
-        p, penalised, costs = self._checked()
-        if p > 1.0 or not penalised:
-            return 1.0
-        return float(min(1.0, 1.0 / max(float((dual_norms / np.sqrt(costs)).max()), 1e-300)))
-
-    def _checked(self) -> tuple[float, bool, FloatArray]:
-        """p, whether h is a penalty, and the costs."""
+    def _checked(self) -> tuple[float, FloatArray]:
+        """p and the costs."""
         if not (isinstance(self.p, Real) and self.p >= 1):
             raise ValueError(f"LpNorm: p={self.p!r} must be at least 1; for sparser models use p=1.")
-        if self.form not in ("constraint", "penalty"):
-            raise ValueError(f"LpNorm: form={self.form!r} must be 'constraint' or 'penalty'.")
-        p, costs = float(self.p), NO_COSTS
-        if self.costs is not None:
-            costs = np.asarray(self.costs, dtype=np.float64)
-            if not (costs > 0).all():
-                raise ValueError("LpNorm: costs must be positive.")
-        return p, self.form == "penalty" and p < np.inf, costs  # p = inf is a constraint in either form
+        checked_form(self)
+        if self.costs is None:
+            return float(self.p), NO_COSTS
+        costs = np.asarray(self.costs, dtype=np.float64)
+        if not (costs > 0).all():
+            raise ValueError("LpNorm: costs must be positive.")
+        return float(self.p), costs
 
 
-def equivalent_cost(
-    C: float, norms: FloatArray, p: float, to: str, mu: float = 1.0, costs: Any = None
-) -> float:
-    """The C at which the other form of the lp norm has the same model.
-
-    The penalty mu sum_m d_m^p / p has at component norms n the weights d_m = (n_m^2 / mu)^(1/(p+1)),
-    the constraint has d / ||d||_p. Dividing the objective by the scale of the weights gives
-
-        C_constraint = ||d||_p C_penalty
-
-    and the kernel weights differ by the same factor. Kloft et al. (2011), Theorem 1.
-
-    Parameters
-    ----------
-    C : float
-        Cost in the form the model was fitted with.
-    norms : ndarray of shape (M,)
-        Component norms of the model (`norms_`), the same in both forms.
-    p : float
-    to : {"constraint", "penalty"}
-        The form wanted.
-    mu : float, default=1.0
-        Strength of the penalty; ``LpNorm(form="penalty")`` has 1.
-    costs : array-like of shape (M,), optional
-        Those of the `LpNorm`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> equivalent_cost(10.0, np.array([3.0, 1.0]), p=1, to="constraint")
-    40.0
-    >>> equivalent_cost(10.0, np.array([3.0, 1.0]), p=1, to="constraint", mu=4.0)
-    20.0
-    """
-    if not mu > 0:
-        raise ValueError(f"mu={mu!r} must be positive.")
-    rule = LpNorm(p, "penalty", costs)
-    d = rule.weights(np.asarray(norms, dtype=np.float64)) * mu ** (-1.0 / (p + 1.0))
-    size = power_norm(d * rule._checked()[2], p)
-    factors = {"constraint": size, "penalty": 1.0 / size}
-    if to not in factors:
-        raise ValueError(f"to={to!r} must be 'constraint' or 'penalty'.")
-    return float(C * factors[to])
+def conjugate_order(p: float) -> float:
+    """p* with 1/p + 1/p* = 1."""
+    return 1.0 if np.isinf(p) else np.inf if p == 1.0 else p / (p - 1.0)
 
 
-class BlockNorm(Regularizer):
-    """Omega(n) = 1/2 ||n||_q^2,  Omega*(r) = 1/2 ||r||_{q*}^2,  1/q + 1/q* = 1.
+class BlockNorm(TwoForms):
+    """Block q-norms of the components, 1/q + 1/q* = 1.
+
+        form="constraint":  Omega(n) = 1/2 ||n||_q^2       Omega*(r) = 1/2 ||r||_{q*}^2
+        form="penalty":     Omega(n) = 1/q sum_m n_m^q     Omega*(r) = 1/q* sum_m r_m^{q*}
 
     For q <= 2 it is the lp norm of the weights with p = q / (2 - q): q = 1 is sparse, q = 2
-    the uniform sum. For q > 2 components are made more equal than the uniform sum makes them;
-    the weights then are d = 1 / theta with ||theta||_rho <= 1, rho = q / (q - 2), and
+    the uniform sum. For q > 2 components are made more equal than the uniform sum makes them. Omega is
+    then a maximum over the weights, in place of a minimum,
 
-        ||r||_{q*}^2 = min_theta sum_m r_m^2 / theta_m,   theta_m ~ r_m^(2/(rho+1))
+        Omega(n) = 1/2 max_{d>0} ( sum_m n_m^2 / d_m + h(d) ),   rho = q / (q - 2)
 
-    is maximised jointly over alpha and theta. Kloft et al. (2011), section 3; their update
-    (33) can diverge and is not used.
+        constraint   h(d) = 0 if ||1/d||_rho <= 1, else -inf     penalty   h(d) = -1/rho sum_m d_m^(-rho)
+
+    and the dual, with Omega*(r) = 1/2 min_d ( sum_m d_m r_m^2 - h(d) ), is maximised jointly over alpha
+    and theta = 1/d ~ r_m^(2/(rho+1)). Both forms have the same models, at different C
+    (`equivalent_cost`). Kloft et al. (2011), sections 3 and 4.3 and Proposition 5, whose update (33) can
+    diverge and is not used; Tomioka & Suzuki (2011), Table 1.
+
+    The penalty has a unit, that of the targets: with large q it is all but zero where n_m < 1 and steep
+    beyond, and norms of 1e-3 to the power 16 drown in rounding (the fit then says that its gap is open).
+    The constraint has none.
 
     Parameters
     ----------
     q : float, default=2.0
-        From 1 to infinity.
+        From 1 to infinity; the penalty needs a finite one.
+    form : {"constraint", "penalty"}, default="constraint"
 
     Examples
     --------
     >>> import numpy as np
     >>> BlockNorm(q=np.inf).penalty(np.array([3.0, 1.0]))
     4.5
+    >>> BlockNorm(q=4, form="penalty").penalty(np.array([2.0, 0.0]))
+    4.0
     """
 
     name = "block"
 
-    def __init__(self, q: float = 2.0) -> None:
+    def __init__(self, q: float = 2.0, form: str = "constraint") -> None:
         self.q = q
+        self.form = form
+
+    @property
+    def degree(self) -> float:
+        """That of the lp norm, p = q / (2 - q): negative for q > 2."""
+        q = self._order()
+        return np.inf if q == 2.0 else -1.0 if np.isinf(q) else q / (2.0 - q)
 
     @property
     def sparse(self) -> bool:  # type: ignore[override]
@@ -247,64 +217,81 @@ class BlockNorm(Regularizer):
 
     @property
     def tied(self) -> bool:  # type: ignore[override]
-        """q = 1 is the simplex."""
-        return self.sparse
+        """The constraint q = 1 is the simplex."""
+        return self.sparse and not self.penalised
+
+    @property
+    def homogeneous(self) -> bool:  # type: ignore[override]
+        """The penalty q = 1 is the sum of norms."""
+        return self.sparse and self.penalised
 
     @property
     def ascends(self) -> bool:  # type: ignore[override]
         """Whether weights come from a maximum, q > 2, not from a minimum."""
         return self._order() > 2.0
 
-    def price(self, weights: FloatArray) -> float:
+    def size(self, weights: FloatArray) -> float:
+        """||d||_p; for q > 2, 1 / ||1/d||_rho, which is at least 1 under the constraint."""
         if self.ascends:
-            return indicator(power_norm(1.0 / np.maximum(weights, 1e-300), self._rho()) - 1.0)
-        return self._lp().price(weights)
+            return 1.0 / power_norm(1.0 / np.maximum(weights, 1e-300), -self.degree)
+        return power_norm(weights, self.degree)
+
+    def price(self, weights: FloatArray) -> float:
+        if self.ascends and not self.penalised:
+            return -indicator(1.0 - self.size(weights))
+        return super().price(weights)
 
     def price_slopes(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Those of the lp constraint: zero."""
-        return self._lp().price_slopes(weights)
+        """Those of the lp norm."""
+        return LpNorm(self.degree, self.form).price_slopes(weights)
 
-    def penalty(self, norms: FloatArray) -> float:
-        return 0.5 * power_norm(norms, self._order()) ** 2
+    def least(self, norms: FloatArray) -> float:
+        return power_norm(norms, self._order()) ** 2
 
-    def weights(self, norms: FloatArray) -> FloatArray:
+    def most(self, dual_norms: FloatArray) -> float:
+        return power_norm(dual_norms, conjugate_order(self._order())) ** 2
+
+    def unit_weights(self, norms: FloatArray) -> FloatArray:
         if self.ascends:
             raise ValueError("BlockNorm with q > 2 has no weights of given norms; use `weights_from_dual`.")
-        return self._lp().weights(norms)
+        return LpNorm(self.degree).unit_weights(norms)
 
     def weights_from_dual(self, dual_norms: FloatArray) -> FloatArray:
         """1 / theta with theta_m ~ r_m^(2/(rho+1)), kept away from zero; q <= 2: those of the lp norm."""
         if not self.ascends:
-            return self._lp().weights_from_dual(dual_norms)
-        top = dual_norms.max(initial=0.0)
+            return LpNorm(self.degree, self.form).weights_from_dual(dual_norms)
+        top, rho = dual_norms.max(initial=0.0), -self.degree
         share = dual_norms / top if top > 0.0 else np.ones(dual_norms.shape)
-        raised = np.maximum(share, 1e-6) ** (2.0 / (self._rho() + 1.0))
-        return np.asarray(power_norm(raised, self._rho()) / raised)
+        raised = np.maximum(share, 1e-6) ** (2.0 / (rho + 1.0))
+        unit = np.asarray(power_norm(raised, rho) / raised)
+        # the least of B t + t^-rho / rho
+        return self.most(dual_norms) ** (-1.0 / (rho + 1.0)) * unit if self.penalised and top > 0.0 else unit
 
     def initial_weights(self, n_kernels: int) -> FloatArray:
         equal = np.ones(n_kernels)
         return self.weights_from_dual(equal) if self.ascends else self.weights(equal)
 
-    def conjugate(self, dual_norms: FloatArray) -> float:
-        q = self._order()
-        dual = np.inf if q == 1.0 else 1.0 if np.isinf(q) else q / (q - 1.0)
-        return 0.5 * power_norm(dual_norms, dual) ** 2
+    def largest_norm(self, scales: FloatArray, order: float) -> float:
+        """That of the lp norm, q <= 2."""
+        return LpNorm(self.degree).largest_norm(scales, order)
+
+    def size_of_weights(self, norms: FloatArray, mu: float = 1.0, degree: float | None = None) -> float:
+        """||n||_q^(2-q), at mu = 1."""
+        if self.ascends and degree is not None:
+            raise ValueError(f"degree={degree!r}: BlockNorm with q > 2 bounds no norm of the weights.")
+        if np.isinf(self._order()):
+            raise ValueError("BlockNorm: q=inf has no penalty form; use a finite q.")
+        return super().size_of_weights(norms, mu, degree)
 
     def _order(self) -> float:
         if not self.q >= 1:
             raise ValueError(f"BlockNorm: q={self.q!r} must be at least 1.")
+        if checked_form(self) == "penalty" and np.isinf(self.q):
+            raise ValueError("BlockNorm: q=inf has no penalty form; use a finite q.")
         return float(self.q)
 
-    def _lp(self) -> LpNorm:
-        q = self._order()
-        return LpNorm(np.inf if q == 2.0 else q / (2.0 - q))
 
-    def _rho(self) -> float:
-        q = self._order()
-        return 1.0 if np.isinf(q) else q / (q - 2.0)
-
-
-class Uniform(Regularizer):
+class Uniform(TwoForms):
     """h(d) = 0 if max_m d_m <= 1, else +inf:  the uniform sum, lp-norm at p = inf.
 
         weights    d_m = 1
@@ -321,18 +308,20 @@ class Uniform(Regularizer):
     """
 
     name = "uniform"
+    form = "constraint"
+    degree = np.inf  # the limit of the lp penalty is the constraint
 
-    def price(self, weights: FloatArray) -> float:
-        return indicator(float(weights.max(initial=0.0)) - 1.0)
+    def size(self, weights: FloatArray) -> float:
+        return float(weights.max(initial=0.0))
 
-    def penalty(self, norms: FloatArray) -> float:
-        return 0.5 * float(norms @ norms)
+    def least(self, norms: FloatArray) -> float:
+        return float(norms @ norms)
 
-    def weights(self, norms: FloatArray) -> FloatArray:
+    def most(self, dual_norms: FloatArray) -> float:
+        return float(dual_norms @ dual_norms)
+
+    def unit_weights(self, norms: FloatArray) -> FloatArray:
         return np.ones(norms.shape)
-
-    def conjugate(self, dual_norms: FloatArray) -> float:
-        return 0.5 * float(dual_norms @ dual_norms)
 
 
 class ElasticNet(Regularizer):
@@ -344,6 +333,15 @@ class ElasticNet(Regularizer):
 
     a = 0 is the uniform sum, a = 1 the block 1-norm (group lasso); between them kernels are
     selected, and those selected share. Tomioka & Suzuki (2010), section 3 and Table 1.
+
+    form="constraint" bounds that price, h(d) <= a in these letters, and is the sum of two squared norms,
+    with S = sum_m n_m
+
+        Omega(n) = a/2 S^2 + (1-a)/2 sum_m n_m^2      price      0 if sum_m a d_m / (1 - (1-a) d_m) <= 1
+        weights    d_m = n_m / (a S + (1-a) n_m)      conjugate  1/2 sum_m r_m n_m,
+                                                                 n_m = (r_m - a S)_+ / (1-a)
+
+    It has the models of the penalty at another C and another l1_ratio (`in_form`, `equivalent_cost`).
 
     Notes
     -----
@@ -358,65 +356,112 @@ class ElasticNet(Regularizer):
     ----------
     l1_ratio : float, default=0.5
         Share of the sum of norms, from 0 to 1.
+    form : {"constraint", "penalty"}, default="penalty"
 
     Examples
     --------
     >>> import numpy as np
     >>> ElasticNet(l1_ratio=0.5).weights(np.array([1.0, 0.0]))
     array([1., 0.])
+    >>> ElasticNet(l1_ratio=0.5).in_form("constraint", norms=np.array([2.0, 1.0]))
+    ElasticNet(form='constraint', l1_ratio=0.25)
     """
 
     name = "elasticnet"
 
-    def __init__(self, l1_ratio: float = 0.5) -> None:
+    def __init__(self, l1_ratio: float = 0.5, form: str = "penalty") -> None:
         self.l1_ratio = l1_ratio
+        self.form = form
 
     @property
     def sparse(self) -> bool:  # type: ignore[override]
-        """Any share of the sum of norms selects."""
-        return self._ratio() > 0.0
+        """Any share of the sum of norms selects; weights under a constraint are found by their norms."""
+        return self._ratio() > 0.0 and (not self._bounded or self.tied)
+
+    @property
+    def tied(self) -> bool:  # type: ignore[override]
+        """The constraint at l1_ratio = 1 is the simplex."""
+        return self._bounded and self._ratio() == 1.0
 
     @property
     def homogeneous(self) -> bool:  # type: ignore[override]
-        """At l1_ratio = 1."""
-        return self._ratio() == 1.0
+        """The penalty at l1_ratio = 1."""
+        return self._ratio() == 1.0 and not self._bounded
 
     @property
     def max_weight(self) -> float:  # type: ignore[override]
         """The price is infinite from 1 / (1 - l1_ratio) on."""
-        return float(np.inf) if self.homogeneous else 1.0 / (1.0 - self._ratio())
+        return 1.0 if self._bounded else float(np.inf) if self.homogeneous else 1.0 / (1.0 - self._ratio())
 
     def price(self, weights: FloatArray) -> float:
         a = self._ratio()
         if a == 0.0:
             return indicator(float(weights.max(initial=0.0)) - 1.0)
         room = 1.0 - (1.0 - a) * weights
-        return np.inf if (room <= 0).any() else float((a**2 * weights / room).sum())
+        if (room <= 0).any():
+            return np.inf
+        spent = float((a * weights / room).sum())
+        return indicator(spent - 1.0) if self._bounded else a * spent
 
     def price_slopes(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """h' = a^2 / (1 - (1-a) d)^2 and h'' = 2 a^2 (1-a) / (1 - (1-a) d)^3."""
-        a = self._ratio()
+        """h' = a^2 / (1 - (1-a) d)^2 and h'' = 2 a^2 (1-a) / (1 - (1-a) d)^3; of the constraint zero."""
+        a = 0.0 if self._bounded else self._ratio()
         room = np.maximum(1.0 - (1.0 - a) * weights, 1e-12)
         return a**2 / room**2, 2.0 * a**2 * (1.0 - a) / room**3
 
     def penalty(self, norms: FloatArray) -> float:
-        a = self._ratio()
-        return a * float(norms.sum()) + 0.5 * (1.0 - a) * float(norms @ norms)
+        a, total = self._ratio(), float(norms.sum())
+        return a * (0.5 * total**2 if self._bounded else total) + 0.5 * (1.0 - a) * float(norms @ norms)
 
     def weights(self, norms: FloatArray) -> FloatArray:
         a = self._ratio()
         if a == 0.0:
             return np.ones(norms.shape)
-        return np.asarray(norms / (a + (1.0 - a) * norms))
+        if self._bounded and not norms.any():
+            norms = np.ones(norms.shape)
+        level = a * float(norms.sum()) if self._bounded else a
+        return np.asarray(norms / (level + (1.0 - a) * norms))
 
     def conjugate(self, dual_norms: FloatArray) -> float:
         a = self._ratio()
         if a == 1.0:
-            return indicator(float(dual_norms.max(initial=0.0)) - 1.0)
-        return 0.5 * float((np.maximum(dual_norms - a, 0.0) ** 2).sum()) / (1.0 - a)
+            top = float(dual_norms.max(initial=0.0))
+            return 0.5 * top**2 if self._bounded else indicator(top - 1.0)
+        level = a * self._dual_total(dual_norms) if self._bounded else a
+        above = np.maximum(dual_norms - level, 0.0)
+        if self._bounded:
+            return 0.5 * float(dual_norms @ above) / (1.0 - a)
+        return 0.5 * float((above**2).sum()) / (1.0 - a)
+
+    def _dual_total(self, dual_norms: FloatArray) -> float:
+        """S = sum_m (r_m - a S)_+ / (1-a): over the k largest, S = sum r / (1 - a + k a), most of all k."""
+        a, counts = self._ratio(), np.arange(1, len(dual_norms) + 1)
+        return float((np.cumsum(-np.sort(-dual_norms)) / (1.0 - a + counts * a)).max(initial=0.0))
 
     def dual_scale(self, dual_norms: FloatArray) -> float:
         return min(1.0, 1.0 / max(float(dual_norms.max()), 1e-300)) if self.homogeneous else 1.0
+
+    def in_form(self, form: str, norms: FloatArray | None = None) -> ElasticNet:
+        """The other form has another `l1_ratio`: a' S / (1 - a') = a / (1 - a), a' of the constraint."""
+        a, other = self._ratio(), ElasticNet(self.l1_ratio, form)
+        if checked_form(other) == self.form:
+            return other
+        if norms is None:
+            raise ValueError("ElasticNet: the l1_ratio of the other form depends on the model; give norms.")
+        total = float(np.sum(norms))
+        other.l1_ratio = a * total / (a * total + (1.0 - a)) if self._bounded else a / (a + (1.0 - a) * total)
+        return other
+
+    def size_of_weights(self, norms: FloatArray, mu: float = 1.0, degree: float | None = None) -> float:
+        """S / (a + (1-a) S), a of the penalty."""
+        if mu != 1.0 or degree is not None:
+            raise ValueError("ElasticNet: mu and degree are those of a norm of the weights; leave them out.")
+        a, total = self.in_form("penalty", norms)._ratio(), float(norms.sum())
+        return total / (a + (1.0 - a) * total)
+
+    @property
+    def _bounded(self) -> bool:
+        return checked_form(self) == "constraint"
 
     def _ratio(self) -> float:
         if not 0 <= self.l1_ratio <= 1:

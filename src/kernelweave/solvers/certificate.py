@@ -87,6 +87,10 @@ def certificate(
     The V* of a loss that couples samples is known at one point only, alpha = -C V'(f) of the predictions f:
     that one is certified, with f the functions of the alpha that is given.
 
+    Matrices that are positive semidefinite for vectors of sum zero alone (`SphereGram`) have no functions
+    that other weights could be given to: P has 1/2 sum_m d_m s_m + 1/2 h(d) in the place of Omega(n), which
+    is no smaller. It bounds J(d) from above because s_m is convex in alpha of a given sum.
+
     Parameters
     ----------
     problem, gram, regularizer
@@ -117,12 +121,17 @@ def certificate(
         shares = np.divide(norms**2, weights, out=np.zeros_like(norms), where=weights > 0)
         machine_energy = 0.5 * float(shares.sum())
     f, primal_loss = fitted + intercept, problem.primal_loss(fitted, intercept)
-    primal = primal_loss + regularizer.penalty(norms)
+
+    def omega(norms: FloatArray, energy: float) -> float:
+        return energy + 0.5 * regularizer.price(weights) if gram.conditional else regularizer.penalty(norms)
+
+    primal = primal_loss + omega(norms, energy)
     # an intercept of another size costs f some of its digits
     spread = noise.of_fitted + np.minimum(UNIT * np.abs(f), np.abs(fitted))
     bounds = np.sqrt(squares + noise.of_squares)
     most = weights * bounds if own else norms  # a norm is the root of a number that rounding may have made 0
-    apart = difference(problem, regularizer, alpha, f, spread, most, bounds, products)
+    largest = omega(most, energy + 0.5 * float(weights @ noise.of_squares))
+    apart = difference(problem, regularizer, alpha, f, spread, largest, bounds, products)
     misfit = float(problem.misfit(alpha, f).sum())
     rounding = (
         float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
@@ -151,7 +160,7 @@ def difference(
     alpha: FloatArray,
     f: FloatArray,
     spread: FloatArray | None,
-    norms: FloatArray,
+    omega: float,
     dual_norms: FloatArray,
     products: float,
 ) -> float:
@@ -176,8 +185,10 @@ def difference(
         Predictions, intercept included.
     spread : ndarray or None
         How far from them rounding may have moved f.
-    norms, dual_norms : ndarray of shape (M,)
-        n and r.
+    omega : float
+        Omega(n).
+    dual_norms : ndarray of shape (M,)
+        r.
     products : float
         sum_m <alpha, f_m>, the f_m on the samples: sum_m d_m s_m for those of alpha.
     """
@@ -186,7 +197,7 @@ def difference(
     share = regularizer.dual_scale(dual_norms)
     if share != 1.0 and problem.fit_intercept and problem.loss.alpha_sum != 0.0:
         return np.inf
-    blocks = regularizer.penalty(norms) + regularizer.conjugate(share * dual_norms) - share * products
+    blocks = omega + regularizer.conjugate(share * dual_norms) - share * products
     return float(problem.misfit(alpha, f, spread, share).sum()) + abs(blocks)
 
 
@@ -322,5 +333,6 @@ def full_rank_gap(problem: Problem, regularizer: Regularizer, state: State, miss
     if not problem.loss.separable:
         alpha, squares = problem.alpha_of(f), proof.dual_norms**2
     dual_norms, products = np.sqrt(squares + missing), float(np.vdot(alpha, state.fitted))
-    apart = difference(problem, regularizer, alpha, f, None, proof.norms, dual_norms, products)
+    omega = regularizer.penalty(proof.norms)
+    apart = difference(problem, regularizer, alpha, f, None, omega, dual_norms, products)
     return relative(apart, proof.scale) if np.isfinite(apart) else np.nan

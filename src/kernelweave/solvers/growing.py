@@ -173,7 +173,8 @@ def spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
 
 def may_grow(loss: Loss, regularizer: Regularizer, n_samples: int) -> bool:
     """Whether there are many samples, most of whose dual variables may be zero."""
-    return hasattr(loss, "linear_dual") and regularizer.convex and n_samples >= FEWEST
+    sparse = hasattr(loss, "linear_dual") or hasattr(loss, "simplex_dual")
+    return sparse and regularizer.convex and n_samples >= FEWEST
 
 
 def can_grow(problem: Problem, gram: Gram, regularizer: Regularizer) -> bool:

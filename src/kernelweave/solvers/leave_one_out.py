@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from scipy.linalg import lapack
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from .problem import Problem
+from .single._face import Face
 from .single.base import product
 
-#: samples allowed to adapt: the cost is the cube of their number; and entries of their rows of K
-MAX_FREE, MAX_ENTRIES = 1000, 3e7
+#: samples allowed to adapt by default: the cost is the cube of their number
+MOST_FREE = 1000
+
+#: entries of their rows of K
+MOST_ENTRIES = 3e7
 
 
 class WeightedRows:
@@ -39,7 +45,11 @@ class WeightedRows:
 
 
 def leave_one_out(
-    K: FloatArray | WeightedRows, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: FloatArray | WeightedRows,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None = MOST_FREE,
 ) -> FloatArray:
     """Predictions on each training sample by the machine trained without it, to first order.
 
@@ -59,29 +69,30 @@ def leave_one_out(
     Parameters
     ----------
     K : ndarray of shape (n, n), or WeightedRows
-    problem : Problem of one output
+    problem : Problem of one output, or of coupled ones
     alpha, f : ndarray of shape (n,)
-        Solution and its predictions, intercept included.
+        Solution and its predictions, intercept included; of shape (n, c) for a loss that couples outputs.
+    most : int or None, default=1000
+        Samples allowed to adapt, fewer where their rows of K take too much room; those beyond are treated
+        like samples at a bound. None for all of them, in time of the cube of their number.
     """
     if not problem.loss.separable:
         raise ValueError(
             f"{type(problem.loss).__name__} couples samples: no formula leaves one of them out. Give it "
             "`probability`, or choose a loss that is a sum over samples."
         )
+    leave_out = _leave_out_of_face if problem.loss.coupled else _leave_one_out
     everything = np.arange(len(K))
     if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
-        return _leave_one_out(K, everything, problem, alpha, f)
-    first, group = _equal_samples(K, problem.y[:, 0])
+        return leave_out(K, everything, problem, alpha, f, most)
+    first, group = _equal_samples(K, problem.y)
     if len(first) < len(alpha):
-        merged = Problem(
-            problem.y[first],
-            problem.loss,
-            np.bincount(group, problem.C[:, 0]).astype(np.float64)[:, None],
-            problem.fit_intercept,
-        )
-        total = np.bincount(group, alpha).astype(np.float64)
-        return _leave_one_out(K, first, merged, total, f[first])[group]
-    return _leave_one_out(K, everything, problem, alpha, f)
+        C, total = np.zeros((len(first), 1)), np.zeros_like(alpha[first])
+        np.add.at(C, group, problem.C)
+        np.add.at(total, group, alpha)
+        merged = Problem(problem.y[first], problem.loss, C, problem.fit_intercept)
+        return leave_out(K, first, merged, total, f[first], most)[group]
+    return leave_out(K, everything, problem, alpha, f, most)
 
 
 def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
@@ -95,16 +106,25 @@ def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
     return first, group.ravel()
 
 
+def _allowed(K: FloatArray | WeightedRows, most: int | None) -> int:
+    """How many variables may adapt: `most`, and no more than their rows of K have room for."""
+    return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / len(K))))
+
+
 def _leave_one_out(
-    K: FloatArray | WeightedRows, rows: IntArray, problem: Problem, alpha: FloatArray, f: FloatArray
+    K: FloatArray | WeightedRows,
+    rows: IntArray,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None,
 ) -> FloatArray:
     """The formulas on the samples `rows` of K, all different."""
     y, C = problem.y[:, 0], problem.C[:, 0]
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
     diagonal = K.diagonal()[rows].astype(np.float64)
-    free = np.flatnonzero(np.isfinite(curvature)) if diagonal.any() else np.empty(0, dtype=int)
-    count = min(len(free), MAX_FREE, max(100, int(MAX_ENTRIES / len(K))))
-    free = free[np.linspace(0, len(free) - 1, count).astype(int)]
+    free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
+    free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(K, most))).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
     out = f.copy()
     if len(free) == 0:
@@ -117,16 +137,20 @@ def _leave_one_out(
     out[bound] -= alpha[bound] * np.maximum(span, 0.0)
     own = inverse.diagonal()[: len(free)]
     # a sample that no other can stand in for (the only free one, with an intercept) falls back on its own
-    alone = own <= 1e-12 / np.maximum(diagonal[free], 1e-300)
-    drop = np.where(alone, diagonal[free], 1.0 / np.where(alone, 1.0, own))
+    whole = diagonal[free] + curvature[free]
+    alone = own * whole <= 1e-12
+    drop = np.where(alone, whole, 1.0 / np.where(alone, 1.0, own))
     out[free] += curvature[free] * alpha[free] - alpha[free] * drop
     return out
 
 
 def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> FloatArray:
-    """Inverse of K + diag(curvature), or of the same matrix bordered by ones."""
+    """Inverse of K + diag(curvature), or of the same matrix bordered by ones.
+
+    Without curvature K may be singular: 1e-10 of its diagonal is the least there is.
+    """
     A = K.astype(np.float64)
-    A.flat[:: len(A) + 1] += curvature + 1e-10 * float(K.diagonal().max())
+    A.flat[:: len(A) + 1] += np.maximum(curvature, 1e-10 * float(K.diagonal().max()))
     lower = lapack.dpotri(lapack.dpotrf(A, lower=True)[0], lower=True)[0]
     inverse = np.tril(lower) + np.tril(lower, -1).T
     if not tied:
@@ -135,3 +159,41 @@ def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> Float
     total = ones.sum()
     top = inverse - np.outer(ones, ones) / total
     return np.block([[top, ones[:, None] / total], [ones[None, :] / total, -1.0 / total]])
+
+
+def _leave_out_of_face(
+    K: FloatArray | WeightedRows,
+    rows: IntArray,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None,
+) -> FloatArray:
+    """The same of coupled outputs, up to a number per sample that all of them have in common.
+
+    With N the inverse of the Hessian H of the free directions, bordered by what moves the sums, V_i what the
+    directions and the intercepts do to the values of sample i, and W_i = V_i N,
+
+        f_i - (K_ii - V_i N V_i' + W_ii N_ii^-1 W_ii') alpha_i
+
+    where the index ii takes the directions of sample i itself, if it has any.
+    """
+    diagonal = K.diagonal()[rows].astype(np.float64)
+    out = f - diagonal[:, None] * alpha
+    face = Face.of(problem, alpha, _allowed(K, most)) if diagonal.any() else None
+    if face is None or len(face.rows) == 0:
+        return out
+    chosen, p = rows[face.rows], len(face.rows)
+    R = np.asarray(K.rows(chosen) if isinstance(K, WeightedRows) else K[chosen], dtype=np.float64)[:, rows]
+    H = face.hessian(R[:, face.rows])
+    inverse, of_e, border = face.solve(H, np.eye(p))
+    N = np.block([[inverse - of_e @ border @ of_e.T, of_e @ border], [border @ of_e.T, -border]])
+    moves = np.eye(alpha.shape[1])[:, : of_e.shape[1]]
+    for i in np.flatnonzero(alpha.any(axis=1)):
+        V = np.hstack([(R[:, i, None] * face.B).T, moves])
+        W, own = V @ N, np.flatnonzero(face.rows == i)
+        span = V @ (W.T @ alpha[i])
+        if len(own):
+            span -= W[:, own] @ np.linalg.pinv(N[np.ix_(own, own)]) @ (W[:, own].T @ alpha[i])
+        out[i] += span
+    return out

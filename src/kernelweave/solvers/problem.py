@@ -11,6 +11,10 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..losses import Loss
 
+#: of the search for the intercepts of coupled outputs: most steps, the gap relative to the values at which it
+#: ends, and the share of the gap that a step aims at
+MOST_PRICE_STEPS, PRICE_GAP, PRICE_CENTRE = 100, 1e-12, 0.05
+
 #: the unit of rounding in double precision
 UNIT = float(np.finfo(np.float64).eps)
 
@@ -18,6 +22,8 @@ UNIT = float(np.finfo(np.float64).eps)
 @dataclass(frozen=True)
 class Problem:
     """C sum_i V(y_i, f_i), or C L(y, f), for one or several outputs that share the kernel weights.
+
+    The V of a loss with `coupled` outputs takes all of them together.
 
     Parameters
     ----------
@@ -98,6 +104,10 @@ class Problem:
         """The problem of output k alone."""
         return replace(self, y=self.y[:, k : k + 1])
 
+    def at_cost(self, factor: float) -> Problem:
+        """The problem with every cost so many times as large."""
+        return replace(self, C=self.C * factor)
+
     def part(self, rows: IntArray) -> Problem:
         """The problem on some samples, at their own costs."""
         weight = None if self.weight is None else self.weight[rows]
@@ -153,14 +163,23 @@ class Problem:
         if not self.loss.separable:
             return np.array(self._joint_misfit(alpha, f, spread, share))
         dual = self.C * self.loss.conjugate(self.y, -alpha / self.C)
-        ends = [f] if spread is None else [f - spread, f + spread]
-        found = [self.C * self.loss.value(self.y, end) + dual + alpha * end for end in ends]
-        misfit = np.maximum(np.max(found, axis=0), 0.0)
+
+        def at(end: FloatArray) -> FloatArray:
+            return self.C * self.loss.value(self.y, end) + dual + self.together(alpha * end)
+
         if spread is None:
-            return np.asarray(misfit)
+            return np.maximum(at(f), 0.0)
+        # the value at a corner of a box is at most the mean of those c times as far out on its c axes
+        axes = self.shape[1] * np.eye(self.shape[1]) if self.loss.coupled else np.ones((1, 1))
+        ends = [np.maximum(at(f - axis * spread), at(f + axis * spread)) for axis in axes]
         # a loss without targets has no rounding of them
         size = np.abs(f) + (np.abs(self.y) if self.loss.task != "one_class" else 0.0)
-        return np.asarray(misfit + UNIT * np.abs(alpha) * size)
+        rounding = self.together(UNIT * np.abs(alpha) * size)
+        return np.asarray(np.maximum(np.mean(ends, axis=0), 0.0) + rounding)
+
+    def together(self, parts: FloatArray) -> FloatArray:
+        """Numbers of every sample and output, summed over outputs that a loss couples."""
+        return parts.sum(axis=1, keepdims=True) if self.loss.coupled else parts
 
     def _joint_misfit(
         self, alpha: FloatArray, f: FloatArray, spread: FloatArray | None, share: float
@@ -198,6 +217,8 @@ class Problem:
         """
         if not self.loss.separable:
             return alpha
+        if self.loss.coupled:
+            return self._on_simplices(alpha)
         lower, upper = self.box()
         moved = np.clip(alpha, lower, upper)
         if not self.fit_intercept:
@@ -210,6 +231,28 @@ class Problem:
         moved = moved + missing * share / np.where(size > 0, size, 1.0)
         return np.asarray(np.clip(moved, lower, upper))
 
+    def _on_simplices(self, alpha: FloatArray) -> FloatArray:
+        """`alpha` moved to where the entries of u = C own - alpha >= 0 have the sums of those of C own.
+
+        In every row, and with an intercept in every column. Such u are transport plans: rows and columns
+        that have too much are scaled down, and what is missing is added in proportion (Altschuler et al.
+        2017). Samples with alpha_i = 0 stay out of it.
+        """
+        own = self.C * (self.y > 0)
+        u = np.maximum(own - alpha, 0.0)
+        total = u.sum(axis=1, keepdims=True)
+        u = np.where(total > 0.0, u * (self.C / np.where(total > 0.0, total, 1.0)), own)
+        moving = np.flatnonzero((np.abs(u - own) > 0.0).any(axis=1))
+        if not self.fit_intercept or len(moving) == 0:
+            return np.asarray(own - u)
+        part, wanted = u[moving], own[moving].sum(axis=0)
+        sums = part.sum(axis=0)
+        part = part * np.minimum(1.0, wanted / np.where(sums > 0.0, sums, 1.0))
+        rows, columns = self.C[moving, 0] - part.sum(axis=1), wanted - part.sum(axis=0)
+        rows, columns = np.maximum(rows, 0.0), np.maximum(columns, 0.0)
+        u[moving] = part + np.outer(rows, columns) / (float(columns.sum()) or 1.0)
+        return np.asarray(own - u)
+
     def start(self) -> FloatArray:
         """A feasible alpha to start from: zero, or in proportion to C when the sum is not zero."""
         share = self.C / self.C.sum() if self.fit_intercept else np.zeros_like(self.C)
@@ -220,7 +263,8 @@ def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
     """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one per output.
 
     The derivative in b is non-decreasing: its sign change is found by bisection, among the
-    kinks of a piecewise linear loss, to rounding of y - f for the others.
+    kinks of a piecewise linear loss, to rounding of y - f for the others. Those of coupled outputs
+    solve a linear program together.
 
     Parameters
     ----------
@@ -230,6 +274,8 @@ def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
     """
     if not problem.fit_intercept:
         return np.zeros(problem.shape[1])
+    if problem.loss.coupled:
+        return _by_prices(problem, f)
     search = _by_bisection
     if hasattr(problem.loss, "kinks"):
         search = _among_kinks
@@ -293,3 +339,50 @@ def _by_bisection(problem: Problem, f: FloatArray) -> float:
             break
         low, high = (low, middle) if _slope(problem, f, middle) > 0 else (middle, high)
     return 0.5 * (low + high)
+
+
+def _by_prices(problem: Problem, f: FloatArray) -> FloatArray:
+    """Intercepts of coupled outputs:  min_b sum_i C_i max_k (A_ik + b_k) - sum_k N_k b_k,  A = f - linear.
+
+    N_k is the cost of the samples of class k. The dual is a transport of the C_i to the N_k that earns A, and
+    b are its prices; a primal-dual interior-point method takes one system of c equations per step. It ends in
+    the middle of the prices where several are best. Only differences of prices matter: their mean is zero. A
+    class without samples has the largest b that leaves all of them alone.
+    """
+    own = problem.C * (problem.y > 0)
+    supply, demand = problem.C[:, 0] / problem.C.sum(), own.sum(axis=0) / problem.C.sum()
+    present = np.flatnonzero(demand)
+    A = f - problem.loss.simplex_dual(problem.y)
+    b, level = _prices(A[:, present], supply, demand[present])
+    prices = (level[:, None] - A).min(axis=0)
+    prices[present] = b
+    return np.asarray(prices - b.mean())
+
+
+def _prices(A: FloatArray, supply: FloatArray, demand: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """b and t that minimise supply't - demand'b with s_ik = t_i - A_ik - b_k >= 0."""
+    count = A.shape[1]
+    scale = float(np.ptp(A, axis=1).max()) or 1.0
+    b, U = np.zeros(count), np.outer(supply, demand)
+    s = A.max(axis=1, keepdims=True) + scale - A
+    if count == 1:
+        return b, A[:, 0]
+    for _ in range(MOST_PRICE_STEPS):
+        gap = float((U * s).sum())
+        if gap <= PRICE_GAP * scale:
+            break
+        D, r = U / s, PRICE_CENTRE * gap / (U.size * s) - U
+        rows, columns = supply - U.sum(axis=1), demand - U.sum(axis=0)
+        weight = D.sum(axis=1)
+        known = (r.sum(axis=1) - rows) / weight
+        # U and s at the step:  dt = known + D db / weight,  dU = r - D (dt - db)
+        system = np.diag(D.sum(axis=0)) - D.T @ (D / weight[:, None])
+        right = columns - r.sum(axis=0) + D.T @ known
+        db = np.append(np.linalg.lstsq(system[:-1, :-1], right[:-1], rcond=None)[0], 0.0)
+        dt = known + D @ db / weight
+        ds = dt[:, None] - db
+        dU = r - D * ds
+        down, shrinks = s / np.where(ds < 0.0, -ds, np.inf), U / np.where(dU < 0.0, -dU, np.inf)
+        with_s, with_u = (min(1.0, 0.99 * float(np.where(x > 0.0, x, np.inf).min())) for x in (down, shrinks))
+        b, s, U = b + with_s * db, s + with_s * ds, U + with_u * dU
+    return b, np.asarray((A + b).max(axis=1))

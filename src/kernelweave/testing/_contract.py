@@ -90,7 +90,9 @@ def draws() -> np.random.Generator:
 
 
 def labels_like(loss: Any, values: Any) -> Any:
-    """Targets that the loss takes: both labels, ones, or the values themselves."""
+    """Targets that the loss takes: both labels, ones, the class of the largest, or the values themselves."""
+    if loss.coupled:
+        return 2.0 * np.eye(values.shape[1])[values.argmax(axis=1)] - 1.0
     labels = np.where(values > np.median(values, axis=0), 1.0, -1.0)
     return {"classification": labels, "one_class": np.ones_like(values)}.get(loss.task, values)
 

@@ -134,11 +134,20 @@ def _grams(kernels: Any, X: FloatArray, Z: FloatArray) -> FloatArray:
 
 
 def _targets(case: EstimatorCase, model: Any) -> FloatArray:
-    """The targets of the loss, shape (n, 1), or (n, 1, k) where a sample has k numbers."""
+    """The targets of the loss, shape (n, c), or (n, 1, k) where a sample has k numbers."""
     if case.y is None:
         return np.ones((len(case.X), 1))
-    y = np.where(case.y == model.classes_[1], 1.0, -1.0) if is_classifier(model) else case.y
-    return np.asarray(y, dtype=float)[:, None]
+    if not is_classifier(model):
+        return np.asarray(case.y, dtype=float)[:, None]
+    positive = model.classes_ if len(model.classes_) > 2 else model.classes_[1:]
+    return np.where(case.y[:, None] == positive, 1.0, -1.0)
+
+
+def _alpha(model: Any) -> FloatArray:
+    """Dual variables of one model, shape (n, c)."""
+    if not hasattr(model, "dual_coef_") or np.ndim(model.weights_) > 1:
+        raise SkipTest(f"{type(model).__name__} has no `dual_coef_` of one model")
+    return np.atleast_2d(model.dual_coef_).T
 
 
 # -- properties ---------------------------------------------------------------------------------
@@ -189,10 +198,12 @@ def objective_and_gap_are_those_of_their_definition(case: EstimatorCase) -> None
         raise SkipTest(f"{regularizer} has no duality gap")
     plain = {"class_weight": None} if "class_weight" in params else {}
     model = _fit(case, **_tight(case, normalize=None, **plain))
-    loss: Loss = LOSSES.resolve(named, Loss)
+    loss: Any = LOSSES.resolve(named, Loss)
+    alpha, b = _alpha(model), np.atleast_1d(model.intercept_)
+    if alpha.shape[1] > 1 and params.get("multiclass") == "joint":
+        loss = loss.multiclass()
     C = params["C"] or 1.0 / (model.nu * len(case.X))
     problem = Problem(_targets(case, model), loss, np.full((len(case.X), 1), C))
-    alpha, b = model.dual_coef_[:, None], np.atleast_1d(model.intercept_)
     Ks = np.moveaxis(_grams(KERNELS, case.X, case.X), 2, 0)
     r = np.sqrt(np.maximum(np.einsum("ic,mij,jc->m", alpha, Ks, alpha), 0.0))
     f = np.einsum("m,mij,jc->ic", model.weights_, Ks, alpha)
@@ -211,16 +222,16 @@ def objective_and_gap_are_those_of_their_definition(case: EstimatorCase) -> None
 def predictions_are_the_weighted_sum_of_kernels(case: EstimatorCase) -> None:
     """f(x) = sum_m d_m sum_i alpha_i k_m(x, x_i) + b, from public attributes."""
     model = _fit(case, **_tight(case, normalize=None))
-    if not hasattr(model, "dual_coef_"):
-        raise SkipTest(f"{type(model).__name__} has no `dual_coef_`")
-    sums = np.einsum("m,nim,i->n", model.weights_, _grams(KERNELS, case.X, case.X_new), model.dual_coef_)
-    values = model.model_(case.X_new)[:, 0] if hasattr(model, "model_") else _values(model, case.X_new)
+    alpha, grams = _alpha(model), _grams(KERNELS, case.X, case.X_new)
+    sums = np.einsum("m,nim,ic->nc", model.weights_, grams, alpha)
+    values = model.model_(case.X_new) if hasattr(model, "model_") else _values(model, case.X_new)[:, None]
     assert_allclose(values, sums + model.intercept_, rtol=1e-6, atol=1e-8)
     found = model.predict(case.X_new)
     if is_classifier(model):
-        assert_array_equal(found, model.classes_[(values > 0).astype(int)])
+        largest = values.argmax(axis=1) if values.shape[1] > 1 else (values[:, 0] > 0).astype(int)
+        assert_array_equal(found, model.classes_[largest])
     elif not is_outlier_detector(model):
-        assert_allclose(found, values, rtol=1e-12)
+        assert_allclose(found, values[:, 0], rtol=1e-12)
 
 
 @contract.promise

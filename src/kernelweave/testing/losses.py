@@ -15,6 +15,7 @@ from ._contract import Contract, draws, expect, expect_clone, labels_like, needs
 
 contract = Contract()
 joint_contract = Contract()
+coupled_contract = Contract()
 
 COUNT = 400  # random points of a property
 STEP = 1e-5  # of difference quotients
@@ -27,7 +28,8 @@ def check_loss(loss: Loss, y: Any = None) -> None:
     here it is checked at random points, beside the definition of V* as a supremum, its domain, both second
     derivatives and the abilities that the loss says it has.
 
-    Of a loss that couples samples the gradient, the bounds of its curvature and of its least value, case
+    Of a loss that couples outputs the same is checked on the values of four classes. Of a loss that couples
+    samples the gradient, the bounds of its curvature and of its least value, case
     weights and invariance to shifts are checked: what the certificate without a conjugate rests on.
 
     Parameters
@@ -57,7 +59,7 @@ def check_loss(loss: Loss, y: Any = None) -> None:
         hint = "The targets were random numbers: pass y with some that the loss is for." if y is None else ""
         joint_contract.check(loss, loss, y, hint=hint)
     else:
-        contract.check(loss, loss)
+        (coupled_contract if loss.coupled else contract).check(loss, loss)
 
 
 def _targets(loss: Loss) -> FloatArray:
@@ -474,3 +476,109 @@ def parameters_survive_a_clone(loss: JointLoss, y: Any) -> None:
     """Clone, get_params and repr agree; `task` and `name` are set."""
     _expect_parameters(loss)
     expect(isinstance(loss.task, str) and bool(loss.task), f"task={loss.task!r}")
+
+
+# -- losses that couple outputs -----------------------------------------------------------------
+
+CLASSES = 4
+
+
+def _class_draw(loss: Loss, scale: float = 2.0) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Targets and two random predictions per sample, of shape (n, CLASSES)."""
+    score, f, g = draws().normal(scale=scale, size=(3, COUNT, CLASSES))
+    return labels_like(loss, score), f, g
+
+
+def _plans(y: FloatArray) -> FloatArray:
+    """Points of the domain of V*: v = u - own with u in the simplex, some of them on its edges."""
+    u = draws().dirichlet(np.full(y.shape[1], 0.3), size=len(y))
+    u = np.where(u < 0.05, 0.0, u)
+    return np.asarray(u / u.sum(axis=1, keepdims=True) - (y > 0))
+
+
+@coupled_contract.promise
+def a_value_per_sample_and_a_slope_per_output(loss: Loss) -> None:
+    """V(y, f) >= 0 of shape (n, 1), finite far out; V'(y, f) of shape (n, c)."""
+    y, f, _ = _class_draw(loss)
+    for size in (1.0, 1e3, 1e8):
+        expect(loss.value(y, size * f).shape == (COUNT, 1), f"shape {loss.value(y, f).shape}")
+        expect(np.isfinite(loss.value(y, size * f)) & (loss.value(y, size * f) >= 0))
+        expect(loss.gradient(y, size * f).shape == y.shape)
+
+
+@coupled_contract.promise
+def convex_with_a_subgradient_everywhere(loss: Loss) -> None:
+    """V(y, g) >= V(y, f) + <V'(y, f), g - f>, and where outputs are equal too."""
+    y, f, g = _class_draw(loss)
+    for point in (f, np.zeros_like(f), np.round(f), y):
+        tangent = loss.value(y, point) + (loss.gradient(y, point) * (g - point)).sum(axis=1, keepdims=True)
+        expect(loss.value(y, g) >= tangent - 1e-12)
+
+
+@coupled_contract.promise
+def what_outputs_have_in_common_does_not_matter(loss: Loss) -> None:
+    """V(y, f + b) = V(y, f) for one b of all outputs, and sum_k V'_k = 0."""
+    y, f, _ = _class_draw(loss)
+    assert_allclose(loss.value(y, f + 3.0), loss.value(y, f), atol=1e-12)
+    assert_allclose(loss.gradient(y, f).sum(axis=1), 0.0, atol=1e-12)
+
+
+@coupled_contract.promise
+def fenchel_young_over_the_simplex(loss: Loss) -> None:
+    """V(y, f) + V*(y, v) >= <v, f>, with equality at v = V'(y, f)."""
+    y, f, _ = _class_draw(loss)
+    for v, equal in ((_plans(y), False), (loss.gradient(y, f), True)):
+        slack = loss.value(y, f) + loss.conjugate(y, v) - (v * f).sum(axis=1, keepdims=True)
+        expect(slack >= -1e-12, f"{slack.min():.3g} is missing")
+        expect(not equal or slack.max() <= 1e-12, f"{slack.max():.3g} too much at the gradient")
+
+
+@coupled_contract.promise
+def the_conjugate_is_reached(loss: Loss) -> None:
+    """V*(y, v) = sup_f <v, f> - V(y, f), climbed to by subgradients from where it is best known."""
+    y, _, _ = _class_draw(loss)
+    y, v = y[:40], _plans(y)[:40]
+    f, best = np.zeros_like(y), np.full((len(y), 1), -np.inf)
+    for step in np.geomspace(1.0, 1e-3, 2000):
+        best = np.maximum(best, (v * f).sum(axis=1, keepdims=True) - loss.value(y, f))
+        f += step * (v - loss.gradient(y, f))
+    assert_allclose(loss.conjugate(y, v), best, atol=2e-2)
+
+
+@coupled_contract.promise
+def outside_of_the_simplex_it_is_infinite(loss: Loss) -> None:
+    """V* is +inf where v does not sum to zero, or u = v + own has an entry below zero."""
+    y, _, _ = _class_draw(loss)
+    inside, step = _plans(y), np.array([1e-6, -1e-6, 0.0, 0.0])
+    own = np.flatnonzero(y[:, 2] > 0)
+    expect(np.isfinite(loss.conjugate(y, inside + 1e-13)))
+    expect(np.isposinf(loss.conjugate(y, inside + 1e-6)), "a sum of 4e-6 is taken")
+    expect(np.isposinf(loss.conjugate(y[own], np.zeros((len(own), 4)) + step)), "u < 0 is taken")
+
+
+@coupled_contract.promise
+def simplex_dual_is_minus_the_conjugate(loss: Any) -> None:
+    """-V*(y, -a) = <simplex_dual(y), a> where it is finite; bounds of a are those of `dual_box`."""
+    needs(loss, "simplex_dual")
+    y, _, _ = _class_draw(loss)
+    a, (lower, upper) = -_plans(y), loss.dual_box(y)
+    linear = (loss.simplex_dual(y) * a).sum(axis=1, keepdims=True)
+    assert_allclose(-loss.conjugate(y, -a), linear, atol=1e-12)
+    expect((lower <= a) & (a <= upper) & (lower <= 0) & (upper >= 0))
+
+
+@coupled_contract.promise
+def classes_that_share_a_sample_are_free(loss: Loss) -> None:
+    """V*(y, -a) has second derivative 0 along them; a class without a share, or with all, is held fast."""
+    y, _, _ = _class_draw(loss)
+    a = -_plans(y)
+    shares = (y > 0) - a > 1e-9
+    free = shares & (shares.sum(axis=1, keepdims=True) > 1)
+    expect((loss.dual_curvature(y, a) == 0.0) == free)
+    expect(np.isposinf(loss.dual_curvature(y, np.zeros_like(y))))
+
+
+@coupled_contract.promise
+def parameters_survive_a_copy(loss: Loss) -> None:
+    """Clone, get_params and repr agree; `name` is set."""
+    _expect_parameters(loss)

@@ -164,7 +164,7 @@ def draw_problem(
     targets: Any = None,
 ) -> Sample:
     """A few features matter, the others are noise; `costs` gives every sample its own C, or case weight."""
-    rng = np.random.default_rng(seed)
+    rng, outputs = np.random.default_rng(seed), max(outputs, 3) if loss.coupled else outputs
     X = rng.normal(size=(n, M))
     score = X[:, :3] @ rng.normal(size=(min(3, M), outputs)) + np.sin(2 * X[:, [1 % M]])
     y = labels_like(loss, score + 0.4 * rng.normal(size=score.shape))
@@ -236,7 +236,7 @@ def warm_starts_end_at_the_same_objective(case: MachineCase) -> None:
         sample = _drawn(case, costs=True, fit_intercept=tied)
         K, problem = sample.K, sample.problem
         cold = case.solver.solve(K, problem, tol)
-        for start in (cold.alpha, 5.0 * rng.normal(size=(60, 1)), np.zeros((60, 1))):
+        for start in (cold.alpha, 5.0 * rng.normal(size=problem.shape), np.zeros(problem.shape)):
             before = start.copy()
             warm = case.solver.solve(K, problem, tol, start)
             assert_array_equal(start, before)
@@ -259,6 +259,8 @@ def the_optimum_is_that_of_the_default_solver(case: MachineCase) -> None:
 @machines.promise
 def outputs_are_solved_apart(case: MachineCase) -> None:
     """The machine of several outputs has in each column the machine of that output."""
+    if case.loss.coupled:
+        raise SkipTest(f"{case.loss} couples outputs")
     for tied in (True, False):
         sample = _drawn(case, outputs=3, costs=True, fit_intercept=tied)
         together = case.solver.solve(sample.K, sample.problem, 1e-9)

@@ -8,6 +8,7 @@ from .bounds import (
     greedy_risk_bound,
     lp_complexity,
     lp_risk_bound,
+    norm_complexity,
     radius_margin_bound,
 )
 from .complexity import empirical_complexity
@@ -17,5 +18,6 @@ from .suggest import Suggestion, suggest
 __all__ = [
     "Assumption", "Finding", "Recovery", "Suggestion", "conversion_factor", "effective_number",
     "empirical_complexity", "greedy_complexity", "greedy_risk_bound", "lp_complexity", "lp_risk_bound",
-    "pairwise_alignment", "radius_margin_bound", "recovery_coefficient", "suggest", "target_alignment",
+    "norm_complexity", "pairwise_alignment", "radius_margin_bound", "recovery_coefficient", "suggest",
+    "target_alignment",
 ]  # fmt: skip

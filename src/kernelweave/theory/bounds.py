@@ -7,37 +7,119 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import FloatArray
+from ..regularizers import LpNorm, Regularizer
+from ..regularizers.base import power_norm
+from ..regularizers.norms import conjugate_order
 from ._statements import Assumption, Finding, check_count, check_number, dictionary, target_matrix
-from .complexity import bounded, largest_diagonal, outside_the_data
+from .complexity import bounded, check_constraint, class_of, largest_diagonal, outside_the_data
 
 #: the constant of Cortes, Mohri & Rostamizadeh (2010) on moments of sigma' K sigma
 MOMENTS = 23.0 / 22.0
 
 
-def conversion_factor(n_kernels: int, q: float, p: float) -> float:
-    """By how much complexity can grow from ||d||_q <= 1 to ||d||_p <= 1, q <= p.
+def conversion_factor(n_kernels: int, q: float | Regularizer, p: float | Regularizer) -> float:
+    """By how much complexity can grow from one norm of the weights to another.
 
-        R(H_p) <= sqrt(M^(1/q - 1/p)) R(H_q)
+        R(H_p) <= sqrt(M^(1/q - 1/p)) R(H_q),   q <= p
 
-    because ||d||_q <= M^(1/q - 1/p) ||d||_p. Theorem 6 of Kloft et al. (2011).
+    because ||d||_q <= M^(1/q - 1/p) ||d||_p. Theorem 6 of Kloft et al. (2011). For any two norms, H_N the
+    class of the weights N(d) <= 1, as in their Remark 7,
+
+        R(H_N') <= sqrt(c) R(H_N),    N(d) <= c for all d with N'(d) <= 1
+
+    From an lp norm, the c found is the least one to lp norms, with costs or without, from p = 1 and inf
+    to any norm, from p = 2 to ``Mahalanobis`` with entries from 0 on, and to block norms with q > 2;
+    elsewhere it is the least that follows from
+
+        ||d||_q <= ||d||_1^(1/q) ||d||_inf^(1-1/q),    N(d) <= sum_m d_m N(e_m),    N(d) <= ||d||_inf N(1)
 
     Parameters
     ----------
     n_kernels : int
         M.
-    q, p : float
-        1 <= q <= p <= inf.
+    q, p : float or Regularizer
+        The norms from which and to which: numbers of lp norms, q <= p, or regularisers in the form of a
+        constraint.
+
+    Notes
+    -----
+    Remark 7 prints R(H_p) <= c R(H_N), and concludes that a bound on R(H_p) gives one on R(H_N); that takes
+    the reverse, ``conversion_factor(M, p, N)``. Both hold, with different constants.
 
     Examples
     --------
+    >>> from kernelweave.regularizers import Wedge
     >>> conversion_factor(16, q=1, p=2)
     2.0
+    >>> conversion_factor(16, q=1, p=Wedge(form="constraint"))
+    1.0
     """
-    check_count("n_kernels", n_kernels, 2**63)
-    low, high = check_number("q", q, 1.0, closed=True), check_number("p", p, 1.0, closed=True)
+    M = check_count("n_kernels", n_kernels, 2**63)
+    low, high = check_norm("q", q, M), check_norm("p", p, M)
+    if isinstance(low, Regularizer):
+        rule = high if isinstance(high, Regularizer) else LpNorm(high)
+        return sqrt(largest_size(rule, low, M))
+    if isinstance(high, Regularizer):
+        return sqrt(largest_norm(high, np.ones(M), low))
     if low > high:
         raise ValueError(f"q={q:g} must not exceed p={p:g}: the conversion goes to larger classes.")
-    return float(n_kernels) ** (0.5 * (_inverse(low) - _inverse(high)))
+    return float(M) ** (0.5 * (_inverse(low) - _inverse(high)))
+
+
+def check_norm(name: str, norm: Any, n_kernels: int) -> float | Regularizer:
+    """The order of an lp norm, or a regulariser of so many kernels in the form of a constraint."""
+    if not isinstance(norm, Regularizer):
+        return check_number(name, norm, 1.0, closed=True)
+    if isinstance(getattr(norm, "E", None), str):
+        raise ValueError(f"{name}={norm!r} depends on the training samples; give the matrix E.")
+    rule = check_constraint(name, norm.select(np.arange(n_kernels), n_kernels), n_kernels)
+    return float(rule.p) if isinstance(rule, LpNorm) and rule.costs is None else rule
+
+
+def largest_norm(rule: Any, scales: FloatArray, order: float, tops: FloatArray | None = None) -> float:
+    """A bound of ||a d||_q, q = `order`, over the weights that a constraint allows; exact for q = 1 and inf.
+
+    The largest sum of a d is B(a), that of d_m is B(e_m), with B = 2 Omega* the largest sum_m d_m s_m. A
+    maximum over the weights, as of block norms with q > 2, has B concave and no set of weights: what counts
+    is the largest B(s) / ||s||_{q*}, at s = 1.
+
+    Parameters
+    ----------
+    rule : Regularizer
+        In the form of a constraint.
+    scales : ndarray of shape (M,)
+        a; all 1 for a maximum.
+    order : float
+    tops : ndarray of shape (M,), optional
+        The largest d_m, where they are known.
+    """
+    total, share = 2.0 * rule.conjugate(np.sqrt(scales)), _inverse(order)
+    if rule.ascends:
+        return float(total * len(scales) ** (share - 1.0))
+    top = float((scales * (largest_each(rule, len(scales)) if tops is None else tops)).max())
+    known = rule.largest_norm(scales, order) if hasattr(rule, "largest_norm") else np.inf
+    return float(min(total**share * top ** (1.0 - share), known))
+
+
+def largest_each(rule: Regularizer, n_kernels: int) -> FloatArray:
+    """The largest d_m that a constraint allows, for every m."""
+    return np.array([2.0 * rule.conjugate(unit) for unit in np.eye(n_kernels)])
+
+
+def largest_size(rule: Regularizer, other: Any, n_kernels: int) -> float:
+    """A bound of N(d), that of `other`, over the weights that the constraint `rule` allows.
+
+    Where weights are allowed all smaller ones are: N(1) bounds N(d) for every d <= 1.
+    """
+    if not hasattr(other, "size") or other.ascends:
+        raise ValueError(
+            f"q={other!r} bounds no norm of the weights; give LpNorm(p), Mahalanobis(E) or Wedge."
+        )
+    ones = np.ones(n_kernels)
+    units = np.array([other.size(unit) for unit in np.eye(n_kernels)])
+    by_units = 2.0 * rule.conjugate(np.sqrt(units)) if np.isfinite(units).all() else np.inf
+    return float(min(by_units, largest_norm(rule, ones, np.inf) * other.size(ones)))
 
 
 def lp_complexity(
@@ -91,6 +173,72 @@ def lp_complexity(
     return Finding(value, statement, (bounded,), {"R2": R2, "n_kernels": M, "n_samples": n})
 
 
+def norm_complexity(
+    kernels: Any,
+    X: Any,
+    regularizer: Regularizer,
+    radius: float = 1.0,
+    diag_bound: float | None = None,
+    normalize: str | None = "variance",
+) -> Finding:
+    """Bound on the Rademacher complexity of MKL with any norm of the weights or of the components.
+
+        R(H) <= radius sqrt( R^2 / n  min_{q,a} c_q(a) ||1/a||_{q*} c min(e ceil(log M), ceil(q*)) )
+
+    for f = sum_m f_m, 2 Omega(||f_1||, ..., ||f_M||) <= radius^2, k_m(x, x) <= R^2 and c = 23/22, where
+    c_q(a) is at least ||a d||_q for all weights d allowed. With a = 1 these are the bounds of all lp norms
+    (`lp_complexity`), converted to this one by c_q, `conversion_factor` squared; a_m = 1 / (largest d_m)
+    takes account of costs. At q = 1 it is the dual norm of the weights at (1, ..., 1) that counts:
+
+        c_1 = 2 Omega*(1, ..., 1),      R(H) <= radius sqrt( c_1 c e ceil(log M) R^2 / n )
+
+    Remark 7 and section 5 of Kloft et al. (2011), which name block norms, their sums (the elastic net) and
+    non-isotropic norms.
+
+    Parameters
+    ----------
+    kernels, X
+        As in the estimators: kernels and data, or "precomputed" and matrices.
+    regularizer : Regularizer
+        In the form of a constraint, 2 Omega the square of a norm: ``BlockNorm``, ``Mahalanobis``, ``LpNorm``
+        with costs, ``Wedge(form="constraint")``, ``ElasticNet(form="constraint")``, ``FromPrice`` of a
+        constraint.
+    radius : float, default=1.0
+        For a fitted model ``(2 * regularizer.penalty(norms_)) ** 0.5``.
+    diag_bound, normalize
+        As in `lp_complexity`.
+
+    Returns
+    -------
+    finding : Finding
+        `parts["through"]` is the q of the bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import RBF, per_feature
+    >>> from kernelweave.regularizers import BlockNorm, LpNorm
+    >>> X = np.random.default_rng(0).normal(size=(100, 10))
+    >>> known = {"diag_bound": 1.0, "normalize": None}
+    >>> rules = (LpNorm(p=2), LpNorm(p=2, costs=np.arange(1.0, 11.0)), BlockNorm(q=4))
+    >>> [round(float(norm_complexity(per_feature(RBF()), X, rule, **known)), 2) for rule in rules]
+    [0.26, 0.16, 0.57]
+    """
+    check_number("radius", radius, 0.0)
+    found = dictionary(kernels, X, normalize)
+    rule = class_of(regularizer, found)
+    R2, small = largest_diagonal(found, diag_bound)
+    M, n = found.gram.n_kernels, found.gram.n_samples
+    orders = [1.0, *(dual / (dual - 1.0) for dual in range(2, ceil(e * ceil(log(M))) + 1)), np.inf]
+    tops = largest_each(rule, M)
+    units = [np.ones(M)] if rule.ascends else [np.ones(M), 1.0 / tops]
+    bounds = {order: min(converted(rule, a, order, tops) for a in units) for order in orders}
+    best = min(bounds, key=bounds.__getitem__)
+    value = radius * sqrt(bounds[best] * R2 / n)
+    statement = f"bound on the Rademacher complexity of {regularizer!r}, {M} kernels, {n} samples"
+    return Finding(value, statement, (small,), {"R2": R2, "n_kernels": M, "n_samples": n, "through": best})
+
+
 def lp_risk_bound(
     losses: Any,
     kernels: Any,
@@ -101,13 +249,15 @@ def lp_risk_bound(
     delta: float = 0.05,
     diag_bound: float | None = None,
     normalize: str | None = "variance",
+    regularizer: Regularizer | None = None,
 ) -> Finding:
-    """Bound on the probability of error of lp-norm MKL.
+    """Bound on the probability of error of lp-norm MKL, or of MKL with another norm.
 
         P(y f(x) <= 0) <= mean loss + 4 L R(H_p) + sqrt(ln(2/delta) / (2n))
 
     with probability 1 - delta for all f of the class, R(H_p) from `lp_complexity`, and a loss V(y f) in
-    [0, 1] of Lipschitz constant L that is at least 1 where y f <= 0. Corollary 10 of Kloft et al. (2011).
+    [0, 1] of Lipschitz constant L that is at least 1 where y f <= 0. Corollary 10 of Kloft et al. (2011);
+    with a `regularizer`, R(H) from `norm_complexity`.
 
     Parameters
     ----------
@@ -118,6 +268,8 @@ def lp_risk_bound(
     lipschitz : float, default=1.0
         L.
     delta : float, default=0.05
+    regularizer : Regularizer, optional
+        In place of p, as in `norm_complexity`.
 
     Returns
     -------
@@ -135,7 +287,11 @@ def lp_risk_bound(
     """
     check_number("delta", delta, 0.0, 1.0)
     check_number("lipschitz", lipschitz, 0.0)
-    complexity = lp_complexity(kernels, X, p, radius, diag_bound, normalize)
+    if regularizer is None:
+        what, complexity = f"p={p:g}", lp_complexity(kernels, X, p, radius, diag_bound, normalize)
+    else:
+        complexity = norm_complexity(kernels, X, regularizer, radius, diag_bound, normalize)
+        what = repr(regularizer)
     n = complexity.parts["n_samples"]
     values = np.asarray(losses, dtype=np.float64)
     if values.shape != (n,) or not np.isfinite(values).all():
@@ -149,9 +305,9 @@ def lp_risk_bound(
     needed = (
         *complexity.assumptions,
         Assumption("loss in [0, 1]", inside, f"from {values.min():.4g} to {values.max():.4g}"),
-        *outside_the_data(f"p={p:g}, radius={radius:.4g}"),
+        *outside_the_data(f"{what}, radius={radius:.4g}"),
     )
-    statement = f"bound on the probability of error (p={p:g}), with probability {1 - delta:g}"
+    statement = f"bound on the probability of error ({what}), with probability {1 - delta:g}"
     return Finding(sum(terms.values()), statement, needed, {**complexity.parts, **terms})
 
 
@@ -165,8 +321,9 @@ def radius_margin_bound(
     delta: float = 0.05,
     diag_bound: float | None = None,
     normalize: str | None = "variance",
+    regularizer: Regularizer | None = None,
 ) -> Finding:
-    """Radius-margin bound of lp-norm MKL.
+    """Radius-margin bound of lp-norm MKL, or of MKL with another norm.
 
         P(y f(x) <= 0) <= mean V + 4 R radius / gamma sqrt(c M^(1/p*) min(...) / n) + sqrt(ln(2/delta) / (2n))
 
@@ -177,7 +334,7 @@ def radius_margin_bound(
     ----------
     margins : array-like of shape (n,)
         y_i f(x_i) on the training samples, y = +-1, f without intercept.
-    kernels, X, p, radius, delta, diag_bound, normalize
+    kernels, X, p, radius, delta, diag_bound, normalize, regularizer
         As in `lp_risk_bound`.
     margin : float, default=1.0
         gamma, fixed beforehand.
@@ -198,7 +355,15 @@ def radius_margin_bound(
     """
     gamma = check_number("margin", margin, 0.0)
     losses = np.clip(1.0 - np.asarray(margins, dtype=np.float64) / gamma, 0.0, 1.0)
-    return lp_risk_bound(losses, kernels, X, p, 1.0 / gamma, radius, delta, diag_bound, normalize)
+    rest = (radius, delta, diag_bound, normalize, regularizer)
+    return lp_risk_bound(losses, kernels, X, p, 1.0 / gamma, *rest)
+
+
+def converted(rule: Regularizer, scales: FloatArray, order: float, tops: FloatArray) -> float:
+    """c_q(a) ||1/a||_{q*} c min(e ceil(log M), ceil(q*)): weights a d, kernels K / a, and their lp bound."""
+    M, dual = len(scales), conjugate_order(order)
+    spread = power_norm(1.0 / scales, dual) / power_norm(np.ones(M), dual)
+    return largest_norm(rule, scales, order, tops) * spread * growth(M, order)
 
 
 def growth(n_kernels: int, p: float) -> float:

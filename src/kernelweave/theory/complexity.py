@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..gram import Dictionary, Gram
-from ..regularizers.base import power_norm
+from ..regularizers import LpNorm, Regularizer
 from ._statements import Assumption, Finding, check_count, check_number, dictionary
 
 
@@ -21,6 +21,7 @@ def empirical_complexity(
     normalize: str | None = "variance",
     n_draws: int = 200,
     random_state: int = 0,
+    regularizer: Regularizer | None = None,
 ) -> Finding:
     """Empirical Rademacher complexity of a class of functions, by drawing signs.
 
@@ -34,18 +35,24 @@ def empirical_complexity(
 
         f = sum_{m in S} f_m,  sum_m ||f_m||^2 <= radius^2,  |S| <= s:  radius/n (sum of s largest q)^(1/2)
 
+    and with a `regularizer` in the form of a constraint, whose 2 Omega is the square of a block norm,
+
+        f = sum_m f_m,  2 Omega(||f_1||, ..., ||f_M||) <= radius^2:     radius/n (2 Omega*(q^(1/2)))^(1/2)
+
     Parameters
     ----------
     kernels, X
         As in the estimators: kernels and data, or "precomputed" and matrices.
     p : float, optional
-        Norm of the weights, from 1 to infinity; give this or `n_kernels`.
+        Norm of the weights, from 1 to infinity; give this, `n_kernels` or `regularizer`.
     n_kernels : int, optional
     radius : float, default=1.0
     normalize : str or None, default="variance"
         As in the estimators.
     n_draws : int, default=200
     random_state : int, default=0
+    regularizer : Regularizer, optional
+        In the form of a constraint, with the parameters of all kernels.
 
     Returns
     -------
@@ -61,22 +68,51 @@ def empirical_complexity(
     >>> round(sparse, 2), round(dense, 2)  # the larger p, the larger the class
     (0.21, 0.44)
     """
-    if (p is None) == (n_kernels is None):
-        raise ValueError("give either p, for lp-norm MKL, or n_kernels, for greedy selection.")
+    if sum(option is not None for option in (p, n_kernels, regularizer)) != 1:
+        raise ValueError(
+            "give either p, for lp-norm MKL, or n_kernels, for greedy selection, or another regularizer."
+        )
     check_number("radius", radius, 0.0)
     check_count("n_draws", n_draws, 1_000_000)
     found = dictionary(kernels, X, normalize)
     quads = sign_quads(found.gram, n_draws, random_state)
-    if p is not None:
-        suprema = lp_suprema(quads, check_number("p", p, 1.0, closed=True))
-    else:
+    if n_kernels is not None:
         size = min(check_count("n_kernels", n_kernels, len(found.names)), quads.shape[1])
-        suprema = np.sqrt(np.sort(quads, axis=1)[:, -size:].sum(axis=1))
+        what, suprema = f"{n_kernels} kernels", np.sqrt(np.sort(quads, axis=1)[:, -size:].sum(axis=1))
+    elif regularizer is not None:
+        what, suprema = repr(regularizer), suprema_of(class_of(regularizer, found), quads)
+    else:
+        order = check_number("p", p, 1.0, closed=True)
+        what, suprema = f"p={p:g}", suprema_of(LpNorm(order), quads)
     values = radius * suprema / found.gram.n_samples
     spread = float(values.std()) / np.sqrt(n_draws)
-    what = f"p={p:g}" if p is not None else f"{n_kernels} kernels"
     statement = f"empirical Rademacher complexity ({what}), standard error {spread:.2g} over {n_draws} draws"
     return Finding(float(values.mean()), statement, (), {"standard_error": spread})
+
+
+def class_of(regularizer: Regularizer, found: Dictionary) -> Regularizer:
+    """The regulariser of the kernels that vary, whose 2 Omega is the square of a norm of the components."""
+    if not isinstance(regularizer, Regularizer):
+        raise ValueError(f"regularizer={regularizer!r} must be a regularizer, such as BlockNorm(q=4).")
+    rule = regularizer.select(found.live, len(found.names)).bound_to(found.gram)
+    return check_constraint("regularizer", rule, len(found.live))
+
+
+def check_constraint(name: str, rule: Regularizer, n_kernels: int) -> Regularizer:
+    """Refuse a regulariser without Omega(2 n) = 4 Omega(n): 2 Omega then is the square of no norm."""
+    some = np.linspace(1.0, 2.0, n_kernels)
+    once, twice = rule.penalty(some), rule.penalty(2.0 * some)
+    if not (rule.convex and abs(twice - 4.0 * once) <= 1e-6 * twice):
+        raise ValueError(
+            f"{name}={rule!r} bounds no norm of the components: give it in the form of a constraint "
+            '(form="constraint").'
+        )
+    return rule
+
+
+def suprema_of(rule: Regularizer, quads: FloatArray) -> FloatArray:
+    """(2 Omega*(q^(1/2)))^(1/2) of every row q: sup sum_m n_m r_m over 2 Omega(n) <= 1, r = q^(1/2)."""
+    return np.sqrt([2.0 * rule.conjugate(row) for row in np.sqrt(quads)])
 
 
 def sign_quads(gram: Gram, n_draws: int, seed: int) -> FloatArray:
@@ -89,12 +125,6 @@ def sign_quads(gram: Gram, n_draws: int, seed: int) -> FloatArray:
 def quad_columns(K: FloatArray, A: FloatArray) -> FloatArray:
     """a' K a for every column a of A; rounding below zero is cut off."""
     return np.maximum(np.einsum("ik,ik->k", A, K @ A), 0.0)
-
-
-def lp_suprema(quads: FloatArray, p: float) -> FloatArray:
-    """||q||_{p*}^(1/2) of every row q, p* = p / (p - 1)."""
-    dual = 1.0 if np.isinf(p) else np.inf if p == 1.0 else p / (p - 1.0)
-    return np.sqrt([power_norm(row, dual) for row in quads])
 
 
 def largest_diagonal(found: Dictionary, diag_bound: float | None) -> tuple[float, Assumption]:

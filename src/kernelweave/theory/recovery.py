@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +43,10 @@ class Recovery:
     per_kernel : dict
         name -> (lower, upper) of every kernel outside the set.
     assumptions : tuple of Assumption
+    norms : dict
+        name -> ||Q_j K_G||_2 of every kernel outside the set: how well its functions follow those of the set.
+    threshold : float
+        What all of them have to stay below for the stronger condition, `norms_small`.
     """
 
     upper: float
@@ -52,6 +56,13 @@ class Recovery:
     good: list[str]
     per_kernel: dict[str, tuple[float, float]]
     assumptions: tuple[Assumption, ...]
+    norms: dict[str, float] = field(default_factory=dict)
+    threshold: float = 0.0
+
+    @property
+    def norms_small(self) -> bool:
+        """Whether every ||Q_j K_G||_2 is below the threshold: a stronger condition, which implies mu < 1."""
+        return max(self.norms.values(), default=0.0) < self.threshold
 
     @property
     def guaranteed(self) -> bool:
@@ -128,6 +139,16 @@ def recovery_coefficient(
 
     mu >= 1 says that the argument fails for some residual, not that selection does.
 
+    The paper goes on: a stronger condition is that ||Q_j K_G||_2 be sufficiently small for every other
+    kernel. How small follows from S = sum_k Q_k^2 over the s good kernels and sigma, the smallest positive
+    singular value of S^(1/2) K_G:
+
+        sum_i ||C_ij v|| <= sqrt(s) ||S^(+1/2) Q_j v||,    ||S^(+1/2) Q_j|| <= ||Q_j K_G|| / sigma
+
+    (Cauchy-Schwarz, and r = K_G u for the residuals in question), so that mu < 1 where ||Q_j K_G||_2 is below
+    sigma / sqrt(s) for all j: `norms`, `threshold` and `norms_small` of the result. It is the easier to
+    read, mu the sharper one.
+
     Examples
     --------
     >>> import numpy as np
@@ -152,8 +173,10 @@ def recovery_coefficient(
         raise ValueError("good: none of these kernels varies over the samples; choose others.")
     roots = {m: spectrum.root(shift) for m, spectrum in spectra.items()}
     Y = None if y is None else target_matrix(y, n, centered=fit_intercept)
-    needed = _about_targets([spectra[m] for m in inside], Y, shift)
-    return _judged(_coefficients(roots, inside), inside, source.names, needed)
+    good_ones = [spectra[m] for m in inside]
+    needed = _about_targets(good_ones, Y, shift)
+    found_norms = _norms_of_products(good_ones, roots, inside)
+    return _judged(_coefficients(roots, inside), inside, source.names, needed, *found_norms)
 
 
 class _Spectrum(NamedTuple):
@@ -190,13 +213,17 @@ def _judged(
     inside: Sequence[int],
     names: list[str],
     needed: tuple[Assumption, ...],
+    norms: dict[int, float],
+    threshold: float,
 ) -> Recovery:
     lower = max((low for low, _ in bounds.values()), default=0.0)
     upper = max((high for _, high in bounds.values()), default=0.0)
     verdict = "certified" if upper < 1.0 else "refuted" if lower >= 1.0 else "undecided"
     worst = names[max(bounds, key=lambda m: bounds[m])] if bounds else None
     per_kernel = {names[m]: pair for m, pair in bounds.items()}
-    return Recovery(upper, lower, verdict, worst, [names[m] for m in inside], per_kernel, needed)
+    named = {names[m]: norm for m, norm in norms.items()}
+    good = [names[m] for m in inside]
+    return Recovery(upper, lower, verdict, worst, good, per_kernel, needed, named, threshold)
 
 
 def _coefficients(roots: dict[int, FloatArray], inside: Sequence[int]) -> dict[int, tuple[float, float]]:
@@ -208,6 +235,19 @@ def _coefficients(roots: dict[int, FloatArray], inside: Sequence[int]) -> dict[i
     outside = [m for m in roots if m not in inside]
     # Q_i and H_i' differ by an isometry: ||C_ij v|| = ||H_i' (F F')^+ H_j w||
     return {j: sum_of_norms([part.T @ (whiten.T @ roots[j]) for part in parts]) for j in outside}
+
+
+def _norms_of_products(
+    good: Sequence[_Spectrum], roots: dict[int, FloatArray], inside: Sequence[int]
+) -> tuple[dict[int, float], float]:
+    """||Q_j K_G||_2 of every kernel j outside, and sigma / sqrt(s) with sigma the least of S^(1/2) K_G."""
+    left, sizes, _ = _svd(np.hstack([kernel.factor for kernel in good]))  # K_G = left diag(sizes^2) left'
+    K_G = left * sizes**2
+    # Q_j and H_j' differ by an isometry, and so do S^(1/2) and [H_1 .. H_s]'
+    norms = {j: float(np.linalg.norm(H.T @ K_G, 2)) for j, H in roots.items() if j not in inside}
+    values = np.linalg.svd(np.vstack([roots[m].T @ K_G for m in inside]), compute_uv=False)
+    least = float(values[-1]) if values[-1] > EIGEN_TOL * values[0] else 0.0
+    return norms, least / len(good) ** 0.5
 
 
 def _svd(F: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -17,7 +17,7 @@ from ..regularizers import LpNorm, Regularizer, Uniform
 from ..regularizers.structured import alignments
 from ._statements import check_count, dictionary, is_classification, target_matrix
 from .alignment import effective_number
-from .complexity import lp_suprema, quad_columns
+from .complexity import quad_columns, suprema_of
 
 
 class Signal(NamedTuple):
@@ -265,7 +265,9 @@ def informative_number(signal: Signal) -> float:
 
 def norm_costs(signal: Signal, k: float) -> FloatArray:
     """k^(1/(2p)) R_p for the norms compared, as shares of the smallest."""
-    costs = [max(FACTOR * k, 1.0) ** (0.5 / p) * float(lp_suprema(signal.quads, p).mean()) for p in NORMS]
+    costs = [
+        max(FACTOR * k, 1.0) ** (0.5 / p) * float(suprema_of(LpNorm(p), signal.quads).mean()) for p in NORMS
+    ]
     return np.array(costs) / min(costs)
 
 

@@ -94,6 +94,7 @@ def test_columns_and_options(case: str, kw: Kw, table: Table, tmp_path: Path) ->
     assert not (tmp_path / "out" / "model.kw").exists()
 
 
+@pytest.mark.wide
 def test_a_decimal_comma_is_the_only_thing_proposed(kw: Kw, table: Table, tmp_path: Path) -> None:
     """Other remedies would drop columns that are numbers; what is proposed works."""
     cells = [f'"{k},5"' if k % 5 == 0 else str(k % 7) for k in range(60)]
@@ -106,6 +107,7 @@ def test_a_decimal_comma_is_the_only_thing_proposed(kw: Kw, table: Table, tmp_pa
     assert again.code == 0, again.err
 
 
+@pytest.mark.wide
 def test_all_bad_columns_are_named_at_once_with_options_that_work(
     kw: Kw, table: Table, tmp_path: Path
 ) -> None:
@@ -287,6 +289,7 @@ NEW: dict[str, tuple[str, list[str]]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", NEW)
 def test_new_data(case: str, kw: Kw, model: Path, tmp_path: Path) -> None:
     text, needed = NEW[case]

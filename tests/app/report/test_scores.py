@@ -26,6 +26,7 @@ def test_the_mean_of_the_gains_is_the_score(rng: np.random.Generator) -> None:
     assert gains("regression", y[:, 0], f[:, 0]).mean() == pytest.approx(r2_score(y[:, 0], f[:, 0]))
 
 
+@pytest.mark.wide
 def test_the_error_of_a_difference_is_that_of_the_paired_differences(cases: Any) -> None:
     case = cases("binary")
     scores = case.report.scores
@@ -76,6 +77,7 @@ def test_noise_gets_a_verdict_that_says_so(rng: np.random.Generator) -> None:
     assert "learned next to nothing" in report.html()
 
 
+@pytest.mark.wide
 def test_baselines_of_the_caller_replace_those_computed(cases: Any) -> None:
     case = cases("multiclass")
     given = [{"name": "forest", "score": 0.5, "error": 0.1}, SimpleNamespace(name="rule", score=0.2)]

@@ -16,6 +16,8 @@ from kernelweave.losses import LOSSES
 from kernelweave.regularizers import BlockNorm, ElasticNet, LpNorm, Mahalanobis, Uniform, Wedge
 from kernelweave.solvers.multiple import choose_solver
 
+from ...targets import SEPARABLE
+
 cp = pytest.importorskip("cvxpy")
 
 SAMPLES, KERNELS = 30, 5
@@ -45,11 +47,20 @@ RULES = {
     "mahalanobis, negative entries": Mahalanobis(positive_definite(1, signs=True)),
     "wedge": Wedge(),
 }
+OTHER_FORMS = {
+    **{f"elastic net {a} constraint": ElasticNet(a, form="constraint") for a in (0.5, 1.0)},
+    "block 1 penalty": BlockNorm(q=1, form="penalty"),
+    **{f"block {q} penalty": BlockNorm(q=q, form="penalty") for q in (2.5, 4)},
+    "mahalanobis penalty": Mahalanobis(positive_definite(1, signs=True), form="penalty"),
+    "wedge constraint": Wedge(form="constraint"),
+}
+RULES |= OTHER_FORMS
 PAIRS = [
     pytest.param(loss, rule, id=f"{loss}-{rule}")
-    for loss in sorted(LOSSES)
+    for loss in sorted(SEPARABLE)
     for rule in RULES
     if not (loss == "one_class" and RULES[rule].homogeneous)
+    and (rule not in OTHER_FORMS or loss in ("hinge", "squared"))
 ]
 
 
@@ -86,7 +97,10 @@ def penalty(rule, ws):
         return 0.5 * sum(cp.sum_squares(w) for w in ws), []
     if isinstance(rule, ElasticNet):
         a = rule.l1_ratio
-        return a * cp.sum(n) + 0.5 * (1 - a) * sum(cp.sum_squares(w) for w in ws), []
+        first = cp.sum(n) if rule.form == "penalty" else 0.5 * cp.square(cp.sum(n))
+        return a * first + 0.5 * (1 - a) * sum(cp.sum_squares(w) for w in ws), []
+    if isinstance(rule, BlockNorm) and rule.form == "penalty":
+        return cp.sum(cp.power(n, rule.q)) / rule.q, []
     if isinstance(rule, BlockNorm):
         return 0.5 * cp.square(cp.norm(n, "inf" if np.isinf(rule.q) else rule.q)), []
     q = 2 * rule.p / (rule.p + 1)
@@ -99,10 +113,17 @@ def penalty(rule, ws):
 def by_weights(rule, ws):
     """1/2 sum |w_m|^2 / d_m + 1/2 h(d), minimised over d as well."""
     d = cp.Variable(KERNELS, nonneg=True)
-    ratio = 0.5 * sum(cp.quad_over_lin(w, d[m]) for m, w in enumerate(ws))
+    least = 1e-13 if rule.name == "wedge" and rule.form == "constraint" else 0.0  # its zeros are exact
+    ratio = 0.5 * sum(cp.quad_over_lin(w, d[m] + least) for m, w in enumerate(ws))
     if isinstance(rule, Wedge):
-        return ratio + 0.5 * cp.sum(d), [d[:-1] >= d[1:]]
-    return ratio, [cp.quad_form(d, cp.psd_wrap(np.linalg.inv(rule.E))) <= 1]
+        ordered = d[:-1] >= d[1:]
+        return (
+            (ratio + 0.5 * cp.sum(d), [ordered])
+            if rule.form == "penalty"
+            else (ratio, [ordered, cp.sum(d) <= 1])
+        )
+    size = cp.quad_form(d, cp.psd_wrap(np.linalg.inv(rule.E)))
+    return (ratio + 0.25 * size, []) if rule.form == "penalty" else (ratio, [size <= 1])
 
 
 def conic_optimum(sample, rule):
@@ -129,14 +150,24 @@ def omega_star(rule, r):
     if isinstance(rule, Mahalanobis):
         # min t'Et over t >= s: t = s + v, v >= 0 by non-negative least squares
         L = np.linalg.cholesky(rule.E).T
-        return 0.5 * nnls(L, -L @ s, maxiter=1000)[1]
+        least = nnls(L, -L @ s, maxiter=1000)[1]
+        return 0.5 * least if rule.form == "constraint" else 0.25 * least**2
+    if isinstance(rule, Wedge) and rule.form == "constraint":
+        return 0.5 * (np.cumsum(s) / np.arange(1, len(s) + 1)).max()
     if isinstance(rule, Wedge):
         return 0.0 if (np.cumsum(s) <= np.arange(1, len(s) + 1) * (1 + 1e-12)).all() else np.inf
     if isinstance(rule, Uniform):
         return 0.5 * s.sum()
     if isinstance(rule, ElasticNet):
         a = rule.l1_ratio
+        if rule.form == "constraint":  # sup_n r'n - Omega(n), by its optimality conditions
+            G = a * np.ones((len(r), len(r))) + (1 - a) * np.eye(len(r))
+            factor = np.linalg.cholesky(G + 1e-13 * np.eye(len(r))).T
+            n = nnls(factor, np.linalg.solve(factor.T, r), maxiter=1000)[0]
+            return r @ n - 0.5 * n @ G @ n
         return bounded(r) if a == 1 else 0.5 * (np.maximum(r - a, 0) ** 2).sum() / (1 - a)
+    if isinstance(rule, BlockNorm) and rule.form == "penalty":
+        return bounded(r) if rule.q == 1 else (r ** dual(rule.q)).sum() / dual(rule.q)
     if isinstance(rule, BlockNorm):
         return 0.5 * norm(r, dual(rule.q)) ** 2
     s = s if rule.costs is None else s / rule.costs
@@ -157,16 +188,21 @@ def omega_upper(rule, n, d):
     """Omega(n) for the table's closed forms; where there is none, its value at the weights d."""
     if isinstance(rule, Mahalanobis):
         scale = np.sqrt(d @ np.linalg.solve(rule.E, d))
+        if rule.form == "penalty":
+            return 0.5 * (n[d > 0] ** 2 / d[d > 0]).sum() + 0.25 * scale**2
         return 0.5 * (n[d > 0] ** 2 / d[d > 0]).sum() * max(scale, 1.0)
     if isinstance(rule, Wedge):
         assert (np.diff(d) <= 1e-9).all()
+        if rule.form == "constraint":
+            return 0.5 * (n[d > 0] ** 2 / d[d > 0]).sum() * max(d.sum(), 1.0)
         return 0.5 * ((n[d > 0] ** 2 / d[d > 0]).sum() + d.sum())
     if isinstance(rule, Uniform):
         return 0.5 * (n**2).sum()
     if isinstance(rule, ElasticNet):
-        return rule.l1_ratio * n.sum() + 0.5 * (1 - rule.l1_ratio) * (n**2).sum()
+        first = n.sum() if rule.form == "penalty" else 0.5 * n.sum() ** 2
+        return rule.l1_ratio * first + 0.5 * (1 - rule.l1_ratio) * (n**2).sum()
     if isinstance(rule, BlockNorm):
-        return 0.5 * norm(n, rule.q) ** 2
+        return 0.5 * norm(n, rule.q) ** 2 if rule.form == "constraint" else (n**rule.q).sum() / rule.q
     n, q = n if rule.costs is None else n * np.sqrt(rule.costs), 2 * rule.p / (rule.p + 1)
     return 0.5 * norm(n, q) ** 2 if rule.form == "constraint" else (n**q).sum() / q
 

@@ -136,6 +136,7 @@ def test_few_samples(draw, reference, n):
     assert_certified(reference, sample, LpNorm(2.0), solve(sample, LpNorm(2.0)), 1e-5)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rule", [LpNorm(1.0), LpNorm(4 / 3), BlockNorm(np.inf)], ids=repr)
 def test_a_machine_that_is_hard_to_train(draw, reference, rule):
     """Small working sets undo one another here: they have to grow."""
@@ -429,6 +430,7 @@ def test_estimators(rng):
 # -- the machine in the making ----------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("engine", ["dense", "packed", "cached", "blocked"])
 def test_products_stay_those_of_alpha_on_every_engine(draw, engine):
     sample = draw(EpsInsensitive(), n=40, outputs=2)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 import kernelweave as kw
 from kernelweave.gram import DenseGram
 from kernelweave.kernels import RBF, Linear, Polynomial
-from kernelweave.losses import LOSSES, EpsInsensitive, Hinge, Squared, SquaredHinge
+from kernelweave.losses import EpsInsensitive, Hinge, Squared, SquaredHinge
 from kernelweave.regularizers import (
     REGULARIZERS,
     BlockNorm,
@@ -30,6 +30,8 @@ from kernelweave.solvers.multiple import Interleaved, choose_solver
 from kernelweave.solvers.multiple.cutting_planes import HALF_WAY, CuttingPlanes
 from kernelweave.solvers.run import SLOW, STILL, Bracket, Run, Watch
 from kernelweave.solvers.single import Machine, SingleSolver
+
+from ...targets import SEPARABLE
 
 VARIANTS = {
     "l1": LpNorm(p=1),
@@ -80,7 +82,7 @@ def gap_by_definition(problem, gram, regularizer, state):
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("loss", [cls() for cls in LOSSES.values()], ids=list(LOSSES))
+@pytest.mark.parametrize("loss", [cls() for cls in SEPARABLE.values()], ids=list(SEPARABLE))
 @pytest.mark.parametrize("regularizer", CONVEX.values(), ids=list(CONVEX))
 def test_ties_do_not_keep_a_fit_from_its_optimum(regularizer, loss):
     if regularizer.homogeneous and loss.task == "one_class":
@@ -114,6 +116,7 @@ def test_the_case_that_went_round_converges(data_folder, solver, tol, most):
     assert model.n_iter_ <= most
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [Hinge(), EpsInsensitive(), SquaredHinge(), Squared()], ids=lambda x: x.name)
 @pytest.mark.parametrize("regularizer", SPARSE.values(), ids=list(SPARSE))
@@ -201,6 +204,7 @@ def bounded(model, X, y, seconds):
     return [warning for warning in seen if issubclass(warning.category, ConvergenceWarning)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("regularizer", [LpNorm(p=1), LpNorm(p=2)])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_columns_of_many_scales_end(loss, regularizer):

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from kernelweave.losses import Hinge, Logistic, Loss
+from kernelweave.losses import Hinge, Logistic, Loss, MulticlassHinge
 from kernelweave.solvers import best_intercept
 from kernelweave.solvers.single import (
     SINGLE_SOLVERS,
+    BlockDescent,
     LeastSquares,
     Newton,
     SingleSolver,
@@ -20,6 +21,7 @@ from kernelweave.testing import check_solver
 from kernelweave.testing.solvers import machine_cases, machines
 
 CASES = [case for cls in SINGLE_SOLVERS.values() for case in machine_cases(cls())]
+CASES += machine_cases(BlockDescent(), MulticlassHinge())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.solver.name}-{case.loss.name}")

@@ -89,4 +89,4 @@ def test_squared_hinge_is_linear_svc_at_half_the_cost(draw, rng):
 
 def test_every_solver_is_compared_with_scikit_learn():
     # losses that couple samples are not among those of scikit-learn
-    assert set(SINGLE_SOLVERS) == {"smo", "least_squares", "newton", "joint_newton"}
+    assert set(SINGLE_SOLVERS) == {"smo", "least_squares", "newton", "joint_newton", "block_descent"}

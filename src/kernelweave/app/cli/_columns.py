@@ -187,6 +187,12 @@ def target_column(columns: Any, name: str, path: Path, option: str = "--target")
     """The column of the targets."""
     if name in columns:
         return np.asarray(columns[name])
+    several = [part.strip() for part in name.split(",")]
+    if len(several) > 1 and all(part in columns for part in several):
+        raise CliError(
+            f"{path}: {option} takes one column, and {name!r} are {len(several)}; run the command once per "
+            "column, or fit all of them in Python, where y may have several columns."
+        )
     meant = did_you_mean(name, columns)
     raise CliError(f"{path} has no column {name!r} ({option}).{meant} It has {quoted(columns)}.")
 

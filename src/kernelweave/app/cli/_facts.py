@@ -90,7 +90,10 @@ def live_kernels(model: Any) -> int:
 def predictions(model: Any, X: Any) -> dict[str, np.ndarray]:
     """Predictions by name of the column they go to, with probabilities or deviations where there are any."""
     if hasattr(model, "classes_"):
-        columns = {"prediction": model.predict(X)}
+        found = model.predict(X)
+        columns = {"prediction": found}
+        if np.ndim(found) == 2:  # several labels per sample
+            columns = {f"prediction {name}": found[:, k] for k, name in enumerate(model.classes_)}
         if hasattr(model, "predict_proba"):
             P = model.predict_proba(X)
             columns |= {f"probability {name}": P[:, k] for k, name in enumerate(model.classes_)}

@@ -79,13 +79,13 @@ def _short(part: Any) -> str:
 def convergence(given: Subject) -> Convergence | None:
     """The certificate of a convex fit, the residual of another, the gains of a greedy one."""
     inner = given.inner
-    if hasattr(inner, "path_"):
-        steps = [float(gain) for gain in getattr(inner, "history_", {}).get("share", [])]
-        curve = Curve("relative gain", range(1, len(steps) + 1), steps)
-        done, n_iter = inner.path_.stopped != "interrupted", int(inner.n_iter_)
-        return Convergence("greedy", None, float(inner.tol), done, n_iter, "relative gain", (curve,))
     history = getattr(inner, "history_", {})
     histories = [history] if isinstance(history, dict) else list(history)  # one per model
+    if hasattr(inner, "path_"):
+        gains = [[float(gain) for gain in one.get("share", [])] for one in histories]
+        curves = [Curve("relative gain", range(1, len(steps) + 1), steps) for steps in gains[:MOST_CURVES]]
+        done, n_iter = inner.path_.stopped != "interrupted", int(np.max(inner.n_iter_))
+        return Convergence("greedy", None, float(inner.tol), done, n_iter, "relative gain", tuple(curves))
     if hasattr(inner, "dual_gap_") and np.isfinite(inner.dual_gap_).all():
         kind, value, key, label = "gap", inner.dual_gap_, "gap", "relative duality gap"
     elif not hasattr(inner, "stationarity_"):
@@ -126,7 +126,7 @@ def _greedy_path(greedy: Any) -> PathCurves | None:
     curves = [Curve("training error", sizes, greedy.train_error.tolist())]
     if greedy.validation_error is not None:
         curves.append(Curve("validation error", sizes, greedy.validation_error.tolist()))
-    names = tuple(greedy.kernel_names[kernels[-1]] for kernels in greedy.sets)
+    names = tuple(greedy.entered)
     words = (
         f"The path went through models of 1 to {count(len(greedy), 'kernel')}, beginning with {names[0]}; "
         f"the model with {greedy.n_selected} was chosen."

@@ -84,6 +84,11 @@ class Report:
         from . import given as looked
 
         given = looked.Subject(model, X, y, X_test, y_test, random_state)
+        if getattr(given.inner, "multilabel_", False):
+            raise ValueError(
+                "the model has several labels per sample, and a report shows one: fit and report one column "
+                "of y at a time."
+            )
         say = progress or (lambda message: None)
         with warnings.catch_warnings():  # of baselines and sub-samples; the model's own are in the report
             warnings.simplefilter("ignore")

@@ -11,13 +11,15 @@ from ..._typing import FloatArray
 from ..base import positive_integer
 from ..columns import Columns
 from .base import ParametricKernel
+from .domains import Box
 
 
 class AutogradKernel(ParametricKernel):
     """A kernel k_d(X, Z) = function(X, Z, d) of torch tensors; no gradient to write.
 
     sum_ij B_ij dK_ij/dd_k is one backward pass through sum(B o function(X, Z, d)), in blocks of
-    rows. The function must be symmetric and positive semidefinite for every d >= 0.
+    rows. The function must be symmetric and positive semidefinite for every d >= 0, or for every d where
+    `signed`.
 
     Parameters
     ----------
@@ -26,7 +28,9 @@ class AutogradKernel(ParametricKernel):
     size : int, optional
         Length of d; by default one parameter per column.
     start : array-like or float, default=1.0
-        Start values of d.
+        Start values of d; a parameter that starts at 0 stays there.
+    signed : bool, default=False
+        Whether d may have either sign.
     parameter_names : list of str, optional
     columns : int, str, slice, list, mask or callable, optional
         The columns the kernel sees; all by default.
@@ -48,12 +52,18 @@ class AutogradKernel(ParametricKernel):
         start: Any = 1.0,
         parameter_names: Sequence[str] | None = None,
         columns: Columns = None,
+        signed: bool = False,
     ) -> None:
         self.function = function
         self.size = size
         self.start = start
         self.parameter_names = parameter_names
         self.columns = columns
+        self.signed = signed
+
+    def domain(self) -> Box:
+        """Any d where `signed`, else d >= 0."""
+        return Box(lower=-np.inf if self.signed else 0.0)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         if not callable(self.function):
@@ -63,8 +73,9 @@ class AutogradKernel(ParametricKernel):
     def _initial(self, X: FloatArray, sample_weight: FloatArray) -> FloatArray:
         size = X.shape[1] if self.size is None else positive_integer(self.size, "size")
         start = np.asarray(self.start, dtype=np.float64)
-        if start.shape not in ((), (size,)) or not (start >= 0).all():
-            raise ValueError(f"start={self.start!r}: expected a non-negative number, or {size} of them.")
+        if start.shape not in ((), (size,)) or not ((start >= 0) | self.signed).all():
+            number = "number" if self.signed else "non-negative number"
+            raise ValueError(f"start={self.start!r}: expected a {number}, or {size} of them.")
         return np.broadcast_to(start, size).copy()
 
     def _names(self, columns: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What every parametric kernel is: a kernel k_d(x, z) differentiable in a vector d >= 0."""
+"""What every parametric kernel is: a kernel k_d(x, z) differentiable in a vector d of parameters."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from ..._typing import FloatArray
 from ..base import as_numeric
 from ..columns import Columns, as_table, resolve_columns, take_columns
 from ..families import feature_name
+from .domains import Box
 
 #: rows of one block of a gradient, and its most entries: 64 MB in double precision at any sample size
 BLOCK_ROWS, BLOCK_ENTRIES = 128, 2**23
 
 
 class ParametricKernel(BaseEstimator):
-    """Base class of kernels k_d(x, z) with a vector d >= 0 of parameters to learn.
+    """Base class of kernels k_d(x, z) with a vector d of parameters to learn.
 
     A subclass stores its options in ``__init__`` (`columns` among them) and writes, on the
     selected columns,
@@ -29,7 +30,9 @@ class ParametricKernel(BaseEstimator):
       once; K is the Gram block at d, or None;
     * ``_initial(X, sample_weight)``: start values of d, of the size d is expected to have (the
       solver measures d in these units); zero for a parameter that no data can inform;
-    * optionally ``_names(columns)`` and ``_feature_map(n)``, by default for one parameter per column.
+    * optionally ``_names(columns)`` and ``_feature_map(n)``, by default for one parameter per column;
+    * ``domain()``, where d may lie so that k_d is positive semidefinite, if that is not d >= 0;
+    * ``_sizes()``, the sizes that d is expected to have, where a parameter starts at 0 but is to be learned.
 
     Everything a solver asks for follows from the two: with W = B o dk/dd_k summed over i and j,
     alpha' (dK/dd_k) alpha is the contraction with B = alpha alpha', and tr(A dK/dd_k) that with
@@ -72,8 +75,12 @@ class ParametricKernel(BaseEstimator):
         return len(self.initial(X))
 
     def initial(self, X: Any) -> FloatArray:
-        """Start values of d >= 0."""
+        """Start values of d."""
         return self._fitted_on(X).initial_.copy()
+
+    def domain(self) -> Any:
+        """Where d may lie, so that k_d is positive semidefinite: d >= 0 unless a kernel says otherwise."""
+        return Box()
 
     def names(self, X: Any) -> list[str]:
         """One name per parameter, such as that of its feature."""
@@ -182,6 +189,10 @@ class ParametricKernel(BaseEstimator):
     @abstractmethod
     def _initial(self, X: Any, sample_weight: FloatArray) -> FloatArray:
         """Start values of d."""
+
+    def _sizes(self) -> FloatArray:
+        """The size that each parameter is expected to have; zero for one that no data can inform."""
+        return np.abs(self.initial_)
 
     def _names(self, columns: list[str]) -> list[str]:
         """One name per parameter, from those of the selected columns."""

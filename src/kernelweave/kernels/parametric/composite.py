@@ -16,6 +16,7 @@ from ..columns import as_table
 from ..compose import NestedKernels
 from ..convert import as_kernel
 from .base import ParametricKernel
+from .domains import Box, Parts
 
 
 class Fixed(ParametricKernel):
@@ -99,6 +100,16 @@ class ParametricComposite(NestedKernels, ParametricKernel):
 
     def _prepare(self, X: Any) -> Any:
         return as_table(X)
+
+    def domain(self) -> Parts:
+        """d >= 0 for parameters of its own, then the domains of the children."""
+        children = [child.domain() for child in self.kernels_]
+        sizes = [len(child.initial_) for child in self.kernels_]
+        return Parts([Box(), *children], [self._n_own, *sizes])
+
+    def _sizes(self) -> FloatArray:
+        own = np.abs(self.initial_[: self._n_own])
+        return np.concatenate([own, *(child._sizes() for child in self.kernels_)])
 
     def _parts(self, d: FloatArray) -> list[FloatArray]:
         """The parameters of every child."""

@@ -62,15 +62,13 @@ class ProductRBF(ParametricKernel):
             return np.ones((len(X), len(Z)), dtype=X.dtype)
         root = np.sqrt(widths[active]).astype(X.dtype)
         left = X[:, active] * root
-        K = squared_euclidean(left, left if Z is X else Z[:, active] * root)
-        np.negative(K, out=K)
-        return np.exp(K, out=K)
+        return gaussian(left, None if Z is X else Z[:, active] * root)
 
     def _contract(
         self, X: FloatArray, Z: FloatArray, B: FloatArray, d: FloatArray, K: FloatArray | None
     ) -> FloatArray:
         W = B * (self._compute(X, Z, d) if K is None else K)
-        x, z = _centred(X, Z)
+        x, z = centred(X, Z)
         squares = _weighted_squares(W.sum(axis=1)[:, None], x) + _weighted_squares(W.sum(axis=0)[:, None], z)
         return self._gather(2.0 * np.einsum("ik,ik->k", x, W @ z) - squares)
 
@@ -87,14 +85,21 @@ class ProductRBF(ParametricKernel):
         if left.shape[1] > 1:
             return super()._contract_outer(X, Z, left, right, d, K)
         K = self._compute(X, Z, d) if K is None else K
-        x, z = _centred(X, Z)
+        x, z = centred(X, Z)
         squares = _weighted_squares(left * (K @ right), x) + _weighted_squares(right * (K.T @ left), z)
         product = K @ (right * z)
         product *= left
         return self._gather(2.0 * np.einsum("ik,ik->k", x, product) - squares)
 
 
-def _centred(X: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+def gaussian(P: FloatArray, Q: FloatArray | None) -> FloatArray:
+    """exp(-||p_i - q_j||^2); None for Q means P itself."""
+    K = squared_euclidean(P, P if Q is None else Q)
+    np.negative(K, out=K)
+    return np.exp(K, out=K)
+
+
+def centred(X: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both less the mean of Z: differences do not change, and rounding shrinks."""
     middle = Z.mean(axis=0)
     return X - middle, Z - middle

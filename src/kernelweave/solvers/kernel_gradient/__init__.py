@@ -4,17 +4,18 @@ Reading order: ``objective.py`` (T and its gradient), ``solver.py`` (the method,
 ``penalties.py`` (and constraints); ``torch_kernel.py`` is the kernel on a device.
 """
 
+from ...kernels.parametric import Box
 from .objective import KernelPoint, Objective, check_gradient
 from .penalties import (
     L1,
     L2,
     PENALTIES,
-    Box,
     FunctionPenalty,
     LogDet,
     Penalty,
     PenaltySum,
     PowerNorm,
+    Prior,
     Projection,
     resolve_constraint,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Penalty",
     "PenaltySum",
     "PowerNorm",
+    "Prior",
     "Projection",
     "check_gradient",
     "resolve_constraint",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..._typing import BoolArray, FloatArray
+from ..._typing import BoolArray, FloatArray, IntArray
 from ...kernels.parametric import ParametricKernel
 from ..problem import Problem, best_intercept
 from ..single import Machine, SingleSolver, choose_single
-from .penalties import Box, Penalty, Projection
+from .penalties import Penalty
 
 #: relative gaps of the single-kernel fits: the first, and the smallest asked for
 FIRST_ACCURACY, FINEST_ACCURACY = 1e-4, 1e-12
@@ -29,8 +30,9 @@ class KernelPoint:
 
     Attributes
     ----------
-    u : ndarray of shape (n_parameters,)
-        d in units of its start values: d = scale u.
+    u : ndarray of shape (n_parameters,), or longer
+        d in units of its start values: d = scale u; parameters that are split have a second part, which
+        is subtracted, at the end.
     d : ndarray of shape (n_parameters,)
         The parameters.
     objective : float
@@ -41,7 +43,7 @@ class KernelPoint:
     intercept : ndarray of shape (c,)
     matrix : ndarray of shape (n, n) or None
         K_d, until the gradient is known.
-    slope : ndarray of shape (n_parameters,)
+    slope : ndarray of the shape of u
         dT/du; empty until it is asked for.
     residual : float
         See `Objective.residual`.
@@ -84,13 +86,18 @@ class Objective:
     not: the optimum costs less than that model, so it is nearer. Fits start from the last one, and
     are solved to a relative gap of `accuracy`.
 
+    A parameter that may have either sign, at whose zero r has a kink c |d_k|, is split: d = scale (p - q),
+    p and q >= 0, with c scale (p + q) in the place of c |d_k|. That is smooth in p and q. Its stationary
+    points are those of T: p q = 0 there, and where both are zero, the slopes c +- dT/dd_k of the two are
+    not negative, so that |dT/dd_k| <= c for the rest of T.
+
     Parameters
     ----------
     problem : Problem
     kernel : ParametricKernel, fitted
     X : ndarray of shape (n, n_features)
     penalty : Penalty
-    constraint : Box or Projection
+    constraint : Box, Projection or the domain of the kernel
     free : ndarray of bool, optional
         Parameters to learn; the others stay zero.
     single : str or SingleSolver, default="auto"
@@ -104,35 +111,76 @@ class Objective:
         kernel: ParametricKernel,
         X: FloatArray,
         penalty: Penalty,
-        constraint: Box | Projection,
+        constraint: Any,
         free: BoolArray | None = None,
         single: str | SingleSolver = "auto",
         unit: float = 1.0,
     ) -> None:
         self.problem, self.kernel, self.X = problem, kernel, X
-        self.penalty, self.constraint, self.unit = penalty, constraint, unit
-        initial = kernel.initial(X)
-        penalty.check(len(initial))
-        self.start = self._affordable(initial)
-        self.free = np.ones(len(self.start), bool) if free is None else free
-        self.scale = _units(self.start, constraint.separable)
+        self.penalty, self.constraint, self.unit = penalty.bound_to(kernel), constraint, unit
+        self.n_parameters = len(kernel.initial_)
+        self.penalty.check(self.n_parameters)
+        self.free = np.ones(self.n_parameters, bool) if free is None else free
+        share = self._affordable(kernel._sizes())
+        self.start = share * kernel.initial_
+        self.scale = _units(share * kernel._sizes(), constraint.separable)
+        self.split, self.kinks = self._splits()
         self.single = choose_single(single, problem.loss)
         self.accuracy, self.n_machines = FIRST_ACCURACY, 0
         self.alpha: FloatArray | None = None
 
+    def _splits(self) -> tuple[IntArray, FloatArray]:
+        """Parameters of either sign at which the penalty has a kink, and its height c."""
+        kinks = self.penalty.kinks(self.n_parameters)
+        split = np.flatnonzero(self.free & (kinks > 0) & (self.constraint.bounds(self.n_parameters)[0] < 0))
+        if len(split) and not self.constraint.separable:
+            names = ", ".join(repr(self.kernel.names_[k]) for k in split[:3])
+            raise ValueError(
+                f"{type(self.penalty).__name__} is not differentiable where parameters of either sign are 0 "
+                f"(such as {names}), and these lie in a set that is no box: give them strength 0, or use L2."
+            )
+        return split, self.unit * kinks[split]
+
     def d(self, u: FloatArray) -> FloatArray:
         """The parameters of u."""
-        return self.scale * u
+        d: FloatArray = self.scale * u[: self.n_parameters]
+        d[self.split] -= self.scale[self.split] * u[self.n_parameters :]
+        return d
+
+    def u(self, d: FloatArray) -> FloatArray:
+        """The feasible u nearest to parameters d; of those that are split, one part is zero."""
+        u = np.append(d / self.scale, np.maximum(-d / self.scale, 0.0)[self.split])
+        u[self.split] = np.maximum(u[self.split], 0.0)
+        return self.project(u)
 
     def project(self, u: FloatArray) -> FloatArray:
         """The nearest feasible u."""
+        if self.constraint.separable:
+            return np.clip(u, *self.bounds())
         return self.constraint.project(np.where(self.free, self.scale * u, 0.0)) / self.scale * self.free
 
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Bounds of u, of a box."""
-        assert isinstance(self.constraint, Box)
-        lower, upper = self.constraint.bounds(len(self.scale))
-        return lower / self.scale * self.free, np.where(self.free, upper / self.scale, 0.0)
+        low, high = (
+            np.where(self.free, side / self.scale, 0.0) for side in self.constraint.bounds(self.n_parameters)
+        )
+        second = [np.maximum(-side[self.split], 0.0) for side in (high, low)]
+        for side in (low, high):
+            side[self.split] = np.maximum(side[self.split], 0.0)
+        return np.append(low, second[0]), np.append(high, second[1])
+
+    def settled(self, point: KernelPoint) -> KernelPoint:
+        """The same parameters, one part of each that is split zero: T is lower, or the same."""
+        first, second = point.u[self.split], point.u[self.n_parameters :]
+        both = np.minimum(first, second)
+        if not both.any():
+            return point
+        u = point.u.copy()
+        u[self.split], u[self.n_parameters :] = first - both, second - both
+        saved = 2.0 * float(self.kinks @ (self.scale[self.split] * both))
+        settled = replace(point, u=u, objective=point.objective - saved)
+        settled.residual = self.residual(settled)
+        return settled
 
     def evaluate(self, u: FloatArray) -> KernelPoint:
         """The single-kernel fit at u."""
@@ -154,7 +202,8 @@ class Objective:
         )
         if self.penalty.uses_matrix:
             price += self.penalty.matrix_value(K, self.problem)
-        price = float(self.unit * price)
+        both = np.minimum(u[self.split], u[self.n_parameters :])
+        price = float(self.unit * price) + 2.0 * float(self.kinks @ (self.scale[self.split] * both))
         size = abs(value - self.problem.floor) + abs(price)
         return KernelPoint(u, d, value + price, size, machine, intercept, K, np.empty(0))
 
@@ -177,13 +226,13 @@ class Objective:
         subgradient of T there; without a descending entry, zero is stationary.
         """
         slope, zero = self.slope(point), np.zeros_like(point.u)
-        falls = slope.min(initial=0.0) < -tol * point.size
-        if falls or point.u.max(initial=0.0) > NEAR or self.project(zero).any():
+        if np.abs(point.u).max(initial=0.0) > NEAR or self.project(zero).any():
             return None
-        K = self.kernel(self.X, d=zero)
-        if self._usable(K):
+        falls = np.abs(self.project(-slope / (point.size or 1.0))).max(initial=0.0) > tol
+        K = self.kernel(self.X, d=self.d(zero))
+        if falls or self._usable(K):
             return None
-        end = self._train(zero, zero, K)
+        end = self._train(zero, self.d(zero), K)
         end.slope, end.matrix = slope, None
         return end if end.objective <= point.objective else None
 
@@ -192,13 +241,23 @@ class Objective:
         if len(point.slope) == 0:
             d, K = self.d(point.u), point.matrix
             slope: FloatArray = self.unit * self.penalty.gradient(d)
-            slope = slope - 0.5 * self.kernel.grad_quad(self.X, point.machine.alpha, d, K)
+            slope = slope - 0.5 * self.kernel.grad_quad(self.X, self._dual(point), d, K)
             if self.penalty.uses_matrix:
                 assert K is not None
                 inside = self.penalty.matrix_slope(K, self.problem)
                 slope = slope + self.unit * self.kernel.grad_trace(self.X, inside, d, K)
-            point.slope, point.matrix = np.where(self.free, self.scale * slope, 0.0), None
+            side = np.where(d[self.split] < 0.0, -1.0, 1.0)
+            second = -slope[self.split] + self.kinks * (1.0 + side)
+            slope[self.split] += self.kinks * (1.0 - side)
+            slope = np.append(np.where(self.free, self.scale * slope, 0.0), self.scale[self.split] * second)
+            point.slope, point.matrix = slope, None
         return point.slope
+
+    def _dual(self, point: KernelPoint) -> FloatArray:
+        """alpha of the dual optimum, not any with the same K alpha: the derivatives of K tell them apart."""
+        if self.problem.loss.separable:
+            return point.alpha
+        return self.problem.alpha_of(point.fitted + point.intercept)
 
     def residual(self, point: KernelPoint) -> float:
         """The root of the share of T that a projected step would save, to first order.
@@ -216,27 +275,28 @@ class Objective:
         """T falls by about residual^2 |T| per step: fits have to be more accurate than that."""
         self.accuracy = min(self.accuracy, max(0.1 * residual**2, FINEST_ACCURACY))
 
-    def _affordable(self, start: FloatArray) -> FloatArray:
-        """Start values, halved where d_k dr/dd_k alone exceeds the value of the constant model.
+    def _affordable(self, sizes: FloatArray) -> FloatArray:
+        """Shares of the start values: halves where d_k dr/dd_k alone exceeds the value of the constant model.
 
         Where that would begin at a constant kernel they stay, and the descent goes there from afar.
         """
-        nothing, d = np.zeros(self.problem.shape), start.copy()
+        nothing, d = np.zeros(self.problem.shape), sizes.copy()
         most = self.problem.primal_loss(nothing, best_intercept(self.problem, nothing)) - self.problem.floor
         for _ in range(HALVINGS if most > 0 else 0):
             costly = self.unit * self.penalty.gradient(d) * d > most
             if not costly.any():
                 break
             d[costly] *= 0.5
-        moved = not np.array_equal(d, start)
-        return d if moved and self._usable(self.kernel(self.X, d=d)) else start
+        share = np.divide(d, sizes, out=np.ones_like(d), where=sizes > 0)
+        moved = (share < 1.0).any() and self._usable(self.kernel(self.X, d=share * self.kernel.initial_))
+        return share if moved else np.ones_like(share)
 
 
-def _units(start: FloatArray, separable: bool) -> FloatArray:
+def _units(sizes: FloatArray, separable: bool) -> FloatArray:
     """The size of every parameter; one for all where the projection ties them together."""
-    known = start > 0
-    typical = float(np.exp(np.log(start[known]).mean())) if known.any() else 1.0
-    return np.where(known & separable, start, typical)
+    known = sizes > 0
+    typical = float(np.exp(np.log(sizes[known]).mean())) if known.any() else 1.0
+    return np.where(known & separable, sizes, typical)
 
 
 #: samples looked at, and the relative error that is a mistake
@@ -267,17 +327,18 @@ def check_gradient(
     kernel = kernel._fitted_on(X)
     rows = np.asarray(X[:ROWS], dtype=np.float64)
     d = kernel.initial(X) if d is None else np.asarray(d, dtype=np.float64)
-    d = np.where(d > 0, d, max(float(d.max(initial=0.0)), 1e-3))
+    d = np.where(d != 0, d, max(float(np.abs(d).max(initial=0.0)), 1e-3))
     alpha = np.random.RandomState(0).standard_normal((len(rows), 1))
 
     def quadratic(at: FloatArray) -> float:
         return float((alpha.T @ kernel(rows, d=at) @ alpha)[0, 0])
 
-    size = float(np.abs(quadratic(d))) / d
+    size = float(np.abs(quadratic(d))) / np.abs(d)
     what = f"{type(kernel).__name__}.grad_quad"
     _compare(kernel.grad_quad(rows, alpha, d), quadratic, d, size, kernel, what)
     if penalty is not None:
-        size = abs(penalty.value(d)) / d
+        penalty = penalty.bound_to(kernel)
+        size = abs(penalty.value(d)) / np.abs(d)
         _compare(penalty.gradient(d), penalty.value, d, size, kernel, f"{type(penalty).__name__}.gradient")
 
 

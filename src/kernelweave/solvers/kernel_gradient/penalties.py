@@ -18,11 +18,12 @@ from ..problem import Problem
 
 
 class Penalty(BaseEstimator):
-    """A penalty r(d) on the parameters of a kernel, differentiable on d >= 0; penalties add with ``+``.
+    """A penalty r(d) on the parameters of a kernel, differentiable but for `kinks`; penalties add with ``+``.
 
     A subclass writes ``value(d)`` and ``gradient(d)``. One that depends on the Gram matrix K_d
     writes ``matrix_value(K, problem)`` and ``matrix_slope(K, problem)`` instead, S with
-    dr/dd_k = tr(S dK/dd_k). Varma & Babu (2009), Eq. 1.
+    dr/dd_k = tr(S dK/dd_k). One that is not differentiable at d_k = 0 writes ``kinks(n)``, and its gradient
+    there is that from above. Varma & Babu (2009), Eq. 1.
     """
 
     name: str = ""
@@ -38,6 +39,10 @@ class Penalty(BaseEstimator):
     def gradient(self, d: FloatArray) -> FloatArray:
         """dr/dd_k, apart from what depends on the Gram matrix."""
 
+    def kinks(self, n_parameters: int) -> FloatArray:
+        """c >= 0 such that r(d) - sum_k c_k |d_k| is differentiable; zero by default."""
+        return np.zeros(n_parameters)
+
     def matrix_value(self, K: FloatArray, problem: Problem) -> float:
         """The part of r that depends on the Gram matrix."""
         return 0.0
@@ -48,6 +53,10 @@ class Penalty(BaseEstimator):
 
     def check(self, n_parameters: int) -> None:
         """Refuse options that make no penalty on so many parameters; nothing by default."""
+
+    def bound_to(self, kernel: Any) -> Penalty:
+        """The penalty of the parameters of a fitted kernel; itself by default."""
+        return self
 
     def __add__(self, other: Any) -> Penalty:
         if not isinstance(other, Penalty):
@@ -60,22 +69,28 @@ def _terms(penalty: Penalty) -> list[Penalty]:
     return list(getattr(penalty, "penalties", [penalty]))
 
 
-def strengths(value: Any, n_parameters: int, owner: str, argument: str = "strength") -> FloatArray:
-    """`value` as non-negative numbers, one per parameter or one for all."""
+def strengths(
+    value: Any, n_parameters: int, owner: str, argument: str = "strength", signed: bool = False
+) -> FloatArray:
+    """`value` as numbers, one per parameter or one for all; not negative unless `signed`."""
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n_parameters,)):
         raise ValueError(
             f"{owner}: {argument} has shape {array.shape}: give one number, or one for each of the "
             f"{n_parameters} parameters."
         )
-    if not ((array >= 0) & np.isfinite(array)).all():
-        raise ValueError(f"{owner}: {argument}={value!r} must be non-negative and finite.")
+    if not (((array >= 0) | signed) & np.isfinite(array)).all():
+        raise ValueError(
+            f"{owner}: {argument}={value!r} must be {'' if signed else 'non-negative and '}finite."
+        )
     return array
 
 
 class L1(Penalty):
-    """r(d) = sum_k strength_k d_k, on d >= 0: many parameters become exactly zero.
+    """r(d) = sum_k strength_k |d_k|: many parameters become exactly zero.
 
+    Parameters of either sign are split into d = p - q, p and q >= 0, with the penalty sum_k strength_k
+    (p_k + q_k), which has no kink: zero is stationary where the slope of the rest is within +-strength_k.
     With `WeightedSum` it is ordinary multiple kernel learning with the price h(d) = 2 strength' d,
     ``LpNorm(p=1, form="penalty", costs=2 * strength)``. Varma & Babu (2009), section 3.
 
@@ -99,10 +114,13 @@ class L1(Penalty):
         strengths(self.strength, n_parameters, "L1")
 
     def value(self, d: FloatArray) -> float:
-        return float((np.asarray(self.strength) * d).sum())
+        return float((np.asarray(self.strength) * np.abs(d)).sum())
 
     def gradient(self, d: FloatArray) -> FloatArray:
-        return np.asarray(self.strength) * np.ones_like(d)
+        return np.asarray(self.strength) * np.where(d < 0.0, -1.0, 1.0)
+
+    def kinks(self, n_parameters: int) -> FloatArray:
+        return np.broadcast_to(np.asarray(self.strength, dtype=np.float64), n_parameters)
 
 
 class L2(Penalty):
@@ -134,7 +152,7 @@ class L2(Penalty):
 
     def check(self, n_parameters: int) -> None:
         strengths(self.strength, 0, "L2")
-        strengths(self.mean, n_parameters, "L2", "mean")
+        strengths(self.mean, n_parameters, "L2", "mean", signed=True)
         if self.covariance is None:
             return
         covariance = np.asarray(self.covariance, dtype=np.float64)
@@ -159,8 +177,46 @@ class L2(Penalty):
         return off / covariance if covariance.ndim == 1 else np.linalg.solve(covariance, off)
 
 
+class Prior(Penalty):
+    """r(d) = strength sum_k ((d_k - start_k) / size_k)^2, start values and sizes those of the kernel.
+
+    `L2` with them as mean and standard deviations: what is learned stays near a kernel of usual widths. For
+    objectives that no kernel but a constant one minimises, such as that of novelty detection.
+
+    Parameters
+    ----------
+    strength : float, default=0.2
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import ProductRBF
+    >>> kernel = ProductRBF().fit(np.array([[1.0], [-1.0]]))  # starts at 1
+    >>> Prior(0.5).bound_to(kernel).value(np.array([3.0]))
+    2.0
+    """
+
+    name = "prior"
+
+    def __init__(self, strength: float = 0.2) -> None:
+        self.strength = strength
+
+    def check(self, n_parameters: int) -> None:
+        strengths(self.strength, 0, "Prior")
+
+    def bound_to(self, kernel: Any) -> L2:
+        sizes = kernel._sizes()
+        return L2(self.strength, mean=kernel.initial_, covariance=np.where(sizes > 0, sizes, 1.0) ** 2)
+
+    def value(self, d: FloatArray) -> float:
+        raise ValueError("Prior: ask bound_to(kernel), the start values are those of a fitted kernel.")
+
+    def gradient(self, d: FloatArray) -> FloatArray:
+        return np.full_like(d, self.value(d))
+
+
 class PowerNorm(Penalty):
-    """r(d) = strength sum_k d_k^p / p,  p > 1: between sparse (p near 1) and even parameters.
+    """r(d) = strength sum_k |d_k|^p / p,  p > 1: between sparse (p near 1) and even parameters.
 
     Parameters
     ----------
@@ -187,10 +243,10 @@ class PowerNorm(Penalty):
         strengths(self.strength, n_parameters, "PowerNorm")
 
     def value(self, d: FloatArray) -> float:
-        return float((np.asarray(self.strength) * np.maximum(d, 0.0) ** self.p).sum() / self.p)
+        return float((np.asarray(self.strength) * np.abs(d) ** self.p).sum() / self.p)
 
     def gradient(self, d: FloatArray) -> FloatArray:
-        return np.asarray(self.strength) * np.maximum(d, 0.0) ** (self.p - 1.0)
+        return np.asarray(self.strength) * np.sign(d) * np.abs(d) ** (self.p - 1.0)
 
 
 class LogDet(Penalty):
@@ -323,11 +379,17 @@ class PenaltySum(Penalty):
         for penalty in self.penalties:
             penalty.check(n_parameters)
 
+    def bound_to(self, kernel: Any) -> PenaltySum:
+        return PenaltySum([penalty.bound_to(kernel) for penalty in self.penalties])
+
     def value(self, d: FloatArray) -> float:
         return sum(penalty.value(d) for penalty in self.penalties)
 
     def gradient(self, d: FloatArray) -> FloatArray:
         return sum((penalty.gradient(d) for penalty in self.penalties), 0.0 * d)
+
+    def kinks(self, n_parameters: int) -> FloatArray:
+        return sum((penalty.kinks(n_parameters) for penalty in self.penalties), np.zeros(n_parameters))
 
     def matrix_value(self, K: FloatArray, problem: Problem) -> float:
         return sum(part.matrix_value(K, problem) for part in self.penalties if part.uses_matrix)
@@ -336,62 +398,18 @@ class PenaltySum(Penalty):
         return sum((p.matrix_slope(K, problem) for p in self.penalties if p.uses_matrix), 0.0 * K)
 
 
-PENALTIES = Registry("penalty", (L1, L2, PowerNorm, LogDet))
-
-
-class Box(BaseEstimator):
-    """lower <= d <= upper, one bound a parameter or one for all.
-
-    Parameters
-    ----------
-    lower : float or array-like, default=0.0
-        Non-negative.
-    upper : float or array-like, optional
-        Unbounded by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Box(upper=[1.0, 2.0]).project(np.array([3.0, -1.0]))
-    array([1., 0.])
-    """
-
-    #: every parameter is projected on its own
-    separable = True
-
-    def __init__(self, lower: Any = 0.0, upper: Any = None) -> None:
-        self.lower = lower
-        self.upper = upper
-
-    def project(self, d: FloatArray) -> FloatArray:
-        """The nearest point of the set."""
-        lower, upper = self.bounds(len(d))
-        return np.clip(d, lower, upper)
-
-    def bounds(self, n_parameters: int) -> tuple[FloatArray, FloatArray]:
-        """Both bounds, one per parameter."""
-        upper = np.inf if self.upper is None else self.upper
-        try:
-            low, high = (
-                np.broadcast_to(np.asarray(side, dtype=np.float64), n_parameters)
-                for side in (self.lower, upper)
-            )
-        except ValueError:
-            raise ValueError(
-                f"Box: bounds must be numbers, or one for each of the {n_parameters} parameters."
-            ) from None
-        if not ((low >= 0) & (low <= high)).all():
-            raise ValueError("Box: bounds must satisfy 0 <= lower <= upper.")
-        return low, high
+PENALTIES = Registry("penalty", (L1, L2, Prior, PowerNorm, LogDet))
 
 
 class Projection(BaseEstimator):
-    """The closed convex set onto which a function projects; it must lie in d >= 0.
+    """The closed convex set onto which a function projects; it must lie in the domain of the kernel.
 
     Parameters
     ----------
     function : callable
         ``function(d)`` returns the nearest point of the set.
+    lower : float or array-like, default=0.0
+        Bounds that hold in the set; below 0 only where the kernel allows either sign.
 
     Examples
     --------
@@ -403,31 +421,53 @@ class Projection(BaseEstimator):
 
     separable = False
 
-    def __init__(self, function: Callable[[FloatArray], FloatArray]) -> None:
+    def __init__(self, function: Callable[[FloatArray], FloatArray], lower: Any = 0.0) -> None:
         self.function = function
+        self.lower = lower
 
     def project(self, d: FloatArray) -> FloatArray:
         """The nearest point of the set."""
         projected = np.asarray(self.function(d.copy()), dtype=np.float64)
-        if projected.shape != d.shape or not (projected >= 0).all():
+        if projected.shape != d.shape or not (projected >= self.lower).all():
             raise ValueError(
-                "Projection: function must return an array of the shape of d with no negative entries."
+                "Projection: function must return an array of the shape of d with no negative entries (or, "
+                "where the kernel allows either sign, none below lower)."
             )
         return projected
 
+    def bounds(self, n_parameters: int) -> tuple[FloatArray, FloatArray]:
+        """Bounds that hold in the set."""
+        lower = np.broadcast_to(np.asarray(self.lower, dtype=np.float64), n_parameters)
+        return lower, np.full(n_parameters, np.inf)
 
-def resolve_constraint(constraint: Any) -> Box | Projection:
-    """None is d >= 0, a function is a projection.
+
+def resolve_constraint(constraint: Any, kernel: Any) -> Any:
+    """None is the domain of the fitted kernel, a function a projection; what does not lie in it is refused.
 
     Examples
     --------
-    >>> resolve_constraint(None)
+    >>> from kernelweave.kernels import ProductRBF
+    >>> resolve_constraint(None, ProductRBF().fit([[0.0], [1.0]]))
     Box()
     """
+    domain, n = kernel.domain(), len(kernel.initial_)
     if constraint is None:
-        return Box()
-    if hasattr(constraint, "project"):
-        return constraint
-    if callable(constraint):
-        return Projection(constraint)
-    raise ValueError(f"constraint={constraint!r}: expected None, a Box, or a projection function of d.")
+        return domain
+    if not hasattr(constraint, "project"):
+        if not callable(constraint):
+            raise ValueError(
+                f"constraint={constraint!r}: expected None, a Box, or a projection function of d."
+            )
+        constraint = Projection(constraint, domain.bounds(n)[0])
+    name = type(kernel).__name__
+    if constraint.separable and not domain.separable:
+        raise ValueError(
+            f"constraint={constraint!r}: the parameters of {name} lie in a set that is no box; pass a "
+            "function that projects onto your set and that one."
+        )
+    if (constraint.bounds(n)[0] < domain.bounds(n)[0]).any():
+        raise ValueError(
+            f"constraint={constraint!r} lets parameters of {name} be negative, where it is no kernel: its "
+            "bounds must satisfy 0 <= lower <= upper."
+        )
+    return constraint

@@ -31,10 +31,12 @@ class KernelGradient(Method, BaseEstimator):
 
     Parameters
     ----------
-    method : {"lbfgsb", "spectral"}, default="lbfgsb"
+    method : {"lbfgsb", "spectral", "auto"}, default="lbfgsb"
         L-BFGS-B; or spectral steps with a non-monotone search, also for constraints that are no box.
+        "auto" is the first of them that takes the constraint.
     n_init : int, default=1
-        Starts: the kernel's own, then random multiples of it. The lowest T wins.
+        Starts: the kernel's own, then random multiples of it, or random values in its units of parameters
+        that may have either sign. The lowest T wins.
     single : str or SingleSolver, default="auto"
         Solver of the single-kernel fits.
     random_state : int, RandomState or None, default=None
@@ -86,7 +88,7 @@ class KernelGradient(Method, BaseEstimator):
         X : ndarray of shape (n, n_features)
         penalty : str or Penalty, default="l1"
         constraint : Box, callable or None
-            Where d may lie; d >= 0 by default.
+            Where d may lie; by default the domain of the kernel, d >= 0 for most.
         tol : float, default=1e-4
         max_iter : int, default=200
             Most accepted steps per start.
@@ -103,15 +105,16 @@ class KernelGradient(Method, BaseEstimator):
         """
         if not (problem.C > 0).all():
             raise ValueError("C = 0 leaves nothing to learn from: give every sample a positive cost.")
-        if self.method not in METHODS:
-            known = ", ".join(map(repr, METHODS))
+        if self.method not in (*METHODS, "auto"):
+            known = ", ".join(map(repr, (*METHODS, "auto")))
             raise ValueError(f"solver={self.method!r}: expected one of {known}.")
+        kernel = kernel._fitted_on(X)
         objective = Objective(
             problem,
-            kernel._fitted_on(X),
+            kernel,
             X,
             PENALTIES.resolve(penalty, Penalty, "regularizer"),
-            resolve_constraint(constraint),
+            resolve_constraint(constraint, kernel),
             free,
             self.single,
             unit,
@@ -123,9 +126,12 @@ class KernelGradient(Method, BaseEstimator):
     def _starts(self, objective: Objective) -> list[FloatArray]:
         if not (isinstance(self.n_init, int | np.integer) and self.n_init >= 1):
             raise ValueError(f"n_init={self.n_init!r} must be a positive integer.")
-        rng, first = check_random_state(self.random_state), objective.start / objective.scale
+        rng, first = check_random_state(self.random_state), objective.start
         others = [first * rng.exponential(size=len(first)) for _ in range(self.n_init - 1)]
-        return [objective.project(u) for u in (first, *others)]
+        signed = objective.constraint.bounds(len(first))[0] < 0
+        for d in others:
+            d[signed] = objective.scale[signed] * rng.normal(size=np.count_nonzero(signed))
+        return [objective.u(d) for d in (first, *others)]
 
     def start(self, run: Run) -> KernelPoint:
         """The single-kernel fit at the start values, or where an earlier run had come."""
@@ -142,14 +148,17 @@ class KernelGradient(Method, BaseEstimator):
     def step(self, run: Run, point: KernelPoint) -> KernelPoint | None:
         """Descend as long as fits of the present accuracy allow, then repeat the last one more accurately."""
         objective, before = run.problem, run.n_iter
-        METHODS[self.method](objective, point, lambda accepted: self._accept(run, accepted))
+        auto = "lbfgsb" if objective.constraint.separable else "spectral"
+        descend = METHODS[auto if self.method == "auto" else self.method]
+        descend(objective, point, lambda accepted: self._accept(run, accepted))
         point = run.last
         if run.over:
             return point
         if run.n_iter == before and objective.accuracy <= FINEST_ACCURACY:
             return None
-        if point.u.max(initial=0.0) <= run.tol:
-            point.residual = float(point.u.max(initial=0.0))  # the kink of T at zero
+        left = float(np.abs(point.u).max(initial=0.0))
+        if left <= run.tol:
+            point.residual = left  # the kink of T at zero
             return point
         objective.accuracy = max(0.01 * objective.accuracy, FINEST_ACCURACY)
         finer = objective.evaluate(point.u)
@@ -172,8 +181,15 @@ class KernelGradient(Method, BaseEstimator):
         objective.sharpen(point.residual)
         return point
 
+    def settle(self, run: Run) -> bool | None:
+        settled = run.problem.settled(run.best)
+        if settled is run.best:
+            return None
+        run.keep(settled, count=0)
+        return True
+
     def row(self, run: Run, iterate: KernelPoint) -> tuple[float, ...]:
-        active = float(np.count_nonzero(iterate.u))
+        active = float(np.count_nonzero(iterate.d))
         return iterate.objective, iterate.residual, active, float(iterate.n_machines)
 
     def saved(self, run: Run) -> Entry | None:

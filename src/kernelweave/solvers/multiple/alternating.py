@@ -223,8 +223,9 @@ class JointAscent(Alternating):
 
         max_{alpha, theta}  -sum_i C_i V*(y_i, -alpha_i / C_i) - 1/2 sum_m alpha' K_m alpha / theta_m
 
-    is jointly concave, and its maximum over theta is the dual with Omega*(r) = 1/2 ||r||_{q*}^2.
-    Steps are extrapolated as in `Alternating`.
+    is jointly concave, and its maximum over theta is the dual with Omega*(r) = 1/2 ||r||_{q*}^2. The
+    penalty adds 1/2 h(1 / theta) = -1/(2 rho) sum_m theta_m^rho, which is concave too. Steps are
+    extrapolated as in `Alternating`.
 
     Parameters
     ----------
@@ -278,7 +279,8 @@ class JointAscent(Alternating):
         return np.maximum(log_norms, log_norms.max() + np.log(self._floor))
 
     def is_worse(self, run: Run, state: State) -> bool:
-        if state.certificate.machine_primal < self._best:
+        lower, upper = self.bounds(run, state)
+        if upper < self._best:
             return True
-        self._best = max(self._best, state.certificate.machine_dual)
+        self._best = max(self._best, lower)
         return False

@@ -17,6 +17,7 @@ from ..problem import Problem
 from ..run import SLOW, Run
 from ..single import SingleSolver
 from ..single._box_qp import BoxQP
+from ..single._face import Face
 from ..single.joint_newton import System
 
 #: a step is slow that leaves more than this share of the gap, and the next machine finer by that share
@@ -202,6 +203,8 @@ def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions
     """
     if not problem.loss.separable:
         return _joint_hessian(problem, gram, state, K, directions)
+    if problem.loss.coupled:
+        return _face_hessian(problem, gram, state, np.asarray(K), directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
@@ -225,6 +228,19 @@ def _joint_hessian(problem: Problem, gram: Gram, state: State, K: Any, direction
         G = gram.dots(directions, state.alpha[:, k], every)
         total = total + System(K, problem.column(k), f[:, k : k + 1]).inverse_form(G, EXACT)
     return np.asarray(total)
+
+
+def _face_hessian(
+    problem: Problem, gram: Gram, state: State, K: FloatArray, directions: FloatArray
+) -> FloatArray:
+    """The same for a loss that couples outputs: samples are free to move between the classes they share."""
+    face = Face.of(problem, state.alpha)
+    if len(face.rows) == 0:
+        return np.zeros((len(directions), len(directions)))
+    parts = [gram.dots(directions, state.alpha[:, k], face.rows) for k in range(problem.shape[1])]
+    G = sum(face.B[:, k, None] * part for k, part in enumerate(parts))
+    H = face.hessian(K[np.ix_(face.rows, face.rows)], float(K.diagonal().mean()))
+    return face.inverse_form(H, np.asarray(G))
 
 
 def projected_inverse_form(

@@ -2,7 +2,8 @@
 
 Reading order: ``base.py``, ``smooth.py``, ``smo.py`` (with ``_box_qp.py`` and, for
 what is badly conditioned, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors,
-``joint_newton.py`` for losses that couple samples. ``torch_smooth.py`` and ``torch_box.py`` are machines on
+``joint_newton.py`` for losses that couple samples, ``block_descent.py`` (with ``_face.py``) for those that
+couple classes. ``torch_smooth.py`` and ``torch_box.py`` are machines on
 a device.
 """
 
@@ -14,13 +15,14 @@ from ..._registry import Registry
 from ...gram.lowrank.engine import FactoredMatrix
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
+from .block_descent import BlockDescent
 from .joint_newton import JointNewton
 from .primal_newton import PrimalNewton
 from .smo import SMO
 from .smooth import LeastSquares, Newton
 
 # "auto" takes the first that can handle the loss
-SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton, JointNewton))
+SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton, JointNewton, BlockDescent))
 
 
 def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
@@ -39,7 +41,8 @@ def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
             return cls()
     raise ValueError(
         f"no single-kernel solver can handle {type(loss).__name__}: give it `hessian` (Newton), "
-        "`linear_dual` (SMO), or `curvature` where it couples samples (JointNewton)."
+        "`linear_dual` (SMO), `curvature` where it couples samples (JointNewton), or `simplex_dual` where it "
+        "couples classes (BlockDescent)."
     )
 
 
@@ -59,6 +62,7 @@ def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
 __all__ = [
     "SINGLE_SOLVERS",
     "SMO",
+    "BlockDescent",
     "JointNewton",
     "LeastSquares",
     "Machine",

@@ -19,6 +19,12 @@ from .primal_newton import step_length
 #: most products with the Hessian in one linear system, and the coarsest accuracy of one
 MOST_PRODUCTS, COARSEST = 100, 0.1
 
+#: eigenvalues below this share of the largest are rounding
+NOTHING = 1e-13
+
+#: what keeps vectors in a subspace
+Projector = Callable[[FloatArray], FloatArray]
+
 #: curvature below this share of the largest counts as that share in the preconditioner
 FLAT = 1e-12
 
@@ -34,6 +40,10 @@ class JointNewton(SingleSolver):
     H and K, preconditioned by the same matrix with the bound diag(h) >= H of the loss. The dual point that
     belongs to f is alpha = -C g, and what it leaves of the machine's gap 1/2 (a - alpha)' K (a - alpha).
 
+    The inner product does not see vectors that K sends to zero. They change nothing, but where K has low
+    rank they may grow until their rounding is all there is: where that happened, the steps begin again
+    without them.
+
     Parameters
     ----------
     max_iter : int, default=100
@@ -46,6 +56,19 @@ class JointNewton(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: Any, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        machine, gap = self._descend(K, problem, tol, alpha, np.array)
+        if gap <= tol:
+            return machine
+        inside = Range(K)
+        if inside.is_everything:
+            return machine
+        again, found = self._descend(K, problem, tol, inside(alpha), inside)
+        return again if found < gap else machine
+
+    def _descend(
+        self, K: Any, problem: Problem, tol: float, alpha: FloatArray, kept: Projector
+    ) -> tuple[Machine, float]:
+        """The machine and its gap, all coefficients and steps in the subspace of a projector."""
         a, fitted = _best_multiple(K, problem, alpha)
         best, still = (np.inf, a), Standstill()
         for n_iter in range(self.max_iter + 1):
@@ -58,14 +81,14 @@ class JointNewton(SingleSolver):
             # one step at least: a gap is small long before the norms of a are right
             if (n_iter and gap <= tol) or still(primal, gap):
                 break
-            system = System(K, problem, fitted + b)
+            system = System(K, problem, fitted + b, kept)
             step, db = system.direction(a, residual, min(COARSEST, gap**0.5))
             moved = product(K, step)
             t = _step_length(problem, a, fitted + b, step, moved, db)
             if t == 0.0:
                 break
             a, fitted = a + t * step, fitted + t * moved
-        return Machine(best[1], product(K, best[1]), n_iter)
+        return Machine(best[1], product(K, best[1]), n_iter), best[0]
 
 
 def _best_multiple(K: Any, problem: Problem, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -97,10 +120,13 @@ class System:
     problem : Problem of one output
     f : ndarray of shape (n, 1)
         Intercept included.
+    kept : callable, optional
+        The projector onto a subspace that holds the range of K, in which solutions are looked for.
     """
 
-    def __init__(self, K: Any, problem: Problem, f: FloatArray) -> None:
-        self.K, self.problem, self.f, self.cost = K, problem, f, float(problem.C[0, 0])
+    def __init__(self, K: Any, problem: Problem, f: FloatArray, kept: Projector = np.array) -> None:
+        self.K, self.problem, self.f, self.kept = K, problem, f, kept
+        self.cost = float(problem.C[0, 0])
         bound = self.cost * problem.joint("curvature", f)[0]
         top = float(bound.max(initial=0.0))
         self.precondition = preconditioner(K, np.maximum(bound, FLAT * top)) if top > 0.0 else np.array
@@ -125,7 +151,9 @@ class System:
         P is the inverse of K + (C H)^-1 where H has one.
         """
         right = np.column_stack([G, np.ones(len(G))]) if self.problem.fit_intercept else G
-        form = right.T @ self.solve(self.hessian(right), accuracy)
+        curved = self.hessian(right)
+        # x = curved - C H K x, also in the directions that K sends to zero
+        form = right.T @ (curved - self.hessian(product(self.K, self.solve(curved, accuracy))))
         if self.problem.fit_intercept:
             last = form[-1, -1] or 1.0
             form = form[:-1, :-1] - np.outer(form[:-1, -1], form[-1, :-1]) / last
@@ -133,16 +161,16 @@ class System:
 
     def solve(self, right: FloatArray, accuracy: float) -> FloatArray:
         """(I + C H K)^-1 right, all columns at once."""
-        x, residual = np.zeros_like(right), right.copy()
-        p = self.precondition(residual)
+        x, residual = np.zeros_like(right), self.kept(right)
+        p = self.kept(self.precondition(residual))
         Kp = product(self.K, p)
         size = _sums(Kp, residual)
         wanted = accuracy**2 * size
         for _ in range(MOST_PRODUCTS):
-            image = p + self.hessian(Kp)
+            image = self.kept(p + self.hessian(Kp))
             t = _ratios(size, _sums(Kp, image))
             x, residual = x + t * p, residual - t * image
-            z = self.precondition(residual)
+            z = self.kept(self.precondition(residual))
             Kz = product(self.K, z)
             before, size = size, _sums(Kz, residual)
             if (size <= wanted).all():
@@ -150,6 +178,31 @@ class System:
             share = _ratios(size, before)
             p, Kp = z + share * p, Kz + share * Kp
         return x
+
+
+class Range:
+    """The projector onto the range of K, up to rounding.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n), FactoredMatrix or Matrix
+    """
+
+    def __init__(self, K: Any) -> None:
+        if isinstance(K, FactoredMatrix):
+            vectors, sizes, _ = np.linalg.svd(K.rows(np.arange(len(K))), full_matrices=False)
+            values = sizes**2
+        else:
+            values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
+        self.basis = vectors[:, values > NOTHING * values.max(initial=0.0)]
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is projected."""
+        return bool(self.basis.shape[0] == self.basis.shape[1])
+
+    def __call__(self, V: FloatArray) -> FloatArray:
+        return np.asarray(self.basis @ (self.basis.T @ V))
 
 
 def _sums(A: FloatArray, B: FloatArray) -> FloatArray:

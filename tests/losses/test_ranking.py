@@ -1,0 +1,154 @@
+"""The ranking loss: its contract, its limits, a conic solver, and the estimators that take it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import cross_val_score
+
+import kernelweave as kw
+from kernelweave.gram import DenseGram
+from kernelweave.kernels import RBF, Linear
+from kernelweave.losses import Ranking
+from kernelweave.regularizers import LpNorm, Uniform
+from kernelweave.solvers import Problem
+from kernelweave.solvers.multiple import choose_solver
+from kernelweave.testing.losses import joint_contract
+
+
+def graded(n=40, seed=0, queries=4):
+    """Four grades, with queries whose levels differ."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    query = np.arange(n) % queries
+    score = 2.0 * X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.2 * rng.normal(size=n)
+    return X, np.column_stack([np.digitize(score, [-1.0, 0.0, 1.0]) + 10.0 * query, query])
+
+
+POOLS = {"targets": graded()[1][:, 0], "targets and queries": graded()[1]}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("loss", [Ranking(), Ranking(delta=0.5)], ids=repr)
+@pytest.mark.parametrize("promise", joint_contract.promises, ids=lambda promise: promise.__name__)
+def test_contract(loss, promise, pool):
+    promise(loss, POOLS[pool])
+
+
+def by_definition(y, f, weight, v):
+    total = 0.0
+    for i, (target, query) in enumerate(y):
+        for j, (other, its) in enumerate(y):
+            if query == its and target > other:
+                total += weight[i] * weight[j] * v(1.0 - f[i] + f[j])
+    return total
+
+
+def test_pairs_of_a_query_by_definition():
+    rng = np.random.default_rng(0)
+    y, f, weight = graded(20)[1], rng.normal(size=20), rng.uniform(0.5, 2.0, 20)
+    squared = by_definition(y, f, weight, lambda m: 0.5 * max(m, 0.0) ** 2)
+    hinge = by_definition(y, f, weight, lambda m: max(m, 0.0))
+    pairs = by_definition(y, f, weight, lambda m: 1.0)
+    assert Ranking().value(y, f, weight) == pytest.approx(squared)
+    delta = 1e-3
+    assert -1e-12 <= hinge - Ranking(delta).value(y, f, weight) / delta <= 0.5 * delta * pairs
+
+
+def conic_optimum(y, K, C, loss, delta=np.inf):
+    """C sum of pairs + 1/2 w'w in cvxpy."""
+    cp = pytest.importorskip("cvxpy")
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-12 * values[-1]
+    w = cp.Variable(int(kept.sum()))
+    f = (vectors[:, kept] * np.sqrt(values[kept])) @ w
+    pairs = [(i, j) for i, a in enumerate(y) for j, b in enumerate(y) if a[1] == b[1] and a[0] > b[0]]
+    first, second = map(list, zip(*pairs, strict=True))
+    lack = cp.pos(1.0 - f[first] + f[second])
+    cost = {
+        "squared": lambda: 0.5 * cp.sum_squares(lack),
+        "huber": lambda: 0.5 * cp.sum(cp.huber(lack, delta)),
+        "hinge": lambda: cp.sum(lack),
+    }[loss]()
+    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
+    return cp.Problem(cp.Minimize(C * cost + 0.5 * cp.sum_squares(w))).solve(solver=cp.CLARABEL, **tight)
+
+
+def machine(y, K, C, loss):
+    problem = Problem.weighted(loss.targets(y), loss, C, np.ones(len(y)))
+    return choose_solver("auto", Uniform()).solve(problem, DenseGram(K[None]), Uniform(), tol=1e-9)
+
+
+def test_optimum_of_a_conic_solver():
+    X, y = graded(24)
+    K = RBF(0.3)(X)
+    for loss, name in ((Ranking(), "squared"), (Ranking(delta=0.3), "huber")):
+        found = machine(y, K, 2.0, loss).state.certificate
+        assert found.primal == pytest.approx(conic_optimum(y, K, 2.0, name, loss.delta), rel=1e-6)
+
+
+def test_a_narrow_width_is_the_pairwise_hinge():
+    """P of the hinge is within C delta / 2 per pair of that of v / delta."""
+    X, y = graded(16, queries=2)
+    K, delta = RBF(0.3)(X), 1e-4
+    found = machine(y, K, 0.5 / delta, Ranking(delta)).state.certificate.primal
+    pairs = by_definition(y, np.zeros(16), np.ones(16), lambda m: 1.0)
+    hinge = conic_optimum(y, K, 0.5, "hinge")
+    assert -1e-6 * hinge <= hinge - found <= 0.25 * delta * pairs + 1e-6 * hinge
+
+
+def test_estimators_put_samples_in_order():
+    X, y = graded(80)
+    model = kw.MKLRegressor([Linear(), RBF(0.5)], loss="ranking", C=0.1).fit(X[:60], y[:60])
+    assert model.dual_gap_ <= 1e-3
+    assert model.predict(X[60:]).shape == (20,)
+    assert Ranking().agreement(y[60:], model.predict(X[60:])) > 0.8
+    # levels that differ between queries do not matter
+    shifted = y.copy()
+    shifted[:, 0] += 100.0 * shifted[:, 1]
+    again = kw.MKLRegressor([Linear(), RBF(0.5)], loss="ranking", C=0.1).fit(X[:60], shifted[:60])
+    assert_array_equal(again.predict(X), model.predict(X))
+    one = kw.MKLRegressor([Linear()], loss=Ranking(), C=0.1).fit(X, y[:, 0])
+    assert one.intercept_ == 0.0
+    scorer = make_scorer(Ranking().agreement)
+    assert (
+        cross_val_score(kw.MKLRegressor([Linear()], loss="ranking"), X, y, cv=2, scoring=scorer).min() > 0.7
+    )
+
+
+def test_a_learned_kernel_ranks():
+    X, y = graded(60)
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, 60)
+    model = kw.GMKLRegressor(loss="ranking", C=0.5).fit(X, y, sample_weight=weight)
+    assert model.stationarity_ <= model.tol
+    assert (np.diff(model.history_["objective"]) <= 0).all()
+    assert model.history_["objective"][-1] < 0.9 * model.history_["objective"][0]
+    assert set(np.argsort(-model.weights_)[:2]) == {0, 1}
+    # the value from its definition: no unit of y, case weights of pairs
+    K, a = model.kernel_(X, X, model.weights_), model.dual_coef_
+    pairs = by_definition(y, K @ a, weight, lambda m: 0.5 * max(m, 0.0) ** 2)
+    assert model.objective_ == pytest.approx(0.5 * a @ K @ a + 0.5 * pairs + model.weights_.sum(), rel=1e-8)
+    assert model.predict(X).shape == (60,)
+
+
+def test_bad_targets_and_widths():
+    X, y = graded(20)
+    with pytest.raises(ValueError, match="y has 3 columns: Ranking takes a target"):
+        kw.MKLRegressor(loss="ranking").fit(X, np.column_stack([y, y[:, 0]]))
+    with pytest.raises(ValueError, match=r"Ranking: delta=0 must be"):
+        kw.GMKLRegressor(loss=Ranking(delta=0)).fit(X, y)
+    with pytest.raises(ValueError, match="loss='ranking' is not for MKLClassifier"):
+        kw.MKLClassifier(loss="ranking").fit(X, y[:, 1])
+    assert np.isnan(Ranking().agreement([1.0, 1.0], [0.0, 1.0]))
+    assert_allclose(Ranking().agreement([1.0, 2.0], [0.0, 0.0]), 0.5)
+
+
+def test_convex_regularisers_are_certified():
+    X, y = graded(30)
+    Ks = np.array([np.exp(-(np.subtract.outer(x, x) ** 2)) for x in X.T])
+    problem = Problem.weighted(Ranking().targets(y), Ranking(), 1.0, np.ones(30))
+    found = choose_solver("auto", LpNorm(p=1)).solve(problem, DenseGram(Ks), LpNorm(p=1), tol=1e-6)
+    assert found.converged
+    assert found.state.weights.argmax() == 0
