@@ -130,8 +130,9 @@ class CuttingPlanes(MKLSolver):
             return None
         z = self._z(self._best)
         aim = z + self.towards * (self._lowest.z - z)
-        # within the domain, where the price is finite
-        return self._T.weights(np.minimum(aim, z + INSIDE * (run.regularizer.max_weight - z)))
+        if not run.regularizer.tied:  # within the domain, where the price is finite
+            aim = np.minimum(aim, z + INSIDE * (run.regularizer.max_weight - z))
+        return self._T.weights(aim)
 
     def _learn(self, run: Run, state: State) -> None:
         """Add the planes of a machine, remember it if it is the best, and find where all are lowest."""
