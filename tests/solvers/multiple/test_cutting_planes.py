@@ -72,7 +72,7 @@ def test_the_program_of_given_planes(rng, rule):
     for k in range(8):
         planes.add(float(rng.uniform(1.0, 2.0)), rng.gamma(1.0, size=6), np.full((3, 1), float(k)))
         if k:
-            lowest = planes.lowest(1.0, np.ones(6))
+            lowest = planes.lowest(1.0, np.ones(6), 1.0)
     a, G = np.array([a for a, _ in planes.values]), np.array([g for _, g in planes.values])
 
     def value(d):
