@@ -15,9 +15,10 @@ from kernelweave.solvers.multiple.cutting_planes import Planes
 from kernelweave.solvers.multiple.newton_weights import Coordinates
 
 COSTS = np.geomspace(0.5, 2.0, 6)
-SMOOTH = [LpNorm(p) for p in (32 / 31, 4 / 3, 2.0, 4.0, np.inf)]
+SMOOTH = [LpNorm(p) for p in (8 / 7, 4 / 3, 2.0, 4.0, np.inf)]
 SMOOTH += [LpNorm(1.5, costs=COSTS), LpNorm(2.0, form="penalty"), BlockNorm(1.5), BlockNorm(2.0)]
 LINEAR = [LpNorm(1.0), LpNorm(1.0, costs=COSTS), LpNorm(1.0, form="penalty"), ElasticNet(1.0), Wedge()]
+TIED = [LpNorm(1.0), ElasticNet(1.0, form="constraint"), Wedge(form="constraint")]
 
 each_loss = pytest.mark.parametrize(
     "loss", [Hinge(), EpsInsensitive(), OneClass(), Squared(), Logistic()], ids=lambda loss: loss.name
@@ -42,18 +43,26 @@ def test_planes_find_weights_that_are_not_zero(draw, reference, loss, rule):
     assert found.state.certificate.primal == pytest.approx(optimum(sample, rule), rel=2e-6)
 
 
+@pytest.mark.parametrize("rule", TIED, ids=repr)
+def test_planes_find_weights_on_a_simplex(draw, rule):
+    sample = draw(Hinge(), n=25, M=4)
+    found = choose_solver("silp", rule).solve(sample.problem, sample.gram, rule, tol=1e-4)
+    assert found.converged
+    assert found.state.certificate.primal == pytest.approx(optimum(sample, rule), rel=2e-4)
+
+
 @pytest.mark.parametrize("towards", [0.5, 1.0])
 @pytest.mark.parametrize("p", [1.0, 4 / 3, 2.0])
 def test_the_bound_rises_to_the_optimum(draw, p, towards):
     """The value of the program with the planes so far is a lower bound, and the constraints only grow."""
-    sample, rule, bounds = draw(Hinge(), n=30, M=6), LpNorm(p), []
+    sample, rule, bounds = draw(Hinge(), n=25, M=4), LpNorm(p), []
     solver = CuttingPlanes(towards=towards)
     told = lambda *_: bounds.append(solver._lowest.value)  # noqa: E731
-    solver.solve(sample.problem, sample.gram, rule, tol=1e-5, callback=told)
+    solver.solve(sample.problem, sample.gram, rule, tol=1e-4, callback=told)
     best = optimum(sample, rule)
     assert (np.diff(bounds) >= -1e-8 * best).all()
     assert bounds[-1] <= best * (1 + 1e-7)
-    assert bounds[-1] == pytest.approx(best, rel=2e-5)
+    assert bounds[-1] == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("rule", SMOOTH, ids=repr)
@@ -63,7 +72,7 @@ def test_the_program_of_given_planes(rng, rule):
     for k in range(8):
         planes.add(float(rng.uniform(1.0, 2.0)), rng.gamma(1.0, size=6), np.full((3, 1), float(k)))
         if k:
-            lowest = planes.lowest(1.0, np.ones(6))
+            lowest = planes.lowest(1.0, np.ones(6), 1.0)
     a, G = np.array([a for a, _ in planes.values]), np.array([g for _, g in planes.values])
 
     def value(d):
@@ -85,7 +94,7 @@ def test_the_first_machine_of_the_linear_program_after_the_start_is_at_a_corner(
             seen.append(super().next_weights(run, state))
             return seen[-1]
 
-    Recorded().solve(sample.problem, sample.gram, LpNorm(1.0), tol=1e-4)
+    Recorded().solve(sample.problem, sample.gram, LpNorm(1.0), tol=0.1)
     assert np.count_nonzero(seen[0]) == 1
 
 

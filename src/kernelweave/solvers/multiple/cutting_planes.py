@@ -130,8 +130,9 @@ class CuttingPlanes(MKLSolver):
             return None
         z = self._z(self._best)
         aim = z + self.towards * (self._lowest.z - z)
-        # within the domain, where the price is finite
-        return self._T.weights(np.minimum(aim, z + INSIDE * (run.regularizer.max_weight - z)))
+        if not run.regularizer.tied:  # within the domain, where the price is finite
+            aim = np.minimum(aim, z + INSIDE * (run.regularizer.max_weight - z))
+        return self._T.weights(aim)
 
     def _learn(self, run: Run, state: State) -> None:
         """Add the planes of a machine, remember it if it is the best, and find where all are lowest."""
@@ -142,7 +143,7 @@ class CuttingPlanes(MKLSolver):
         if run.regularizer.sparse:
             self._planes.add_price(price, self._z(state))
         upper = self._least
-        self._lowest = self._planes.lowest(abs(upper), self._z(self._best))
+        self._lowest = self._planes.lowest(abs(upper), self._z(self._best), self._left)
         if self._lowest is not None:
             self._left = max(relative(upper - self._lowest.value, upper), 0.0)
 
@@ -206,9 +207,14 @@ class Planes:
         slopes = 0.5 * self.regularizer.price_slopes(z)[0]
         self.prices = [*self.prices, (0.5 * price - float(slopes @ z), -slopes)][-MOST_PLANES:]
 
-    def lowest(self, unit: float, best: FloatArray) -> Lowest | None:
-        """min_z max_k (a_k - g_k'z) + the same of the price; None where rounding leaves no solution."""
-        return self._corner(unit, best) if self.regularizer.sparse else self._mixture()
+    def lowest(self, unit: float, best: FloatArray, left: float) -> Lowest | None:
+        """min_z max_k (a_k - g_k'z) + the same of the price; None where rounding leaves no solution.
+
+        Near `best`, when a share `left` of `unit` was left between the bounds.
+        """
+        if not self.regularizer.sparse:
+            return self._mixture()
+        return self._corner(unit, best, left) or self._corner(unit, best, 1.0)
 
     def _mixture(self) -> Lowest:
         """max a'x - Omega*(r), r_m^2 = 2 sum_k x_k g_km, over shares x >= 0 with sum 1, by Newton steps.
@@ -244,41 +250,48 @@ class Planes:
         d = rule.weights_from_dual(np.sqrt(2.0 * x @ G))
         return Lowest(value(x), d, np.tensordot(x, np.array(self.alphas), axes=1))
 
-    def _corner(self, unit: float, best: FloatArray) -> Lowest | None:
+    def _corner(self, unit: float, best: FloatArray, left: float) -> Lowest | None:
         """The same by a linear program.
 
-        Variables are z, in units of the largest entry of `best`, and the two maxima, in units of
-        `unit`, where these are not zero; the multipliers of the first planes sum to one, and combine
-        their alphas.
+        Variables are z less `best`, in units of its largest entry, and the two maxima less those at `best`,
+        in units of `unit`, where these are not zero. As the bounds come nearer, both are magnified: linear
+        programs are solved to so many digits of what they are made of. The multipliers of the first planes
+        sum to one, and combine their alphas.
         """
-        tied, M = self.regularizer.tied, len(best)
+        tied, M, left = self.regularizer.tied, len(best), max(left, EXACT)
         size = float(best.max()) or float(self.regularizer.initial_weights(1)[0])
         unit = unit or size * max(float(np.abs(g).max()) for _, g in self.values) or 1.0
-        first, second = (_rows(planes, size / unit, unit) for planes in (self.values, self.prices))
+        size, unit = left**0.5 * size, left * unit
+        first, second = (_rows(planes, best, size, unit) for planes in (self.values, self.prices))
         rows = np.block(
             [
                 [-first[1], -np.ones((len(first[0]), 1)), np.zeros((len(first[0]), 1))],
                 [-second[1], np.zeros((len(second[0]), 1)), -np.ones((len(second[0]), 1))],
             ]
         )
-        most = self.regularizer.max_weight / size
+        ends = zip(-best / size, (self.regularizer.max_weight - best) / size, strict=True)
         found = linprog(
             np.append(np.zeros(M), [1.0, 1.0]),
             A_ub=rows,
             b_ub=-np.append(first[0], second[0]),
-            A_eq=np.append(np.full(M, size), [0.0, 0.0])[None] if tied else None,
-            b_eq=[1.0] if tied else None,
-            bounds=[(0.0, most)] * M + [(None, None)] * 2,
+            A_eq=np.append(np.full(M, 1.0), [0.0, 0.0])[None] if tied else None,
+            b_eq=[(1.0 - best.sum()) / size] if tied else None,
+            bounds=[*ends, (None, None), (None, None)],
             options={"primal_feasibility_tolerance": EXACT, "dual_feasibility_tolerance": EXACT},
         )
         if found.status != 0:
             return None
         shares = np.maximum(-found.ineqlin.marginals[: len(first[0])], 0.0)
-        z = size * np.maximum(found.x[:M], 0.0)
+        z = np.maximum(best + size * found.x[:M], 0.0)
         alpha = np.tensordot(shares / shares.sum(), np.array(self.alphas), axes=1)
-        return Lowest(unit * float(found.fun), z / z.sum() if tied else z, alpha)
+        value = unit * float(found.fun) + first[2] + second[2]
+        return Lowest(value, z / z.sum() if tied else z, alpha)
 
 
-def _rows(planes: list[tuple[float, FloatArray]], scale: float, unit: float) -> tuple[FloatArray, FloatArray]:
-    """Values at zero and slopes downwards of planes, in units."""
-    return np.array([a for a, _ in planes]) / unit, scale * np.array([g for _, g in planes])
+def _rows(
+    planes: list[tuple[float, FloatArray]], best: FloatArray, size: float, unit: float
+) -> tuple[FloatArray, FloatArray, float]:
+    """Values at `best` less the largest of them and slopes downwards of planes, in units; and that one."""
+    slopes = np.array([g for _, g in planes])
+    values = np.array([a for a, _ in planes]) - slopes @ best
+    return (values - values.max()) / unit, size / unit * slopes, float(values.max())
