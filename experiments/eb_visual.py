@@ -282,8 +282,14 @@ def fly_notes(rows: list[dict]) -> list[str]:
 
 def shared(rows: list[dict]) -> list[Any]:
     """Accuracies at the largest size, with the data set each problem is made of."""
-    largest = max(row["size"] for row in rows)
-    named = [{**row, "data": DATA[row["problem"].split()[0]]} for row in rows if row["size"] == largest]
+    largest = {
+        p: max(row["size"] for row in rows if row["problem"] == p) for p in {r["problem"] for r in rows}
+    }
+    named = [
+        {**row, "data": DATA[row["problem"].split()[0]]}
+        for row in rows
+        if row["size"] == largest[row["problem"]]
+    ]
     return standings(named, "accuracy", names=SHARED, problem="problem")
 
 
