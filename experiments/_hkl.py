@@ -27,7 +27,8 @@ product over features of small sums, so that no kernel outside of the hull is ev
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import comb
@@ -43,8 +44,11 @@ Node = tuple[int, ...]
 #: share of eta that all nodes of a hull have in common: none is lost before the hull is solved
 COMMON = 1e-4
 
-#: most fits on one hull, and nodes that come in at once
-MOST_FITS, AT_ONCE = 300, 4
+#: fits on a hull between two looks at what is outside, most of them in all, and nodes that come in at once
+FITS, MOST_FITS, AT_ONCE = 5, 500, 4
+
+#: least entry of a factor that a product is divided by
+SAFE = 1e-3
 
 
 class HullFit(NamedTuple):
@@ -78,6 +82,10 @@ class HKL(ClassifierMixin, BaseEstimator):
         Relative duality gap, all kernels counted.
     max_kernels : int
         Largest hull.
+    certified : bool
+        Whether the hull grows until the gap over all kernels is small. Otherwise it grows as long as a kernel
+        next to it lowers P on its own, which is necessary but does not see products that help only deeper in
+        the grid, and `gap_` is that over the hull.
     """
 
     def __init__(
@@ -89,6 +97,7 @@ class HKL(ClassifierMixin, BaseEstimator):
         loss: str = "logistic",
         tol: float = 1e-2,
         max_kernels: int = 100,
+        certified: bool = True,
     ) -> None:
         self.C = C
         self.degree = degree
@@ -97,25 +106,30 @@ class HKL(ClassifierMixin, BaseEstimator):
         self.loss = loss
         self.tol = tol
         self.max_kernels = max_kernels
+        self.certified = certified
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> HKL:
         """Let the hull grow until no kernel outside can lower P by more than `tol`."""
         self.classes_, labels = np.unique(y, return_inverse=True)
         target = np.where(labels[:, None] == 1, 1.0, -1.0)
         problem = Problem(target, LOSSES[self.loss](), np.full((len(X), 1), float(self.C)))
-        self.hull_ = [(0,) * X.shape[1]]
-        eta = np.full(1, 1.0 / self.root**2)
+        self.hull_, self.n_fits_ = [(0,) * X.shape[1]], 0
+        eta, alpha, grid = np.full(1, 1.0 / self.root**2), None, Grid(X, self.degree, self.growth)
         while True:
-            found, eta = self._on_hull(problem, X, eta)
-            sources = self._sources()
-            full = not sources or len(self.hull_) >= self.max_kernels
-            new, outside = self._violations(X, found, sources, full)
-            self.gap_ = found.gap(outside)
-            if full or self.gap_ <= self.tol:
-                break
-            new = new[: min(AT_ONCE, self.max_kernels - len(self.hull_))]
+            found, eta = self._on_hull(problem, X, eta, alpha)
+            alpha, sources = found.alpha[:, None], self._sources()
+            room = min(AT_ONCE, self.max_kernels - len(self.hull_))
+            new = self._needed(X, found, sources)[:room] if self.n_fits_ < MOST_FITS else []
+            if not new:
+                if found.gap() > 0.5 * self.tol and self.n_fits_ < MOST_FITS:
+                    continue
+                bounds = np.array([grid.bound(found.alpha, node) for node in sources if self.certified])
+                self.gap_ = found.gap(float(bounds.max(initial=0.0)))
+                if self.gap_ <= self.tol or room == 0 or not sources or self.n_fits_ >= MOST_FITS:
+                    break
+                new = [sources[k] for k in np.argsort(-bounds, kind="stable")[:room]]
             self.hull_ += new
-            share = 0.5 / max(len(self.hull_), 1)
+            share = 0.5 / len(self.hull_)
             eta = np.append((1.0 - share * len(new)) * eta, share / self._costs(new) ** 2)
         self.coefficients_, self.intercept_, self.objective_ = found.w, found.intercept, found.primal
         return self
@@ -135,28 +149,23 @@ class HKL(ClassifierMixin, BaseEstimator):
 
     # -- on a hull ------------------------------------------------------------------------------------
 
-    def _on_hull(self, problem: Problem, X: np.ndarray, eta: np.ndarray) -> tuple[HullFit, np.ndarray]:
-        """Alternate on the hull to half of the tolerance."""
-        Z, delta = self._features(X), self._costs(self.hull_)
-        nodes = np.array(self.hull_)
+    def _on_hull(
+        self, problem: Problem, X: np.ndarray, eta: np.ndarray, alpha: np.ndarray | None
+    ) -> tuple[HullFit, np.ndarray]:
+        """Some fits on the hull, each followed by eta of its norms."""
+        Z, delta, nodes = self._features(X), self._costs(self.hull_), np.array(self.hull_)
         before = (nodes[:, None] <= nodes).all(axis=2)  # row a, column v: a <= v
-        alpha = None
-        for _ in range(MOST_FITS):
+        for _ in range(FITS):
             zeta = 1.0 / (before.T @ (1.0 / eta))
             K = FactoredMatrix(StoredFactors([Z * np.sqrt(zeta)]), np.ones(1))
             alpha = PrimalNewton().solve(K, problem, 0.01 * self.tol, alpha).alpha
+            self.n_fits_ += 1
             w = zeta * (Z.T @ alpha[:, 0])
             norms = np.sqrt(before @ w**2)
             omega, f = float(delta @ norms), (Z @ w)[:, None]
             b = best_intercept(problem, f)
-            found = HullFit(
-                w,
-                float(b[0]),
-                alpha[:, 0],
-                problem.primal_loss(f, b) + 0.5 * omega**2,
-                problem.dual_loss(alpha),
-                float((norms / (delta * eta)).max()),
-            )
+            primal, kappa = problem.primal_loss(f, b) + 0.5 * omega**2, float((norms / (delta * eta)).max())
+            found = HullFit(w, float(b[0]), alpha[:, 0], primal, problem.dual_loss(alpha), kappa)
             if found.gap() <= 0.5 * self.tol or omega == 0.0:
                 break
             eta = (1.0 - COMMON) * norms / (delta * omega) + COMMON / (delta**2 * len(delta))
@@ -190,29 +199,50 @@ class HKL(ClassifierMixin, BaseEstimator):
                         found[child] = None
         return list(found)
 
-    def _violations(
-        self, X: np.ndarray, found: HullFit, sources: list[Node], full: bool
-    ) -> tuple[list[Node], float]:
-        """Sources that could lower P, the most promising first, and max_t U_t; infinite where one must."""
+    def _needed(self, X: np.ndarray, found: HullFit, sources: list[Node]) -> list[Node]:
+        """Sources that lower P on their own, the most promising first: s_t / delta_t^2 > kappa^2."""
         if not sources:
-            return [], 0.0
-        own = HKL(degree=self.degree)
-        own.hull_ = sources
-        squares = (own._features(X).T @ found.alpha) ** 2 / self._costs(sources) ** 2
-        order = np.argsort(-squares, kind="stable")
-        if not full and squares[order[0]] > found.kappa**2 * (1.0 + self.tol):  # a source alone is enough
-            wanted = int((squares > found.kappa**2).sum())
-            return [sources[k] for k in order[:wanted]], np.inf
-        bounds = np.array([self._bound(X, found.alpha, node) for node in sources])
-        return [sources[k] for k in np.argsort(-bounds, kind="stable")], float(bounds.max())
+            return []
+        beside = HKL(degree=self.degree)
+        beside.hull_ = sources
+        squares = (beside._features(X).T @ found.alpha) ** 2 / self._costs(sources) ** 2
+        wanted = int((squares > found.kappa**2 * (1.0 + self.tol)).sum())
+        return [sources[k] for k in np.argsort(-squares, kind="stable")[:wanted]]
 
-    def _bound(self, X: np.ndarray, alpha: np.ndarray, start: Node) -> float:
-        """U_t, as alpha' (product over features of small sums) alpha."""
-        total: Any = 1.0
-        for i, first in enumerate(start):
-            products, own = np.outer(X[:, i], X[:, i]), 0.0
-            for power in range(first, self.degree + 1):
-                cost = float((self.growth ** np.arange(first, power + 1)).sum())
-                own = own + comb(self.degree, power) * products**power / cost**2
-            total = total * own
+
+class Grid:
+    """What bounds the kernels after a node: U_t = alpha' (product over features of small sums) alpha."""
+
+    def __init__(self, X: np.ndarray, degree: int, growth: float) -> None:
+        self.X, self.degree, self.growth = X, degree, growth
+
+    def factor(self, feature: int, first: int) -> np.ndarray:
+        """sum_j binom(q, j) (x_i z_i)^j / (growth^first + ... + growth^j)^2 over j >= first."""
+        products = np.outer(self.X[:, feature], self.X[:, feature])
+        total = np.zeros_like(products)
+        for power in range(self.degree, first - 1, -1):  # Horner's scheme
+            cost = float((self.growth ** np.arange(first, power + 1)).sum())
+            total = total * products + comb(self.degree, power) / cost**2
+        return total * products**first
+
+    @cached_property
+    def roots(self) -> tuple[np.ndarray, bool]:
+        """The product of the factors of the root, and whether it may be divided by them."""
+        total, safe = np.ones((len(self.X), len(self.X))), True
+        for feature in range(self.X.shape[1]):
+            own = self.factor(feature, 0)
+            safe = safe and float(own.min()) > SAFE
+            total *= own
+        return total, safe
+
+    def bound(self, alpha: np.ndarray, start: Node) -> float:
+        """U_t."""
+        total, safe = self.roots
+        if safe:
+            for feature in np.flatnonzero(start):
+                total = total / self.factor(feature, 0) * self.factor(feature, start[feature])
+        else:
+            total = np.ones_like(total)
+            for feature, first in enumerate(start):
+                total *= self.factor(feature, first)
         return float(alpha @ total @ alpha)

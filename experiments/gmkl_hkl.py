@@ -2,14 +2,22 @@
 
 1024 samples train and all others test, features of zero mean and unit variance (those of the training part),
 categories of mushroom by their numbers. GMKL learns the weights of (1 + sum_m d_m x_m z_m)^2 with l1 on the
-weights; hierarchical MKL (Bach 2008) chooses among the 5^M products that make up prod_m (1 + x_m z_m)^4, and
-its figures are the paper's: it is not run here. Beside them, on the same splits: GMKL with equal weights,
-(1 + s x'z)^2 with s tuned; l1-MKL and the uniform sum of the M kernels (1 + x_m z_m)^2, and the best single
-one of them. Options come from 3-fold cross-validation on the training part.
+weights; hierarchical MKL (Bach 2008) chooses among the 5^M products that make up prod_m (1 + x_m z_m)^4.
+Beside them, on the same splits: GMKL with equal weights, (1 + s x'z)^2 with s tuned; l1-MKL and the uniform
+sum of the M kernels (1 + x_m z_m)^2, and the best single one of them. Options come from 3-fold
+cross-validation on the training part.
+
+HKL here is a reference implementation of its public definition (`experiments/_hkl.py`): the norm
+sum_v delta_v ||f_D(v)|| over the grid of exponents, logistic loss, delta_v = 4^depth and 0.1 at the root, and
+at most 100 products, as in the implementation that its author published. Three things are ours. The cost C is
+chosen by cross-validation from a grid of decades, as neither paper prints the one it took. The products are
+those of standardised features, without a further normalisation of each base kernel. And the set of products
+grows as long as one next to it lowers the objective (the necessary condition); that no product further away
+would is certified on small problems, against a conic solver, not here.
 
 How this set-up was come by: the grid was chosen on a third of the training part of one split, by time and
 validated accuracy, and the tolerance of GMKL (1e-2) by time; no test accuracy was seen before the splits of
-this page were run.
+this page were run. The grid of HKL was chosen by time on split 0, which is none of this page.
 """
 
 from __future__ import annotations
@@ -19,6 +27,7 @@ from typing import Any
 import numpy as np
 from _gmkl import FIRST, Method, best_single, chosen, divided, how_many, kept, tuned
 from _gmkl_methods import each
+from _hkl import HKL
 from reproduce import (
     Experiment,
     Line,
@@ -52,7 +61,7 @@ PAPER = {
     "mushroom": {"HKL": (99.9, 0.2), "GMKL": (100.0, 0.0)},
     "spambase": {"HKL": (91.9, 0.7), "GMKL": (93.2, 0.8)},
 }
-METHODS = ("GMKL", "equal weights", "MKL", "uniform sum", "best single")
+METHODS = ("GMKL", "HKL", "equal weights", "MKL", "uniform sum", "best single")
 #: methods under the names all experiments share
 SHARED = {
     "GMKL": "GMKL",
@@ -98,6 +107,7 @@ def methods() -> dict[str, Method]:
     """All that are tuned in the same way."""
     return {
         "GMKL": Method(quadratic, GRID),
+        "HKL": Method(lambda C: HKL(C, degree=4, certified=False), each(1.0, 10.0, 100.0, 1000.0)),
         "equal weights": Method(equal, [(C, s) for C in (0.1, 1.0, 10.0) for s in (0.01, 0.03, 0.1)]),
         "MKL": Method(sums, each(0.1, 1.0, 10.0)),
         "uniform sum": Method(lambda C: sums(C, "uniform"), each(0.1, 1.0, 10.0)),
@@ -174,7 +184,10 @@ def lines_of(rows: list[dict], data: str) -> list[Line]:
 
 def against_hkl(rows: list[dict], data: str, told: str) -> list[Line]:
     """HKL run here: its figure, and GMKL against it in accuracy and time."""
-    here, cost = found(rows, data, "HKL"), f"{data}: GMKL costs less than HKL, with tuning"
+    here, cost = (
+        found(rows, data, "HKL"),
+        f"{data}: GMKL costs less than HKL (as implemented here), with tuning",
+    )
     if not here:
         return [untestable(cost, "less", "hierarchical MKL was not run")]
     accuracy, deviation = PAPER[data]["HKL"]

@@ -29,6 +29,7 @@ from reproduce import (
     Line,
     Mode,
     Summary,
+    alike,
     all_above,
     by,
     compare,
@@ -183,6 +184,13 @@ def statements(rows: list[dict]) -> list[Line]:
                 unit=" %",
             )
             for method in ("SMKL", "MKL")
+        ),
+        alike(
+            "SMKL and MKL are comparable in accuracy",
+            found["SMKL"],
+            found["MKL"],
+            paper="comparable (section 4.2)",
+            unit=" %",
         ),
         ordering(
             "SMKL has fewer kernels per classifier than MKL", few, many, paper="2.82 and 7.12", higher=False

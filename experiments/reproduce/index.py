@@ -28,8 +28,8 @@ rules that were fixed before the results were seen:
 * An **order**, A above B, is judged on differences split by split: *reproduced* if their mean is over two
   standard errors, *contradicted* if it is under minus two, and *undecided* between. "Best of all" is an order
   against each of the others; a bound is an order against a number; "as good as" is a difference whose figure
-  in the paper is zero. Differences are positive where the first that is named is ahead, be higher or lower
-  the better.
+  in the paper is zero. A difference is positive where the method named first is ahead, whether higher or
+  lower is better.
 * *Not testable here*: the data are not to be had; the reason is given.
 
 Where the papers' data are not to be had and others stand in, statements are judged on those others, and the

@@ -32,6 +32,7 @@ class Published(NamedTuple):
     experiment: Experiment
     form: str
     done: tuple[int, int]
+    store: Store
     rows: list[Row]
     summary: Summary
 
@@ -43,7 +44,7 @@ def published(name: str, docs: Path | str, folder: Path | str | None = None) -> 
     form = "full" if any(key in store for key in keys["full"]) else "quick"
     done = sum(key in store for key in keys[form]), len(keys[form])
     rows = store.rows(store.keys())
-    return Published(name, experiment, form, done, rows, experiment.summarise(rows))
+    return Published(name, experiment, form, done, store, rows, experiment.summarise(rows))
 
 
 def all_published(docs: Path | str, folder: Path | str | None = None) -> list[Published]:

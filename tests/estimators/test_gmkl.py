@@ -266,6 +266,7 @@ def test_a_direction_needs_both_signs(contrast):
     assert clf.objective_ < held.objective_
 
 
+@pytest.mark.slow
 def test_a_metric_turns_features(contrast):
     X, y = contrast
     clf = kw.GMKLClassifier("metric_rbf", C=10.0, regularizer="l2", tol=1e-3).fit(X[:80, :4], y[:80])

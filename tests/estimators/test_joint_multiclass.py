@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import kernelweave as kw
 from kernelweave.inspection import ContributionDisplay, KernelWeightsDisplay
 from kernelweave.kernels import RBF, Linear
 from kernelweave.losses import MulticlassHinge
+from kernelweave.solvers import growing
 from kernelweave.testing.estimators import contract, estimator_case
 
 KERNELS = {"linear": Linear(), "wide": RBF(gamma=0.1), "narrow": RBF(gamma=1.0)}
@@ -48,7 +50,7 @@ def test_predictions_follow_the_values(joint, four):
     assert joint.weights_.shape == (3,)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("promise", contract.promises, ids=lambda promise: promise.__name__)
 @pytest.mark.parametrize("scheme", ["joint", "shared"])
 def test_contract_with_four_classes(four, promise, scheme):
@@ -74,6 +76,7 @@ def test_weights_of_samples_count_repeats(four):
     assert_allclose(*(model.predict_proba(four.X_new) for model in (weighted, repeated)), atol=1e-2)
 
 
+@pytest.mark.slow
 def test_class_weight_multiplies_the_cost(four):
     options = {"C": 2.0, "multiclass": "joint", "tol": 1e-6, "normalize": None}
     factor = np.where(four.y == 11, 3.0, 1.0)
@@ -96,6 +99,15 @@ def test_inspection(joint, four):
     assert len(KernelWeightsDisplay.from_estimator(joint).bars_) == 1
     display = ContributionDisplay.from_estimator(joint, four.X_new)
     assert list(display.function_names) == [10, 11, 12, 13]
+
+
+@pytest.mark.slow
+def test_a_growing_part_of_the_samples_leads_to_the_same_model(four, joint, monkeypatch):
+    monkeypatch.setattr(growing, "FEWEST", 30)
+    monkeypatch.setattr(growing, "PILOT_SAMPLES", 20)
+    grown = clone(joint).set_params(gram="blocked", tol=1e-5).fit(four.X, four.y)
+    assert grown.dual_gap_ <= 1e-5
+    assert grown.objective_ == pytest.approx(joint.objective_, rel=1e-5)
 
 
 def test_search_and_path(four):

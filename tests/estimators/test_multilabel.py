@@ -26,7 +26,7 @@ APART = [
     kw.MKLClassifier(KERNELS),
     kw.MKLClassifier(KERNELS, loss="logistic", class_weight="balanced"),
     kw.GMKLClassifier(max_iter=5),
-    kw.EmpiricalBayesClassifier(KERNELS, max_iter=20),
+    kw.EmpiricalBayesClassifier(KERNELS, max_iter=3),
 ]
 ALL = [
     *APART,

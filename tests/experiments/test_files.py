@@ -68,33 +68,29 @@ def test_what_we_learned_follows_from_the_committed_rows(everything):
     assert "## Ranks" not in text or page.with_suffix(".png").is_file()
 
 
-@pytest.mark.parametrize("name", COMMITTED)
-def test_committed_rows_are_those_of_the_experiment_as_it_is(name):
-    experiment, store = load_experiment(name, EXPERIMENTS), Store(committed(DOCS, name))
-    known = {experiment.key(cell) for cell in experiment.cells(Mode("full", 100))}
-    assert set(store.keys()) <= known
+def test_committed_rows_are_those_of_the_experiments_as_they_are(everything):
+    for one in everything:
+        known = {one.experiment.key(cell) for cell in one.experiment.cells(Mode("full", 100))}
+        assert set(one.store.keys()) <= known, one.name
 
 
-@pytest.mark.parametrize("name", COMMITTED)
-def test_a_run_that_has_just_begun_is_summarised_and_decides_nothing(name):
-    experiment, store = load_experiment(name, EXPERIMENTS), Store(committed(DOCS, name))
-    for cells in (1, 5):
-        lines = experiment.summarise(store.rows(store.keys()[:cells])).lines
-        single = {line.verdict for line in lines if line.n < 2}
-        assert single <= {"undecided", "ours alone", "not testable here"}
+@pytest.mark.parametrize("cells", [1, 5])
+def test_runs_that_have_just_begun_are_summarised_and_decide_nothing(everything, cells):
+    for one in everything:
+        begun = one.experiment.summarise(one.store.rows(one.store.keys()[:cells]))
+        single = {line.verdict for line in begun.lines if line.n < 2}
+        assert single <= {"undecided", "ours alone", "not testable here"}, one.name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COMMITTED)
-def test_figures_are_drawn_from_committed_rows(name):
-    experiment, store = load_experiment(name, EXPERIMENTS), Store(committed(DOCS, name))
-    if experiment.draw is None:
-        pytest.skip("it has no figure")
+def test_figures_are_drawn_from_committed_rows(everything):
     plt = pytest.importorskip("matplotlib.pyplot")
-    figure = experiment.draw(store.rows(store.keys()))
-    assert any(ax.has_data() for ax in figure.axes)
-    plt.close(figure)
-    assert (RESULTS / f"{name}.png").is_file()
+    for one in everything:
+        if one.experiment.draw is not None:
+            figure = one.experiment.draw(one.rows)
+            assert any(ax.has_data() for ax in figure.axes), one.name
+            plt.close(figure)
+            assert (RESULTS / f"{one.name}.png").is_file()
 
 
 @pytest.mark.parametrize("name", sorted(listing(EXPERIMENTS)))

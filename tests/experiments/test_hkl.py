@@ -64,6 +64,13 @@ def test_a_hull_that_is_held_small_says_how_far_it_may_be(hkl):
     assert model.gap_ > 1e-2
 
 
+def test_without_a_certificate_the_same_optimum_is_found(hkl):
+    X, y = labelled(3, 60)
+    whole, quick = (hkl(C=5.0, degree=2, growth=2.0, tol=1e-3, certified=c).fit(X, y) for c in (True, False))
+    assert len(quick.hull_) <= len(whole.hull_)
+    assert quick.objective_ == pytest.approx(whole.objective_, rel=2e-3)
+
+
 def test_products_come_after_their_factors(hkl):
     X, y = labelled(4, 80)
     model = hkl(C=10.0, degree=2, growth=2.0).fit(X, y)
@@ -76,14 +83,23 @@ def test_products_come_after_their_factors(hkl):
     assert set(np.argsort(-model.feature_importances_)[:2]) == {0, 1}
 
 
-def test_the_bound_of_what_is_not_formed_is_the_sum_over_it(hkl):
+def test_the_bound_of_what_is_not_formed_is_the_sum_over_it(hkl, monkeypatch):
     X, _ = labelled(3, 12)
-    alpha, model = np.random.default_rng(1).normal(size=12), hkl(degree=2, growth=3.0)
-    start = (1, 0, 1)
-    total = 0.0
-    for node in every_node(3, 2):
-        if all(n >= s for n, s in zip(node, start, strict=True)):
-            between = product(*(range(s, n + 1) for s, n in zip(start, node, strict=True)))
-            model.hull_ = [node]
-            total += (model._features(X)[:, 0] @ alpha) ** 2 / sum(3.0 ** sum(v) for v in between) ** 2
-    assert model._bound(X, alpha, start) == pytest.approx(total)
+    alpha, start = np.random.default_rng(1).normal(size=12), (1, 0, 1)
+    module = importlib.import_module("_hkl")
+    for growth, safe in (
+        (3.0, 1e-3),
+        (0.5, 1e-3),
+        (3.0, np.inf),
+    ):  # products divided by factors, or made anew
+        monkeypatch.setattr(module, "SAFE", safe)
+        total, model = 0.0, hkl(degree=2)
+        for node in every_node(3, 2):
+            if all(n >= s for n, s in zip(node, start, strict=True)):
+                between = product(*(range(s, n + 1) for s, n in zip(start, node, strict=True)))
+                model.hull_ = [node]
+                cost = sum(growth ** sum(v) for v in between)
+                total += (model._features(X)[:, 0] @ alpha) ** 2 / cost**2
+        found = module.Grid(X, 2, growth)
+        assert found.roots[1] == (safe < 1)
+        assert found.bound(alpha, start) == pytest.approx(total)

@@ -256,6 +256,18 @@ def test_autograd_kernel_agrees_with_the_written_gradient(X, rng):
     np.testing.assert_allclose(kernel.grad_quad(X, alpha, d), ProductRBF().grad_quad(X, alpha, d), rtol=1e-8)
 
 
+@pytest.mark.torch
+def test_an_autograd_kernel_of_either_sign(X, rng):
+    pytest.importorskip("torch")
+    kernel = pk.AutogradKernel(lambda X, Z, d: (-(((X @ d)[:, None] - Z @ d) ** 2)).exp(), signed=True).fit(X)
+    d, alpha = rng.normal(size=P), rng.normal(size=(len(X), 1))
+    np.testing.assert_array_equal(kernel.domain().project(d), d)
+    np.testing.assert_allclose(kernel(X, d=d), pk.ProjectedRBF()(X, d=d), rtol=1e-10)
+    expected = pk.ProjectedRBF().grad_quad(X, alpha, d)
+    np.testing.assert_allclose(kernel.grad_quad(X, alpha, d), expected, rtol=1e-8)
+    assert pk.AutogradKernel(kernel.function, start=-1.0, signed=True).initial(X)[0] == -1.0
+
+
 def test_autograd_without_torch_names_the_remedy(monkeypatch, X):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(ImportError, match="install it, or derive from ParametricKernel"):

@@ -10,11 +10,13 @@ from sklearn.model_selection import cross_val_score
 
 import kernelweave as kw
 from kernelweave.gram import DenseGram
+from kernelweave.gram.lowrank import FactoredMatrix, StoredFactors
 from kernelweave.kernels import RBF, Linear
 from kernelweave.losses import Ranking
 from kernelweave.regularizers import LpNorm, Uniform
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import choose_solver
+from kernelweave.solvers.single import JointNewton
 from kernelweave.testing.losses import joint_contract
 
 
@@ -97,6 +99,20 @@ def test_a_narrow_width_is_the_pairwise_hinge():
     pairs = by_definition(y, np.zeros(16), np.ones(16), lambda m: 1.0)
     hinge = conic_optimum(y, K, 0.5, "hinge")
     assert -1e-6 * hinge <= hinge - found <= 0.25 * delta * pairs + 1e-6 * hinge
+
+
+@pytest.mark.parametrize("factored", [False, True], ids=["dense", "factored"])
+@pytest.mark.parametrize(("C", "delta"), [(100.0, np.inf), (1e4, 1e-4)])
+def test_kernels_of_low_rank(C, delta, factored):
+    """What K sends to zero does not grow in the coefficients until rounding is all there is."""
+    X, _ = graded(40)
+    y = X[:, 0] + np.sin(2.0 * X[:, 1])  # every pair has an order
+    problem = Problem(y[:, None], Ranking(delta), np.full((40, 1), C))
+    K = FactoredMatrix(StoredFactors([X]), np.ones(1)) if factored else X @ X.T
+    found = JointNewton().solve(K, problem, 1e-12)
+    away = X.T @ (found.alpha - problem.alpha_of(found.fitted))
+    primal = problem.primal_loss(found.fitted, np.zeros(1)) + 0.5 * np.vdot(found.alpha, found.fitted)
+    assert 0.5 * (away**2).sum() <= 1e-11 * primal
 
 
 def test_estimators_put_samples_in_order():

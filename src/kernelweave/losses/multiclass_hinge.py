@@ -9,14 +9,16 @@ from .base import Loss, negligible, restrict
 
 
 class MulticlassHinge(Loss):
-    """V(y, f) = max_k (f_k + [k != own]) - f_own,  f one value per class,  own the class with y = +1.
+    """V(y, f) = max_k (f_k + cost_k) - f_own,  f one value per class,  own the class with y = +1.
+
+    The costs are 0 for the own class and 1 for the others.
 
     The loss of Crammer & Singer (2001): zero where the own class is ahead of every other by 1. It takes the
     values of all classes together, so y and f have shape (n, n_classes), a row of y is +1 for the own class
     and -1 for the others, and values have shape (n, 1).
 
-    Conjugate: V*(y, v) = v_own for sum(v) = 0, v_k >= 0 of the other classes and v_own >= -1. With
-    u = v + e_own it is a point of the simplex. A constant added to all classes changes nothing, so
+    Conjugate: V*(y, v) = -sum_k cost_k v_k for sum(v) = 0, v_k >= 0 of the other classes and v_own >= -1, so
+    that u = v + e_own is a point of the simplex. A constant added to all classes changes nothing, so
     alpha = -C V'(f) sums to zero over the classes of every sample.
 
     Examples
@@ -32,11 +34,15 @@ class MulticlassHinge(Loss):
     task = "multiclass"
     coupled = True
 
+    def costs(self, y: FloatArray) -> FloatArray:
+        """What it costs to take a class for that of the sample, at least: 1, and 0 for the own class."""
+        return np.where(y > 0, 0.0, 1.0)
+
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        return np.asarray(_ahead(y, f).max(axis=1, keepdims=True))
+        return np.asarray(self._ahead(y, f).max(axis=1, keepdims=True))
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        ahead = _ahead(y, f)
+        ahead = self._ahead(y, f)
         # of equal ones the own class comes first
         worst = np.where(ahead.max(axis=1) > 0.0, ahead.argmax(axis=1), y.argmax(axis=1))
         return np.asarray(np.eye(y.shape[1])[worst] - (y > 0))
@@ -44,7 +50,7 @@ class MulticlassHinge(Loss):
     def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
         u = v + (y > 0)
         outside = np.maximum(np.abs(v.sum(axis=1, keepdims=True)), -u.min(axis=1, keepdims=True))
-        return restrict(np.where(y > 0, v, 0.0).sum(axis=1, keepdims=True), outside)
+        return restrict((self.simplex_dual(y) * v).sum(axis=1, keepdims=True), outside)
 
     def dual_box(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0)
@@ -55,10 +61,10 @@ class MulticlassHinge(Loss):
         return np.where(inside & (inside.sum(axis=1, keepdims=True) > 1), 0.0, np.inf)
 
     def simplex_dual(self, y: FloatArray) -> FloatArray:
-        """`linear` such that -V*(y, -a) = sum_k linear_k a_k where that is finite."""
-        return np.where(y > 0, 1.0, 0.0)
+        """`linear` such that -V*(y, -a) = sum_k linear_k a_k where that is finite: minus the costs."""
+        return -self.costs(y)
 
-
-def _ahead(y: FloatArray, f: FloatArray) -> FloatArray:
-    """f_k + [k != own] - f_own: how far a class is ahead of where it may be."""
-    return np.asarray(np.where(y > 0, 0.0, 1.0 + f - np.where(y > 0, f, 0.0).sum(axis=1, keepdims=True)))
+    def _ahead(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """f_k + cost_k - f_own: how far a class is ahead of where it may be."""
+        own = np.where(y > 0, f, 0.0).sum(axis=1, keepdims=True)
+        return np.asarray(np.where(y > 0, 0.0, f + self.costs(y) - own))

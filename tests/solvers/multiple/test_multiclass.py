@@ -15,6 +15,7 @@ from kernelweave.solvers.multiple import choose_solver
 from kernelweave.solvers.multiple.newton_weights import value_hessian
 from kernelweave.solvers.single import SMO, BlockDescent, machine_gap
 from kernelweave.solvers.single._simplex_interior import interior_plan
+from kernelweave.testing import check_loss
 from kernelweave.testing.solvers import draw_problem
 
 from .test_conic import KERNELS, RULES, omega_star, omega_upper, penalty, roots
@@ -37,7 +38,7 @@ def conic_optimum(sample, rule):
     parts = [Z @ cp.reshape(w, (Z.shape[1], c), order="F") for Z, w in zip(Zs, ws, strict=True)]
     f = sum(parts) + np.ones((n, 1)) @ b
     own = problem.y > 0
-    ahead = cp.max(f + ~own, axis=1) - cp.sum(cp.multiply(own, f), axis=1)
+    ahead = cp.max(f + problem.loss.costs(problem.y), axis=1) - cp.sum(cp.multiply(own, f), axis=1)
     omega, constraints = penalty(rule, ws)
     constraints += [] if problem.fit_intercept else [b == 0]
     program = cp.Problem(cp.Minimize(problem.C[:, 0] @ ahead + omega), constraints)
@@ -72,6 +73,21 @@ def test_optimum_is_that_of_the_conic_solver(rule, tied):
     state = solver.solve(sample.problem, sample.gram, RULES[rule], tol=3e-7, max_iter=1000).state
     assert state.certificate.primal == pytest.approx(conic_optimum(sample, RULES[rule]), rel=1e-6)
     assert -1e-9 <= independent_gap(sample, RULES[rule], state) <= 1e-6
+
+
+class OrderedClasses(MulticlassHinge):
+    """Classes further away cost more."""
+
+    def costs(self, y):
+        return 0.5 * np.abs(np.arange(y.shape[1]) - y.argmax(axis=1)[:, None])
+
+
+def test_costs_of_classes_are_those_of_the_conic_solver():
+    check_loss(OrderedClasses())
+    sample = draw_problem(OrderedClasses(), n=24, M=KERNELS, C=3.0, outputs=4, costs=True)
+    solver = choose_solver("auto", RULES["l2"])
+    state = solver.solve(sample.problem, sample.gram, RULES["l2"], tol=3e-7, max_iter=1000).state
+    assert state.certificate.primal == pytest.approx(conic_optimum(sample, RULES["l2"]), rel=1e-6)
 
 
 @pytest.mark.parametrize("tied", [True, False])

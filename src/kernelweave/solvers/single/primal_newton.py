@@ -374,7 +374,7 @@ class Smoothed:
     array([-1. , -0.5,  0. ])
     """
 
-    separable = True
+    separable, coupled = True, False
 
     def __init__(self, loss: Loss, width: float, center: FloatArray | float = 0.0) -> None:
         self.loss = loss
