@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -170,6 +171,17 @@ def test_files_keep_the_groups(outputs, tmp_path):
 def test_labels_that_do_not_fit_are_refused(outputs, labels):
     X, Y, _, _ = outputs
     with pytest.raises(ValueError, match=r"output_groups.*one label for each of the 4 outputs"):
+        regressor(output_groups=labels).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0, np.nan, np.nan, 1], ["a", np.nan, "b", "b"], pd.Series(["a", pd.NA, "b", "b"]), [pd.NaT, 0, 1, 1]],
+    ids=["number", "text", "pandas.NA", "NaT"],
+)
+def test_missing_labels_are_refused(outputs, labels):
+    X, Y, _, _ = outputs
+    with pytest.raises(ValueError, match=r"(?s)output_groups=.*has missing labels \(NaN, NaT or pandas.NA\)"):
         regressor(output_groups=labels).fit(X, Y)
 
 

@@ -18,6 +18,7 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import KernelSource, KernelStack, Predictor
 from ..gram.terms import KernelTerm
+from ..kernels.faults import is_missing
 from ..solvers.checkpoint import Keeper
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyPoint, GreedyTask, GroupOMP, best_subset
 from ..solvers.run import Result
@@ -144,6 +145,12 @@ class OutputGroups(NamedTuple):
             raise ValueError(
                 f"output_groups={labels!r} must have one label for each of the {n_outputs} outputs, the same "
                 "for those that select kernels together; or None."
+            )
+        own = np.array([label for label in labels if label is not None], dtype=object)
+        if is_missing(own).any():
+            raise ValueError(
+                f"output_groups={labels!r} has missing labels (NaN, NaT or pandas.NA), which equal no other "
+                "label: give each of these outputs the label of its group."
             )
         names = list(dict.fromkeys(given))
         return cls(names, [np.flatnonzero([label == name for label in given]) for name in names])
