@@ -146,6 +146,7 @@ def test_what_has_one_form_says_why(rule, message):
         ({"norms": np.ones((2, 3))}, "those of one model"),
         ({"regularizer": BlockNorm(q=4), "degree": 2}, "bounds no norm of the weights"),
         ({"regularizer": ElasticNet(), "mu": 2.0}, "mu and degree"),
+        ({"regularizer": "lq"}, "regularizer='lq' is not a regularizer: pass one of"),
     ],
     ids=str,
 )
@@ -154,6 +155,15 @@ def test_bad_arguments(options, message):
         equivalent_cost(
             **{"C": 1.0, "norms": np.ones(3), "regularizer": LpNorm(), "to": "penalty", **options}
         )
+
+
+def test_names_are_those_of_estimators():
+    norms, model = np.array([3.0, 1.0]), kw.MKLRegressor()
+    assert isinstance(model.regularizer, str)
+    by_name, by_object = (
+        equivalent_cost(10.0, norms, rule, to="penalty") for rule in (model.regularizer, LpNorm())
+    )
+    assert by_name == by_object
 
 
 def test_forms_are_checked():

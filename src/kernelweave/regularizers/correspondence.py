@@ -324,7 +324,7 @@ def price_of(
 def equivalent_cost(
     C: float,
     norms: FloatArray,
-    regularizer: Regularizer,
+    regularizer: Regularizer | str,
     to: str,
     mu: float = 1.0,
     degree: float | None = None,
@@ -347,8 +347,8 @@ def equivalent_cost(
         Cost in the form the model was fitted with.
     norms : ndarray of shape (M,)
         Component norms of the model (`norms_`), the same in both forms; not all zero.
-    regularizer : Regularizer
-        In either form.
+    regularizer : Regularizer or str
+        In either form; or a name, as estimators take it.
     to : {"constraint", "penalty"}
         The form wanted.
     mu : float, default=1.0
@@ -369,6 +369,9 @@ def equivalent_cost(
     >>> equivalent_cost(40.0, n, Wedge(), to="penalty")
     10.0
     """
+    from . import REGULARIZERS
+
+    rule = REGULARIZERS.resolve(regularizer, Regularizer)
     values = np.asarray(norms, dtype=np.float64)
     if to not in FORMS:
         raise ValueError(f"to={to!r} must be 'constraint' or 'penalty'.")
@@ -378,7 +381,7 @@ def equivalent_cost(
         raise ValueError(f"degree={degree!r} must be at least 1.")
     if values.ndim != 1 or not (np.isfinite(values) & (values >= 0)).all() or not values.any():
         raise ValueError("norms must be those of one model, numbers from 0 on and not all of them 0.")
-    size = regularizer.size_of_weights(values, mu, degree)
+    size = rule.size_of_weights(values, mu, degree)
     return float(C * size if to == "constraint" else C / size)
 
 
