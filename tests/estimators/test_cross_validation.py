@@ -421,6 +421,26 @@ def test_bad_parameters_are_named_and_nothing_is_left(binary, params, message):
     assert vars(search) == before
 
 
+@pytest.mark.parametrize("Search", [kw.MKLClassifierCV, kw.GroupOMPClassifierCV])
+def test_scores_of_probabilities_are_for_a_grid_search(binary, Search):
+    search = Search(Linear(), cv=2, scoring="neg_log_loss")
+    name = Search.__name__.removesuffix("CV")
+    with pytest.raises(
+        ValueError, match=rf"scoring='neg_log_loss' needs probabilities.*GridSearchCV\({name}"
+    ):
+        search.fit(binary.X, binary.y)
+
+
+@pytest.mark.parametrize("options", [{}, {"one_standard_error": True}])
+def test_a_point_without_score_is_not_the_best(binary, options):
+    given = iter([np.nan, 0.5, 0.7] * 2)
+    Search = kw.GroupOMPClassifierCV if options else kw.MKLClassifierCV
+    grid = {"alphas": [1.0, 0.1, 0.01], "n_kernels": 1} if options else {"Cs": [0.1, 1.0, 10.0]}
+    search = Search(Linear(), cv=2, scoring=lambda *_: next(given), **grid, **options).fit(binary.X, binary.y)
+    assert search.best_index_ == 2
+    assert search.best_score_ == 0.7
+
+
 def test_not_fitted():
     for search in (kw.MKLClassifierCV(KERNELS), kw.MKLRegressorCV(KERNELS)):
         with pytest.raises(NotFittedError):

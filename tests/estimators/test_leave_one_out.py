@@ -230,7 +230,22 @@ def test_what_cannot_be_left_out_is_refused(regression):
         kw.MKLRegressorCV(Linear(), cv="leave-one-out").fit(data.X, data.y, groups=np.arange(30) // 3)
     with pytest.raises(ValueError, match="Centred couples samples"):
         kw.MKLRegressorCV(Linear(), loss=Centred(), cv="leave-one-out").fit(data.X, data.y)
-    with pytest.raises(ValueError, match="cv"):
-        kw.MKLRegressorCV(Linear(), cv="leave-two-out").fit(data.X, data.y)
-    with pytest.raises(ValueError, match="cv"):
+    with pytest.raises(ValueError, match=r"cv='loo': MKLRegressorCV takes 'leave-one-out', a number"):
+        kw.MKLRegressorCV(Linear(), cv="loo").fit(data.X, data.y)
+    with pytest.raises(ValueError, match=r"cv='leave-one-out': GroupOMPRegressorCV takes a number of folds"):
         kw.GroupOMPRegressorCV(Linear(), cv="leave-one-out").fit(data.X, data.y)
+
+
+@pytest.mark.filterwarnings("ignore:R.2 score is not well-defined")
+def test_folds_of_one_have_no_r2(regression):
+    X, y = regression.X[:10], regression.y[:10]
+    search = kw.MKLRegressorCV(Linear(), Cs=[0.1, 1.0], cv=LeaveOneOut())
+    with pytest.raises(
+        ValueError, match=r"default score is NaN .*cv=LeaveOneOut\(\): pass cv='leave-one-out'"
+    ):
+        search.fit(X, y)
+    greedy = kw.GroupOMPRegressorCV(Linear(), scoring="r2", cv=LeaveOneOut())
+    with pytest.raises(ValueError, match=r"scoring='r2' is NaN .* such as 'neg_mean_squared_error'"):
+        greedy.fit(X, y)
+    assert not hasattr(search, "best_index_")
+    assert search.set_params(scoring="neg_mean_squared_error").fit(X, y).best_score_ < 0.0

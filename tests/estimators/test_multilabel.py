@@ -141,6 +141,7 @@ def test_report_and_command_line_say_that_they_show_one_label(tagged):
         (lambda Y: Y, {"multiclass": "ovo"}, r"multiclass='ovo' is for classes that exclude one another"),
         (lambda Y: Y, {"multiclass": "joint"}, r"multiclass='joint' is for classes that exclude one another"),
         (lambda Y: Y, {"multiclass": "shared", "class_weight": "balanced"}, r"class_weight gives the labels"),
+        (lambda Y: Y, {"class_weight": {"a": 2}}, r"class_weight=\{'a': 2\}.* its keys are 0 and 1"),
     ],
 )
 def test_what_is_no_set_of_labels(tagged, change, params, words):

@@ -84,6 +84,11 @@ def sample_factors(class_weight: Any, classes: Any, labels: IntArray, weight: Fl
     """The factors of samples by their classes, shape (n,); of several labels (n, n_labels), by 0 and 1."""
     if labels.ndim == 1:
         return class_factors(class_weight, classes, labels, weight)[labels]
+    if isinstance(class_weight, dict) and not class_weight.keys() <= {0, 1}:
+        raise ValueError(
+            f"class_weight={class_weight!r}: with several labels per sample its keys are 0 and 1, for "
+            "samples without and with a label, and count for every label alike."
+        )
     columns = [sample_factors(class_weight, np.arange(2), column, weight) for column in labels.T]
     return np.column_stack(columns)
 

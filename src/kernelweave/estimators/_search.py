@@ -63,6 +63,9 @@ class BaseSearch(NestedKernels):
     #: the class of estimators whose parameters are searched
     _searched: ClassVar[type[BaseEstimator]]
 
+    #: the values of `cv` that are names
+    _named_cv: ClassVar[tuple[str, ...]] = ()
+
     best_estimator_: Any
 
     _fitted: ClassVar[dict[str, type]] = {"best_estimator_": BaseEstimator}
@@ -125,23 +128,37 @@ class BaseSearch(NestedKernels):
         scores = np.array(
             [
                 [
-                    float(scorer(self._frozen(template, part), blank, targets[test], **options))
+                    self._score(scorer, self._frozen(template, part), blank, targets[test], options)
                     for part in each
                 ]
                 for each, (_, test) in zip(values, folds.splits, strict=True)
                 for blank, options in [(np.zeros((len(test), 1)), folds.score_options(test))]
             ]
         )
-        self._record(points, scores)
+        self._record(points, scores, folds)
         self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_", "classes_", "multilabel_"):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
-    def _record(self, points: list[dict[str, Any]], scores: FloatArray) -> None:
+    def _score(self, scorer: Any, frozen: Any, X: FloatArray, y: Any, options: dict[str, Any]) -> float:
+        """What a scorer gives the values of a fold; they are no probabilities."""
+        try:
+            return float(scorer(frozen, X, y, **options))
+        except AttributeError as error:
+            if not (is_classifier(self) and "proba" in str(error)):
+                raise
+            raise ValueError(
+                f"scoring={self.scoring!r} needs probabilities, and {type(self).__name__} has labels and "
+                f"decision values of the folds: use GridSearchCV({self._searched.__name__}(...), ...)."
+            ) from error
+
+    def _record(self, points: list[dict[str, Any]], scores: FloatArray, folds: Folds) -> None:
         mean = scores.mean(axis=0)
-        self.best_index_ = self._best(points, scores, mean)
+        if np.isnan(mean).all():
+            raise ValueError(self._no_score(folds))
+        self.best_index_ = self._best(points, scores, np.where(np.isnan(mean), -np.inf, mean))
         self.best_score_ = float(mean[self.best_index_])
         self.best_params_ = points[self.best_index_]
         self.cv_results_ = {
@@ -154,6 +171,18 @@ class BaseSearch(NestedKernels):
     def _best(self, points: list[dict[str, Any]], scores: FloatArray, mean: FloatArray) -> int:
         """Index of the point to take, from scores (n_folds, n_points) and their mean."""
         return int(np.argmax(mean))
+
+    def _no_score(self, folds: Folds) -> str:
+        """What to say where the mean score of every point is NaN."""
+        scoring = "the default score" if self.scoring is None else f"scoring={self.scoring!r}"
+        remedies = ["a number of folds such as cv=5", "a scoring that is defined on every fold"]
+        if all(len(test) == 1 for _, test in folds.splits):
+            one = "accuracy" if is_classifier(self) else "neg_mean_squared_error"
+            remedies[1] = f"a scoring that is defined for one sample, such as {one!r}"
+            remedies[:0] = [f"cv={name!r}, which scores all samples together" for name in self._named_cv]
+        return (
+            f"{scoring} is NaN at every point of the grid with cv={self.cv!r}: pass {', or '.join(remedies)}."
+        )
 
     # -- metadata and folds -------------------------------------------------------------------
 
@@ -179,6 +208,12 @@ class BaseSearch(NestedKernels):
 
     def _folds(self, y: Any, weight: FloatArray, metadata: Metadata) -> Folds:
         """The splits of all samples, without those of weight zero: they are in no matrix."""
+        if isinstance(self.cv, str):
+            names = "".join(f"{name!r}, " for name in self._named_cv)
+            raise ValueError(
+                f"cv={self.cv!r}: {type(self).__name__} takes {names}a number of folds, a splitter such as "
+                "KFold(5), or an iterable of (train, test) positions."
+            )
         used = np.flatnonzero(weight)
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
         if metadata.split.get("groups") is None and _needs_groups(splitter):

@@ -135,6 +135,8 @@ def matrices_of(template: BaseMKL, setup: Setup) -> tuple[list[str], list[FloatA
 class BaseMKLCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
+    _named_cv = (LEAVE_ONE_OUT,)
+
     def _grid(self) -> tuple[BaseMKL, list[list[tuple[dict[str, Any], Spec]]]]:
         """For each regulariser a chain of costs, from small to large."""
         listed = isinstance(self.regularizers, list | tuple)
