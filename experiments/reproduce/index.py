@@ -19,18 +19,20 @@ What was measured, how, and on what. Every number on these pages is written by a
 [What we learned](what-we-learned.md) says which method wins where, over the data sets of all experiments;
 [Benchmarks](benchmarks.md) has time and memory.
 
-The five papers' experiments are run again by `python experiments`. Every row, one per split and method, is
-committed beside the pages (`data/NAME/rows.csv.gz`), and all tables and verdicts are made from these rows by
-rules that were fixed before the results were seen:
+The five papers' experiments are run again by `python experiments`. Of those in the second table below, every
+row, one per split and method, is committed beside the pages (`data/NAME/rows.csv.gz`), and all tables and
+verdicts are made from these rows by rules that were fixed before the results were seen. Pages of other
+experiments are of an earlier run under an earlier rule, and say so; nothing of them counts here. The rules:
 
 * A **figure** is *reproduced* if our mean is within two standard errors of the difference from the paper's,
   and *not reproduced* otherwise, higher or lower. Being higher than published is no merit.
 * An **order**, A above B, is judged on differences split by split: *reproduced* if their mean is over two
   standard errors, *contradicted* if it is under minus two, and *undecided* between. "Best of all" is an order
-  against each of the others; a bound is an order against a number; "as good as" is a difference whose figure
-  in the paper is zero. A difference is positive where the method named first is ahead, whether higher or
-  lower is better.
-* *Not testable here*: the data are not to be had; the reason is given.
+  against each of the others, and what is shown is the weakest of these pairs, the one that decides; a bound
+  is an order against a number, and a correlation an order against zero; "as good as" is a difference whose
+  figure in the paper is zero, and "loses nothing" the same, unless it is ahead. A difference is positive
+  where the method named first is ahead, whether higher or lower is better.
+* *Not testable here*: data or programs are not to be had, or the time it takes; the reason is given.
 
 Where the papers' data are not to be had and others stand in, statements are judged on those others, and the
 experiment's page says which."""

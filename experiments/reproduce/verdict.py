@@ -20,7 +20,8 @@ two repetitions at least; with fewer it is *undecided*.
 * **Sameness** (`alike`: A performs as B). A figure, with the difference of the paper, 0, beside the mean of
   d: *reproduced* if it is within 2 standard errors of 0. With `or_better`, where the statement is that A
   loses nothing, a difference in favour of A is no objection.
-* **Not testable here** (`untestable`): the data are not to be had, and the reason says so.
+* **Not testable here** (`untestable`): data or programs are not to be had, or the time it takes; the reason
+  is given.
 
 Splits of one data set overlap, so that standard errors over splits are on the small side: what is undecided
 here would be undecided under any stricter rule as well.
@@ -262,7 +263,7 @@ def all_above(
     closest = min(pairs, key=lambda pair: (np.nan_to_num(pair.score), mean(pair.gain)))
     ours = closest.text(digits, unit)
     if closest.names != ("", ""):
-        many = f", closest of {len(pairs)}" if len(pairs) > 1 else ""
+        many = f", weakest of {len(pairs)}" if len(pairs) > 1 else ""
         ours = f"{' and '.join(closest.names)}{many}: {ours}"
     verdict = closest.verdict  # all are ahead by as much at least
     return Line(what, paper, ours, verdict, why if verdict != "reproduced" else "", len(closest.first))

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import kernelweave as kw
+from kernelweave.inspection import contributions
 from kernelweave.kernels import RBF, Linear, Polynomial, Precomputed, random_subsets
+from kernelweave.report import Report
 
 N = 30
 #: kernels of any diagonal
@@ -225,3 +227,14 @@ def test_precomputed_kernels_by_sample_number(X):
     np.testing.assert_allclose(fitted.weights_, direct.weights_, atol=1e-6)
     with pytest.raises(ValueError, match=r"k\(x, x\) of new samples"):
         fitted.predict(stack[N:, :N])
+
+
+@pytest.mark.parametrize("form", ["rho", "level", "svdd"])
+@pytest.mark.parametrize("kernels", [KERNELS, random_subsets(3, random_state=0)], ids=["few", "together"])
+def test_parts_of_the_kernels_add_up_to_the_decision(X, form, kernels):
+    model = detector(kernels, form=form, C=1.0).fit(X[:N])
+    expected = model.decision_function(X)
+    np.testing.assert_allclose(model.model_(X)[:, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(contributions(model, X).sum(axis=1) + model.intercept_, expected, atol=1e-12)
+    formula = Report.from_model(model, X[:N], None, stability=False).to_dict()["fitted"]["formula"]
+    assert ("\N{GREEK SMALL LETTER RHO}" in formula, "R²" in formula) == (form == "rho", form == "svdd")

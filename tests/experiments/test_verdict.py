@@ -87,7 +87,7 @@ def test_several_orders_hold_if_all_do_and_fail_if_one_does(
     rivals = {name: splits(ours - shift + e) for name, shift, e in zip("bc", shifts, noise, strict=True)}
     line = all_above("a is best", {"a": splits(ours)}, {**rivals, "never run": {}}, paper="a", why="because")
     assert line.verdict == verdict
-    assert line.ours.startswith(f"{pair}, closest of 2: ")
+    assert line.ours.startswith(f"{pair}, weakest of 2: ")
     assert line.why == ("" if verdict == "reproduced" else "because")
 
 

@@ -12,7 +12,6 @@ from sklearn.base import OutlierMixin
 from .._typing import FloatArray
 from ..gram import Predictor
 from ..gram.sphere import SphereGram
-from ..gram.terms import NotLinearError
 from ..losses import Hinge, OneClass
 from ..regularizers import Regularizer
 from ..solvers import Problem
@@ -278,18 +277,9 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
             moved = top - 0.5 * float(d @ gram.own @ state.alpha[:, 0])
             square = top + float(d @ state.certificate.dual_norms**2) - 2.0 * self.offset_
             self.offset_, self.radius_ = -0.5 * square, float(np.sqrt(max(square, 0.0)))
+        self.model_.ball = self.form == "svdd"
         self.model_.intercepts = self.model_.intercepts + moved
         self.intercept_ = float(self.intercept_ + moved)
-
-    def _affine(self) -> tuple[FloatArray, FloatArray]:
-        if self.form == "svdd":
-            raise NotLinearError("the square of a distance is not linear")
-        return super()._affine()
-
-    def _decision(self, X: Any) -> FloatArray:
-        inputs = self._inputs(X)
-        values = self.model_(inputs)
-        return values - 0.5 * self.model_.diagonal(inputs) if self.form == "svdd" else values
 
     def _cost(self, size: float) -> float:
         if self.form != "level":

@@ -67,7 +67,8 @@ class Predictor:
 
         f_j(x) = b_j + sum_m f_jm(x),    f_jm(x) = d_jm sum_i alpha_ij k_m(x, x_i)
 
-    with normalised kernels k_m, or with their features, f_jm(x) = z_m(x)'w_jm. It holds the kernels with a
+    with normalised kernels k_m, or with their features, f_jm(x) = z_m(x)'w_jm. Of a ball, whose values are
+    squares of distances, every f_jm(x) has d_jm k_m(x, x) / 2 subtracted. It holds the kernels with a
     weight and the training rows with a coefficient, and evaluates new data in blocks of rows whose kernel
     values take at most `block_bytes`. A greedy path is a predictor of several stages, of which one is
     chosen.
@@ -90,6 +91,8 @@ class Predictor:
         From values to probabilities.
     device : str, optional
         Where values are computed; NumPy by default, and where that device is missing.
+    ball : bool, default=False
+        Whether d_jm k_m(x, x) / 2 is subtracted; of kernels whose normalisation does not centre them.
 
     Examples
     --------
@@ -117,10 +120,12 @@ class Predictor:
         rows: IntArray | None = None,
         link: Any = None,
         device: str | None = None,
+        ball: bool = False,
     ) -> None:
         self.source, self.terms, self.alpha, self.intercepts = source, terms, alpha, intercepts
         self.n_stages, self.stage = n_stages, stage
         self.posterior, self.rows, self.link, self.device = list(posterior), rows, link, device
+        self.ball = ball
 
     @classmethod
     def of(
@@ -162,7 +167,7 @@ class Predictor:
         terms = [term.take(functions) for term in self.terms]
         live = [term for term in terms if term.factors.any()]
         found = (self.alpha[:, functions], self.intercepts[functions])
-        return Predictor(self.source, live, *found, n_stages=len(stages))
+        return Predictor(self.source, live, *found, n_stages=len(stages), ball=self.ball)
 
     def _values(self, X: Any) -> FloatArray:
         terms, device, out = self.terms, None, np.zeros((X.shape[0], len(self.intercepts)))
@@ -176,6 +181,8 @@ class Predictor:
         def fill(rows: slice, block: Any) -> None:
             for term in terms:
                 term.add(self.source, self.alpha, block, out[rows])
+                if self.ball:
+                    out[rows] -= 0.5 * term.diagonal(self.source, block)
 
         self._in_blocks(X, fill, most=None if device is None else device.block_rows)
         return out + self.intercepts
@@ -189,21 +196,8 @@ class Predictor:
         def fill(rows: slice, block: Any) -> None:
             for m, term in parts:
                 term.add(self.source, chosen.alpha, block, out[:, rows, m].T)
-
-        self._in_blocks(X, fill)
-        return out
-
-    def diagonal(self, X: Any) -> FloatArray:
-        """sum_m d_m k_m(x, x) of every function on new data, kernels normalised; shape (n_new, n_outputs).
-
-        Of kernels whose normalisation does not centre them.
-        """
-        chosen = self.at([self.stage])
-        out = np.zeros((X.shape[0], len(chosen.intercepts)))
-
-        def fill(rows: slice, block: Any) -> None:
-            for term in chosen.terms:
-                out[rows] += term.diagonal(self.source, block)
+                if self.ball:
+                    out[:, rows, m] -= 0.5 * term.diagonal(self.source, block).T
 
         self._in_blocks(X, fill)
         return out
@@ -261,6 +255,8 @@ class Predictor:
         """W and c of f(x) = x'W + c + b; `NotLinearError` where a kernel is not linear in x."""
         if not isinstance(self.source, FeatureSource):
             raise NotLinearError("the kernels are precomputed matrices, which have no columns")
+        if self.ball:
+            raise NotLinearError("the square of a distance is not linear")
         chosen = self.at([self.stage])
         c = np.zeros(len(chosen.intercepts))
         W = np.zeros((as_table(self.source.X).shape[1], len(c)))
@@ -291,6 +287,7 @@ class Predictor:
             "posterior_rows": self.rows,
             "link": self.link,
             "device": self.device,
+            "ball": self.ball,
         }
 
     @classmethod
@@ -319,7 +316,9 @@ class Predictor:
         known = device is None or (type(device) is str and re.fullmatch(r"[a-z]{2,8}(:\d{1,3})?", device))
         demand(known, f"it names the device {device!r:.40}, which does not exist")
         demand(link is None or callable(link), "its link is not a function")
-        options: dict[str, Any] = {"n_stages": n_stages, "stage": stage, "posterior": posterior}
+        ball = state["ball"]
+        demand(type(ball) is bool and not (ball and posterior), "it is no ball")
+        options: dict[str, Any] = {"n_stages": n_stages, "stage": stage, "posterior": posterior, "ball": ball}
         return cls(source, terms, alpha, intercepts, rows=chosen, link=link, device=device, **options)
 
 

@@ -252,9 +252,9 @@ class StackSource(KernelSource):
 
     def diag(self, m: int, X: KernelStack) -> FloatArray:
         raise ValueError(
-            "normalize='spherical' and form='svdd' need k(x, x) of new samples, which precomputed test "
-            "matrices do not contain: use Precomputed kernels by sample index; or normalise the matrices "
-            "beforehand and pass normalize=None."
+            "normalize='spherical' needs k(x, x) of new samples, and so does form='svdd'; precomputed test "
+            "matrices do not contain it: use Precomputed kernels by sample index; or, for 'spherical', "
+            "normalise the matrices beforehand and pass normalize=None."
         )
 
 

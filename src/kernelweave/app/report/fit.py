@@ -45,11 +45,18 @@ METHODS = {
     ),
 }
 
+#: other forms of novelty detection -> formula
+FORMS = {
+    "level": "f(x) = Σₘ fₘ(x) − 1,   min  C Σᵢ max(0, −f(xᵢ)) + ½ Σₘ ‖fₘ‖²/dₘ + ½ h(d)",
+    "svdd": "f(x) = ½ (R² − ‖φ(x) − c‖²),   min  ½ R² − ½ Σₘ dₘ κₘ + C Σᵢ max(0, −f(xᵢ)) + ½ h(d)",
+}
+
 
 def fitted(given: Subject, source: dict[str, Any] | None) -> Fitted:
     """Estimator, method, sizes and classes."""
     inner, name = given.inner, type(given.inner).__name__
     method, formula = next(words for family, words in METHODS.items() if name.startswith(family))
+    formula = FORMS.get(getattr(inner, "form", ""), formula)
     if hasattr(inner, "loss"):
         method += f" Loss: {_short(LOSSES.resolve(inner.loss, Loss))}."
     if hasattr(inner, "regularizer"):  # generalized MKL has penalties of its own
