@@ -241,7 +241,7 @@ def test_folds_of_one_have_no_r2(regression):
     X, y = regression.X[:10], regression.y[:10]
     search = kw.MKLRegressorCV(Linear(), Cs=[0.1, 1.0], cv=LeaveOneOut())
     with pytest.raises(
-        ValueError, match=r"default score is NaN .*cv=LeaveOneOut\(\): pass cv='leave-one-out'"
+        ValueError, match=r"scoring=None .* is NaN .*cv=LeaveOneOut\(\): pass cv='leave-one-out'"
     ):
         search.fit(X, y)
     greedy = kw.GroupOMPRegressorCV(Linear(), scoring="r2", cv=LeaveOneOut())

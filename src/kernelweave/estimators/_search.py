@@ -174,14 +174,15 @@ class BaseSearch(NestedKernels):
 
     def _no_score(self, folds: Folds) -> str:
         """What to say where the mean score of every point is NaN."""
-        scoring = "the default score" if self.scoring is None else f"scoring={self.scoring!r}"
+        default = " (the default)" if self.scoring is None else ""
         remedies = ["a number of folds such as cv=5", "a scoring that is defined on every fold"]
         if all(len(test) == 1 for _, test in folds.splits):
             one = "accuracy" if is_classifier(self) else "neg_mean_squared_error"
             remedies[1] = f"a scoring that is defined for one sample, such as {one!r}"
             remedies[:0] = [f"cv={name!r}, which scores all samples together" for name in self._named_cv]
         return (
-            f"{scoring} is NaN at every point of the grid with cv={self.cv!r}: pass {', or '.join(remedies)}."
+            f"scoring={self.scoring!r}{default} is NaN at every point of the grid with cv={self.cv!r}: pass "
+            f"{', or '.join(remedies)}."
         )
 
     # -- metadata and folds -------------------------------------------------------------------
