@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
 import kernelweave as kw
 from kernelweave.gram import DenseGram
 from kernelweave.gram.lowrank import FactoredMatrix, StoredFactors
+from kernelweave.inspection import drop_one
 from kernelweave.kernels import RBF, Linear
 from kernelweave.losses import Ranking
 from kernelweave.regularizers import LpNorm, Uniform
+from kernelweave.report import Report
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import choose_solver
 from kernelweave.solvers.single import JointNewton
@@ -147,6 +150,78 @@ def test_a_learned_kernel_ranks():
     pairs = by_definition(y, K @ a, weight, lambda m: 0.5 * max(m, 0.0) ** 2)
     assert model.objective_ == pytest.approx(0.5 * a @ K @ a + 0.5 * pairs + model.weights_.sum(), rel=1e-8)
     assert model.predict(X).shape == (60,)
+
+
+def share_in_order(y, f, weight):
+    """By definition, ties of f counting half."""
+    pairs = by_definition(y, f, weight, lambda m: 1.0)
+    return by_definition(y, f, weight, lambda m: np.heaviside(1.0 - m, 0.5)) / pairs
+
+
+@pytest.mark.parametrize("queries", [False, True], ids=["targets", "targets and queries"])
+@pytest.mark.parametrize("model", [kw.MKLRegressor([Linear(), RBF(0.5)]), kw.GMKLRegressor(tol=0.1)])
+def test_the_score_is_the_share_of_pairs_in_order(model, queries):
+    X, y = graded(40)
+    if not queries:
+        y[:, 1] = 0.0
+    given = y if queries else y[:, 0]
+    weight = np.random.default_rng(1).integers(0, 3, 20)
+    model = clone(model).set_params(loss="ranking", C=10.0).fit(X[:20], given[:20])
+    f = np.round(model.predict(X[20:]), 12)
+    assert model.score(X[20:], given[20:]) == pytest.approx(share_in_order(y[20:], f, np.ones(20)))
+    found = model.score(X[20:], given[20:], sample_weight=weight)
+    assert found == pytest.approx(share_in_order(y[20:], f, weight))
+    # case weights are copies
+    assert found == pytest.approx(
+        model.score(np.repeat(X[20:], weight, axis=0), np.repeat(given[20:], weight, axis=0))
+    )
+    if not queries:
+        assert model.score(X[20:], y[20:, :1]) == model.score(X[20:], given[20:])
+
+
+@pytest.mark.parametrize("queries", [False, True], ids=["targets", "targets and queries"])
+def test_searches_choose_by_the_share_of_pairs_in_order(queries):
+    X, y = graded(40)
+    y, groups, Cs = y if queries else y[:, 0], graded(40)[1][:, 1], [1e-3, 0.1]
+    model = kw.MKLRegressor([Linear(), RBF(0.5)], loss="ranking", normalize=None, tol=1e-6)
+    plain = GridSearchCV(model, {"C": Cs}, cv=GroupKFold(2)).fit(X, y, groups=groups)
+    search = kw.MKLRegressorCV(
+        [Linear(), RBF(0.5)], loss="ranking", normalize=None, tol=1e-6, Cs=Cs, cv=GroupKFold(2)
+    ).fit(X, y, groups=groups)
+    assert_allclose(search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
+    assert search.best_params_["C"] == plain.best_params_["C"]
+    for found in (plain, search):
+        assert found.score(X, y) == Ranking().agreement(y, found.predict(X))
+    assert drop_one(search, X, y).full_score == pytest.approx(search.score(X, y))
+    scorer = make_scorer(Ranking().agreement)
+    assert_allclose(cross_val_score(model, X, y, cv=2), cross_val_score(model, X, y, cv=2, scoring=scorer))
+
+
+def test_a_report_says_that_it_shows_no_order():
+    X, y = graded(20)
+    for targets in (y, y[:, 0]):
+        model = kw.MKLRegressor([Linear()], loss="ranking").fit(X, targets)
+        with pytest.raises(ValueError, match=r"not the order that loss='ranking' learns: use model\.score"):
+            Report.from_model(model, X, targets, stability=False)
+
+
+@pytest.mark.parametrize("model", [kw.MKLRegressor(), kw.GMKLRegressor(), kw.MKLRegressorCV()])
+def test_targets_without_a_pair_are_refused(model):
+    X, y = graded(20)
+    model = clone(model).set_params(loss="ranking")
+    own_query = np.column_stack([y[:, 0], np.arange(20)])
+    for targets in (own_query, own_query[:, ::-1] * [0, 1], np.ones(20), np.column_stack([y[:, 1], y[:, 1]])):
+        with pytest.raises(ValueError, match=r"y has no pair that Ranking could compare.*pass targets"):
+            model.fit(X, targets)
+    with pytest.raises(ValueError, match="y has no pair"):  # of the samples that count
+        model.fit(X, np.arange(20.0), sample_weight=np.eye(20)[3])
+    for queries in (np.char.add("q", (y[:, 1]).astype(int).astype(str)), ["a", "b"] * 10):
+        for targets in (
+            np.column_stack([y[:, 0], queries]),
+            np.array(list(zip(y[:, 0], queries, strict=True)), dtype=object),
+        ):
+            with pytest.raises(ValueError, match=r"^y holds '\w+' .* queries of a ranking: number them"):
+                model.fit(X, targets)
 
 
 def test_bad_targets_and_widths():

@@ -286,6 +286,11 @@ def _check_numbers(values: np.ndarray, estimator: str) -> None:
     numbers = as_floats(values)
     if numbers is None:
         odd = next(value for value in values.ravel() if as_floats([value]) is None)
+        if values.ndim == 2 and as_floats(values[:, 0]) is not None:
+            raise ValueError(
+                f"y holds {str(odd)[:30]!r} where {estimator} needs numbers, also for the queries of a "
+                "ranking: number them, for example numpy.unique(queries, return_inverse=True)[1]."
+            )
         raise ValueError(
             f"y holds {str(odd)[:30]!r} where {estimator} needs numbers: use "
             f"{estimator.replace('Regressor', 'Classifier')} for class labels, or turn targets into numbers."

@@ -498,7 +498,34 @@ def pairwise_scores(positive: FloatArray, n_classes: int) -> FloatArray:
     return scores
 
 
-class RealTargets(RegressorMixin):
+class LossScore(RegressorMixin):
+    """Mixin of regressors that are scored by the measure of their loss where it has one."""
+
+    @property
+    def _agreement(self) -> Callable[..., float] | None:
+        """The measure of the loss; None where R^2 is used."""
+        loss = getattr(self, "loss", None)
+        return None if loss is None else getattr(LOSSES.resolve(loss, Loss, "loss"), "agreement", None)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of the predictions, or ``loss.agreement`` where the loss has such a measure.
+
+        That of ``loss="ranking"`` is the share of the pairs of a query that are in the right order.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples as `predict` takes them.
+        y : array-like of shape (n,) or (n, n_outputs)
+            Targets as `fit` takes them: of a ranking, with the queries where there are some.
+        sample_weight : array-like of shape (n,), optional
+        """
+        if self._agreement is None:
+            return float(super().score(X, y, sample_weight))
+        return self._agreement(y, self.predict(X), sample_weight)
+
+
+class RealTargets(LossScore):
     """Mixin of regressors: one target or several, which new samples are answered with in the same shape."""
 
     #: values of every function learned, shape (n, n_functions)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import (
@@ -25,7 +25,7 @@ from ..gram import Predictor
 from ..kernels.compose import NestedKernels
 from ._base import all_or_nothing
 from ._input import check_settings
-from ._labels import decided
+from ._labels import LossScore, decided
 
 
 class Metadata(NamedTuple):
@@ -94,7 +94,7 @@ class BaseSearch(NestedKernels):
         """An estimator that answers with function values computed already."""
         if is_classifier(self):
             return FrozenClassifier(template.classes_, template._class_values(values), template._has_labels)
-        return FrozenRegressor(template._shaped(values))
+        return FrozenRegressor(template._shaped(values), template.loss)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -292,11 +292,12 @@ class FrozenClassifier(ClassifierMixin, BaseEstimator):
         return decided(self.classes_, self.values, self.multilabel)
 
 
-class FrozenRegressor(RegressorMixin, BaseEstimator):
+class FrozenRegressor(LossScore, BaseEstimator):
     """Answers with predictions of a fold, for scorers."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: Any, loss: Any) -> None:
         self.values = values
+        self.loss = loss
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
@@ -20,7 +20,7 @@ from ..regularizers import Regularizer
 from ..solvers.run import Result
 from ._base import Spec
 from ._input import positive_grid
-from ._labels import LabelsMixin
+from ._labels import LabelsMixin, LossScore
 from ._mkl import BaseMKL, Setup, SubProblem, left_out
 from ._search import BaseSearch, Folds, Metadata
 from .classifier import MKLClassifier
@@ -310,7 +310,7 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
         return self.best_estimator_.predict_proba(X)
 
 
-class MKLRegressorCV(RegressorMixin, BaseMKLCV):
+class MKLRegressorCV(LossScore, BaseMKLCV):
     """`MKLRegressor` with regulariser and cost chosen by cross-validation.
 
     Each Gram matrix is computed once for all folds and all points of the grid, and every fit
@@ -321,7 +321,8 @@ class MKLRegressorCV(RegressorMixin, BaseMKLCV):
     kernels, regularizers, Cs, cv, device, n_jobs, verbose
         As in `MKLClassifierCV`.
     scoring : str or callable, optional
-        R^2 by default.
+        R^2 by default; of ``loss="ranking"`` the share of pairs in the right order
+        (`losses.Ranking.agreement`).
     loss, normalize, multioutput, tol, max_iter, fit_intercept
         As in `MKLRegressor`.
 

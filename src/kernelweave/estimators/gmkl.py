@@ -421,7 +421,7 @@ class GMKLRegressor(RealTargets, BaseGMKL):
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``. "ranking" puts
         samples in the order of y (`losses.Ranking`), within queries where these are a second column of y;
-        then v = 1.
+        then v = 1, and `score` is the share of pairs in the right order.
     constraint, n_features_to_select, solver, n_init, check_gradient, tol, max_iter, fit_intercept, \
 memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `GMKLClassifier`.

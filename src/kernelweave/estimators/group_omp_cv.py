@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
@@ -19,7 +18,7 @@ from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
 from ._group_omp import BaseGroupOMP, GreedyPath, GreedySetup, OutputGroups, path_predictor, stages_of
 from ._input import positive_grid
-from ._labels import LabelsMixin
+from ._labels import LabelsMixin, LossScore
 from ._search import BaseSearch, Folds
 from ._training import Training
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
@@ -184,7 +183,7 @@ def _simplest(scores: FloatArray, mean: FloatArray, n_alphas: int) -> int:
     return first + int(np.argmax(mean[first : first + n_alphas]))
 
 
-class GroupOMPRegressorCV(RegressorMixin, BaseGroupOMPCV):
+class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
     """`GroupOMPRegressor` with ridge and number of kernels chosen by cross-validation.
 
     One path per fold and ridge gives the scores of every number of kernels, and each kernel is

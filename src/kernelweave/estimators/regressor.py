@@ -30,7 +30,8 @@ class MKLRegressor(RealTargets, BaseMKL):
         As in `MKLClassifier`.
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber"; objects such as ``EpsInsensitive(eps=0.01)``. "ranking" puts
-        samples in the order of y (`losses.Ranking`), within queries where these are a second column of y.
+        samples in the order of y (`losses.Ranking`), within queries where these are a second column of y;
+        its `score` is the share of pairs in the right order.
     regularizer : str or Regularizer, default="lp"
         Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
         "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",

@@ -28,6 +28,8 @@ class Loss(BaseEstimator):
       box, for decomposition solvers (SMO); such a loss is piecewise linear, and ``kinks(y)``
       lists the f at which its slope rises by 1;
     * ``probability(f)``: P(y = +1 | f), for losses that are likelihoods;
+    * ``agreement(y, f, sample_weight=None)``: how well predictions agree with targets as `fit` takes them,
+      larger is better: what `score` of a regressor is in place of R^2, and what searches choose by;
     * ``multiclass()``: the loss of the values of all classes together that it is for two, for a machine of
       all classes.
 

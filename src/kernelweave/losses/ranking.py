@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
 from .._typing import FloatArray, IntArray
 from .joint import JointLoss
@@ -25,7 +26,8 @@ class Ranking(JointLoss):
     Obermayer (2000), Joachims (2002); Varma & Babu (2009) name ranking among the losses of generalized MKL.
 
     Targets have shape (n,), or (n, 2) with the query of each sample (any number) in the second column:
-    samples of different queries are not compared. A query of q samples takes q^2 numbers.
+    samples of different queries are not compared. A query of q samples takes q^2 numbers. The score of a
+    regressor with this loss is its `agreement`.
 
     Parameters
     ----------
@@ -57,6 +59,12 @@ class Ranking(JointLoss):
     def targets(self, Y: FloatArray) -> FloatArray:
         if Y.shape[1] > 2:
             raise ValueError(f"y has {Y.shape[1]} columns: Ranking takes a target, or a target and a query.")
+        if len(np.unique(Y, axis=0)) == len(np.unique(Y[:, 1:], axis=0)):
+            raise ValueError(
+                "y has no pair that Ranking could compare, two samples of one query with different "
+                "targets: pass targets that differ in the first column, and queries of several samples in "
+                "the second, or no queries."
+            )
         return Y if Y.shape[1] == 1 else Y[:, None]
 
     def value(self, y: FloatArray, f: FloatArray, weight: FloatArray) -> float:  # type: ignore[override]
@@ -87,24 +95,33 @@ class Ranking(JointLoss):
             found[rows] = w * (curved @ w * v[rows] - curved @ (w * v[rows]))
         return found
 
-    def agreement(self, y: Any, f: Any) -> float:
-        """Share of the pairs that f has in the order of y, ties of f counting half; a metric for scorers.
+    def agreement(self, y: Any, f: Any, sample_weight: Any = None) -> float:
+        """Share of the pairs that f has in the order of y, ties of f counting half; nan without pairs.
+
+        What `score` of a regressor with this loss is, and a metric for scorers.
 
         Parameters
         ----------
         y : array-like of shape (n,) or (n, 2)
+            Targets, or targets and queries.
         f : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            The pair of samples i and j counts w_i w_j times.
 
         Examples
         --------
         >>> Ranking().agreement([1.0, 2.0, 3.0], [0.0, 1.0, 0.5])
         0.6666666666666666
         """
-        y, f = np.asarray(y, dtype=np.float64), np.asarray(f, dtype=np.float64)
+        check_consistent_length(y, f, sample_weight)
+        f = np.asarray(f, dtype=np.float64).ravel()
+        y = np.asarray(y, dtype=np.float64).reshape(len(f), -1)
+        weight = np.ones(len(f)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         right = pairs = 0.0
-        for rows, higher in _orders(y):
+        for rows, higher in _orders(y if y.shape[1] > 1 else y[:, 0]):
             ahead = np.subtract.outer(f[rows], f[rows])[higher]
-            right, pairs = right + (ahead > 0).sum() + 0.5 * (ahead == 0).sum(), pairs + len(ahead)
+            count = np.outer(weight[rows], weight[rows])[higher]
+            right, pairs = right + float(count @ np.heaviside(ahead, 0.5)), pairs + float(count.sum())
         return float(right / pairs) if pairs else float("nan")
 
     def _queries(self, y: FloatArray, f: FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:

@@ -89,6 +89,11 @@ class Report:
                 "the model has several labels per sample, and a report shows one: fit and report one column "
                 "of y at a time."
             )
+        if getattr(given.inner, "_agreement", None) is not None:
+            raise ValueError(
+                f"a report shows classes and values, not the order that loss={given.inner.loss!r} learns: "
+                "use model.score(X, y) and kernelweave.inspection.drop_one(model, X, y)."
+            )
         say = progress or (lambda message: None)
         with warnings.catch_warnings():  # of baselines and sub-samples; the model's own are in the report
             warnings.simplefilter("ignore")
