@@ -97,7 +97,7 @@ class DenseGram(Gram):
         n, out = self.n_samples, np.zeros((self.n_samples, self.n_samples))
         factors, matrices = self._live(weights)
         eights = range(0, len(matrices) - 7, 8)
-        step = max(1, ROW_BLOCK_BYTES // (8 * n))
+        step = max(1, ROW_BLOCK_BYTES // (8 * max(n, 1)))
 
         def add(start: int) -> None:
             stop = min(start + step, n)
