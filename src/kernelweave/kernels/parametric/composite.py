@@ -16,7 +16,7 @@ from ..columns import as_table
 from ..compose import NestedKernels
 from ..convert import as_kernel
 from .base import ParametricKernel
-from .domains import Box, Parts
+from .domains import Box, Joined
 
 
 class Fixed(ParametricKernel):
@@ -101,11 +101,11 @@ class ParametricComposite(NestedKernels, ParametricKernel):
     def _prepare(self, X: Any) -> Any:
         return as_table(X)
 
-    def domain(self) -> Parts:
+    def domain(self) -> Joined:
         """d >= 0 for parameters of its own, then the domains of the children."""
         children = [child.domain() for child in self.kernels_]
         sizes = [len(child.initial_) for child in self.kernels_]
-        return Parts([Box(), *children], [self._n_own, *sizes])
+        return Joined([Box(), *children], [self._n_own, *sizes])
 
     def _sizes(self) -> FloatArray:
         own = np.abs(self.initial_[: self._n_own])

@@ -113,19 +113,19 @@ class Semidefinite:
         return lower, np.full(n_parameters, np.inf)
 
 
-class Parts:
+class Joined:
     """Domains of vectors that stand one after another.
 
     Parameters
     ----------
-    domains : list of Box, Semidefinite or Parts
+    domains : list of Box, Semidefinite or Joined
     sizes : list of int
         How many parameters each has.
 
     Examples
     --------
     >>> import numpy as np
-    >>> Parts([Box(), Box(lower=-np.inf)], [1, 2]).project(np.array([-1.0, -2.0, 3.0]))
+    >>> Joined([Box(), Box(lower=-np.inf)], [1, 2]).project(np.array([-1.0, -2.0, 3.0]))
     array([ 0., -2.,  3.])
     """
 

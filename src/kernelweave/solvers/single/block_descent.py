@@ -66,16 +66,16 @@ class BlockDescent(SingleSolver):
         self.check(problem.loss)
         start, K = problem.start() if alpha is None else problem.feasible(alpha), np.asarray(K)
         if not problem.fit_intercept:
-            return Search(K, problem, tol, start).run(self.max_iter)
+            return SimplexSearch(K, problem, tol, start).run(self.max_iter)
         about, means = centred(K)
-        machine = Search(about, problem, tol, start).run(self.max_iter)
+        machine = SimplexSearch(about, problem, tol, start).run(self.max_iter)
         return replace(machine, fitted=uncentred(machine.fitted, means, machine.alpha))
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         return self.solve(K, problem, tol, alpha)
 
 
-class Search:
+class SimplexSearch:
     """A way down from a feasible point, and the best machine on it.
 
     Parameters
