@@ -99,8 +99,8 @@ def mkl_path(
     """
     if not can_prepare(estimator):
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}: mkl_path takes classifiers and regressors with a cost "
-            "C, such as MKLClassifier and MKLRegressor."
+            f"estimator is a {type(estimator).__name__}: mkl_path takes classifiers and regressors with a "
+            "cost C, such as MKLClassifier and MKLRegressor."
         )
     values = list(np.geomspace(1e-3, 1e3, 50) if values is None else values)
     name = _full_name(estimator, param)
