@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import delayed
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
 from .._warnings import parallel
-from ..gram import Dictionary, FoldSource, GramStore, StackFoldSource
-from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
+from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, StackFoldSource
+from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix, check_parts
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
@@ -41,16 +42,19 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainSearch:
-    """Everything a fold needs: the problems, the grid, and the matrices of all samples."""
+    """Everything a fold needs: the problems, the grid, and the matrices of all samples.
+
+    Or, where a device computes them, the kernels and the samples: never are there matrices on the host.
+    """
 
     setup: Setup
     chains: list[list[Spec]]
-    matrices: list[FloatArray] | GramStore
+    matrices: list[FloatArray] | GramStore | FeatureSource
     names: list[str]
     normalize: str | None
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
-        held = 0 if isinstance(self.matrices, GramStore) else sum(K.nbytes for K in self.matrices)
+        held = sum(K.nbytes for K in self.matrices) if isinstance(self.matrices, list) else 0
         return object.__sizeof__(self) + held
 
     def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
@@ -62,7 +66,7 @@ class ChainSearch:
             for lines in solved
         ]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, parts, points, test), norms)
+        return Fold(_held_out(dictionary, parts, points, self._samples(test)), norms)
 
     def left_out(self) -> list[FloatArray]:
         """Solve the grid on all samples, and evaluate it on each by the model without that sample.
@@ -74,7 +78,7 @@ class ChainSearch:
         dictionary, values = self._dictionary(every), []
         for lines, chain in zip(self._solved(dictionary, parts, None), self.chains, strict=True):
             for point, spec in zip(zip(*lines, strict=True), chain, strict=True):
-                value = _held_out(dictionary, parts, [point], every)[0]
+                value = _held_out(dictionary, parts, [point], self._samples(every))[0]
                 columns = np.split(value, np.cumsum([part.problem.shape[1] for part in parts])[:-1], axis=1)
                 for found, part, out in zip(point, parts, columns, strict=True):
                     rows = every if part.rows is None else part.rows
@@ -100,13 +104,19 @@ class ChainSearch:
         if isinstance(self.matrices, GramStore):
             source = StackFoldSource(self.matrices, self.names, train)
             return Dictionary(source, self.normalize, weight, gram="auto", **options)
+        if isinstance(self.matrices, FeatureSource):
+            return Dictionary(self.matrices.part(train), self.normalize, weight, gram="auto", **options)
         return Dictionary(FoldSource(self.matrices, self.names, train), self.normalize, weight, **options)
+
+    def _samples(self, rows: IntArray) -> Any:
+        """Some samples as the predictors of a fold are given them: where there are matrices, their rows."""
+        return _safe_indexing(self.matrices.X, rows) if isinstance(self.matrices, FeatureSource) else rows
 
 
 def _held_out(
-    dictionary: Dictionary, parts: list[SubProblem], points: list[tuple[Result, ...]], test: IntArray
+    dictionary: Dictionary, parts: list[SubProblem], points: list[tuple[Result, ...]], test: Any
 ) -> list[FloatArray]:
-    """Decision values on the test rows, one array (n_test, n_functions) per point."""
+    """Decision values on test samples, one array (n_test, n_functions) per point."""
     states = [found.state for point in points for found in point]
     pairs = zip(states, parts * len(points), strict=True)
     alphas = [part.spread(state.alpha, dictionary.gram.n_samples) for state, part in pairs]
@@ -117,16 +127,21 @@ def _held_out(
     return np.split(values, len(points), axis=1)
 
 
-def matrices_of(template: BaseMKL, setup: Setup) -> tuple[list[str], list[FloatArray] | GramStore]:
+def matrices_of(
+    template: BaseMKL, setup: Setup
+) -> tuple[list[str], list[FloatArray] | GramStore | FeatureSource]:
     """Names and checked, not normalised matrices of the kernels on the samples of positive weight.
 
-    Those of a store stay there.
+    Those of a store stay there; for a device the kernels themselves.
     """
     used = np.flatnonzero(setup.weight)
     if isinstance(setup.table, GramStore):
         everything = len(used) == len(setup.table)
         return setup.table.names, setup.table if everything else setup.table[used, used]
     source = template._source(setup.table, setup.weight)
+    if setup.spec.device is not None and isinstance(source, FeatureSource):
+        check_parts(source, source.blocks())
+        return source.names, source
     matrices = dict(source.train_all())
     for m, name in enumerate(source.names):
         check_kernel_matrix(matrices[m], f"kernel {name!r}", PSD_FLOPS / len(source.names))

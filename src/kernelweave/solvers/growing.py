@@ -15,7 +15,7 @@ from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from ..losses import Loss
 from ..regularizers import Regularizer
-from .problem import Problem
+from .problem import Problem, best_intercept
 from .run import Method, Part, Run
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def opening(run: Run) -> Method:
     if begin.norms is None and can_select(run.gram, run.regularizer):
         return SelectingKernels()
     if can_grow(run.problem, run.gram, run.regularizer):
-        run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
+        if begin.alpha is None or not cold:
+            run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
         return Growing()
     if cold and begin.norms is None:
         pilot = pilot_of(run, run.method.pilot_share)
@@ -221,14 +222,19 @@ class Growing(Rounds):
 
     def start(self, run: Run) -> State:
         start, self.pilot = run.best, run.begin.pilot
-        if start is None:
+        if start is not None:
+            self.alpha, fitted, self.norms = start.alpha, start.fitted, start.certificate.norms
+            first = min(FIRST_GAP, NEXT_SHARE * start.residual)
+        elif self.pilot is not None:
             start, self.norms = self.pilot.state, self.pilot.norms
             self.alpha = spread(start.alpha, self.pilot.rows, run.gram.n_samples)
             fitted, first = run.gram.dot(start.weights, self.alpha), FIRST_GAP
-        else:
-            self.alpha, fitted, self.norms = start.alpha, start.fitted, start.certificate.norms
-            first = min(FIRST_GAP, NEXT_SHARE * start.residual)
-        violated = _violated(run.problem, fitted + start.certificate.intercept)
+        else:  # where a similar problem left off
+            self.norms, self.alpha = run.begin.norms, run.problem.feasible(run.begin.alpha)
+            fitted = run.gram.dot(run.regularizer.weights(self.norms), self.alpha)
+            first = NEXT_SHARE * FIRST_GAP
+        intercept = best_intercept(run.problem, fitted) if start is None else start.certificate.intercept
+        violated = _violated(run.problem, fitted + intercept)
         self.rows = self._with(run.gram, violated, _support(self.alpha))
         self.wanted = max(first, 0.5 * run.tol)
         return self._round(run)

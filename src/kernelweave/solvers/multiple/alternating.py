@@ -129,10 +129,11 @@ class Alternating(MKLSolver):
     def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
         """The norms whose weights were tried last, and Newton's matrix: a new one where steps were made."""
         known = super().learnt(found, problem, gram, regularizer)
-        tried = np.exp(self._points[-1])
+        points = getattr(self, "_points", None)  # nothing where all was done in rounds on a part
+        tried = known.norms if points is None else np.exp(points[-1])
         if not np.allclose(self.weights_of(regularizer, tried), known.weights, rtol=1e-9, atol=0.0):
-            return known  # of another method
-        newton = self._newton
+            return known  # of rounds, or of another method
+        newton = None if points is None else self._newton
         small = 0 < self.memory and gram.n_kernels <= self.most_newton
         if newton is None and found.n_iter > 1 and known.matrix is not None and small:
             newton = newton_factor(problem, gram, regularizer, found.state, known.matrix)
