@@ -40,6 +40,9 @@ EXPECTED_SUPPORT = 8000
 #: samples of low-rank kernels that are left out one by one: one of more than these changes little
 MOST_LEFT_OUT = 5000
 
+#: bytes of matrices that a fit keeps for leave-one-out predictions; those of more are computed at once
+MOST_KEPT_BYTES = 1 << 28
+
 #: the kernels of a fit, whole or as factors
 AnyDictionary = Dictionary | LowRankDictionary
 
@@ -196,7 +199,8 @@ class BaseMKL(BaseKernels):
         with blas_threads_for(int(np.count_nonzero(setup.weight))):
             dictionary = self._dictionary(setup)
             parts = [(one.title, one) for one in setup.problems]
-            models = training.models(partial(self._train, spec, margins), dictionary, parts, dictionary.gram)
+            train = partial(self._train, spec, len(parts) if margins else 0)
+            models = training.models(train, dictionary, parts, dictionary.gram)
         self._store(dictionary, models, setup.weight)
         training.end(all(model.solution.converged for model in models))
         if not np.atleast_2d(self.weights_).any(axis=1).all():
@@ -208,7 +212,7 @@ class BaseMKL(BaseKernels):
     def _train(
         self,
         spec: Spec,
-        margins: bool,
+        margins: int,  # how many models have leave-one-out predictions
         dictionary: AnyDictionary,
         part: SubProblem,
         report: ModelProgress,
@@ -223,6 +227,8 @@ class BaseMKL(BaseKernels):
             computed = gram.streams or isinstance(gram, LowRankGram)
             later = computed and gram.portable and not dictionary.source.given
             without = margins_later(solution, part.problem, gram, later)
+            if not later and margins * kept_bytes(solution.state.alpha) > MOST_KEPT_BYTES:
+                without = partial(np.asarray, without())
         problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
         alpha, gap = part.spread(state.alpha, n), np.nan
         if isinstance(dictionary, LowRankDictionary):
@@ -266,6 +272,12 @@ class BaseMKL(BaseKernels):
         value = self.stationarity_
         warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
         return value
+
+
+def kept_bytes(alpha: FloatArray) -> int:
+    """What `margins_later` keeps of a matrix at most, for dual variables (n, c)."""
+    support = np.count_nonzero(alpha, axis=0)
+    return int(8 * (np.minimum(support, MOST_FREE) * support).sum())
 
 
 def left_out(solution: Result, problem: Problem, gram: Gram) -> FloatArray:

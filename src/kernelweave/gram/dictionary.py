@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -48,6 +49,7 @@ class Kernels:
         check: bool = True,
     ) -> None:
         self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
+        self._rule = resolve_normalization(normalize)
 
     def checked(self) -> Blocks:
         """All kernels a tile at a time, neither normalised nor scaled, and looked at on some samples."""
@@ -58,7 +60,7 @@ class Kernels:
 
     def normalised(self, m: int, K: FloatArray) -> Normalization:
         """The normalisation of kernel m, in one pass with the checks of a matrix that may be anything."""
-        rule = resolve_normalization(self.normalize)
+        rule = copy(self._rule)
         if not self.check or self.source.is_positive(m):
             return rule.fit(K, self.sample_weight)
         check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight))
