@@ -196,7 +196,9 @@ class BaseMKL(BaseKernels):
         with blas_threads_for(int(np.count_nonzero(setup.weight))):
             dictionary = self._dictionary(setup)
             parts = [(one.title, one) for one in setup.problems]
-            models = training.models(partial(self._train, spec, margins), dictionary, parts, dictionary.gram)
+            live_regularizer(spec, dictionary).bound_to(dictionary.gram)  # what it takes is computed once
+            train, together = partial(self._train, spec, margins), _see_the_same(setup, dictionary)
+            models = training.models(train, dictionary, parts, dictionary.gram, together=together)
         self._store(dictionary, models, setup.weight)
         training.end(all(model.solution.converged for model in models))
         if not np.atleast_2d(self.weights_).any(axis=1).all():
@@ -261,6 +263,12 @@ class BaseMKL(BaseKernels):
         value = self.stationarity_
         warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
         return value
+
+
+def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:
+    """Whether all models see the same matrices; machines on factors make passes of their own."""
+    every = all(one.rows is None for one in setup.problems)
+    return every and not isinstance(dictionary, LowRankDictionary)
 
 
 def left_out(solution: Result, problem: Problem, gram: Gram, whole: bool = False) -> FloatArray:

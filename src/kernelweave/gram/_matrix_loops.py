@@ -34,6 +34,29 @@ def add_lower_eight(out, A, B, C, D, E, F, G, H, w, start, stop):  # type: ignor
             )
 
 
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def gather_eight(out, A, B, C, D, E, F, G, H, start, stop):  # type: ignore[no-untyped-def]
+    """Lower rows start..stop of eight matrices, one row after another, into the eight rows of `out`."""
+    at = 0
+    for i in range(start, stop):
+        a, b, c, d, e, f, g, h = A[i], B[i], C[i], D[i], E[i], F[i], G[i], H[i]
+        for j in range(i + 1):
+            out[0, at + j], out[1, at + j], out[2, at + j], out[3, at + j] = a[j], b[j], c[j], d[j]
+            out[4, at + j], out[5, at + j], out[6, at + j], out[7, at + j] = e[j], f[j], g[j], h[j]
+        at += i + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def spread_lower(out, values, start, stop):  # type: ignore[no-untyped-def]
+    """Lower rows start..stop of a matrix from their values, one row after another."""
+    at = 0
+    for i in range(start, stop):
+        row = out[i]
+        for j in range(i + 1):
+            row[j] = values[at + j]
+        at += i + 1
+
+
 @numba.njit(cache=True, nogil=True)
 def mirror(out, start, stop):  # type: ignore[no-untyped-def]
     """Copy rows start..stop of the lower triangle onto the upper one, tile by tile."""
@@ -81,6 +104,36 @@ def quad_rows(K, support, alpha):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def quad_many_rows(out, K, rows, cuts, columns, alpha):  # type: ignore[no-untyped-def]
+    """out_c += a_c' K a_c for the rows a_c of alpha (k, n); every row of K is read once.
+
+    Row rows[r] is that of the columns[cuts[r]:cuts[r + 1]] that are not zero there.
+    """
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        row = K[i]
+        for q in range(cuts[r], cuts[r + 1]):
+            a = alpha[columns[q]]
+            out[columns[q]] += a[i] * (2.0 * _prefix(row, a, 0, i) + row[i] * a[i])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def quad_many_gather(out, K, rows, cuts, columns, alpha, supports, firsts):  # type: ignore[no-untyped-def]
+    """The same, picking single entries: column c is not zero at supports[firsts[c]:firsts[c + 1]]."""
+    seen = np.zeros(alpha.shape[0], np.int64)
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        row = K[i]
+        for q in range(cuts[r], cuts[r + 1]):
+            c = columns[q]
+            a, own, total = alpha[c], supports[firsts[c] : firsts[c] + seen[c]], 0.0
+            for b in range(own.shape[0]):
+                total += row[own[b]] * a[own[b]]
+            out[c] += a[i] * (2.0 * total + row[i] * a[i])
+            seen[c] += 1
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def quad_gather(K, support, alpha):  # type: ignore[no-untyped-def]
     """The same, picking single entries: for a support so small that most of a row is not needed."""
     total = 0.0
@@ -98,6 +151,15 @@ def add_product(out, K, rows, weight, alpha):  # type: ignore[no-untyped-def]
     """out += weight * K[rows] alpha, without copying the rows."""
     for a in range(rows.shape[0]):
         out[a] += weight * _prefix(K[rows[a]], alpha, 0, alpha.shape[0])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def multiply_many_rows(out, K, rows, cuts, columns, places, alpha):  # type: ignore[no-untyped-def]
+    """out[places[q]] = K[i] a_c, i = rows[r] and c = columns[q], q from cuts[r] to cuts[r + 1]."""
+    for r in range(rows.shape[0]):
+        row = K[rows[r]]
+        for q in range(cuts[r], cuts[r + 1]):
+            out[places[q]] = _prefix(row, alpha[columns[q]], 0, alpha.shape[1])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

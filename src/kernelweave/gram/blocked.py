@@ -101,13 +101,6 @@ class BlockedGram(Gram):
             out[:] = self._dot_rows(chosen, support, columns[support], factors)
         return out.reshape(len(chosen), *alpha.shape[1:])
 
-    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
-        live = np.flatnonzero(weights.any(axis=0))
-        return np.asarray((weights[:, live] @ self._products(alpha, live, np.asarray(rows))).T)
-
-    def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
-        return self._products(alpha, kernels, None)
-
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         columns = alpha.reshape(self.n_samples, -1)
@@ -196,14 +189,16 @@ class BlockedGram(Gram):
         self._count(len(chosen) * len(support) / self.n_samples**2, factors)
         return out
 
-    def _products(self, alpha: FloatArray, kernels: IntArray, rows: IntArray | None) -> FloatArray:
-        """Entries `rows` (all by default) of K_m alpha for some kernels, whose bases are computed once."""
-        if len(kernels) == 0:
-            return np.zeros((0, self.n_samples if rows is None else len(rows)))
-        every = np.array_equal(kernels, np.arange(self.n_kernels))
-        part, support = self._part(None, None if every else kernels), np.flatnonzero(alpha)
+    def products(
+        self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         size = self.n_samples if rows is None else len(rows)
-        pairs, out = rectangle(len(support), size), np.zeros((len(kernels), size))
+        if len(chosen) == 0:
+            return np.zeros((0, size))
+        every = np.array_equal(chosen, np.arange(self.n_kernels))
+        part, support = self._part(None, None if every else chosen), np.flatnonzero(alpha)
+        pairs, out = rectangle(len(support), size), np.zeros((len(chosen), size))
         if rows is None:
             part.prepare(support, evict=True)
 
@@ -213,8 +208,8 @@ class BlockedGram(Gram):
 
         for (_, columns), found in zip(pairs, map_tiles(product, pairs), strict=True):
             out[:, columns] += found
-        self._count(len(support) * size / self.n_samples**2, np.ones(len(kernels)))
-        return self.scales[kernels][:, None] * out
+        self._count(len(support) * size / self.n_samples**2, np.ones(len(chosen)))
+        return np.asarray(self.scales[chosen][:, None] * out)
 
     def _check_room(self) -> None:
         needed = 8 * self.n_samples**2

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ..kernels import Normalization, resolve_normalization
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocked import Unrounded
-from .blocks import with_rules
+from .blocks import tiles, with_rules
 from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 ROW_BLOCK_BYTES = 1 << 20  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
+LARGE_SUPPORT = 0.6  # above this share, several alpha are multiplied as a matrix
+QUAD_ROWS = 128  # rows of such a product at a time
+GATHERED = 4096  # entries of every matrix put side by side at a time
 
 
 class DenseGram(Gram):
@@ -111,6 +115,29 @@ class DenseGram(Gram):
         self._count(0.5 * len(matrices))
         return out
 
+    def combine_each(self, weights: FloatArray) -> list[FloatArray]:
+        """Values of eight matrices at a time are put side by side; a matrix product weighs them."""
+        from ._matrix_loops import spread_lower
+
+        factors = weights * self.scales
+        live = np.flatnonzero(factors.any(axis=0))
+        if len(weights) == 1 or len(live) < 2:
+            return [self.combine(own) for own in weights]
+        n = self.n_samples
+        out: list[FloatArray] = [np.empty((n, n)) for _ in weights]
+        matrices, own = [self.matrices[m] for m in live], np.ascontiguousarray(factors[:, live])
+
+        def fill(rows: slice) -> None:
+            values = own @ _lower_values(matrices, rows.start, rows.stop)
+            for K, part in zip(out, values, strict=True):
+                spread_lower(K, part, rows.start, rows.stop)
+
+        deque(map_tiles(fill, row_blocks(n, GATHERED)), maxlen=0)
+        for K in out:
+            mirror_lower(K)
+        self._count(0.5 * len(live))
+        return out
+
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
         from ._matrix_loops import add_square
 
@@ -134,21 +161,75 @@ class DenseGram(Gram):
             self._count(len(chosen) / self.n_samples)
         return out.T.reshape(len(chosen), *alpha.shape[1:])
 
-    def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
+    def products(
+        self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
+        return self.products_each(alpha[:, None], kernels, [rows])[0]
+
+    def products_each(
+        self, alpha: FloatArray, kernels: IntArray | None, rows: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
+        from ._matrix_loops import multiply_many_rows
+
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        columns = np.ascontiguousarray(alpha.T, dtype=np.float64)
+        if all(some is None for some in rows):
+            return self._products_of_all(columns, chosen)
+        every = np.arange(self.n_samples)
+        lists = ByRow.of([every if some is None else np.asarray(some) for some in rows])
+        found = np.empty((len(chosen), len(lists.places)))
+        for m, own in zip(chosen, found, strict=True):
+            multiply_many_rows(own, self.matrices[m], *lists[:3], lists.places, columns)
+        self._count(len(lists.rows) / self.n_samples * len(chosen))
+        found *= self.scales[chosen][:, None]
+        return np.split(found, np.cumsum(lists.sizes)[:-1], axis=1)
+
+    def _products_of_all(self, columns: FloatArray, chosen: IntArray) -> list[FloatArray]:
+        """K_m alpha on all samples, from the rows where alpha is not zero."""
         from ._matrix_loops import add_rows
 
-        support, out = np.flatnonzero(alpha), np.zeros((len(kernels), self.n_samples))
-        for m, own in zip(kernels, out, strict=True):
-            add_rows(own, self.matrices[m], support, self.scales[m] * alpha[support])
-        self._count(len(support) / self.n_samples * len(kernels))
-        return out
+        out = np.zeros((len(columns), len(chosen), self.n_samples))
+        supports = [np.flatnonzero(column) for column in columns]
+        for place, m in enumerate(chosen):
+            for own, column, support in zip(out, columns, supports, strict=True):
+                add_rows(own[place], self.matrices[m], support, self.scales[m] * column[support])
+        read = np.count_nonzero(columns.any(axis=0)) / self.n_samples
+        self._count(read * len(chosen))
+        return list(out)
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        return np.asarray(self.quad_each(alpha.reshape(self.n_samples, -1), kernels).sum(axis=0))
+
+    def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
-        matrices, columns = [self.matrices[m] for m in chosen], alpha.reshape(self.n_samples, -1)
-        if columns.shape[1] > 1:
-            return self.scales[chosen] * self._quad_columns(matrices, columns)
-        return self.scales[chosen] * self._quad_vector(matrices, columns[:, 0])
+        columns = np.ascontiguousarray(alpha.T, dtype=np.float64)
+        supports: list[IntArray] = [np.flatnonzero(column) for column in columns]
+        matrices = [self.matrices[m] for m in chosen]
+        self._count(0.5 * np.count_nonzero(columns.any(axis=0)) / self.n_samples * len(matrices))
+        form = self._form(columns, supports)
+        found = np.array(list(map_tiles(form, matrices))).reshape(len(chosen), len(columns))
+        return np.asarray((self.scales[chosen][:, None] * found).T)
+
+    def _form(self, columns: FloatArray, supports: list[IntArray]) -> Callable[[FloatArray], FloatArray]:
+        """alpha' K alpha of every column as a function of K, by the fastest way for their supports."""
+        from ._matrix_loops import quad_gather, quad_many_gather, quad_many_rows, quad_rows
+
+        share = sum(len(support) for support in supports) / max(columns.size, 1)
+        if len(columns) == 1:
+            quad = quad_gather if share < SMALL_SUPPORT else quad_rows
+            return lambda K: np.array([quad(K, supports[0], columns[0])])
+        if share > LARGE_SUPPORT:
+            return lambda K: _quad_blocks(K, columns)
+        lists = ByRow.of(supports)
+        firsts = np.concatenate([[0], np.cumsum(lists.sizes)])
+        few = (np.concatenate(supports), firsts) if share < SMALL_SUPPORT else ()
+
+        def many(K: FloatArray) -> FloatArray:
+            out = np.zeros(len(columns))
+            (quad_many_gather if few else quad_many_rows)(out, K, *lists[:3], columns, *few)
+            return out
+
+        return many
 
     def inner(self, A: FloatArray) -> FloatArray:
         flat = np.ascontiguousarray(A).ravel()
@@ -188,16 +269,69 @@ class DenseGram(Gram):
         live = np.flatnonzero(factors)
         return factors[live], [self.matrices[m] for m in live]
 
-    def _quad_vector(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
-        from ._matrix_loops import quad_gather, quad_rows
 
-        alpha = np.ascontiguousarray(alpha, dtype=np.float64)
-        support = np.flatnonzero(alpha)
-        share = len(support) / self.n_samples
-        quad = quad_gather if share < SMALL_SUPPORT else quad_rows
-        self._count(0.5 * share * len(matrices))
-        return np.array(list(map_tiles(lambda K: quad(K, support, alpha), matrices)))
+def row_blocks(n: int, size: int) -> list[slice]:
+    """Rows of a lower triangle in blocks of about so many entries.
 
-    def _quad_columns(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
-        self._count(len(matrices))
-        return np.array([np.einsum("ic,ic->", alpha, K @ alpha) for K in matrices])
+    Examples
+    --------
+    >>> row_blocks(4, 6)
+    [slice(0, 3, None), slice(3, 4, None)]
+    """
+    ends = np.cumsum(np.arange(1, n + 1))
+    cuts = np.unique(np.searchsorted(ends, np.arange(size, int(ends[-1]) if n else 0, size), side="right"))
+    edges = np.unique([0, *cuts.tolist(), n]).tolist()
+    return [slice(*pair) for pair in pairwise(edges)]
+
+
+def _lower_values(matrices: list[FloatArray], start: int, stop: int) -> FloatArray:
+    """Entries of lower rows start..stop, a row per matrix."""
+    from ._matrix_loops import gather_eight
+
+    size = (stop * (stop + 1) - start * (start + 1)) // 2
+    out = np.empty((-(-len(matrices) // 8) * 8, size))
+    for m in range(0, len(matrices), 8):
+        eight = matrices[m : m + 8]
+        gather_eight(out[m : m + 8], *eight, *eight[-1:] * (8 - len(eight)), start, stop)
+    return out[: len(matrices)]
+
+
+class ByRow(NamedTuple):
+    """Lists of samples turned into samples and the lists they are in.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        The samples that are in some list, in order.
+    cuts, lists : ndarray of int
+        Sample rows[r] is in lists[cuts[r]:cuts[r + 1]].
+    places : ndarray of int
+        Where each of these is when the lists are put one after another.
+    sizes : list of int
+        Of the lists.
+    """
+
+    rows: IntArray
+    cuts: IntArray
+    lists: IntArray
+    places: IntArray
+    sizes: list[int]
+
+    @classmethod
+    def of(cls, lists: Sequence[IntArray]) -> ByRow:
+        """Samples of lists; one may be in a list twice."""
+        samples, sizes = np.concatenate(lists), [len(some) for some in lists]
+        places = np.argsort(samples, kind="stable")
+        rows, first = np.unique(samples[places], return_index=True)
+        owners = np.repeat(np.arange(len(lists)), sizes)
+        return cls(rows, np.append(first, len(samples)), owners[places], places, sizes)
+
+
+def _quad_blocks(K: FloatArray, columns: FloatArray) -> FloatArray:
+    """alpha' K alpha of every row of `columns`, a block of rows of the lower triangle at a time."""
+    total = np.zeros(len(columns))
+    for rows in tiles(len(K), QUAD_ROWS):
+        left = columns[:, rows]
+        below = columns[:, : rows.start] @ K[rows, : rows.start].T
+        total += np.einsum("ci,ci->c", left, 2.0 * below + left @ K[rows, rows].T)
+    return total

@@ -205,7 +205,7 @@ def newton_factor(
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
         return None
-    H = value_hessian(problem, gram, state, K, each)
+    H = value_hessian(problem, gram, state, K)
     of_weights = each - H * state.weights / squares[:, None]
     factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
     return factor if np.isfinite(factor).all() else None
