@@ -66,7 +66,8 @@ def assert_same(remote, local, weights, rng) -> None:
     pairs = [
         (gram.combine(weights), gram.dot(weights, alpha), gram.dot(weights, alpha[:, 0], rows),
          gram.products(alpha[:, 0], some, rows), *gram.products_each(alpha, None, lists),
-         *gram.combine_each(each), *gram.dot_each(each, alpha, lists), gram.quad_each(alpha), gram.quad(alpha), gram.quad(alpha[:, 0], some),
+         *gram.combine_each(each), *gram.dot_each(each, alpha, lists), gram.quad_each(alpha),
+         gram.quad(alpha), gram.quad(alpha[:, 0], some),
          gram.inner(A + A.T), gram.rows(rows, weights), gram.diag(weights))
         for gram in (remote, local)
     ]  # fmt: skip

@@ -106,7 +106,7 @@ class Training:
             if gram is not None and together and len(parts) > 1 and in_threads(require):
                 tasks = [partial(_on_view, model, shared) for model in models]
                 limit = parse_memory(self.estimator.memory_limit)
-                return Sweep(gram, effective_n_jobs(n_jobs)).run(tasks, limit)
+                return Sweep(gram, effective_n_jobs(n_jobs), limit).run(tasks)
             return parallel(n_jobs, (delayed(model)(shared) for model in models), require)
         finally:  # whatever happens
             self.n_begun += len(parts)

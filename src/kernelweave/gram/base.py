@@ -63,6 +63,8 @@ class Gram(ABC):
     words: str | None = None
     #: whether other processes can be given a copy
     portable = True
+    #: whether a solver may hold on to a weighted sum for which it has no use yet
+    spares_sums = True
     #: factors of the kernels, beside their weights
     scales: FloatArray
     #: the kernels, where values are rounded from them
@@ -90,6 +92,11 @@ class Gram(ABC):
         matrices = dict(blocks.each(every, every))
         make: Any = cls
         return make([matrices[m] for m in range(blocks.n_kernels)], scales, **needs.options)  # type: ignore[no-any-return]
+
+    @property
+    def engine(self) -> Gram:
+        """What has the kernels: this, but for views of an engine that several models share."""
+        return self
 
     @property
     def rounds(self) -> bool:

@@ -86,6 +86,46 @@ class BlockedGram(Gram):
         self._count(0.5, factors)
         return out
 
+    def combine_each(self, weights: FloatArray) -> list[FloatArray]:
+        n, factors = self.n_samples, weights * self.scales
+        self._check_room(len(weights))
+        out: list[FloatArray] = [np.empty((n, n)) for _ in weights]
+
+        def fill(pair: Tile) -> None:
+            for K, part in zip(out, self.blocks.sum_each(*pair, factors, pair[0] == pair[1]), strict=True):
+                K[pair] = part
+
+        for _ in map_tiles(fill, self._lower(self.blocks)):
+            pass
+        for K in out:
+            mirror_lower(K)
+        self._count(0.5, np.abs(factors).sum(axis=0))
+        return out
+
+    def dot_each(
+        self, weights: FloatArray, alpha: FloatArray, rows: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
+        """Pairs of a sample in some rows and one in some support, where these are fewer than of each."""
+        every = np.arange(self.n_samples)
+        lists = [every if some is None else np.asarray(some) for some in rows]
+        support, wanted = np.flatnonzero(alpha.any(axis=1)), np.unique(np.concatenate(lists))
+        apart = np.count_nonzero(alpha, axis=0) @ np.array([len(some) for some in lists])
+        if len(support) * len(wanted) >= apart:
+            return super().dot_each(weights, alpha, rows)
+        factors, out = weights * self.scales, np.zeros((len(weights), len(wanted)))
+        own = np.ascontiguousarray(alpha[support].T, dtype=np.float64)
+        self.blocks.prepare(wanted, evict=True)
+
+        def product(pair: Tile) -> FloatArray:
+            K = self.blocks.sum_each(wanted[pair[0]], support[pair[1]], factors)
+            return np.array([part @ a for part, a in zip(K, own[:, pair[1]], strict=True)])
+
+        pairs = rectangle(len(wanted), len(support))
+        for (some, _), values in zip(pairs, map_tiles(product, pairs), strict=True):
+            out[:, some] += values
+        self._count(len(wanted) * len(support) / self.n_samples**2, np.abs(factors).sum(axis=0))
+        return [total[np.searchsorted(wanted, some)] for total, some in zip(out, lists, strict=True)]
+
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1), dtype=np.float64)
         support = np.flatnonzero(columns.any(axis=1))
@@ -211,8 +251,8 @@ class BlockedGram(Gram):
         self._count(len(support) * size / self.n_samples**2, np.ones(len(chosen)))
         return np.asarray(self.scales[chosen][:, None] * out)
 
-    def _check_room(self) -> None:
-        needed = 8 * self.n_samples**2
+    def _check_room(self, count: int = 1) -> None:
+        needed = 8 * count * self.n_samples**2
         if self.memory_limit is not None and needed > self.memory_limit:
             raise MemoryError(
                 f"the weighted sum of the kernels on {self.n_samples} samples needs {show_bytes(needed)}, "

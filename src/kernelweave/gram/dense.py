@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..kernels import Normalization, resolve_normalization
+from ..kernels import Normalization
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocked import Unrounded
@@ -24,7 +24,8 @@ ROW_BLOCK_BYTES = 1 << 20  # rows of the sum that stay in the cache while M matr
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
 LARGE_SUPPORT = 0.6  # above this share, several alpha are multiplied as a matrix
 QUAD_ROWS = 128  # rows of such a product at a time
-GATHERED = 4096  # entries of every matrix put side by side at a time
+CACHED_BYTES = 1 << 24  # matrices so small stay in the cache from one model to the next
+ROWS_EACH = 16  # rows of the sums of several models made at a time
 
 
 class DenseGram(Gram):
@@ -75,11 +76,12 @@ class DenseGram(Gram):
     @classmethod
     def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """One matrix after another, normalised where it is."""
-        rules = [resolve_normalization(kernels.normalize) for _ in kernels.source.names]
+        found: dict[int, Normalization] = {}
         matrices: dict[int, FloatArray] = {}
         for m, K in kernels.source.train_all():
-            kernels.check_matrix(m, K)
-            matrices[m] = rules[m].fit(K, kernels.sample_weight).train(K)
+            found[m] = kernels.normalised(m, K)
+            matrices[m] = found[m].train(K)
+        rules = [found[m] for m in range(len(found))]
         scales = np.array([rule.scale_ for rule in rules])
         live = kernels.live(scales)
         kind, unrounded = type(rules[0]), None
@@ -116,23 +118,32 @@ class DenseGram(Gram):
         return out
 
     def combine_each(self, weights: FloatArray) -> list[FloatArray]:
-        """Values of eight matrices at a time are put side by side; a matrix product weighs them."""
-        from ._matrix_loops import spread_lower
+        """Eight matrices at a time are added to all sums, a few columns after another."""
+        from ._matrix_loops import WIDE, add_each_eight, spread_lower
 
         factors = weights * self.scales
-        live = np.flatnonzero(factors.any(axis=0))
-        if len(weights) == 1 or len(live) < 2:
+        live, n = np.flatnonzero(factors.any(axis=0)), self.n_samples
+        if len(weights) == 1 or len(live) < 2 or self.nbytes <= CACHED_BYTES:
             return [self.combine(own) for own in weights]
-        n = self.n_samples
+        fours, eights = -(-len(weights) // 4), -(-len(live) // 8)
+        padded = np.zeros((eights, 4 * fours, 8))
+        padded[np.arange(len(live)) // 8, : len(weights), np.arange(len(live)) % 8] = factors[:, live].T
+        own = padded.reshape(eights, fours, 4, 8)
+        matrices = [self.matrices[m] for m in live]
+        matrices += matrices[-1:] * (8 * eights - len(live))
         out: list[FloatArray] = [np.empty((n, n)) for _ in weights]
-        matrices, own = [self.matrices[m] for m in live], np.ascontiguousarray(factors[:, live])
+        room = threading.local()  # every thread has sums of its own
 
         def fill(rows: slice) -> None:
-            values = own @ _lower_values(matrices, rows.start, rows.stop)
-            for K, part in zip(out, values, strict=True):
-                spread_lower(K, part, rows.start, rows.stop)
+            if not hasattr(room, "sums"):
+                room.sums = np.empty((ROWS_EACH, -(-n // WIDE), fours, 4 * WIDE))
+            room.sums.fill(0.0)
+            for e in range(eights):
+                add_each_eight(room.sums, *matrices[8 * e : 8 * e + 8], own[e], rows.start, rows.stop)
+            for model, K in enumerate(out):
+                spread_lower(K, room.sums, model, rows.start, rows.stop)
 
-        deque(map_tiles(fill, row_blocks(n, GATHERED)), maxlen=0)
+        deque(map_tiles(fill, tiles(n, ROWS_EACH)), maxlen=0)
         for K in out:
             mirror_lower(K)
         self._count(0.5 * len(live))
@@ -201,6 +212,8 @@ class DenseGram(Gram):
         return np.asarray(self.quad_each(alpha.reshape(self.n_samples, -1), kernels).sum(axis=0))
 
     def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        if alpha.shape[1] > 1 and self.nbytes <= CACHED_BYTES:
+            return super().quad_each(alpha, kernels)
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         columns = np.ascontiguousarray(alpha.T, dtype=np.float64)
         supports: list[IntArray] = [np.flatnonzero(column) for column in columns]
@@ -237,10 +250,15 @@ class DenseGram(Gram):
         return np.asarray(self.scales * np.array([float(flat @ K.ravel()) for K in self.matrices]))
 
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
-        out = np.zeros((len(indices), self.n_samples))
-        for factor, K in zip(*self._live(weights), strict=True):
-            out += factor * K[indices]
-            self._count(len(indices) / self.n_samples)
+        from ._matrix_loops import add_some, add_some_eight
+
+        factors, matrices = self._live(weights)
+        chosen, out = np.asarray(indices, dtype=int), np.zeros((len(indices), self.n_samples))
+        for m in range(0, len(matrices) - 7, 8):
+            add_some_eight(out, *matrices[m : m + 8], factors[m : m + 8], chosen)
+        for m in range(len(matrices) // 8 * 8, len(matrices)):
+            add_some(out, matrices[m], factors[m], chosen)
+        self._count(len(chosen) / self.n_samples * len(matrices))
         return out
 
     def diag(self, weights: FloatArray) -> FloatArray:
@@ -268,32 +286,6 @@ class DenseGram(Gram):
         factors = weights * self.scales
         live = np.flatnonzero(factors)
         return factors[live], [self.matrices[m] for m in live]
-
-
-def row_blocks(n: int, size: int) -> list[slice]:
-    """Rows of a lower triangle in blocks of about so many entries.
-
-    Examples
-    --------
-    >>> row_blocks(4, 6)
-    [slice(0, 3, None), slice(3, 4, None)]
-    """
-    ends = np.cumsum(np.arange(1, n + 1))
-    cuts = np.unique(np.searchsorted(ends, np.arange(size, int(ends[-1]) if n else 0, size), side="right"))
-    edges = np.unique([0, *cuts.tolist(), n]).tolist()
-    return [slice(*pair) for pair in pairwise(edges)]
-
-
-def _lower_values(matrices: list[FloatArray], start: int, stop: int) -> FloatArray:
-    """Entries of lower rows start..stop, a row per matrix."""
-    from ._matrix_loops import gather_eight
-
-    size = (stop * (stop + 1) - start * (start + 1)) // 2
-    out = np.empty((-(-len(matrices) // 8) * 8, size))
-    for m in range(0, len(matrices), 8):
-        eight = matrices[m : m + 8]
-        gather_eight(out[m : m + 8], *eight, *eight[-1:] * (8 - len(eight)), start, stop)
-    return out[: len(matrices)]
 
 
 class ByRow(NamedTuple):

@@ -14,15 +14,20 @@ from .._typing import FloatArray, IntArray
 from .._warnings import collecting, place, tell
 from ._workers import may_use_threads, using_threads
 from .base import Gram
-from .choice import AT_MOST, SUM_SHARE, free_share
+from .blocks import tiles
+from .choice import free_share
 
 Result = TypeVar("Result")
 
-#: what is answered together, what is waited for longest last: by then most models ask for it
-KINDS = ("in_double", "subset", "products", "dot", "quad", "combine")
+#: what is answered together, in the order of the answers; models that ask for sums come to the others
+KINDS = ("in_double", "subset", "products", "dot", "combine", "quad")
 
-#: samples for whose weighted sum a model has room beside others, where pairs are computed anew
-LEAST_COMBINED = 4000
+#: bytes up to which weighted sums are made together, how many are in any case, and bytes of a sum that may be
+#: held on to; and most models at once
+SUM_BYTES, LEAST_SUMS, SMALL_SUM, MOST_MODELS = 1 << 28, 4, 1 << 22, 64
+
+#: matrices that a machine may take besides its weighted sum
+FACTORS = 3
 
 
 class Swept(Gram):
@@ -37,18 +42,20 @@ class Swept(Gram):
         The engine, of all models.
     model : Model
         Which of them asks.
-    crowd : int
-        How many they are.
     """
 
-    def __init__(self, gram: Gram, model: Model, crowd: int) -> None:
-        self.gram, self.model, self.crowd = gram, model, crowd
-        for name in ("name", "n_samples", "n_kernels", "streams", "centred", "conditional", "words"):
+    portable = False
+
+    def __init__(self, gram: Gram, model: Model) -> None:
+        self.gram, self.model, self.passes = gram, model, 0.0
+        names = ("name", "n_samples", "n_kernels", "streams", "most_combined", "centred", "conditional")
+        for name in (*names, "words", "scales", "unrounded"):
             setattr(self, name, getattr(gram, name))
-        self.portable, self.scales, self.unrounded = False, gram.scales, gram.unrounded
-        most = gram.most_combined
-        self.most_combined = None if most is None else int(most / crowd**0.5)  # all at once fit
-        self.passes = 0.0
+        self.spares_sums = 8 * self.n_samples**2 <= SMALL_SUM
+
+    @property
+    def engine(self) -> Gram:
+        return self.gram
 
     @property
     def n_passes(self) -> float:
@@ -95,11 +102,11 @@ class Swept(Gram):
 
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Any:
         part = self.model.ask(Request(self, "subset", (samples, kernels)))
-        return Swept(part, self.model, self.crowd)
+        return Swept(part, self.model)
 
     def in_double(self) -> Gram | None:
         fine = self.model.ask(Request(self, "in_double", ()))
-        return None if fine is None else Swept(fine, self.model, self.crowd)
+        return None if fine is None else Swept(fine, self.model)
 
     # -- asked alone --------------------------------------------------------------------------
 
@@ -170,12 +177,12 @@ class Model(threading.Thread):
         What came out.
     """
 
-    def __init__(self, sweep: Sweep, task: Callable[[Gram], Any], crowd: int, threads: bool) -> None:
+    def __init__(self, sweep: Sweep, task: Callable[[Gram], Any], threads: bool) -> None:
         super().__init__(daemon=True)
         self.sweep, self.threads = sweep, threads
         self.task: Callable[[Gram], Any] | None = task
         self.wake, self.context, self.caller = threading.Condition(sweep.lock), copy_context(), place()
-        self.view = Swept(sweep.gram, self, crowd)
+        self.view = Swept(sweep.gram, self)
         self.state, self.interrupted = "ready", False
         self.request: Request | None = None
         self.answer: Any = None
@@ -221,7 +228,8 @@ class Sweep:
     engine (`Swept`). It runs until it asks for something. When all of them wait, requests of the same kind
     to the same kernels are answered together, by `combine_each`, `dot_each`, `quad_each` and
     `products_each`; equal parts of the kernels are made once. Requests to parts are answered before those to
-    the whole, so that models that are done with a first look wait for the others.
+    the whole, so that models that are done with a first look wait for the others. A few weighted sums are
+    made at a time, and their machines trained before the next ones: no more of them are ever in memory.
 
     One thread runs at a time unless `n_jobs` allows more: what comes out does not depend on timing. Ctrl-C
     reaches every model where it asks next; an exception of one ends all.
@@ -231,6 +239,8 @@ class Sweep:
     gram : Gram
     n_jobs : int, default=1
         Models that run at once.
+    limit : int, optional
+        Bytes that kernels and weighted sums may take; by default a share of what is free.
 
     Examples
     --------
@@ -242,29 +252,22 @@ class Sweep:
     0.5
     """
 
-    def __init__(self, gram: Gram, n_jobs: int = 1) -> None:
+    def __init__(self, gram: Gram, n_jobs: int = 1, limit: int | None = None) -> None:
         self.gram, self.n_jobs, self.lock = gram, n_jobs, threading.Lock()
+        self.room = free_share() if limit is None else max(limit - gram.nbytes, 0)
         self.changed = threading.Condition(self.lock)
         self.models: list[Model] = []
 
-    def run(self, tasks: Sequence[Callable[[Gram], Result]], limit: int | None = None) -> list[Result]:
-        """Results of tasks, called with a view of the kernels each; as many at once as fit into memory.
-
-        Parameters
-        ----------
-        tasks : sequence of callable
-        limit : int, optional
-            Bytes that kernels and weighted sums may take; by default a share of what is free.
-        """
-        most, found = most_at_once(self.gram, limit), []
-        n_rounds = -(-len(tasks) // most)
-        for some in np.array_split(np.arange(len(tasks)), n_rounds):
-            found += self._together([tasks[k] for k in some])
+    def run(self, tasks: Sequence[Callable[[Gram], Result]]) -> list[Result]:
+        """Results of tasks, called with a view of the kernels each."""
+        found: list[Result] = []
+        for some in tiles(len(tasks), MOST_MODELS):
+            found += self._together(tasks[some])
         return found
 
     def _together(self, tasks: Sequence[Callable[[Gram], Result]]) -> list[Result]:
         threads = self.n_jobs == 1 and may_use_threads()
-        self.models = [Model(self, task, len(tasks), threads) for task in tasks]
+        self.models = [Model(self, task, threads) for task in tasks]
         self._start()
         while not all(model.state == "over" for model in self.models):
             try:
@@ -317,12 +320,26 @@ class Sweep:
             return
         requests = [model.request for model in waiting if model.request is not None]
         first = min(request.group for request in requests)
-        asking = [
-            (model, request)
-            for model, request in zip(waiting, requests, strict=True)
-            if request.group == first
-        ]
+        pairs = zip(waiting, requests, strict=True)
+        asking = [(model, request) for model, request in pairs if request.group == first]
+        if asking[0][1].kind == "combine":
+            most = self.most_sums(asking[0][1].view.gram.n_samples)
+            asking = asking[:most]
         self._give([model for model, _ in asking], answers([request for _, request in asking]))
+
+    def most_sums(self, n_samples: int) -> int:
+        """Weighted sums that may be in memory at a time, beside what the machine at work takes.
+
+        Examples
+        --------
+        >>> from kernelweave.gram import DenseGram
+        >>> gram = DenseGram(np.ones((2, 100, 100)))  # 160 kB, and 80 kB for every sum
+        >>> [Sweep(gram, limit=limit).most_sums(100) for limit in (160_000, 600_000, 10**9)]
+        [1, 2, 3355]
+        """
+        size = max(8 * n_samples**2, 1)
+        most = max(LEAST_SUMS, SUM_BYTES // size)
+        return most if self.room is None else max(1, min(most, self.room // size - FACTORS))
 
     def _give(self, models: Sequence[Model], found: Sequence[Any]) -> None:
         for model, answer in zip(models, found, strict=True):
@@ -401,34 +418,3 @@ def _columns(alphas: Sequence[FloatArray]) -> tuple[FloatArray, list[int]]:
     """Columns of several alpha side by side, and where each but the first begins."""
     shaped = [alpha.reshape(len(alpha), -1) for alpha in alphas]
     return np.hstack(shaped), np.cumsum([part.shape[1] for part in shaped])[:-1].tolist()
-
-
-def most_at_once(gram: Gram, limit: int | None = None) -> int:
-    """How many models have room at once for the weighted sums that each of them holds.
-
-    Parameters
-    ----------
-    gram : Gram
-    limit : int, optional
-        Bytes that kernels and sums may take; by default a share of the memory that is free.
-
-    Examples
-    --------
-    >>> from kernelweave.gram import DenseGram
-    >>> gram = DenseGram(np.ones((2, 100, 100)))  # 160 kB, and 320 kB for the sums of a model
-    >>> most_at_once(gram, limit=1_200_000)
-    3
-    """
-    n = gram.n_samples
-    if gram.streams:
-        # an engine that computes pairs anew says for how many samples there is room
-        few = min(n, LEAST_COMBINED)
-        most = gram.most_combined
-        if most is not None:
-            return max(1, int((most / max(few, 1)) ** 2))
-        n = few
-    room = limit - gram.nbytes if limit is not None else free_share()
-    if room is None:
-        return 10**6
-    share = SUM_SHARE if gram.streams else 1.0
-    return max(1, int(share * room / max(AT_MOST * 8 * n**2, 1)))

@@ -172,28 +172,6 @@ def products_of_each_kernel(case: GramCase) -> None:
 
 
 @contract.promise
-def several_models_at_once(case: GramCase) -> None:
-    """combine_each, dot_each, quad_each and products_each are what their single forms give of each model."""
-    rng = draws()
-    for gram, Ks, weights in _engines(case):
-        n, some = gram.n_samples, rng.permutation(gram.n_kernels)[:2]
-        many = np.array([weights, 0.0 * weights, 2.0 * weights[::-1]])
-        for K, own in zip(gram.combine_each(many), many, strict=True):
-            _close(case, _dense(K), _total(Ks, own))
-        rows = [np.arange(n)[::-2], rng.integers(n, size=5), None]
-        for share in (0.0, 0.1, 0.4, 1.0):
-            alpha = rng.normal(size=(n, 3)) * (rng.uniform(size=(n, 3)) < share)
-            _close(case, gram.quad_each(alpha), np.array([_squares(Ks, own) for own in alpha.T]))
-            _close(case, gram.quad_each(alpha, some), np.array([_squares(Ks[some], own) for own in alpha.T]))
-            dots, products = gram.dot_each(many, alpha, rows), gram.products_each(alpha, some, rows)
-            whole = gram.products_each(alpha, None, [None] * 3)
-            for k, part in enumerate(np.arange(n) if part is None else part for part in rows):
-                _close(case, dots[k], (_total(Ks, many[k]) @ alpha[:, k])[part])
-                _close(case, products[k], (Ks[some] @ alpha[:, k])[:, part])
-                _close(case, whole[k], Ks @ alpha[:, k])
-
-
-@contract.promise
 def quad_of_any_support(case: GramCase) -> None:
     """quad(alpha)_m = alpha' K_m alpha, however many entries of alpha are zero."""
     rng = draws()
@@ -258,6 +236,28 @@ def subset_of_samples_and_kernels(case: GramCase) -> None:
             _close(case, _dense(part.combine(d)), _total(expected, d))
             alpha = rng.normal(size=part.n_samples)
             _close(case, part.quad(alpha), _squares(expected, alpha))
+
+
+@contract.promise
+def several_models_at_once(case: GramCase) -> None:
+    """combine_each, dot_each, quad_each and products_each are what their single forms give of each model."""
+    rng = draws()
+    for gram, Ks, weights in _engines(case):
+        n, some = gram.n_samples, rng.permutation(gram.n_kernels)[:2]
+        many = np.array([weights, 0.0 * weights, 2.0 * weights[::-1]])
+        for K, own in zip(gram.combine_each(many), many, strict=True):
+            _close(case, _dense(K), _total(Ks, own))
+        rows = [np.arange(n)[::-2], rng.integers(n, size=5), None]
+        for share in (0.0, 0.1, 0.4, 1.0):
+            alpha = rng.normal(size=(n, 3)) * (rng.uniform(size=(n, 3)) < share)
+            _close(case, gram.quad_each(alpha), np.array([_squares(Ks, own) for own in alpha.T]))
+            _close(case, gram.quad_each(alpha, some), np.array([_squares(Ks[some], own) for own in alpha.T]))
+            dots, products = gram.dot_each(many, alpha, rows), gram.products_each(alpha, some, rows)
+            whole = gram.products_each(alpha, None, [None] * 3)
+            for k, part in enumerate(np.arange(n) if part is None else part for part in rows):
+                _close(case, dots[k], (_total(Ks, many[k]) @ alpha[:, k])[part])
+                _close(case, products[k], (Ks[some] @ alpha[:, k])[:, part])
+                _close(case, whole[k], Ks @ alpha[:, k])
 
 
 @contract.promise

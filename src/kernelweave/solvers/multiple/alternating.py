@@ -198,7 +198,7 @@ def _log(norms: FloatArray) -> FloatArray:
 
 
 def newton_factor(
-    problem: Problem, gram: Gram, regularizer: Regularizer, state: State, K: FloatArray
+    problem: Problem, gram: Gram, regularizer: Regularizer, state: State, K: Any
 ) -> FloatArray | None:
     """(I - J)^-1 with J the Jacobian of the map of log norms at `state`, if it exists."""
     each = np.eye(gram.n_kernels)

@@ -198,23 +198,25 @@ def value_hessian(
     problem : Problem
     gram : Gram
     state : State
-    K : ndarray of shape (n, n)
-        K_d at the weights of `state`.
+    K : ndarray of shape (n, n) or None
+        K_d at the weights of `state`; what is needed of it is computed where nobody has kept it.
     directions : ndarray of shape (k, M), optional
         In which to differentiate; the unit vectors by default.
     """
     if not problem.loss.separable:
+        K = gram.combine(state.weights) if K is None else K
         return _joint_hessian(problem, gram, state, K, directions)
     if problem.loss.coupled:
+        K = gram.combine(state.weights) if K is None else K
         return _face_hessian(problem, gram, state, np.asarray(K), directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
         free = np.flatnonzero(np.isfinite(curvature[:, k]))
         G = _slopes(gram, state.alpha[:, k], free, directions)
-        if isinstance(K, np.ndarray):
-            K_free = K[np.ix_(free, free)]
-            size = float(K.diagonal().mean())
+        if K is None or isinstance(K, np.ndarray):
+            K_free = gram.square(free, state.weights) if K is None else K[np.ix_(free, free)]
+            size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
             form = projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept, size)
         else:  # on another device
             form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
