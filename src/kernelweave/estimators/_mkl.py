@@ -199,8 +199,10 @@ class BaseMKL(BaseKernels):
         with blas_threads_for(int(np.count_nonzero(setup.weight))):
             dictionary = self._dictionary(setup)
             parts = [(one.title, one) for one in setup.problems]
+            live_regularizer(spec, dictionary).bound_to(dictionary.gram)  # what it takes is computed once
             train = partial(self._train, spec, len(parts) if margins else 0)
-            models = training.models(train, dictionary, parts, dictionary.gram)
+            together = _see_the_same(setup, dictionary)
+            models = training.models(train, dictionary, parts, dictionary.gram, together=together)
         self._store(dictionary, models, setup.weight)
         training.end(all(model.solution.converged for model in models))
         if not np.atleast_2d(self.weights_).any(axis=1).all():
@@ -221,7 +223,7 @@ class BaseMKL(BaseKernels):
         gram = part.gram(dictionary)
         solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
         report.done(solution)
-        without = None
+        gram, without = gram.engine, None
         if margins:
             # what is computed anew can be so after the fit
             computed = gram.streams or isinstance(gram, LowRankGram)
@@ -278,6 +280,11 @@ def kept_bytes(alpha: FloatArray) -> int:
     """What `margins_later` keeps of a matrix at most, for dual variables (n, c)."""
     support = np.count_nonzero(alpha, axis=0)
     return int(8 * (np.minimum(support, MOST_FREE) * support).sum())
+
+
+def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:
+    """Whether all models see the same matrices; machines on factors make passes of their own."""
+    return all(one.rows is None for one in setup.problems) and not isinstance(dictionary, LowRankDictionary)
 
 
 def left_out(solution: Result, problem: Problem, gram: Gram) -> FloatArray:

@@ -260,7 +260,10 @@ class MKLSolver(Method, BaseEstimator):
         live = None if run.regularizer.convex else np.flatnonzero(weights)
         states: list[State] = []
         for begin in (start, None):
+            K = run.gram.combine(weights) if K is None else K
             machine = machine_for(K, self._machine).solve(K, run.problem, machine_tol, begin)
+            if not run.gram.spares_sums:
+                run.K = K = None
             squares = spread(run.gram.quad(machine.alpha, live), live, len(weights))
             parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
             states.append(self.certified(run, *parts))

@@ -268,14 +268,14 @@ def _log(norms: FloatArray) -> FloatArray:
 
 
 def newton_factor(
-    problem: Problem, gram: Gram, regularizer: Regularizer, state: State, K: FloatArray
+    problem: Problem, gram: Gram, regularizer: Regularizer, state: State, K: Any
 ) -> FloatArray | None:
     """(I - J)^-1 with J the Jacobian of the map of log norms at `state`, if it exists."""
     each = np.eye(gram.n_kernels)
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
         return None
-    H = value_hessian(problem, gram, state, K, each)
+    H = value_hessian(problem, gram, state, K)
     of_weights = each - H * state.weights / squares[:, None]
     factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
     return factor if np.isfinite(factor).all() else None
