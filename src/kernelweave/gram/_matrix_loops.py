@@ -116,24 +116,38 @@ def add_rows(out, K, rows, coefficients):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def take_square(K, samples):  # type: ignore[no-untyped-def]
-    """K restricted to `samples` on both axes."""
+def take_square(K, samples, part):  # type: ignore[no-untyped-def]
+    """part = K restricted to `samples` on both axes: one triangle is read, eight rows at a time."""
     size = samples.shape[0]
-    part = np.empty((size, size), K.dtype)
-    for a in range(size):
-        row = K[samples[a]]
-        for b in range(size):
-            part[a, b] = row[samples[b]]
-    return part
+    for start in range(0, size, 8):
+        stop = min(start + 8, size)
+        for b in range(start):
+            column, own = samples[b], part[b]
+            for a in range(start, stop):
+                own[a] = part[a, b] = K[samples[a], column]
+        for a in range(start, stop):
+            for b in range(start, a + 1):
+                part[a, b] = part[b, a] = K[samples[a], samples[b]]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_square(out, K, samples, weight):  # type: ignore[no-untyped-def]
-    """out += weight * K restricted to `samples` on both axes, columns up to the diagonal."""
-    for a in range(samples.shape[0]):
+def add_square(out, K, samples, weight, start, stop):  # type: ignore[no-untyped-def]
+    """out += weight * K restricted to `samples` on both axes, on rows start..stop up to the diagonal."""
+    for a in range(start, stop):
         o, row = out[a], K[samples[a]]
         for b in range(a + 1):
             o[b] += weight * row[samples[b]]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def add_square_four(out, A, B, C, D, samples, w, start, stop):  # type: ignore[no-untyped-def]
+    """`add_square` for four matrices at once."""
+    w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
+    for i in range(start, stop):
+        o, a, b, c, d = out[i], A[samples[i]], B[samples[i]], C[samples[i]], D[samples[i]]
+        for k in range(i + 1):
+            j = samples[k]
+            o[k] += w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

@@ -47,6 +47,8 @@ class Gram(ABC):
     n_passes: float
     #: whether a pair of samples costs anew whenever it is asked for
     streams = False
+    #: whether `square` and `quad` on some of the samples take their share of the time, and no room
+    parts_in_place = False
     #: samples on which `combine` leaves memory for the rest of a fit; None: any number
     most_combined: int | None = None
     #: cosines between the matrices, once somebody has asked for them

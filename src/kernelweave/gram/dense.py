@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization
 from ._workers import map_tiles, mirror_lower
-from .base import Gram
+from .base import MOST_DIAGONALS, Gram
 from .blocked import Unrounded
 from .blocks import with_rules
 from .choice import EngineChoice, Needs, Task
@@ -19,7 +19,7 @@ from .choice import EngineChoice, Needs, Task
 if TYPE_CHECKING:
     from .dictionary import Kernels
 
-ROW_BLOCK_BYTES = 1 << 20  # rows of the sum that stay in the cache while M matrices are added
+ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
 
 
@@ -48,6 +48,7 @@ class DenseGram(Gram):
 
     name = "dense"
     bounded = False
+    parts_in_place = True
 
     def __init__(
         self,
@@ -113,12 +114,22 @@ class DenseGram(Gram):
         return out
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
-        from ._matrix_loops import add_square
+        from ._matrix_loops import add_square, add_square_four
 
         chosen, (factors, matrices) = np.asarray(samples), self._live(weights)
         out = np.zeros((len(chosen), len(chosen)))
-        for factor, K in zip(factors, matrices, strict=True):
-            add_square(out, K, chosen, factor)
+        step = max(1, ROW_BLOCK_BYTES // (8 * max(len(chosen), 1)))
+
+        fours = range(0, len(matrices) - 3, 4)
+
+        def add(start: int) -> None:
+            stop = min(start + step, len(chosen))
+            for m in fours:
+                add_square_four(out, *matrices[m : m + 4], chosen, factors[m : m + 4], start, stop)
+            for m in range(4 * len(fours), len(matrices)):
+                add_square(out, matrices[m], chosen, factors[m], start, stop)
+
+        deque(map_tiles(add, range(0, len(chosen), step)), maxlen=0)
         mirror_lower(out)
         self._count(0.5 * len(matrices) * (len(chosen) / self.n_samples) ** 2)
         return out
@@ -134,6 +145,18 @@ class DenseGram(Gram):
                 add_product(total, K, chosen, factor, column)
             self._count(len(chosen) / self.n_samples)
         return out.T.reshape(len(chosen), *alpha.shape[1:])
+
+    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
+        """K_m alpha is computed once for all `weights`."""
+        from ._matrix_loops import add_product
+
+        live = np.flatnonzero(weights.any(axis=0))
+        found = np.zeros((len(live), len(rows)))
+        column, chosen = np.ascontiguousarray(alpha, dtype=np.float64), np.asarray(rows)
+        for m, own in zip(live, found, strict=True):
+            add_product(own, self.matrices[m], chosen, self.scales[m], column)
+        self._count(len(live) * len(chosen) / self.n_samples)
+        return np.asarray(found.T @ weights[:, live].T)
 
     def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
         from ._matrix_loops import add_rows
@@ -169,6 +192,11 @@ class DenseGram(Gram):
             out += factor * K.diagonal()
         return out
 
+    def _diagonals(self) -> FloatArray:
+        if self.n_kernels > MOST_DIAGONALS:
+            return super()._diagonals()
+        return np.array([scale * K.diagonal() for scale, K in zip(self.scales, self.matrices, strict=True)])
+
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         matrices = [self.matrices[m] for m in chosen]
@@ -180,8 +208,16 @@ class DenseGram(Gram):
     def _square_parts(self, matrices: list[FloatArray], samples: IntArray) -> list[FloatArray]:
         from ._matrix_loops import take_square
 
-        self._count(len(matrices) * (len(samples) / self.n_samples) ** 2)
-        return list(map_tiles(lambda K: take_square(K, samples), matrices))
+        size, kinds = len(samples), {K.dtype for K in matrices}
+        self._count(0.5 * len(matrices) * (size / self.n_samples) ** 2)
+        # one array for all of them: its memory comes in large pages
+        parts = np.empty((len(matrices), size, size), max(kinds, key=lambda kind: kind.itemsize))
+
+        def take(m: int) -> None:
+            take_square(matrices[m], samples, parts[m])
+
+        deque(map_tiles(take, range(len(matrices))), maxlen=0)
+        return list(parts)
 
     def _live(self, weights: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
         """Factors and matrices of the kernels whose factor is not zero."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -278,6 +279,7 @@ def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:
     Checked(K, name, flops).finish()
 
 
+@lru_cache(maxsize=8)
 def _spread(n: int, flops: float) -> IntArray:
     """Evenly spread samples, as many as can be factored with `flops`."""
     size = max(2, int((3.0 * flops) ** (1.0 / 3.0)))

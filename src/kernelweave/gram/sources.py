@@ -400,4 +400,8 @@ def take_square(K: FloatArray, rows: IntArray) -> FloatArray:
     """K on some samples, both axes."""
     from ._matrix_loops import take_square as compiled
 
-    return np.asarray(compiled(K, rows) if K.flags.c_contiguous else K[np.ix_(rows, rows)])
+    if not K.flags.c_contiguous:
+        return np.asarray(K[np.ix_(rows, rows)])
+    part = np.empty((len(rows), len(rows)), K.dtype)
+    compiled(K, rows, part)
+    return part

@@ -68,6 +68,8 @@ class Pilot:
         sum_m d_m K_m at its weights.
     norms : ndarray of shape (M,)
         Component norms to expect on all samples.
+    newton : ndarray of shape (M, M), optional
+        What a residual of log norms is multiplied with in a Newton step.
     """
 
     rows: IntArray
@@ -76,6 +78,7 @@ class Pilot:
     state: State
     matrix: FloatArray = field(repr=False)
     norms: FloatArray = field(repr=False)
+    newton: FloatArray | None = field(repr=False, default=None)
 
 
 class Known(NamedTuple):
@@ -138,7 +141,8 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
     fewer = _solved_on(run, few.subset(half), part.subset(half))
     pilot = _solved_on(run, few, part, fewer)
     gram.n_passes += part.n_passes * (count / gram.n_samples) ** 2
-    return replace(pilot, rows=rows, norms=run.method.foreseen_norms(fewer, pilot, gram.n_samples))
+    pilot = run.method.foresee(run, fewer, replace(pilot, rows=rows))
+    return pilot
 
 
 def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = None) -> Pilot:
@@ -155,6 +159,7 @@ def _look(
 ) -> Run:
     """A first look: a run of its own on a part, as far as an earlier one had not come already."""
     solver = clone(whole.method)
+    solver.rough = solver.rough_looks
     run = Run(solver, problem, gram, regularizer, tol, LOOK_FITS, None, whole.keeper, phase, begin)
     solver.resume(run)
     if run.best is None or not run.converged:

@@ -137,8 +137,7 @@ class NewtonWeights(MKLSolver):
         return np.concatenate([np.flatnonzero(z), entering])
 
     def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
-        columns = np.array([self._T.column(k) for k in chosen])
-        return value_hessian(run.problem, run.gram, state, run.K, columns)
+        return value_hessian(run.problem, run.gram, state, run.K, self._T.columns(chosen))
 
     def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
@@ -168,9 +167,13 @@ class Coordinates:
         """Derivatives in z from those in the weights."""
         return of_weights * self.T if self.diagonal else of_weights @ self.T
 
-    def column(self, k: int) -> FloatArray:
-        """Weights at z = 1 in coordinate k alone."""
-        return self.T[k] * np.eye(1, len(self.T), k)[0] if self.diagonal else self.T[:, k]
+    def columns(self, chosen: IntArray) -> FloatArray:
+        """Weights at z = 1 in each of some coordinates alone, in rows."""
+        if not self.diagonal:
+            return np.asarray(self.T[:, chosen].T)
+        found = np.zeros((len(chosen), len(self.T)))
+        found[np.arange(len(chosen)), chosen] = self.T[chosen]
+        return found
 
 
 def minimise_model(
