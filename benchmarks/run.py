@@ -39,6 +39,7 @@ PLOTS = {"bench_low_rank"}
 SMALL = {
     "bench_import": [],
     "bench_end_to_end": ["500"],
+    "bench_path": ["500"],
     "bench_user_loop": ["500"],
     "bench_engines": ["1000", "--repeats", "1"],
 }

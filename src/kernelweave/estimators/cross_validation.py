@@ -230,8 +230,8 @@ class BaseMKLCV(BaseSearch):
 class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     """`MKLClassifier` with regulariser and cost chosen by cross-validation.
 
-    Each Gram matrix is computed once for all folds and all points of the grid, and every fit
-    starts from its neighbour on the path of C.
+    Each Gram matrix is computed once for all folds and all points of the grid (on a device once for each
+    fold), and every point begins with what its neighbour on the path of C knows, as in `mkl_path`.
 
     Parameters
     ----------
@@ -334,8 +334,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
 class MKLRegressorCV(LossScore, BaseMKLCV):
     """`MKLRegressor` with regulariser and cost chosen by cross-validation.
 
-    Each Gram matrix is computed once for all folds and all points of the grid, and every fit
-    starts from its neighbour on the path of C.
+    Each Gram matrix is computed once for all folds and all points of the grid (on a device once for each
+    fold), and every point begins with what its neighbour on the path of C knows, as in `mkl_path`.
 
     Parameters
     ----------
