@@ -131,6 +131,9 @@ class Gram(ABC):
     def combine(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m, shape (n, n)."""
 
+    def release(self, K: Any) -> None:  # noqa: B027
+        """Be told that nobody needs a weighted sum any more: the next may take its memory."""
+
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m on some samples, shape (n_chosen, n_chosen)."""
         return self.subset(samples).combine(weights)

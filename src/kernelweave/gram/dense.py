@@ -25,6 +25,7 @@ SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are r
 LARGE_SUPPORT = 0.6  # above this share, several alpha are multiplied as a matrix
 QUAD_ROWS = 128  # rows of such a product at a time
 CACHED_BYTES = 1 << 24  # matrices so small stay in the cache from one model to the next
+MOST_RELEASED = 4  # weighted sums whose memory is kept for the next
 ROWS_EACH = 16  # rows of the sums of several models made at a time
 
 
@@ -67,6 +68,7 @@ class DenseGram(Gram):
         self.n_samples = self.matrices[0].shape[0]
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.unrounded, self.n_passes = unrounded, 0.0
+        self.released: list[FloatArray] = []
 
     @classmethod
     def needs(cls, task: Task) -> Needs:
@@ -132,7 +134,7 @@ class DenseGram(Gram):
         own = padded.reshape(eights, fours, 4, 8)
         matrices = [self.matrices[m] for m in live]
         matrices += matrices[-1:] * (8 * eights - len(live))
-        out: list[FloatArray] = [np.empty((n, n)) for _ in weights]
+        out = [self.released.pop() if self.released else np.empty((n, n)) for _ in weights]
         room = threading.local()  # every thread has sums of its own
 
         def fill(rows: slice) -> None:
@@ -149,6 +151,11 @@ class DenseGram(Gram):
             mirror_lower(K)
         self._count(0.5 * len(live))
         return out
+
+    def release(self, K: FloatArray) -> None:
+        """Memory that was used before is faster than new one."""
+        if len(self.released) < MOST_RELEASED:
+            self.released.append(K)
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
         from ._matrix_loops import add_square, add_square_four

@@ -263,6 +263,7 @@ class MKLSolver(Method, BaseEstimator):
             K = run.gram.combine(weights) if K is None else K
             machine = machine_for(K, self._machine).solve(K, run.problem, machine_tol, begin)
             if not run.gram.spares_sums:
+                run.gram.release(K)
                 run.K = K = None
             squares = spread(run.gram.quad(machine.alpha, live), live, len(weights))
             parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
