@@ -14,7 +14,7 @@ from ..growing import Pilot
 from ..problem import Problem
 from ..run import Run
 from ..single import SingleSolver
-from .newton_weights import value_hessian
+from .newton_weights import n_free, value_hessian
 
 #: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
 SLOW, NEAR = 0.3, 0.3
@@ -204,6 +204,8 @@ def newton_factor(
     each = np.eye(gram.n_kernels)
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
+        return None
+    if n_free(problem, state) > getattr(K, "most_inverted", np.inf):
         return None
     H = value_hessian(problem, gram, state, K, each)
     of_weights = each - H * state.weights / squares[:, None]
