@@ -78,7 +78,7 @@ class ChainSearch:
                 for found, part, out in zip(point, parts, columns, strict=True):
                     rows = every if part.rows is None else part.rows
                     problem = part.problem.at_cost(spec.C / C)
-                    out[rows] = left_out(found, problem, part.gram(dictionary), whole=True)
+                    out[rows] = left_out(found, problem, part.gram(dictionary))
                 values.append(value)
         return values
 
