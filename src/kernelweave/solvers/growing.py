@@ -123,13 +123,13 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
     places = [problem.spread(sizes[-1])]  # each level is a part of the next
     for size in sizes[-2::-1]:
         places.append(places[-1][problem.subset(places[-1]).spread(size)])
-    fewer = pilot = None
+    pilots: list[Pilot] = []
     for rows in reversed(places):
         part = gram.subset(rows)
-        fewer, pilot = pilot, _solved_on(run, problem.subset(rows), part, pilot)
+        pilots.append(_solved_on(run, problem.subset(rows), part, pilots[-1] if pilots else None))
         gram.n_passes += part.n_passes * (len(rows) / gram.n_samples) ** 2
-    assert fewer is not None and pilot is not None
-    return replace(pilot, rows=rows, norms=run.method.foreseen_norms(fewer, pilot, gram.n_samples))
+    norms = run.method.foreseen_norms(*pilots[-2:], gram.n_samples)
+    return replace(pilots[-1], rows=rows, norms=norms)
 
 
 def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = None) -> Pilot:

@@ -111,10 +111,12 @@ class TorchGram(Sums):
         if not self.rounds:
             return None
         self._kept.clear()  # room for the same in double precision
-        found = object.__new__(type(self))
-        found.limit, found.host_sums = self.limit, self.host_sums
-        found._open(self.origin, self.constants, self.kind.double())
-        return found
+        if self._fine is None:  # several models ask for it
+            self._fine = found = object.__new__(type(self))
+            found.limit, found.host_sums = self.limit, self.host_sums
+            found._open(self.origin, self.constants, self.kind.double())
+        fine: Gram = self._fine.subset()
+        return fine
 
     # -- the interface ------------------------------------------------------------------------
 

@@ -244,8 +244,9 @@ class ComputedMatrix(Matrix):
 #: bytes of a base at work at a time
 WORK_BYTES = 1 << 30
 
-#: at least so many tiles to the lower triangle: what they cover above it is computed for nothing
-LEAST_TILES = 8
+#: at least so many tiles to the lower triangle: what they cover above it is computed for nothing; but no tile
+#: of fewer rows than these, which take no time
+LEAST_TILES, FEW = 8, 2000
 
 #: share of the free memory that one matrix, and one base kept for later, may take
 MATRIX_SHARE, BASE_SHARE = 0.45, 0.25
@@ -303,6 +304,7 @@ class Sums(Gram):
         self.n_samples, self.n_kernels = parts[0].n_samples, len(constants.scales)
         self.n_passes = 0.0
         self._kept: dict[int, Any] = {}
+        self._fine: Any = None  # the same in double precision
         # the kernels of a part that has all of them need no copying: there may be a million
         self._places: list[Any] = [slice(None)] if len(parts) == 1 else self.members
 
@@ -472,7 +474,7 @@ class Sums(Gram):
 
     def _lower(self) -> Iterator[tuple[slice, slice]]:
         """Rows, and all columns up to the last of them."""
-        for rows in self._tiles(self.n_samples, self.n_samples, LEAST_TILES):
+        for rows in self._tiles(self.n_samples, self.n_samples, min(LEAST_TILES, -(-self.n_samples // FEW))):
             yield rows, slice(0, rows.stop)
 
     def _tiles(self, n_rows: int, n_columns: int, least: int = 1) -> list[slice]:

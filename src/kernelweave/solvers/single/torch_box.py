@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._backend import torch
 from ..._typing import FloatArray, IntArray
+from ..certificate import relative
 from ..problem import Problem, best_intercept
 from ._interior import Interior
 from .base import Machine, SingleSolver, machine_gap
@@ -33,6 +34,9 @@ LEAST_SHRUNK, SHRUNK, PART_SHARE, PART_GAP, MOST_PARTS = 4000, 0.7, 0.5, 0.05, 2
 
 #: exchanges of free and fixed samples, and those in a row that may not lower the objective
 MOST_EXCHANGES, IDLE_EXCHANGES = 10, 1
+
+#: samples up to which their factors cost less than gradient steps, if these need not compute entries anew
+MOST_EXCHANGED = 5000
 
 #: gap from which the free samples are not known well enough to exchange some of them
 FAR = 0.5
@@ -66,7 +70,7 @@ class TorchBox(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: Any, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
-        """Where few samples have a dual variable, on these and as many that ask most for one.
+        """Where few samples have a dual variable, on these and some that ask most for one.
 
         With alpha_i = 0 for all others a feasible point of the part is one of the whole, of the same dual
         value, and its gap is that of the whole once -C_i V'(y_i, f_i) = 0 outside.
@@ -94,38 +98,41 @@ class TorchBox(SingleSolver):
         alpha[rows] = found.alpha
         return Machine(alpha, K @ alpha, found.n_iter)
 
-    def _rounds(self, K: Any, problem: Problem, tol: float, best: Machine) -> Machine:
+    def _rounds(self, K: Any, problem: Problem, tol: float, start: Machine) -> Machine:
         """Rounds until the gap is small enough, or stands."""
-        gap = before = machine_gap(problem, best.alpha, best.fitted)
+        gap = before = machine_gap(problem, start.alpha, start.fitted)
         if gap <= tol:
-            return best
-        descent, slow, idle = Descent(K, problem, best.alpha[:, 0]), 0, 0
-        length = ROUND if K.stored else SHORT_ROUND
-        for n_iter in range(best.n_iter + length, best.n_iter + self.max_iter + 1, length):
-            exchanged = before < FAR and descent.exchange()
+            return start
+        descent, slow, idle, n_iter = Descent(K, problem, start.alpha[:, 0]), 0, 0, start.n_iter
+        best = descent.point
+        length, exchanges = ROUND if K.stored else SHORT_ROUND, len(K) <= MOST_EXCHANGED or not K.stored
+        for _ in range(self.max_iter // length):
+            n_iter += length
+            exchanged = exchanges and before < FAR and descent.exchange()
             if not exchanged:
                 descent.steps(length)
-            machine, now = descent.certified(n_iter)
+            now = descent.gap()
             if now > max(tol, SLOW * before) and not exchanged and descent.newton():
-                machine, now = descent.certified(n_iter)
+                now = descent.gap()
             slow += now > max(tol, SLOW * before)
             if slow == SLOW_ROUNDS and descent.interior(0.1 * tol):
                 slow += 1  # once is enough
-                machine, now = descent.certified(n_iter)
+                now = descent.gap()
             idle = idle + 1 if now > ROUNDED * gap else 0
-            best, gap = (machine, now) if now < gap else (best, gap)
+            best, gap = (descent.point, now) if now < gap else (best, gap)
             if gap <= tol or idle >= IDLE_ROUNDS:
                 break
             before = now
-        return best
+        descent.a, descent.Ka = best
+        return descent.machine(n_iter)
 
 
 def _concerned(problem: Problem, machine: Machine) -> IntArray:
-    """Samples that have a dual variable, and as many of the others, those of the largest loss."""
+    """Samples that have a dual variable, and twice as many of the others, those of the largest loss."""
     f = machine.fitted + best_intercept(problem, machine.fitted)
     own = machine.alpha[:, 0] != 0.0
     asking = np.flatnonzero((problem.alpha_of(f)[:, 0] != 0.0) & ~own)
-    most = max(int(own.sum()), LEAST_SHRUNK // 4)
+    most = max(2 * int(own.sum()), LEAST_SHRUNK // 2)
     if len(asking) > most:
         losses = problem.C * problem.loss.value(problem.y, f)
         asking = asking[np.argpartition(-losses[asking, 0], most)[:most]]
@@ -334,10 +341,35 @@ class Descent:
             self.Ka = self.Ka + reach * Kstep
         return reach
 
-    def certified(self, n_iter: int) -> tuple[Machine, float]:
-        """The machine, and its relative gap."""
-        machine = self.machine(n_iter)
-        return machine, machine_gap(self.problem, machine.alpha, machine.fitted)
+    @property
+    def point(self) -> tuple[Any, Any]:
+        """a and its product with K."""
+        return self.a, self.Ka
+
+    def gap(self) -> float:
+        """The relative gap as `machine_gap` has it.
+
+        A loss whose dual is linear on a box is C V = max_a a r - kink |a| over it, r = linear - f: so is what
+        Fenchel's inequality leaves. A fixed sum other than zero is left to the host.
+        """
+        if self.project.total != 0.0:
+            machine = self.machine(0)
+            return machine_gap(self.problem, machine.alpha, machine.fitted)
+        r = self.linear - self.Ka
+        r = r - self._intercept(r) if self.tied else r
+        losses = self.upper * (r - self.kink).clamp(min=0.0) - self.lower * (-r - self.kink).clamp(min=0.0)
+        misfit = losses.sum() - torch.dot(self.a, r) + self.kink * self.a.abs().sum()
+        primal = losses.sum() + 0.5 * torch.dot(self.a, self.Ka)
+        found = torch.stack([misfit, primal]).cpu().numpy()
+        return relative(float(found[0]), float(found[1]))
+
+    def _intercept(self, r: Any) -> Any:
+        """The b of least loss at r - b: the slope rises by an end of the interval at every r -+ kink."""
+        places, order = torch.sort(torch.cat([r - self.kink, r + self.kink]))
+        slopes = torch.cumsum(torch.cat([self.upper, -self.lower])[order], dim=0) - self.upper.sum()
+        rounding = 1e-12 * (self.upper.sum() - self.lower.sum())
+        edges = torch.searchsorted(slopes, torch.stack([-rounding, rounding]), right=True)
+        return places[edges.clamp(max=len(places) - 1)].mean()
 
     def machine(self, n_iter: int) -> Machine:
         """The point on the host, its sum right to the last bit, and its predictions."""
@@ -359,7 +391,7 @@ class Descent:
 
 
 #: multipliers tried at a time, and how often their interval is cut to one between two of them
-TRIED, CUTS = 33, 4
+TRIED, CUTS = 129, 3
 
 
 class BoxProjection:
