@@ -1,11 +1,18 @@
-"""Fits on a GPU: all of MNIST with fifty kernels, and a million kernels on sonar.
+"""Fits on a GPU: all of MNIST with fifty kernels, 200,000 samples, and a million kernels on sonar.
 
 MNIST, odd against even, 50 Gaussian kernels, C = 1, hinge loss, gap 1e-3; distances, normalisation and all
 transfers are part of the fit. Compiling (Triton, once a machine) is measured apart, by a first small fit.
-Promised on one NVIDIA H200: 60,000 samples in 6 s for p = 2 and 4/3 and in 15 s for p = 1, 10,000 in 1 s; a
-million Gaussian kernels on random columns of sonar in 10 s.
+Ten digits: C = 10, p = 2, one against the rest, and with weights that all digits share. 200,000 samples of 50
+normal columns, y = sign(sum of tanh of ten columns + sin of twice another + 0.3 noise), p = 4/3, with
+``memory_limit="40GB"``. Every gap is that of the certificate in double precision.
 
-    python benchmarks/bench_gpu.py [--device cuda] [--repeat 2] [n ...]
+Goals on one NVIDIA H200: 60,000 samples in 2.5 s (met for p = 1); ten digits in 12 s, with shared weights in
+8 s (neither met); 200,000 samples in 60 s within 40 GB, hinge and logistic (met); a million Gaussian kernels
+on columns of sonar in 10 s (met). Before products were accumulated in double precision and machines solved on
+the samples that matter, these were 3.3 s, 2.6 s and 2.7 s for p = 2, 4/3 and 1; 69 s and 174 s; and no end in
+280 s.
+
+    python benchmarks/bench_gpu.py [--device cuda] [--repeat 2] [--only PART ...] [n ...]
 """
 
 from __future__ import annotations
@@ -25,6 +32,9 @@ from kernelweave.kernels import RBF, random_subsets
 
 MILLION = 1_000_000
 
+#: what `--only` may name
+PARTS = ("binary", "digits", "large", "million")
+
 
 def hardware(device: str) -> str:
     """What the figures were measured on."""
@@ -37,6 +47,10 @@ def hardware(device: str) -> str:
 
 def timed(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Seconds of a fit, until the device is idle."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
     model.fit(X, y)
     if torch.cuda.is_available():
@@ -46,8 +60,8 @@ def timed(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 def line(what: str, p: float, model: Any, seconds: list[float]) -> str:
     """One line of the table."""
-    best, gap = min(seconds), model.dual_gap_
-    sizes = f"{model.n_iter_:3d} machines  {len(model.support_):6d} support vectors"
+    best, gap = min(seconds), np.max(model.dual_gap_)
+    sizes = f"{np.sum(model.n_iter_):3d} machines  {len(model.support_):6d} support vectors"
     peak = torch.cuda.max_memory_allocated() / 1e9 if torch.cuda.is_available() else 0.0
     times = " ".join(f"{value:.2f}" for value in seconds)
     return f"{what:22s} {p:5.3g}  {best:6.2f} s  gap {gap:.1e}  {sizes}  {peak:5.1f} GB  ({times})"
@@ -74,6 +88,39 @@ def predictions(n: int, device: str) -> None:
     print(f"10,000 predictions after {n} digits: {time.perf_counter() - start:.2f} s, {wrong:.2%} wrong")
 
 
+def ten_digits(scheme: str, device: str, repeat: int) -> None:
+    """All digits at C = 10, and the share of the 10,000 test digits that are told right."""
+    with np.load(data_folder() / "mnist.npz", allow_pickle=False) as file:
+        X, new = (file[name].astype(np.float32) / 255 for name in ("X", "X_test"))
+        y, truth = file["y"], file["y_test"]
+    kernels = [RBF(gamma=gamma) for gamma in widths()]
+    options = {"C": 10.0, "multiclass": scheme, "memory_limit": "40GB", "device": device}
+    model = kw.MKLClassifier(kernels, regularizer=kw.LpNorm(2), **options)
+    seconds = [timed(model, X, y) for _ in range(repeat)]
+    right = float((model.predict(new) == truth).mean())
+    print(f"{line(f'ten digits, {scheme}', 2, model, seconds)}  {right:.2%} right", flush=True)
+
+
+def simulated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Normal columns, and the sign of a sum of curves of some of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 50)).astype(np.float32)
+    noise = 0.3 * rng.standard_normal(n)
+    return X, np.sign(np.tanh(X[:, :10]).sum(axis=1) + np.sin(2 * X[:, 10]) + noise)
+
+
+def large(n: int, loss: str, device: str) -> None:
+    """So many samples that their matrix fits nowhere."""
+    kernels = [RBF(gamma=gamma) for gamma in np.geomspace(10**-1.5, 10, 50) / 50]
+    options = {"loss": loss, "memory_limit": "40GB", "device": device}
+    model = kw.MKLClassifier(kernels, regularizer=kw.LpNorm(4 / 3), **options)
+    model.fit(*simulated(5000, 2))
+    seconds = [timed(model, *simulated(n, 0))]
+    new, truth = simulated(10_000, 1)
+    right = float((model.predict(new) == truth).mean())
+    print(f"{line(f'{loss} {n}', 4 / 3, model, seconds)}  {right:.2%} right", flush=True)
+
+
 def many(n_kernels: int, p: float, device: str, repeat: int) -> None:
     """Gaussian kernels on random columns of sonar; print one line."""
     with np.load(data_folder() / "sonar.npz", allow_pickle=False) as file:
@@ -90,6 +137,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--kernels", type=int, default=MILLION)
+    parser.add_argument("--samples", type=int, default=200_000)
+    parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
     device, repeat = arguments.device, arguments.repeat
     if not (data_folder() / "mnist.npz").exists():
@@ -101,11 +150,16 @@ def main() -> None:
     first = timed(kw.MKLClassifier(kernels, regularizer=kw.LpNorm(2), device=device), X, y)
     again = timed(kw.MKLClassifier(kernels, regularizer=kw.LpNorm(2), device=device), X, y)
     print(f"compiling and starting up: {first - again:.1f} s, left out below")
-    for n in arguments.sizes:
-        for p in (2.0, 4 / 3, 1.0):
-            mnist(n, p, device, repeat)
-    predictions(max(arguments.sizes), device)
-    for p in (4 / 3, 1.0):
+    if "binary" in arguments.only:
+        for n in arguments.sizes:
+            for p in (2.0, 4 / 3, 1.0):
+                mnist(n, p, device, repeat)
+        predictions(max(arguments.sizes), device)
+    for scheme in ("ovr", "shared") if "digits" in arguments.only else ():
+        ten_digits(scheme, device, repeat)
+    for loss in ("hinge", "logistic") if "large" in arguments.only else ():
+        large(arguments.samples, loss, device)
+    for p in (4 / 3, 1.0) if "million" in arguments.only else ():
         many(arguments.kernels, p, device, repeat)
 
 

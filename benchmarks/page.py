@@ -187,7 +187,7 @@ def write_page(docs: Path) -> Path:
         path.stem: json.loads(path.read_text()) for path in sorted((docs / "results" / "data").glob("*.json"))
     }
     cores = {1: "one core", 2: "two cores"}
-    counts = sorted({result.get("cores") or 0 for result in results.values()} or {0})
+    counts = sorted({result["cores"] for result in results.values() if result.get("cores")} or {0})
     text = [INTRODUCTION.format(cores=" or ".join(cores.get(count, f"{count} cores") for count in counts))]
     suite, growth = results.pop("benchopt_mkl", None), docs / "images" / "bench_growth.json"
     if suite:

@@ -140,3 +140,40 @@ def test_single_precision_knows_double(rng):
     part = gram.subset(some).subset(kernels=few).in_double()
     expected = np.einsum("i,mij,j->m", alpha[:4], Ks[np.ix_(few, some, some)], alpha[:4])
     np.testing.assert_allclose(part.quad(alpha[:4]), expected, rtol=1e-9)
+
+
+def test_few_exponentials_stand_for_many_widths():
+    from kernelweave.gram.torch.parts import CHAIN, MOST_OFF, doublings
+
+    gammas = np.geomspace(1e-3, 1.0, 50)
+    steps = doublings((-gammas).tobytes())
+    assert 2 * len(steps.rates) < len(gammas)
+    b = np.append(0.0, np.geomspace(1e-3, 1e4, 500))
+    powers = np.exp(np.multiply.outer(b, np.multiply.outer(steps.rates, 2.0 ** np.arange(CHAIN)).ravel()))
+    assert np.abs(powers @ steps.mix.T - np.exp(-np.outer(b, gammas))).max() < 1.1 * MOST_OFF
+    few = doublings(np.array([-1.0, -3.0]).tobytes())  # nothing to save
+    np.testing.assert_array_equal(few.mix, np.eye(2))
+
+
+def test_products_of_single_precision_are_summed_in_double(rng):
+    from kernelweave.gram.torch.parts import times
+
+    S, v = torch.as_tensor(rng.normal(size=(50, 40))).float(), torch.as_tensor(rng.normal(size=(40, 2)))
+    np.testing.assert_allclose(times(S, v), S.double() @ v, rtol=1e-13, atol=1e-13)
+
+
+def test_parts_of_matrices(rng, monkeypatch):
+    from kernelweave.gram.torch import TorchGram, engine
+
+    monkeypatch.setattr(engine, "HOST_SAMPLES", 10)
+    X, few = rng.normal(size=(40, 3)), np.array([3, 30, 7])
+    blocks = Blocks.of_kernels([RBF(gamma).fit(X) for gamma in (0.1, 1.0)], X)
+    gram, weights = TorchGram(blocks, dtype=torch.float64), np.array([1.0, 2.0])
+    whole, alpha = gram.rows(np.arange(40), weights), np.zeros((40, 1))
+    alpha[few] = 1.0
+    stored = gram.combine(weights)
+    monkeypatch.setattr(gram, "limit", 2 * 40 * 8 * 20)  # less than a matrix of 40 x 40
+    for K in (stored, gram.combine(weights)):
+        part = K.part(torch.as_tensor(few))
+        np.testing.assert_allclose(np.asarray(part), whole[np.ix_(few, few)], rtol=1e-10)
+        np.testing.assert_allclose(K @ alpha, whole @ alpha, rtol=1e-10)

@@ -39,6 +39,9 @@ GROWING_SHARE = 4
 #: a first look takes no fewer samples than the one, no more than the other, and so many single-kernel fits
 PILOT_SAMPLES, PILOT_MOST, LOOK_FITS = 200, 4000, 30
 
+#: the next look takes so many times as many samples, as long as all of them are so many times that
+LEVEL = 6
+
 #: kernels from which a dictionary is large, and how many are taken in the first round
 MANY, FEW = 2000, 500
 
@@ -122,6 +125,9 @@ def opening(run: Run) -> Method:
         pilot = pilot_of(run, run.method.pilot_share)
         many = pilot is None and run.gram.n_kernels >= MANY
         run.begin = start_of(run) if many else begin._replace(pilot=pilot)
+        if pilot is not None and run.gram.streams and begin.alpha is None:  # machines are expensive there
+            alpha = spread(pilot.state.alpha, pilot.rows, run.gram.n_samples)
+            run.begin = run.begin._replace(alpha=alpha)
     method: Method = run.method
     return method
 
@@ -135,14 +141,18 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
     count = min(max(PILOT_SAMPLES, gram.n_samples // max(share, 1)), PILOT_MOST)
     if not share or gram.n_samples < 3 * count:
         return None
-    rows = problem.spread(count)
-    part, few = gram.subset(rows), problem.subset(rows)
-    half = few.spread(count // 2)
-    fewer = _solved_on(run, few.subset(half), part.subset(half))
-    pilot = _solved_on(run, few, part, fewer)
-    gram.n_passes += part.n_passes * (count / gram.n_samples) ** 2
-    pilot = run.method.foresee(run, fewer, replace(pilot, rows=rows))
-    return pilot
+    sizes = [count // 2, count]
+    while sizes[-1] >= PILOT_MOST and LEVEL**2 * sizes[-1] <= gram.n_samples:
+        sizes.append(LEVEL * sizes[-1])
+    places = [problem.spread(sizes[-1])]  # each level is a part of the next
+    for size in sizes[-2::-1]:
+        places.append(places[-1][problem.subset(places[-1]).spread(size)])
+    pilots: list[Pilot] = []
+    for rows in reversed(places):
+        part = gram.subset(rows)
+        pilots.append(_solved_on(run, problem.subset(rows), part, pilots[-1] if pilots else None))
+        gram.n_passes += part.n_passes * (len(rows) / gram.n_samples) ** 2
+    return run.method.foresee(run, pilots[-2], replace(pilots[-1], rows=rows))
 
 
 def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = None) -> Pilot:

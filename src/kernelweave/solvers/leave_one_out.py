@@ -47,9 +47,10 @@ class WeightedRows:
 
     def block(self, rows: IntArray, columns: IntArray) -> Block:
         """Rows of K at some columns, the rows first among them."""
-        if not self.later:
+        if not (self.later or self.gram.streams):
             return self.gram.rows(rows, self.weights)[:, columns]
-        return partial(self.gram.subset(columns).rows, np.arange(len(rows)), self.weights)
+        compute = partial(self.gram.subset(columns).rows, np.arange(len(rows)), self.weights)
+        return compute if self.later else compute()
 
 
 #: entries of K, or what computes them

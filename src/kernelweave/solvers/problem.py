@@ -19,6 +19,10 @@ MOST_PRICE_STEPS, PRICE_GAP, PRICE_CENTRE = 100, 1e-12, 0.05
 UNIT = float(np.finfo(np.float64).eps)
 
 
+#: share of sum_i |alpha_i| by which sum_i alpha_i may be off: less than what a certificate allows
+ROUNDED_SUM = 1e-13
+
+
 @dataclass(frozen=True)
 class Problem:
     """C sum_i V(y_i, f_i), or C L(y, f), for one or several outputs that share the kernel weights.
@@ -217,8 +221,9 @@ class Problem:
     def feasible(self, alpha: FloatArray) -> FloatArray:
         """`alpha` moved into the box and onto sum_i alpha_i = alpha_sum (if there is an intercept).
 
-        Every entry corrects the sum of its column in proportion to the room it has in that direction. A loss
-        that couples samples asks for nothing: its dual point is that of the predictions.
+        Every entry corrects the sum of its column in proportion to the room it has in that direction; a sum
+        that is right but for rounding is left as it is. A loss that couples samples asks for nothing: its
+        dual point is that of the predictions.
         """
         if not self.loss.separable:
             return alpha
@@ -229,6 +234,8 @@ class Problem:
         if not self.fit_intercept:
             return moved
         missing = self.loss.alpha_sum - moved.sum(axis=0)
+        # what is only rounding would leave no sample at zero
+        missing[np.abs(missing) <= ROUNDED_SUM * np.abs(moved).sum(axis=0)] = 0.0
         room = np.where(missing > 0, upper - moved, moved - lower)
         unbounded = np.isinf(room)
         share = np.where(unbounded.any(axis=0), unbounded, room).astype(float)

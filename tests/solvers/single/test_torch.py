@@ -109,3 +109,65 @@ def test_projection_is_the_nearest_point(kink, tied, rng):
     inside = (x > lower + 1e-9) & (x < upper - 1e-9) & (x != 0.0)
     mu = (v - x - step * kink * np.sign(x))[inside]
     np.testing.assert_allclose(mu, mu[0] if tied else 0.0, atol=1e-7)
+
+
+def test_samples_without_a_dual_variable_are_left_out(rng, monkeypatch):
+    from kernelweave.solvers.single import torch_box
+
+    K, problem = problem_of(Hinge(), rng, C=10.0)
+    monkeypatch.setattr(torch_box, "LEAST_SHRUNK", 20)
+    sizes = []
+    rounds = torch_box.TorchBox._rounds
+
+    def noted(self, K, *args):
+        sizes.append(len(K))
+        return rounds(self, K, *args)
+
+    monkeypatch.setattr(torch_box.TorchBox, "_rounds", noted)
+    few = torch_box.TorchBox().solve(matrix_of(K, 30.0, torch.float32), problem, 1e-5)
+    assert min(sizes) < 60
+    assert machine_gap(problem, few.alpha, K @ few.alpha) <= 1.1e-5
+    # the start itself is not spoiled by rounding of its sum
+    assert np.count_nonzero(problem.feasible(few.alpha)) == np.count_nonzero(few.alpha) < 120
+
+
+@pytest.mark.parametrize(
+    "loss", [Hinge(), EpsInsensitive(0.1), OneClass()], ids=lambda loss: type(loss).__name__
+)
+def test_gaps_on_the_device_are_those_of_the_host(loss, rng):
+    from kernelweave.solvers.single.torch_box import Descent
+
+    for fit_intercept in (True, False):
+        K, problem = problem_of(loss, rng, n=40, fit_intercept=fit_intercept)
+        descent = Descent(matrix_of(K, 30.0), problem, problem.start()[:, 0])
+        for _ in range(3):
+            descent.steps(3)
+            machine = descent.machine(0)
+            expected = machine_gap(problem, machine.alpha, machine.fitted)
+            assert descent.gap() == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_exchanged_sets_end_at_the_solution(rng):
+    from kernelweave.solvers.single.torch_box import Descent
+
+    K, problem = problem_of(Hinge(), rng, C=3.0)
+    descent = Descent(matrix_of(K - 30.0 + np.eye(120)), problem, problem.start()[:, 0])
+    descent.steps(5)
+    before = descent.gap()
+    assert descent.exchange()
+    assert descent.gap() < 1e-2 * before
+
+
+def test_systems_without_a_factor(rng, monkeypatch):
+    from kernelweave.gram.torch import sums
+    from kernelweave.solvers.single import torch_smooth
+
+    monkeypatch.setattr(torch_smooth, "MOST_FACTORED", 10)
+    monkeypatch.setattr(sums, "LANDMARKS", 30)
+    x = rng.normal(size=(80, 2))
+    K = np.exp(-0.3 * ((x[:, None] - x) ** 2).sum(axis=2)) + 0.5 * np.eye(80) + 2.0
+    extra, right = rng.uniform(0.01, 0.1, size=80), rng.normal(size=(80, 2))
+    got = torch_smooth.solve_shifted(
+        matrix_of(K, 2.0), torch.as_tensor(extra), torch.as_tensor(right), 1e-10, most=40
+    )
+    np.testing.assert_allclose(got.numpy(), np.linalg.solve(K + np.diag(extra), right), rtol=1e-6, atol=1e-7)

@@ -27,8 +27,13 @@ ROWS, COLUMNS = 32, 128
 PAIRS, KERNELS, PROGRAMS = 64, 64, 4096
 
 
+#: rows and columns of a tile of a matrix that is read once, of one whose entries are computed, and columns of
+#: points at a time
+THIN, SQUARE, DEPTH, WARPS = (16, 256), (64, 64), 32, 4
+
+
 #: sizes: compiled once whatever they are
-SIZES = ("n", "m", "K", "F", "n_pairs", "per_program", "base_row", "out_row")
+SIZES = ("n", "m", "K", "F", "n_pairs", "n_columns", "per_program", "base_row", "out_row")
 
 
 def jit(function: Callable[..., Any]) -> Any:
@@ -56,15 +61,29 @@ def _add(
 
 @jit
 def _inner(
-    base, gammas, centres, left, right, out, n, m, base_row, K, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+    base,
+    gammas,
+    centres,
+    left,
+    right,
+    out,
+    n,
+    m,
+    n_columns,
+    base_row,
+    K,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
     i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     j = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = (i[:, None] < n) & (j[None, :] < m)
     d = tl.load(base + i[:, None] * base_row + j[None, :], mask=inside, other=0.0)
-    a = tl.load(left + i, mask=i < n, other=0.0)
-    b = tl.load(right + j, mask=j < m, other=0.0)
-    w = a[:, None] * b[None, :]
+    w = tl.zeros_like(d)
+    for c in range(n_columns):
+        a = tl.load(left + c * n + i, mask=i < n, other=0.0)
+        b = tl.load(right + c * m + j, mask=j < m, other=0.0)
+        w += a[:, None] * b[None, :]
     for k in range(K):
         value = tl.exp2(d * tl.load(gammas + k)) - tl.load(centres + k)
         tile = tl.sum(tl.sum(w * value, axis=1), axis=0)
@@ -84,6 +103,77 @@ def _multiply(
         value = tl.exp2(d * tl.load(gammas + k)) - tl.load(centres + k)
         part = tl.sum(value * v[None, :], axis=1)
         tl.atomic_add(out + k * n + i, part.to(tl.float64), mask=i < n)
+
+
+@jit
+def _times(S, v, out, n, m, base_row, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Rows of a matrix in single precision times a column in double, one per program of the second axis."""
+    i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    k = tl.program_id(1).to(tl.int64)
+    total = tl.zeros((ROWS, COLUMNS), tl.float64)
+    for start in range(0, m, COLUMNS):
+        j = start + tl.arange(0, COLUMNS)
+        inside = (i[:, None] < n) & (j[None, :] < m)
+        s = tl.load(S + i[:, None] * base_row + j[None, :], mask=inside, other=0.0)
+        total += s.to(tl.float64) * tl.load(v + k * m + j, mask=j < m, other=0.0)[None, :]
+    tl.store(out + k * n + i, tl.sum(total, axis=1), mask=i < n)
+
+
+@jit
+def _stream(
+    left_ids,
+    left,
+    left_squares,
+    right_ids,
+    right,
+    right_squares,
+    rates,
+    factors,
+    v,
+    out,
+    shift,
+    n,
+    m,
+    K,
+    n_columns,
+    per_program,
+    width,
+    CHAIN: tl.constexpr,
+    COLUMNS_OF_V: tl.constexpr,
+    FEATURES: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Sums over tiles of pairs whose distances, and kernels, are in registers only."""
+    i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    f, c = tl.arange(0, FEATURES), tl.arange(0, COLUMNS_OF_V)
+    own = tl.load(left_ids + i, mask=i < n, other=-1)
+    own_square = tl.load(left_squares + i, mask=i < n, other=0.0)
+    total = tl.zeros((ROWS, COLUMNS_OF_V), tl.float64)
+    first = tl.program_id(1) * per_program
+    for start in range(first, first + per_program, COLUMNS):
+        j = start + tl.arange(0, COLUMNS).to(tl.int64)
+        products = tl.zeros((ROWS, COLUMNS), tl.float32)
+        for g in range(0, width, FEATURES):
+            x = tl.load(left + i[:, None] * width + (g + f)[None, :], mask=i[:, None] < n, other=0.0)
+            z = tl.load(right + j[None, :] * width + (g + f)[:, None], mask=j[None, :] < m, other=0.0)
+            products = tl.dot(x, z, products, input_precision="tf32x3")
+        other = tl.load(right_ids + j, mask=j < m, other=-2)
+        square = tl.load(right_squares + j, mask=j < m, other=0.0)
+        d = tl.maximum(own_square[:, None] + square[None, :] - 2.0 * products, 0.0)
+        d = tl.where(own[:, None] == other[None, :], 0.0, d)
+        value = tl.zeros((ROWS, COLUMNS), tl.float32) - shift
+        for k in range(K):
+            power = tl.exp2(d * tl.load(rates + k))
+            for step in tl.static_range(CHAIN):
+                value += tl.load(factors + k * CHAIN + step) * power
+                power = power * power
+        for k in range(n_columns):
+            a = tl.load(v + k * m + j, mask=j < m, other=0.0)
+            part = tl.sum(value.to(tl.float64) * a[None, :], axis=1)
+            total += tl.where(c[None, :] == k, part[:, None], 0.0)
+    place = out + (tl.program_id(1) * n + i[:, None]) * n_columns + c[None, :]
+    tl.store(place, total, mask=(i[:, None] < n) & (c[None, :] < n_columns))
 
 
 @jit
@@ -163,14 +253,15 @@ def add_gaussians(base: Any, gammas: Any, factors: Any, centres: Any, out: Any) 
 
 
 def inner_gaussians(base: Any, gammas: Any, centres: Any, left: Any, right: Any) -> Any:
-    """sum_ij left_i right_j (exp(-gammas[k] base_ij) - centres[k]) for every k.
+    """sum_ij (left right')_ij (exp(-gammas[k] base_ij) - centres[k]) for every k.
 
     Tiles are summed in single precision, their sums in double.
     """
     n, m = base.shape
     out = torch.zeros(len(gammas), dtype=torch.float64, device=base.device)
-    sizes = (n, m, base.stride(0), len(gammas), ROWS, COLUMNS)
-    _inner[_grid(n, m)](base, _powers(gammas), centres, left, right, out, *sizes)
+    sizes = (n, m, left.shape[1], base.stride(0), len(gammas), ROWS, COLUMNS)
+    sides = (left.T.contiguous(), right.T.contiguous())
+    _inner[_grid(n, m)](base, _powers(gammas), centres, *sides, out, *sizes)
     return out
 
 
@@ -181,6 +272,55 @@ def multiply_gaussians(base: Any, gammas: Any, centres: Any, vector: Any) -> Any
     sizes = (n, m, base.stride(0), len(gammas), ROWS, COLUMNS)
     _multiply[_grid(n, m)](base, _powers(gammas), centres, vector, out, *sizes)
     return out
+
+
+def multiply_double(S: Any, v: Any) -> Any:
+    """S v of a matrix in single precision, for v of shape (m,) or (m, c) in double; read once per column."""
+    (n, m), columns = S.shape, v.reshape(len(v), -1).T.contiguous()
+    out = torch.empty((len(columns), n), dtype=torch.float64, device=S.device)
+    rows, wide = THIN
+    _times[(-(-n // rows), len(columns))](S, columns, out, n, m, S.stride(0), rows, wide)
+    return out.T.reshape(n, *v.shape[1:])
+
+
+def stream_gaussians(
+    left_ids: Any,
+    left: Any,
+    left_squares: Any,
+    right_ids: Any,
+    right: Any,
+    right_squares: Any,
+    rates: Any,
+    factors: Any,
+    shift: float,
+    v: Any,
+) -> Any:
+    """(sum_ql factors[q, l] exp(rates[q] d)^(2^l) - shift) v, d the squared distances of points.
+
+    Parameters
+    ----------
+    left_ids, right_ids : tensor of int
+        Points of equal numbers are the same: their distance is zero, whatever rounding makes of it.
+    left, right : tensor of shape (n, F), (m, F)
+        F a multiple of 64.
+    left_squares, right_squares : tensor
+        Their squared lengths.
+    v : tensor of shape (m,) or (m, c)
+        In double precision, as are the sums.
+    """
+    n, m, columns = len(left), len(right), v.reshape(len(v), -1).T.contiguous()
+    rows, wide = SQUARE
+    tiles, pieces = -(-n // rows), -(-m // wide)
+    splits = max(1, min(pieces, PROGRAMS // tiles))
+    per_program = -(-pieces // splits) * wide
+    grid = (tiles, -(-m // per_program))
+    out = torch.empty((grid[1], n, len(columns)), dtype=torch.float64, device=left.device)
+    points = (left_ids, left, left_squares, right_ids, right, right_squares)
+    given = (_powers(-rates), factors, columns, out, shift)
+    sizes = (n, m, len(rates), len(columns), per_program, left.shape[1])
+    widths = (len(factors) // len(rates), _power_of_two(len(columns)), DEPTH, rows, wide)
+    _stream[grid](*points, *given, *sizes, *widths, num_warps=WARPS)
+    return out.sum(dim=0).reshape(n, *v.shape[1:])
 
 
 def add_subsets(pairs: Any, subsets: Any, gammas: Any, factors: Any, centres: Any) -> Any:
@@ -207,8 +347,13 @@ def weigh_subsets(pairs: Any, subsets: Any, gammas: Any, weights: Any, centres: 
 
 
 def _width(F: int) -> int:
-    """Columns of a tile of differences: a power of two."""
-    return max(16, 1 << (F - 1).bit_length())
+    """Columns of a tile of differences."""
+    return max(16, _power_of_two(F))
+
+
+def _power_of_two(size: int) -> int:
+    """The least that is no smaller."""
+    return 1 << (size - 1).bit_length()
 
 
 def _powers(gammas: Any) -> Any:

@@ -17,7 +17,7 @@ from ..blocked import Unrounded
 from ..blocks import Blocks, among, normalised
 from ..choice import EngineChoice, Needs, Task
 from .parts import part_of
-from .sums import MATRIX_SHARE, Constants, Matrix, StoredMatrix, Sums
+from .sums import Constants, Matrix, Sums
 
 if TYPE_CHECKING:
     from ..dictionary import Kernels
@@ -111,10 +111,12 @@ class TorchGram(Sums):
         if not self.rounds:
             return None
         self._kept.clear()  # room for the same in double precision
-        found = object.__new__(type(self))
-        found.limit, found.host_sums = self.limit, self.host_sums
-        found._open(self.origin, self.constants, self.kind.double())
-        return found
+        if self._fine is None:  # several models ask for it
+            self._fine = found = object.__new__(type(self))
+            found.limit, found.host_sums = self.limit, self.host_sums
+            found._open(self.origin, self.constants, self.kind.double())
+        fine: Gram = self._fine.subset()
+        return fine
 
     # -- the interface ------------------------------------------------------------------------
 
@@ -124,9 +126,7 @@ class TorchGram(Sums):
         if self.host_sums or n <= HOST_SAMPLES:
             S = self._whole(factors)
             return np.asarray(S.double().cpu().numpy()) + self._shift(factors)
-        if n * n * self.kind.element_size() > self._room(MATRIX_SHARE):
-            return self._computed(factors)
-        return StoredMatrix(self._whole(factors), self._shift(factors))
+        return self._matrix(factors)
 
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         factors, columns = self._factors(weights), alpha.reshape(self.n_samples, -1)
@@ -135,9 +135,7 @@ class TorchGram(Sums):
         out = torch.zeros((len(chosen), columns.shape[1]), dtype=torch.float64, device=self.kind.device)
         if len(support) and len(chosen):
             left, right = self._positions(chosen), self._positions(support)
-            a = self._tensor(columns[support])
-            for some in self._tiles(len(chosen), len(support)):
-                out[some] = (self._sum(left[some], right, factors) @ a).double()
+            out = self._stream(factors)(left, right, self._double(columns[support]))
         self._count(len(chosen) * len(support) / self.n_samples**2, factors)
         found = np.asarray(out.cpu().numpy()) + self._shift(factors) * columns.sum(axis=0)
         return np.asarray(found.reshape(len(chosen), *alpha.shape[1:]))

@@ -8,9 +8,9 @@ that they stay in the cache.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,7 @@ from scipy import sparse
 from ..._backend import torch
 from ..._typing import FloatArray, IntArray
 from ...kernels import Kernel
-from ...kernels.bases import Base
+from ...kernels.bases import Base, SquaredEuclidean
 from ..blocks import tiles
 from ..shared import Distances, Given, OwnValues, Pairs, Shared
 from ..sharing import SharedSquares
@@ -81,6 +81,7 @@ class Points(DevicePairs):
     def __init__(self, base: Base, X: Any, mean: Any = None, each: Any = None) -> None:
         self.base, self.X, self.mean, self.n_samples, self.like = base, X, mean, len(X), X[:0, :0]
         self.each = base.each(X) if each is None else each
+        self._padded: Any = None
 
     def part(self, rows: Any, columns: Any) -> Any:
         if self.each is None:
@@ -94,6 +95,18 @@ class Points(DevicePairs):
     def to(self, Z: Any) -> Any:
         moved = (Z if self.mean is None else Z - self.mean).to(self.X.dtype)
         return self.base.between(moved, self.X, None, self.each)
+
+    @property
+    def streams(self) -> bool:
+        """Whether distances that are computed anew for every product cost little more than the kernels."""
+        return isinstance(self.base, SquaredEuclidean) and self.X.shape[1] <= MOST_STREAMED
+
+    def padded(self, samples: Any) -> tuple[Any, Any, Any]:
+        """Positions, points and their squares; with columns of zeros, as the compiled loops have them."""
+        if self._padded is None:
+            missing = -self.X.shape[1] % PADDING
+            self._padded = torch.nn.functional.pad(self.X, (0, missing)).contiguous()
+        return samples, self._padded[samples], self.each[samples]
 
     def diag(self) -> Any:
         return self.base.diag(self.X)
@@ -223,6 +236,57 @@ PLAIN_BYTES, VALUE_BYTES = 1 << 24, 1 << 25
 MOST_COLUMNS = 128
 
 
+#: columns up to which distances are computed anew for every product, and to a multiple of how many they are
+#: filled up
+MOST_STREAMED, PADDING = 1024, 64
+
+#: rates of an exponential and of its squares, one after the other; rates from one to the next of another
+#: exponential; and how far they go beyond those that they stand for
+CHAIN, STEP, BEYOND = 4, 2.0 ** (1.0 / 3.0), 2.0
+
+#: largest error of a kernel that is replaced by others, which is that of its rounding
+MOST_OFF = 1e-7
+
+
+class Doublings(NamedTuple):
+    """Gaussian kernels from few exponentials: exp(-g_k b) = sum_ql mix[k, q l] exp(r_q b)^(2^l).
+
+    Attributes
+    ----------
+    rates : ndarray of shape (Q,)
+        r_q.
+    mix : ndarray of shape (K, Q L)
+    """
+
+    rates: FloatArray
+    mix: FloatArray
+
+
+@lru_cache(maxsize=64)
+def doublings(rates: bytes) -> Doublings:
+    """The exponentials for kernels exp(r b), b >= 0, with the bytes of their rates r < 0.
+
+    exp(-e^s b) is analytic in s, and bounded where |Im s| < pi / 2, so its values at s = j h determine it
+    up to exp(-pi^2 / (2 h)), whatever b is: 1e-9 at h = log(2) / 3 (sinc interpolation; Stenger 1993). The
+    mixture is that of least squares over many b, and the kernels themselves are taken where it is no good,
+    or saves nothing. Squares of an exponential double its rounding each, hence few of them.
+    """
+    given = np.frombuffer(rates)
+    low, high = -given.max() / BEYOND, -given.min() * BEYOND
+    count = int(np.ceil(np.log(high / low) / np.log(STEP))) + 1
+    groups = -(-count // (CHAIN * 3))
+    plain = Doublings(given, np.eye(len(given)))
+    if 3 * groups * 2 > len(given):
+        return plain
+    first = (CHAIN * 3 * np.arange(groups)[:, None] + np.arange(3)).ravel()
+    powers = low * STEP ** (first[:, None] + 3 * np.arange(CHAIN)).ravel()
+    b = np.append(0.0, np.geomspace(1e-4 / high, 60.0 / low, 3000))
+    values, wanted = np.exp(-np.outer(b, powers)), np.exp(np.outer(b, given))
+    mix = np.linalg.lstsq(values, wanted, rcond=1e-8)[0].T
+    off = np.abs(values @ mix.T - wanted).max()
+    return Doublings(-low * STEP**first, mix) if off <= MOST_OFF else plain
+
+
 class DevicePart:
     """Functions of one base.
 
@@ -273,16 +337,35 @@ class DevicePart:
     def inner(self, base: Any, centres: FloatArray, left: Any, right: Any) -> Any:
         """sum_ij (left right')_ij (K_k,ij - centres[k]) for every k, in double precision."""
         total = torch.zeros(self.n_kernels, dtype=torch.float64, device=base.device)
-        loops, fast, rest = self._split(base, np.arange(self.n_kernels), left.shape[1] == 1)
+        loops, fast, rest = self._split(base, np.arange(self.n_kernels))
         if len(fast):
             own = (like(v[fast], base) for v in (-self.rates, centres))
-            found = loops.inner_gaussians(base, *own, left[:, 0].contiguous(), right[:, 0].contiguous())
+            found = loops.inner_gaussians(base, *own, left, right)
             total[torch.as_tensor(fast, device=total.device)] = found
         for rows in few_rows(base) if len(rest) else ():
             for k in rest:
                 product = (self.values(base[rows], k) - float(centres[k])) @ right
                 total[k] += (left[rows] * product).sum(dtype=torch.float64)
         return total
+
+    def stream(self, factors: FloatArray, centres: FloatArray) -> Callable[[Any, Any, Any], Any] | None:
+        """(rows, columns, v) -> sum_k factors[k] (K_k - centres[k]) v, by loops that keep no values.
+
+        v is of shape (n_columns, c), or (n_columns,), and in double precision, as are the sums. None where
+        there are no such loops.
+        """
+        base, live = self.base, np.flatnonzero(factors)
+        if not (isinstance(base, Points) and base.streams and (self.rates[live] < 0.0).all()):
+            return None
+        loops = loops_for(base.like)
+        if loops is None or base.like.dtype != torch.float32:
+            return None
+        steps = doublings(self.rates[live].tobytes())
+        powers, own = (like(v, base.like) for v in (steps.rates, factors[live] @ steps.mix))
+        shift = float(factors @ centres)
+        return lambda rows, columns, v: loops.stream_gaussians(
+            *base.padded(rows), *base.padded(columns), powers, own, shift, v
+        )
 
     def weigh(self, base: Any, W: Any) -> Any:
         """sum_ij W_ij K_k,ij for every k, in double precision."""
@@ -305,9 +388,9 @@ class DevicePart:
                 out[k, rows] = ((self.values(base[rows], k) - float(centres[k])) @ vector).double()
         return out
 
-    def _split(self, base: Any, kernels: IntArray, able: bool = True) -> tuple[Any, IntArray, list[int]]:
+    def _split(self, base: Any, kernels: IntArray) -> tuple[Any, IntArray, list[int]]:
         """The compiled loops, kernels that go through them, and the others."""
-        loops = loops_for(base) if able else None
+        loops = loops_for(base)
         fast = (self.rates[kernels] <= 0) & (loops is not None)
         return loops, kernels[fast], kernels[~fast].tolist()
 
@@ -425,6 +508,16 @@ def compiled() -> Any:
 def loops_for(base: Any) -> Any:
     """The compiled functions, where they can run on that base."""
     return compiled() if base.is_cuda else None
+
+
+def times(S: Any, v: Any) -> Any:
+    """S v in double precision, where v is; a matrix in single precision is converted as it is read."""
+    if S.dtype == v.dtype:
+        return S @ v
+    loops = loops_for(S)
+    if loops is not None:
+        return loops.multiply_double(S, v)
+    return torch.cat([S[rows].to(v.dtype) @ v for rows in few_rows(S)])
 
 
 def few_rows(base: Any) -> list[slice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from ..base import Gram
 from ..blocks import tiles
 from ..choice import show_bytes
 from ..shared import count
-from .parts import DevicePart, FromHost, Stored, like
+from .parts import DevicePart, FromHost, Stored, few_rows, like, times
 
-#: rows of a matrix that is computed anew, at a time: their bytes
-ROW_BYTES = 1 << 30
+#: rows of a matrix that stand for it in a preconditioner, and steps to the least eigenvalue among them
+LANDMARKS, BISECTIONS = 4096, 6
 
 
 def positive_factor(A: Any) -> Any:
@@ -31,6 +32,17 @@ def positive_factor(A: Any) -> Any:
         )
         added *= GROWTH
     return factor
+
+
+def least_eigenvalue(A: Any) -> float:
+    """Nearly the least eigenvalue of a positive definite tensor, by factors: no more than it is."""
+    low, high = 0.0, float(A.diagonal().min())
+    every = torch.eye(len(A), dtype=A.dtype, device=A.device)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        failed = bool(torch.linalg.cholesky_ex(A - middle * every)[1])
+        low, high = (low, middle) if failed else (middle, high)
+    return low
 
 
 class Matrix(ABC):
@@ -48,6 +60,12 @@ class Matrix(ABC):
         Of the same precision and device.
     """
 
+    #: whether its entries are at hand
+    stored = True
+
+    #: samples up to which a part of it is inverted
+    most_inverted = 30_000
+
     #: what the host gets
     dtype = np.dtype(np.float64)
 
@@ -64,7 +82,11 @@ class Matrix(ABC):
 
     @abstractmethod
     def multiply(self, v: Any) -> Any:
-        """S v for a tensor v of shape (n,) or (n, c)."""
+        """S v in double precision, for a tensor v of shape (n,) or (n, c) in double precision."""
+
+    @abstractmethod
+    def part(self, samples: Any) -> Matrix:
+        """The same on some samples, a tensor of positions."""
 
     @abstractmethod
     def rows(self, indices: Any) -> Any:
@@ -79,12 +101,32 @@ class Matrix(ABC):
         return self.rows(rows)[:, columns]
 
     def product(self, v: Any) -> Any:
-        """K v, the shift's share in double precision."""
-        return self.multiply(v.to(self.like.dtype)).double() + self.shift * v.sum(dim=0, dtype=torch.float64)
+        """K v in double precision."""
+        return self.multiply(v) + self.shift * v.sum(dim=0)
 
     def tensor(self, values: Any) -> Any:
         """Numbers of the host in the precision and on the device of this matrix."""
         return torch.as_tensor(np.ascontiguousarray(values)).to(self.like)
+
+    @cached_property
+    def sketch(self) -> tuple[Any, Any]:
+        """Z of shape (r, n) with K about Z'Z + v I, from some rows of K (Nystroem), and the rest of diag(K).
+
+        Narrow kernels are nearly v I. What is taken for v is the least eigenvalue of the rows among
+        themselves: in the matrix that Nystroem's formula inverts, it would hide the eigenvalues below it.
+        """
+        n = len(self)
+        places = torch.linspace(0, n - 1, min(LANDMARKS, -(-n // 4)), device=self.like.device).long()
+        R = self.rows(places) + self.shift
+        least, every = (
+            least_eigenvalue(R[:, places].double()),
+            torch.arange(len(places), device=places.device),
+        )
+        R[every, places] -= least
+        A = R[:, places].double()
+        A.diagonal().add_(torch.finfo(R.dtype).eps * len(places) * A.diagonal().mean())
+        Z = torch.linalg.solve_triangular(positive_factor(A).to(R.dtype), R, upper=False)
+        return Z, (self.diag() + self.shift - Z.square().sum(dim=0).double()).clamp(min=0.0)
 
     def inverse_form(self, rows: Any, extra: FloatArray, G: FloatArray, tied: bool) -> FloatArray:
         """G' P G with P the inverse of K + diag(extra) on some samples, within {x : sum(x) = 0} when tied."""
@@ -140,48 +182,71 @@ class StoredMatrix(Matrix):
         self.S = S
 
     def multiply(self, v: Any) -> Any:
-        return self.S @ v
+        return times(self.S, v)
 
     def rows(self, indices: Any) -> Any:
         return self.S[indices]
+
+    def block(self, rows: Any, columns: Any) -> Any:
+        out = self.S.new_empty((len(rows), len(columns)))
+        for some in few_rows(self.S[: len(rows)]):
+            out[some] = self.S[rows[some]][:, columns]
+        return out
+
+    def part(self, samples: Any) -> StoredMatrix:
+        return StoredMatrix(self.block(samples, samples), self.shift)
 
     def diag(self) -> Any:
         return self.S.diagonal()
 
 
 class ComputedMatrix(Matrix):
-    """A matrix that fits nowhere: its rows are computed whenever they are asked for.
+    """A matrix that fits nowhere: its entries are computed whenever they are asked for.
 
     Parameters
     ----------
-    compute : callable
-        Rows of S, from a tensor of positions.
-    diagonal : tensor of shape (n,)
-        Of S.
-    shift : float
+    gram : Sums
+    factors : ndarray of shape (M,)
+        S = sum_m factors[m] (K'_m - centres[m]), see `Sums`.
     """
 
-    def __init__(self, compute: Callable[[Any], Any], diagonal: Any, shift: float) -> None:
-        super().__init__(len(diagonal), shift, diagonal[:0])
-        self._compute, self._diagonal = compute, diagonal
+    stored = False
+
+    def __init__(self, gram: Sums, factors: FloatArray) -> None:
+        super().__init__(gram.n_samples, gram._shift(factors), gram.kind)
+        self.gram, self.factors, self.every = gram, factors, gram._every
+        self.stream = gram._stream(factors)
 
     def rows(self, indices: Any) -> Any:
-        return self._compute(indices)
+        return self.block(indices, slice(0, len(self)))
+
+    def block(self, rows: Any, columns: Any) -> Any:
+        return self.gram._sum(rows, columns, self.factors)
 
     def multiply(self, v: Any) -> Any:
-        step = max(1, ROW_BYTES // (len(self) * self.like.element_size()))
-        every = torch.arange(len(self), device=self.like.device)
-        return torch.cat([self.rows(some) @ v for some in every.split(step)])
+        return self.stream(self.every, self.every, v)
 
     def diag(self) -> Any:
-        return self._diagonal
+        return self.gram._diag(self.factors) - self.shift
+
+    def part(self, samples: Any) -> Matrix:
+        part: Matrix = self.gram.subset(samples.cpu().numpy())._matrix(self.factors)
+        return part
+
+    def __matmul__(self, v: FloatArray) -> FloatArray:
+        """K v, from the samples of no zero alone."""
+        support = np.flatnonzero(v.reshape(len(self), -1).any(axis=1))
+        a = torch.as_tensor(v[support], device=self.like.device)
+        found = self.stream(self.every, self._positions(support), a) + self.shift * a.sum(dim=0)
+        return np.asarray(found.cpu().numpy())
 
 
 #: bytes of a base at work at a time
 WORK_BYTES = 1 << 30
 
-#: at least so many tiles to the lower triangle: what they cover above it is computed for nothing
-LEAST_TILES = 8
+#: at least so many tiles to the lower triangle: what they cover above it is computed for nothing; but no tile
+#: of fewer rows than these, which take no time
+LEAST_TILES, FEW = 8, 2000
 
 #: share of the free memory that one matrix, and one base kept for later, may take
 MATRIX_SHARE, BASE_SHARE = 0.45, 0.25
@@ -239,6 +304,7 @@ class Sums(Gram):
         self.n_samples, self.n_kernels = parts[0].n_samples, len(constants.scales)
         self.n_passes = 0.0
         self._kept: dict[int, Any] = {}
+        self._fine: Any = None  # the same in double precision
         # the kernels of a part that has all of them need no copying: there may be a million
         self._places: list[Any] = [slice(None)] if len(parts) == 1 else self.members
 
@@ -253,11 +319,32 @@ class Sums(Gram):
             S[: rows.start, rows] = S[rows, : rows.start].T
         return S
 
-    def _computed(self, factors: FloatArray) -> Matrix:
-        """S that fits nowhere."""
-        every, shift = slice(0, self.n_samples), self._shift(factors)
-        diagonal = (self._diag(factors) - shift).to(self.kind.dtype)
-        return ComputedMatrix(lambda rows: self._sum(rows, every, factors), diagonal, shift)
+    def _matrix(self, factors: FloatArray) -> Matrix:
+        """S + shift 11', stored where it fits."""
+        if self.n_samples**2 * self.kind.element_size() > self._room(MATRIX_SHARE):
+            return ComputedMatrix(self, factors)
+        return StoredMatrix(self._whole(factors), self._shift(factors))
+
+    def _stream(self, factors: FloatArray) -> Callable[[Any, Any, Any], Any]:
+        """(rows, columns, v) -> S v between two sets of samples, tensors of positions, in double precision.
+
+        By loops that keep no entry where all kernels have them, else a tile of S after another.
+        """
+        live = [(part, factors[place], self.constants.centres[place]) for part, place in self._placed()]
+        live = [one for one in live if one[1].any()]
+        plain = self.constants.roots is None and self.constants.means is None
+        found = [part.stream(own, centres) for part, own, centres in live] if plain else []
+        streams = [stream for stream in found if stream is not None]
+        if plain and len(streams) == len(live):
+            return lambda rows, columns, v: sum(stream(rows, columns, v) for stream in streams)
+        return partial(self._tiled, factors)
+
+    def _tiled(self, factors: FloatArray, rows: Any, columns: Any, v: Any) -> Any:
+        pieces = self._tiles(len(rows), len(columns))
+        return torch.cat([times(self._sum(rows[some], columns, factors), v) for some in pieces])
+
+    def _placed(self) -> Iterator[tuple[DevicePart, Any]]:
+        return zip(self.parts, self._places, strict=True)
 
     def _sum(self, rows: Any, columns: Any, factors: FloatArray, keep: bool = False) -> Any:
         """sum_m factors[m] (K'_m - centres[m]) between two sets of samples."""
@@ -387,7 +474,7 @@ class Sums(Gram):
 
     def _lower(self) -> Iterator[tuple[slice, slice]]:
         """Rows, and all columns up to the last of them."""
-        for rows in self._tiles(self.n_samples, self.n_samples, LEAST_TILES):
+        for rows in self._tiles(self.n_samples, self.n_samples, min(LEAST_TILES, -(-self.n_samples // FEW))):
             yield rows, slice(0, rows.stop)
 
     def _tiles(self, n_rows: int, n_columns: int, least: int = 1) -> list[slice]:

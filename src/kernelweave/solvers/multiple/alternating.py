@@ -15,7 +15,7 @@ from ..growing import Known, Pilot, spread
 from ..problem import Problem
 from ..run import Result, Run
 from ..single import SingleSolver, choose_single, machine_for
-from .newton_weights import value_hessian
+from .newton_weights import n_free, value_hessian
 
 #: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
 SLOW, NEAR = 0.3, 0.3
@@ -274,6 +274,8 @@ def newton_factor(
     each = np.eye(gram.n_kernels)
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
+        return None
+    if n_free(problem, state) > getattr(K, "most_inverted", np.inf):
         return None
     H = value_hessian(problem, gram, state, K)
     of_weights = each - H * state.weights / squares[:, None]

@@ -188,6 +188,14 @@ def minimise_model(
     return x / x.sum() if tied else x
 
 
+def n_free(problem: Problem, state: State) -> int:
+    """Most samples of an output that are free to move."""
+    if not problem.loss.separable or problem.loss.coupled:
+        return len(state.alpha)
+    curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C)
+    return int(np.isfinite(curvature).sum(axis=0).max())
+
+
 def value_hessian(
     problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray | None = None
 ) -> FloatArray:

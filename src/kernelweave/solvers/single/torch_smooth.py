@@ -17,11 +17,13 @@ from .smooth import Newton
 #: samples up to which systems are factored; larger ones are solved by conjugate gradients
 MOST_FACTORED = 16_000
 
-#: most steps of conjugate gradients
-MOST_STEPS = 2000
+#: most steps of conjugate gradients, and the residual of a Newton step that they solve for
+MOST_STEPS, NEWTON_TOL = 2000, 1e-2
 
 
-def solve_shifted(K: Any, extra: Any, right: Any, tol: float = 1e-7, start: Any = None) -> Any:
+def solve_shifted(
+    K: Any, extra: Any, right: Any, tol: float = 1e-7, start: Any = None, most: int = MOST_STEPS
+) -> Any:
     """(K + diag(extra))^-1 right in double precision, for tensors `extra` (n,) > 0 and `right` (n, c).
 
     Cholesky of the well-conditioned form I + D K D, D = extra^-1/2, or conjugate gradients where n
@@ -33,35 +35,73 @@ def solve_shifted(K: Any, extra: Any, right: Any, tol: float = 1e-7, start: Any 
     tol : float
         Of the residual, relative to `right`, where it is solved by steps.
     start : tensor of shape (n, c), optional
+    most : int, default=2000
+        Most steps.
     """
-    D = extra.double().rsqrt()[:, None]
     if len(K) <= MOST_FACTORED:
+        D = extra.double().rsqrt()[:, None]
         every = torch.arange(len(K), device=D.device)
         A = (K.rows(every).double() + K.shift) * D * D.T
         A.diagonal().add_(1.0)
         return D * torch.cholesky_solve(D * right.double(), positive_factor(A))
+    own, precondition = extra.double()[:, None], Preconditioner(K, extra)
 
     def product(v: Any) -> Any:
-        return v + D * K.product(D * v)
+        return own * v + K.product(v)
 
-    first = None if start is None else start.double() / D
-    return D * conjugate_gradients(product, D * right.double(), tol, first)
+    return conjugate_gradients(product, precondition, right.double(), tol, start, most)
 
 
-def conjugate_gradients(product: Callable[[Any], Any], right: Any, tol: float, start: Any = None) -> Any:
-    """x with product(x) = right, all columns at once; the host looks at the residual now and then."""
-    x = torch.zeros_like(right) if start is None else start.clone()
-    r = right - product(x)
-    p, energy = r.clone(), (r * r).sum(dim=0)
-    goal = tol**2 * (right * right).sum(dim=0)
-    for iteration in range(MOST_STEPS):
-        if iteration % 10 == 0 and bool((energy <= goal).all()):
+class Preconditioner:
+    """The inverse of diag(D) + Z'Z: about K from some of its rows, and D what that leaves and `extra`.
+
+        (D + Z'Z)^-1 = D^-1 - D^-1 Z' (I + Z D^-1 Z')^-1 Z D^-1
+
+    Smooth kernels have few large eigenvalues, which the rows have too; the many small ones are about equal,
+    as is what the rows leave of the diagonal (Frangella, Tropp & Udell 2023).
+
+    Parameters
+    ----------
+    K : Matrix
+    extra : tensor of shape (n,)
+    """
+
+    def __init__(self, K: Any, extra: Any) -> None:
+        self.Z, left = K.sketch
+        self.D = (extra.double() + left)[:, None]
+        inner = (self.Z / self.D[:, 0].to(self.Z.dtype)) @ self.Z.T
+        inner.diagonal().add_(1.0)
+        self.factor = positive_factor(inner.double())
+
+    def __call__(self, v: Any) -> Any:
+        v = v / self.D
+        inner = torch.cholesky_solve((self.Z @ v.to(self.Z.dtype)).double(), self.factor)
+        return v - (self.Z.T @ inner.to(self.Z.dtype)).double() / self.D
+
+
+def conjugate_gradients(
+    product: Callable[[Any], Any],
+    precondition: Callable[[Any], Any],
+    right: Any,
+    tol: float,
+    start: Any = None,
+    most: int = MOST_STEPS,
+) -> Any:
+    """x with product(x) = right, all columns at once, to a residual in the norm of the preconditioner."""
+    x = torch.zeros_like(right) if start is None else start.double().clone()
+    r = right.clone() if start is None else right - product(x)
+    z = precondition(r)
+    p, size = z, (r * z).sum(dim=0)
+    goal = tol**2 * (size if start is None else (right * precondition(right)).sum(dim=0))
+    for _ in range(most):
+        if bool((size <= goal).all()):
             break
         Ap = product(p)
-        share = energy / (p * Ap).sum(dim=0).clamp(min=1e-300)
+        share = size / (p * Ap).sum(dim=0).clamp(min=1e-300)
         x, r = x + share * p, r - share * Ap
-        energy, before = (r * r).sum(dim=0), energy
-        p = r + (energy / before.clamp(min=1e-300)) * p
+        z = precondition(r)
+        size, before = (r * z).sum(dim=0), size
+        p = z + (size / before.clamp(min=1e-300)) * p
     return x
 
 
@@ -121,7 +161,7 @@ class TorchNewton(Newton):
         W = np.maximum(W, FLAT * max(float(W.max()), 1e-300))
         right = np.column_stack([-residual / W, np.ones(len(W))])
         extra, sides = (torch.as_tensor(values, device=K.like.device) for values in (1.0 / W, right))
-        x, ones = solve_shifted(K, extra, sides).cpu().numpy().T
+        x, ones = solve_shifted(K, extra, sides, NEWTON_TOL).cpu().numpy().T
         db = 0.0
         if problem.fit_intercept:
             db = (x.sum() - (problem.loss.alpha_sum - alpha.sum())) / ones.sum()
