@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,13 +18,13 @@ from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import KernelSource, KernelStack, Predictor
-from ..gram.terms import KernelTerm
+from ..gram.missing import MISSING, with_gaps
 from ..kernels.faults import is_missing
 from ..solvers.checkpoint import Keeper
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyPoint, GreedyTask, GroupOMP, best_subset
 from ..solvers.run import Result
 from ._base import Spec, one_or_all
-from ._input import check_positive, check_settings
+from ._input import check_choice, check_positive, check_settings
 from ._kernels import BaseKernels
 from ._training import ModelProgress, Training
 
@@ -189,6 +190,7 @@ class BaseGroupOMP(BaseKernels):
     def _check_parameters(self) -> None:
         check_settings(self)
         check_positive("alpha", self.alpha)
+        check_choice("missing", self.missing, [how for how in MISSING if how != "margin"])
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             raise ValueError(f"tol={self.tol!r} must be a number that is not negative.")
         if self.n_kernels is not None and not _is_count(self.n_kernels):
@@ -276,16 +278,17 @@ class BaseGroupOMP(BaseKernels):
         return source, GreedyTask(targets, weight, setup.spec.loss, ridge, bool(self.fit_intercept))
 
     def _dictionary(self, spec: Spec, source: KernelSource, task: GreedyTask) -> FactorDictionary:
-        return FactorDictionary(
-            source,
-            self.normalize,
-            task.weight,
-            task.fit_intercept,
-            task.shift,
-            spec.limit,
-            self.n_jobs,
+        make = partial(
+            FactorDictionary,
+            sample_weight=task.weight,
+            centred=task.fit_intercept,
+            shift=task.shift,
+            memory_limit=spec.limit,
+            n_jobs=self.n_jobs,
             device=spec.device,
         )
+        found: FactorDictionary = with_gaps(make, source, self.missing, self.normalize, task.weight)
+        return found
 
     def _rule(self) -> GroupOMP:
         return GroupOMP(self.n_kernels, self.tol, self.backward, self.dictionary_sample, self.random_state)
@@ -509,13 +512,12 @@ def path_predictor(
     )
     n_stages, n, _ = alphas.shape
     group = groups.join([np.full(len(own), float(g)) for g, own in enumerate(groups.columns)]).astype(int)
-    terms = []
+    alpha, terms = np.moveaxis(alphas, 1, 0).reshape(n, -1), []
     for m in sorted({m for fits in stages for fit in fits for m in fit.kernels}):
         there = np.array([[m in fit.kernels for fit in fits] for fits in stages], dtype=np.float64)
         rule = dictionary.normalizations[m]
-        terms.append(KernelTerm(m, rule, rule.scale_ * there[:, group].ravel()))
+        terms.append(dictionary.source.term(m, rule, rule.scale_ * there[:, group].ravel(), alpha))
     intercepts = np.concatenate([groups.join([fit.intercept for fit in fits]) for fits in stages])
-    alpha = np.moveaxis(alphas, 1, 0).reshape(n, -1)
     return Predictor.of(dictionary.source, terms, alpha, intercepts, n_stages=n_stages), alphas
 
 

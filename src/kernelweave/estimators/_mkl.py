@@ -19,6 +19,7 @@ from .._warnings import warn
 from ..gram import GRAMS, Dictionary, FeatureSource, Gram
 from ..gram.lowrank import LowRankGram, resolve_approximation
 from ..gram.lowrank.dictionary import LowRankDictionary
+from ..gram.missing import MISSING, with_gaps
 from ..kernels.base import positive_integer
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
@@ -30,7 +31,7 @@ from ..solvers.leave_one_out import MOST_FREE, WeightedRows
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, one_or_all
-from ._input import check_engine, check_positive
+from ._input import check_choice, check_engine, check_positive
 from ._kernels import BaseKernels
 from ._training import ModelProgress, Training, with_callbacks
 
@@ -122,9 +123,13 @@ class BaseMKL(BaseKernels):
     #: whether C may be None
     _optional_cost = False
 
+    #: what to do with views that samples lack; a parameter of estimators that can learn from centred kernels
+    missing = "error"
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_engine(self.gram, ("auto", *GRAMS))
+        check_choice("missing", self.missing, MISSING)
         if self.C is not None or not self._optional_cost:
             check_positive("C", self.C)
         if self.approximation is None:
@@ -170,7 +175,8 @@ class BaseMKL(BaseKernels):
             sizes = [(one.problem.loss, len(one.problem.y)) for one in setup.problems]
             grow = all(may_grow(loss, spec.regularizer, n) for loss, n in sizes)
             options: dict[str, Any] = {"combined": EXPECTED_SUPPORT if grow else True, "device": spec.device}
-            return Dictionary(source, self.normalize, weight, spec.limit, gram=self.gram, **options)
+            make = partial(Dictionary, sample_weight=weight, memory_limit=spec.limit, gram=self.gram, **options)
+            return with_gaps(make, source, self.missing, self.normalize, weight)
         assert isinstance(source, FeatureSource)
         kind: type[LowRankDictionary] = LowRankDictionary
         if self.gram == "dask" or getattr(source.X, "on_workers", False):  # factors are where the rows are

@@ -161,6 +161,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
         regularizer: str | Regularizer = "lp",
         C: float = 1.0,
         normalize: str | None = "variance",
+        missing: str = "error",
         multiclass: str = "ovr",
         class_weight: dict[Any, float] | str | None = None,
         solver: str | MKLSolver = "auto",
@@ -182,6 +183,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
         self.regularizer = regularizer
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.solver = solver

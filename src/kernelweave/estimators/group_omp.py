@@ -147,6 +147,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         backward: bool = False,
         dictionary_sample: int | float | None = None,
         normalize: str | None = "variance",
+        missing: str = "error",
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
         device: str | None = None,
@@ -165,6 +166,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         self.backward = backward
         self.dictionary_sample = dictionary_sample
         self.normalize = normalize
+        self.missing = missing
         self.fit_intercept = fit_intercept
         self.memory_limit = memory_limit
         self.device = device
@@ -277,6 +279,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         dictionary_sample: int | float | None = None,
         class_weight: dict[Any, float] | str | None = None,
         normalize: str | None = "variance",
+        missing: str = "error",
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
         device: str | None = None,
@@ -296,6 +299,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         self.dictionary_sample = dictionary_sample
         self.class_weight = class_weight
         self.normalize = normalize
+        self.missing = missing
         self.fit_intercept = fit_intercept
         self.memory_limit = memory_limit
         self.device = device

@@ -88,6 +88,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         regularizer: str | Regularizer = "lp",
         C: float = 1.0,
         normalize: str | None = "variance",
+        missing: str = "error",
         multioutput: str = "shared",
         solver: str | MKLSolver = "auto",
         gram: str = "auto",
@@ -108,6 +109,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.regularizer = regularizer
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.multioutput = multioutput
         self.solver = solver
         self.gram = gram

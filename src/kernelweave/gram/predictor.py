@@ -184,7 +184,7 @@ class Predictor:
                 if self.ball:
                     out[rows] -= 0.5 * term.diagonal(self.source, block)
 
-        self._in_blocks(X, fill, most=None if device is None else device.block_rows)
+        self._in_blocks(X, fill, self.source.held, None if device is None else device.block_rows)
         return out + self.intercepts
 
     def components(self, X: Any) -> FloatArray:
@@ -199,7 +199,7 @@ class Predictor:
                 if self.ball:
                     out[:, rows, m] -= 0.5 * term.diagonal(self.source, block).T
 
-        self._in_blocks(X, fill)
+        self._in_blocks(X, fill, self.source.held)
         return out
 
     def variance(self, X: Any) -> FloatArray:

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..kernels import Kernel, ParametricKernel, WeightedSum
+from ..kernels import Kernel, Normalization, ParametricKernel, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.subsets import Subsets
 from .blocks import Blocks
 from .sharing import Batch, batch_of, grouped, is_positive, share
 from .stack import KernelStack
+
+
+class Gaps(NamedTuple):
+    """Which samples have what each kernel reads.
+
+    Attributes
+    ----------
+    views : list of str
+        The view that each kernel reads.
+    observed : ndarray of bool, shape (n, M)
+    """
+
+    views: list[str]
+    observed: BoolArray
+
+    def take(self, samples: IntArray) -> Gaps:
+        """Those of some samples."""
+        return Gaps(self.views, self.observed[samples])
 
 
 class KernelSource(ABC):
@@ -32,6 +50,16 @@ class KernelSource(ABC):
 
     #: whether the matrices are triangles in a file that an engine can read where they lie
     mapped = False
+
+    #: kernel values of new samples that are kept at a time, in matrices
+    held = 1
+
+    #: which training samples lack which views; None where kernels do not read views
+    gaps: Gaps | None = None
+
+    def observed_in(self, X: Any) -> BoolArray:
+        """Which new samples have what each kernel reads, shape (n_new, M)."""
+        return np.ones((X.shape[0], len(self.names)), dtype=bool)
 
     @property
     def n_kernels(self) -> int:
@@ -67,6 +95,12 @@ class KernelSource(ABC):
     def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
         """Phi of shape (n, r) with K_m = Phi Phi' on the training samples, r <= `max_rank`, if known."""
         return None
+
+    def term(self, m: int, rule: Normalization, factors: FloatArray, alpha: FloatArray) -> Any:
+        """What kernel m adds to a predictor: factors[j] sum_i k'(x, x_i) alpha_ij / scale to function j."""
+        from .terms import KernelTerm
+
+        return KernelTerm(m, rule, factors)
 
     @abstractmethod
     def restrict(self, support: IntArray) -> None:
@@ -269,13 +303,27 @@ class FoldSource(KernelSource):
     names : list of str
     rows : ndarray of int
         The training samples.
+    gaps : Gaps, optional
+        Of all samples.
     """
 
     given = True
 
-    def __init__(self, matrices: Sequence[FloatArray], names: list[str], rows: IntArray) -> None:
+    def __init__(
+        self,
+        matrices: Sequence[FloatArray],
+        names: list[str],
+        rows: IntArray,
+        gaps: Gaps | None = None,
+    ) -> None:
         self.matrices, self.names = list(matrices), names
         self.support, self.n_samples = np.asarray(rows), len(rows)
+        self._gaps = gaps
+        if gaps is not None:
+            self.gaps = gaps.take(self.support)
+
+    def observed_in(self, X: IntArray) -> BoolArray:
+        return super().observed_in(X) if self._gaps is None else self._gaps.observed[X]
 
     def train(self, m: int) -> FloatArray:
         return take_square(self.matrices[m], self.support)
