@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from .gram import GramStore, KernelStack, ParquetTable
     from .inspection import stability_selection
+    from .kernels import Views
     from .persistence import load_model, save_model
     from .regularizers import (
         SMKL,
@@ -76,7 +77,7 @@ __all__ = [
     "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
     "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
     "MFocussTerm", "MKLClassifier", "MKLClassifierCV", "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
-    "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "Wedge", "__version__", "dask", "datasets",
+    "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "Views", "Wedge", "__version__", "dask", "datasets",
     "estimators", "gram", "inspection", "kernels", "load_model", "losses", "mkl_path", "persistence",
     "regularizers", "report", "save_model", "solvers", "stability_selection", "testing", "theory",
 ]  # fmt: skip
@@ -91,6 +92,7 @@ _HOMES = {
     "gram": "GramStore ParquetTable KernelStack",
     "persistence": "load_model save_model",
     "inspection": "stability_selection",
+    "kernels": "Views",
     "regularizers": (
         "BlockNorm ElasticNet GroupLassoTerm LogTerm LpNorm MFocussTerm MKLTerm Mahalanobis SMKL Uniform "
         "Wedge"

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 
 from .._typing import FloatArray, IntArray
 from ..gram import Predictor
+from ..kernels import as_views
 from ..losses import LOSSES, Loss
 from ..solvers import Problem
 from ._base import follows_input
@@ -376,6 +377,10 @@ class LabelsMixin(ClassifierMixin):
         tags.classifier_tags.multi_label = True
         return tags
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of the predictions; views with IDs are taken in the order of labels with an index."""
+        return float(super().score(as_views(X, y), y, sample_weight))
+
 
 class ClassLabels(LabelsMixin):
     """Mixin of classifiers: labels and probabilities from the values of the functions learned.
@@ -520,6 +525,7 @@ class LossScore(RegressorMixin):
             Targets as `fit` takes them: of a ranking, with the queries where there are some.
         sample_weight : array-like of shape (n,), optional
         """
+        X = as_views(X, y)
         if self._agreement is None:
             return float(super().score(X, y, sample_weight))
         return self._agreement(y, self.predict(X), sample_weight)

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from .._typing import FloatArray, IntArray
 from ..kernels import RBF, Kernel, ParametricKernel
 from ..kernels.base import as_numeric
-from ..kernels.columns import as_table, take_columns
+from ..kernels.columns import as_table, is_sparse, take_columns
 from .sharing import Batch, SharedSquares
 from .sources import FeatureSource, KernelSource, ParametricSource, StackSource
 from .tables import Table
@@ -407,7 +406,7 @@ def _batch_of(state: Any, X: Any, size: int) -> Batch:
     """Kernels that are computed together, on the training rows."""
     members, columns, bits, gammas = state
     table = as_table(X)
-    demand(not sparse.issparse(table), "kernels on sparse rows are not computed together")
+    demand(not is_sparse(table), "kernels on sparse rows are not computed together")
     checked(columns, "i", (None,))
     inside = _inside(columns, table.shape[1]) and (np.diff(columns) > 0).all()
     demand(inside, "a kernel sees columns that are not there")

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..kernels import Kernel, Normalization, ParametricKernel, WeightedSum
+from ..kernels import Kernel, Normalization, ParametricKernel, Views, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
+from ..kernels.columns import tables_of
 from ..kernels.subsets import Subsets
 from .blocks import Blocks
 from .sharing import Batch, batch_of, grouped, is_positive, share
@@ -135,10 +136,10 @@ class FeatureSource(KernelSource):
     ----------
     kernels : sequence of (name, Kernel)
         Unfitted; they are fitted on `X` here.
-    X : array-like, sparse matrix or DataFrame of shape (n, n_features)
-        Where kernels take their parameters from.
+    X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features)
+        Where kernels take their parameters from: of views, from the samples that have the one they see.
     sample_weight : ndarray of shape (n,), optional
-    values : array-like, sparse matrix or DataFrame, optional
+    values : array-like, sparse matrix, DataFrame or Views, optional
         The training rows, such as those of `X` of positive weight, or the numbers of a DataFrame `X` taken
         once for all kernels; by default `X`.
     """
@@ -155,16 +156,30 @@ class FeatureSource(KernelSource):
         self.X = X if own else in_double(values)
         self.n_samples = self.X.shape[0]
         self.kernels: Sequence[Kernel]
-        numbers = isinstance(self.X, np.ndarray) and self.X.dtype.kind == "f"
-        finite = self.X if numbers and largest_size(self.X) <= LARGEST else None  # and can be squared
+        tables = tables_of(self.X)
+        finite = [table for table in tables if _can_be_squared(table)]
         with known_finite(finite):
             if isinstance(kernels, Subsets):
                 self.names, self.kernels = kernels.labels(), kernels.fit(X, sample_weight)
             else:
                 self.names = [name for name, _ in kernels]
-                self.kernels = [kernel.fit(X, sample_weight=sample_weight) for _, kernel in kernels]
+                self.kernels = [_fitted(kernel, X, sample_weight) for _, kernel in kernels]
             self._batch: Batch | None = batch_of(self.kernels, self.X)
-        self._looked = finite is not None  # whether the values were found finite
+        self._looked = len(finite) == len(tables)  # whether the values were found finite
+
+    @property
+    def view_of(self) -> IntArray | None:
+        """Which view every kernel sees, -1 for those that a loaded model has no more; None without views."""
+        if not isinstance(self.X, Views):
+            return None
+        return np.array([-1 if kernel is None else self.X.view_of(kernel) for kernel in self.kernels])
+
+    @property
+    def observed(self) -> BoolArray | None:
+        """Whether the training samples have what the kernels see, shape (n, M); None where all have all."""
+        if not isinstance(self.X, Views) or self.X.observed.all():
+            return None
+        return np.asarray(self.X.observed[:, self.view_of])
 
     def train(self, m: int) -> FloatArray:
         return self.kernels[m](self.X)
@@ -182,7 +197,7 @@ class FeatureSource(KernelSource):
                 yield m, K.copy() if K is base else K
 
     def blocks(self) -> Blocks:
-        with known_finite(self.X if self._looked else None):
+        with known_finite(tables_of(self.X) if self._looked else ()):
             return Blocks.of_kernels(self.kernels, self.X)
 
     @property
@@ -219,6 +234,19 @@ class FeatureSource(KernelSource):
 
     def diag(self, m: int, X: Any) -> FloatArray:
         return self.kernels[m].diag(X)
+
+
+def _can_be_squared(table: Any) -> bool:
+    """Whether a table is an array of numbers that are finite, and their squares too."""
+    return isinstance(table, np.ndarray) and table.dtype.kind == "f" and largest_size(table) <= LARGEST
+
+
+def _fitted(kernel: Kernel, X: Any, sample_weight: FloatArray | None) -> Kernel:
+    """A kernel fitted on the samples that have the view it sees."""
+    if isinstance(X, Views) and not X.observed.all():
+        rows = np.flatnonzero(X.observed[:, X.view_of(kernel)])
+        X, sample_weight = X[rows], None if sample_weight is None else sample_weight[rows]
+    return kernel.fit(X, sample_weight=sample_weight)
 
 
 def without(chosen: BoolArray, members: IntArray) -> IntArray:
