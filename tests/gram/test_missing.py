@@ -83,11 +83,9 @@ def test_a_sample_of_weight_two_completes_as_two_samples_do():
     twice = np.append(rows, 3)
     one = GapSource(source_of(matrices, observed, rows), "complete", "variance", weight)
     two = GapSource(source_of(matrices, observed, twice), "complete", "variance")
-    for view in ("a", "b", "c"):  # the errors that choose the ridge leave out both of them, or one
-        one.completions[view].ridge = two.completions[view].ridge
     for m in range(4):
         own, rest = np.flatnonzero(observed[:, m]), np.flatnonzero(~observed[:, m])
-        S = sum(one.shares[l] * masked_of(one, l) for l in range(4) if VIEWS[l] != VIEWS[m])
+        S = sum(one.shares[k] * masked_of(one, k) for k in range(4) if VIEWS[k] != VIEWS[m])
         ridge = two.completions[VIEWS[m]].ridge / weight[own]
         A = np.linalg.solve(S[np.ix_(own, own)] + np.diag(ridge), S[np.ix_(own, rest)]).T
         K = one.train(m)[np.ix_(own, own)]
@@ -110,13 +108,12 @@ def test_a_training_sample_is_predicted_by_its_row_of_the_matrices(missing, gaps
     dictionary = with_gaps(Dictionary, source, missing, "variance")
     M = len(dictionary.names)
     weights, alpha = rng.random((2, M)), rng.normal(size=(30, 2))
-    predictor = dictionary.predictor(weights, alpha, np.array([0.5, 0.0]))
+    b = np.array([0.5, 0.0])
+    predictor = dictionary.predictor(weights, alpha, b)
     expected = np.column_stack([dictionary.gram.dot(weights[j], alpha[:, [j]])[:, 0] for j in range(2)])
-    np.testing.assert_allclose(predictor(rows), expected + [0.5, 0.0], atol=1e-10)
+    np.testing.assert_allclose(predictor(rows), expected + b, atol=1e-10)
     parts = predictor.components(np.arange(30, 40))  # some of which lack views
-    np.testing.assert_allclose(
-        parts.sum(axis=2).T + [0.5, 0.0], predictor(np.arange(30, 40)), atol=1e-10
-    )
+    np.testing.assert_allclose(parts.sum(axis=2).T + b, predictor(np.arange(30, 40)), atol=1e-10)
 
 
 @pytest.mark.parametrize("missing", ["mask", "complete"])
@@ -136,16 +133,16 @@ def test_lacking_a_view_that_training_samples_have_costs_its_mean_or_its_predict
         return
     # centring and scale are those of the training samples, as are the regressions
     fitted = dictionary.source
-    S_train = sum(fitted.shares[l] * fitted.matrices[l] for l in (1, 2, 3))
+    S_train = sum(fitted.shares[m] * fitted.matrices[m] for m in (1, 2, 3))
     solved = np.linalg.solve(
         S_train + fitted.completions["a"].ridge * np.eye(30), component - component.mean()
     )
     for k, i in enumerate(lacks):
         s = np.zeros(30)
-        for l in (1, 2, 3):
-            if observed[i, l]:
-                rule = fitted.rules[l]
-                s += fitted.shares[l] * rule.scale_ * rule.cross(matrices[l][[i], :30])[0]
+        for m in (1, 2, 3):
+            if observed[i, m]:
+                rule = fitted.rules[m]
+                s += fitted.shares[m] * rule.scale_ * rule.cross(matrices[m][[i], :30])[0]
         assert found[k] == pytest.approx(component.mean() + s @ solved, abs=1e-9)
 
 
@@ -158,5 +155,5 @@ def test_a_view_that_nobody_has_is_an_error_with_its_name():
 
 def test_the_sphere_is_refused():
     matrices, observed = problem()
-    with pytest.raises(ValueError, match="normalize='spherical'.*normalize='variance'"):
+    with pytest.raises(ValueError, match=r"normalize='spherical'.*normalize='variance'"):
         GapSource(source_of(matrices, observed, np.arange(40)), "mask", "spherical")

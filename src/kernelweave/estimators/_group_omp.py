@@ -234,7 +234,7 @@ class BaseGroupOMP(BaseKernels):
         validation = Validation(rows, y[held], setup.weight[held])
         return setup._replace(weight=weight, validation=validation, held=held)
 
-    def _checked(self, validation: Validation | None) -> Validation | None:
+    def _checked(self, validation: Validation | None, source: KernelSource) -> Validation | None:
         """Validation samples as the kernels take them."""
         if validation is None:
             return None
@@ -244,7 +244,8 @@ class BaseGroupOMP(BaseKernels):
             weight = np.ones(X.shape[0])
         if X.shape[0] != len(y):
             raise ValueError(f"validation_set: X_val has {X.shape[0]} samples, y_val has {len(y)}.")
-        return Validation(self._values(X), y, weight)
+        like = None if self.missing == "error" else getattr(source, "X", None)
+        return Validation(self._values(X, like), y, weight)
 
     def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
         """Weighted error of function values (n, c)."""
@@ -297,7 +298,6 @@ class BaseGroupOMP(BaseKernels):
         """Run the path, choose a model on it, and store both."""
         with blas_threads_for(len(setup.weight)):
             source, task = self._problem(setup)
-            self.kernel_names_ = source.names
             told = {
                 "kernels": np.array(source.names),
                 "loss": task.loss,
@@ -307,13 +307,15 @@ class BaseGroupOMP(BaseKernels):
                 "fit_intercept": task.fit_intercept,
                 "tol": float(self.tol) if self.backward else None,  # else a path may grow by it
             }
-            names, titles = ("backward", "dictionary_sample", "random_state", "normalize"), ["path"]
+            names = ("backward", "dictionary_sample", "random_state", "normalize", "missing")
+            titles = ["path"]
             if setup.groups.names:
                 told["output_groups"] = tuple(setup.groups.columns)
                 titles = [f"outputs {name}" for name in setup.groups.names]
             training = Training(self, len(titles), told, names)
-            setup = setup._replace(validation=self._checked(setup.validation))
+            setup = setup._replace(validation=self._checked(setup.validation, source))
             dictionary = self._dictionary(setup.spec, source, task)
+            self.kernel_names_ = dictionary.names
             parts = enumerate(zip(titles, setup.groups.tasks(task), strict=True))
             found = [  # one after the other: the dictionary has threads of its own
                 training.models(self._train, dictionary, [part], stage=f"group {k}" if k else "")[0]

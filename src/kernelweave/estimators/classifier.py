@@ -46,6 +46,14 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Cost of errors; larger fits the training data more closely.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
         How kernels are made comparable, with constants of the training samples.
+    missing : {"error", "mask", "margin", "complete"}, default="error"
+        Of `Views`, what to do with views that samples lack, in `fit` and in predictions: refuse them; let
+        their components be 0, the mean, with an indicator of each view with gaps as one more kernel; the
+        same without indicators, and margins in the space of each sample's own views, for
+        ``regularizer=LpNorm(p=1)``; or complete them from the sample's other views (conditional mean
+        embeddings). All but "error" centre every kernel on the samples that have it, at the scale that
+        `normalize` gives it there. Where training samples lack nothing the fit is that of "error", and new
+        samples may lack views all the same.
     multiclass : {"ovr", "ovo", "shared", "joint"}, default="ovr"
         More than two classes: one model per class, one per pair of classes, one per class with kernel weights
         shared by all, or one machine of all classes (Zien & Ong 2007), also with shared weights, whose loss
@@ -131,6 +139,10 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Objective values and gap after every single-kernel fit.
     gram_, gram_reason_ : str
         The Gram engine used, and why.
+    patterns_ : list of (tuple of str, int)
+        Of `Views`: the views that samples have together and how many samples, the most frequent first.
+    observed_ : dict of str to float
+        Of `Views`: the share of the training samples that have each.
     approximation_errors_ : ndarray of shape (M,)
         With `approximation`: the share of the trace of each kernel that its features miss; for random
         frequencies the relative error on some of the samples.

@@ -244,8 +244,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values; with "leave-one-out" of all samples
         at once.
-    loss, normalize, multiclass, class_weight, tol, max_iter, fit_intercept, device
-        As in `MKLClassifier`.
+    loss, normalize, missing, multiclass, class_weight, tol, max_iter, fit_intercept, device
+        As in `MKLClassifier`; views are completed from the training samples of each fold.
     n_jobs : int, optional
         Threads over the folds.
     verbose : int, default=0
@@ -258,7 +258,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points); leaving one
         out is one fold of all samples.
-    model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, n_features_in_
+    model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, patterns_, \
+observed_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -335,13 +336,13 @@ class MKLRegressorCV(LossScore, BaseMKLCV):
     scoring : str or callable, optional
         R^2 by default; of ``loss="ranking"`` the share of pairs in the right order
         (`losses.Ranking.agreement`).
-    loss, normalize, multioutput, tol, max_iter, fit_intercept
+    loss, normalize, missing, multioutput, tol, max_iter, fit_intercept
         As in `MKLRegressor`.
 
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, model_, weights_, kernel_names_, \
-dual_gap_, stationarity_, intercept_, coef_, n_features_in_
+dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
         As in `MKLClassifierCV`.
 
     Examples

@@ -70,6 +70,8 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
     dictionary_sample : int or float, optional
         Number or share of the remaining kernels scored at each step, drawn at random; all by default.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    missing : {"error", "mask", "complete"}, default="error"
+        What to do with views that samples lack, as in `MKLClassifier`.
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
         Bytes the kernels may take, such as "2GB"; those beyond are computed again at every step.
@@ -232,7 +234,7 @@ class GroupOMPClassifier(ClassLabels, BaseGroupOMP):
 
     Parameters
     ----------
-    kernels, n_kernels, alpha, tol, backward, dictionary_sample, normalize, fit_intercept, \
+    kernels, n_kernels, alpha, tol, backward, dictionary_sample, normalize, missing, fit_intercept, \
 memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `GroupOMPRegressor`.
     loss : str or Loss, default="squared"

@@ -80,8 +80,8 @@ class GreedySearch:
     rule: GroupOMP
     alphas: FloatArray
     normalize: str | None
+    missing: str
     groups: OutputGroups
-    missing: str = "error"
     gaps: Gaps | None = None
 
     @classmethod
@@ -95,7 +95,7 @@ class GreedySearch:
                 check_kernel_matrix(matrices[-1], f"kernel {name!r}", PSD_FLOPS / len(source.names))
             else:
                 thin.add(m)
-        return cls(matrices, source.names, thin, task, *settings, gaps=source.gaps)
+        return replace(cls(matrices, source.names, thin, task, *settings), gaps=source.gaps)
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
         return object.__sizeof__(self) + sum(K.nbytes for K in self.matrices)
@@ -148,7 +148,8 @@ class BaseGroupOMPCV(BaseSearch):
     ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
         """Of small models first: one path for each fold and ridge has the models of every size."""
         source, task = template._problem(setup)
-        search = GreedySearch.on(source, task, template._rule(), grid, self.normalize, setup.groups, self.missing)
+        rule, groups = template._rule(), setup.groups
+        search = GreedySearch.on(source, task, rule, grid, self.normalize, self.missing, groups)
         sizes = min(self.n_kernels or len(search.names), len(search.names))
         told = {
             "kernels": np.array(search.names),
@@ -159,7 +160,8 @@ class BaseGroupOMPCV(BaseSearch):
         }
         if setup.groups.names:
             told["output_groups"] = tuple(setup.groups.columns)
-        names = ("n_kernels", "tol", "loss", "backward", "normalize", "fit_intercept", "random_state")
+        own = ("n_kernels", "tol", "loss", "backward", "normalize", "missing")
+        names = (*own, "fit_intercept", "random_state")
         training = Training(self, len(folds.splits), told, names)
         if training.checkpoint is not None:
             training.checkpoint.check_probe(search.probe())
@@ -219,7 +221,7 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
         R^2 by default.
     one_standard_error : bool, default=False
         Whether to take the fewest kernels whose score is within one standard error of the best.
-    output_groups, tol, loss, backward, normalize, fit_intercept, device, random_state, verbose
+    output_groups, tol, loss, backward, normalize, missing, fit_intercept, device, random_state, verbose
         As in `GroupOMPRegressor`.
     n_jobs : int, optional
         Threads over the folds.
@@ -307,7 +309,8 @@ class GroupOMPClassifierCV(LabelsMixin, BaseGroupOMPCV):
         As in scikit-learn; 5 stratified folds by default.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values.
-    output_groups, tol, loss, backward, class_weight, normalize, fit_intercept, device, random_state, verbose
+    output_groups, tol, loss, backward, class_weight, normalize, missing, fit_intercept, device, \
+random_state, verbose
         As in `GroupOMPClassifier`.
 
     Attributes

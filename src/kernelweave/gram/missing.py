@@ -21,7 +21,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .._linalg import blas_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
-from ..kernels import Normalization, resolve_normalization
+from ..kernels import Normalization, Views, resolve_normalization
 from .sources import KernelSource
 from .terms import Affine, KernelTerm, NotLinearError, checked, demand
 
@@ -104,7 +104,9 @@ class Completion:
         if unit > 0.0:
             some = np.unique(np.linspace(0, len(S) - 1, min(MOST_LEFT_OUT, len(S))).astype(int))
             part = np.ix_(some, some)
-            errors = left_out_errors(S[part], K[part] * np.outer(self.root[some], self.root[some]), unit * RIDGES)
+            errors = left_out_errors(
+                S[part], K[part] * np.outer(self.root[some], self.root[some]), unit * RIDGES
+            )
             self.ridge = unit * float(RIDGES[int(np.argmin(errors))])
         S.flat[:: len(S) + 1] += self.ridge
         self._factor = cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
@@ -180,6 +182,7 @@ class GapSource(KernelSource):
         assert source.gaps is not None
         self.source, self.missing, self.n_samples = source, missing, source.n_samples
         self.views, self.observed = source.gaps
+        self.X = getattr(source, "X", None)  # the training samples
         self.weight = np.ones(self.n_samples) if sample_weight is None else sample_weight
         self.gapless = bool(self.observed.all())
         self.rules: list[Normalization] = []
@@ -252,7 +255,8 @@ class GapSource(KernelSource):
     def _indicator(self, view: str) -> Indicator:
         """The indicator of a view, as heavy as one direction of its kernels: sum of K_ij^2 / (tr K)^2."""
         members = [m for m, own in enumerate(self.views) if own == view]
-        sizes = [float((self.matrices[m] ** 2).sum() / max(np.trace(self.matrices[m]), 1e-300) ** 2) for m in members]
+        parts = [self.matrices[m] for m in members]
+        sizes = [float((K**2).sum() / max(np.trace(K), 1e-300) ** 2) for K in parts]
         level = float(self.weight @ self.has(view) / self.weight.sum())
         return Indicator(members[0], level, float(np.sqrt(np.mean(sizes) / (level * (1.0 - level)))))
 
@@ -261,6 +265,44 @@ class GapSource(KernelSource):
         rest = np.setdiff1d(np.arange(self.n_samples), own)
         cross, square = completion.completed(K[np.ix_(own, own)])
         K[np.ix_(rest, own)], K[np.ix_(own, rest)], K[np.ix_(rest, rest)] = cross, cross.T, square
+
+    # -- storage ----------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What predictions need beside the source, and what makes it again around one."""
+        return {
+            "names": list(self.names),
+            "views": list(self.views),
+            "observed": self.observed,
+            "rules": list(self.rules),
+            "shares": self.shares if self.rules else None,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], source: Any, n: int) -> GapSource:
+        """Around a source of n rows; it cannot train."""
+        made = object.__new__(cls)
+        names, views, rules = (state[name] for name in ("names", "views", "rules"))
+        lists = all(type(some) is list for some in (names, views, rules))
+        demand(
+            lists and len(views) == len(source.names) <= len(names), "its kernels are not those of its views"
+        )
+        demand(all(isinstance(view, str) for view in views), "its views have no names")
+        made.source, made.names, made.views, made.rules = source, names, views, rules
+        made.observed = checked(state["observed"], "b", (n, len(views)))
+        made.X = getattr(source, "X", None)
+        made.n_samples, made.matrices, made.completions = source.n_samples, [], {}
+        made.missing, made.gapless, made.indicators, made.weight = "complete", False, [], np.ones(0)
+        if isinstance(made.X, Views):
+            demand(set(views) <= set(made.X.names), "its kernels see views that are not there")
+        if rules:
+            made.shares = checked(state["shares"], "f", (len(views),))
+            demand(len(rules) == len(views), "its kernels have no normalisation")
+            for rule in rules:
+                demand(isinstance(rule, Normalization), "a kernel has no normalisation")
+                for name in rule.per_sample:
+                    checked(vars(rule).get(name), "f", (n,))
+        return made
 
     # -- a fit ------------------------------------------------------------------------------------
 
@@ -280,9 +322,8 @@ class GapSource(KernelSource):
             term, beta = KernelTerm(m, rule, factors), alpha
             values = rule.train(self.source.train(m)) @ coef
         else:
-            term, beta = KernelTerm(m, self.rules[m], np.full(len(factors), self.rules[m].scale_)), coef.copy()
-            values = (self.matrices[m] @ coef)[own]
-            beta[~self.observed[:, m]] = 0.0
+            term = KernelTerm(m, self.rules[m], np.full(len(factors), self.rules[m].scale_))
+            values, beta = (self.matrices[m] @ coef)[own], coef * self.observed[:, [m]]
         gamma, level = None, self.weight[own] @ values / self.weight[own].sum()
         if completion is not None:
             if not self.gapless:
@@ -291,16 +332,26 @@ class GapSource(KernelSource):
             gamma[own] = completion.solve(values - level)
         return GapTerm(term, beta, gamma, level)
 
+    @property
+    def patterns(self) -> BoolArray | None:
+        """Which kernels samples have together, where their margins count in the space of these."""
+        return np.unique(self.observed, axis=0) if self.missing == "margin" else None
+
     # -- prediction -------------------------------------------------------------------------------
 
     @property
-    def held(self) -> int:
+    def held(self) -> int:  # type: ignore[override]
         """Kernel matrices of a block of new samples."""
         return len(self.views)
 
     def restrict(self, support: IntArray) -> None:
         """Forget the matrices; all samples are needed, for centring and for completion."""
         self.matrices, self.completions = [], {}
+
+    def observed_in(self, X: Any) -> BoolArray:
+        if not isinstance(X, Views):
+            return self.source.observed_in(X)
+        return np.asarray(X.observed[:, [X.names.index(view) for view in self.views]])
 
     def rows(self, X: Any, part: slice) -> GapBlock:
         return GapBlock(self, self.source.rows(X, part))
@@ -344,7 +395,7 @@ class GapBlock:
 
     def __init__(self, source: GapSource, X: Any) -> None:
         self.source, self.X = source, X
-        self.observed: BoolArray = source.source.observed_in(X)
+        self.observed = source.observed_in(X)
         self._crosses: dict[int, FloatArray] = {}
 
     def cross(self, m: int) -> FloatArray:
@@ -357,8 +408,10 @@ class GapBlock:
 class GapTerm:
     """What a kernel adds on samples that have it, and on samples that lack it.
 
-        f(x) = sum_i beta_i k_m(x, x_i)                             x has the view of kernel m
-             = level + sum_l share_l sum_i s_il gamma_i k_l(x, x_i)    x lacks it: kernels l of its other views
+        f(x) = sum_i beta_i k_m(x, x_i)                               where x has the view of kernel m
+             = level + sum_l share_l sum_i s_il gamma_i k_l(x, x_i)   where it lacks it
+
+    over the kernels l of its other views.
 
     Parameters
     ----------
@@ -372,7 +425,9 @@ class GapTerm:
         Mean of f over the samples that have the view.
     """
 
-    def __init__(self, own: KernelTerm, beta: FloatArray, gamma: FloatArray | None, level: FloatArray) -> None:
+    def __init__(
+        self, own: KernelTerm, beta: FloatArray, gamma: FloatArray | None, level: FloatArray
+    ) -> None:
         self.own, self.beta, self.gamma, self.level = own, beta, gamma, level
         self.factors, self.m = own.factors * beta.any(axis=0), own.m
 
@@ -416,6 +471,23 @@ class GapTerm:
         """Never: it depends on which views a sample has."""
         raise NotLinearError("samples may lack some of the views")
 
+    def state(self) -> dict[str, Any]:
+        """What makes the term again; see `Predictor.state`."""
+        return {"own": self.own.state(), "beta": self.beta, "gamma": self.gamma, "level": self.level}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], source: Any, shape: tuple[int, int]) -> GapTerm:
+        """The term of a `state`, checked."""
+        demand(isinstance(source, GapSource), "it completes views, of which it has none")
+        own, gamma = KernelTerm.from_state(state["own"], source.source, shape), state["gamma"]
+        demand(own.m < len(source.views), "it completes a kernel that is not there")
+        if gamma is not None:
+            demand(len(source.rules) == len(source.views), "its other views have no normalisation")
+            held = all(getattr(source.source, "kernels", source.views))
+            demand(held, "it completes a view by kernels that are not there")
+            checked(gamma, "f", shape)
+        return cls(own, checked(state["beta"], "f", shape), gamma, checked(state["level"], "f", shape[1:]))
+
 
 class IndicatorTerm:
     """What the indicator of a view adds: coef_j times its values.
@@ -448,6 +520,26 @@ class IndicatorTerm:
         return IndicatorTerm(self.m, self.indicator, self.factors[functions])
 
     split, affine = GapTerm.split, GapTerm.affine
+
+    def state(self) -> dict[str, Any]:
+        """What makes the term again."""
+        one = self.indicator
+        return {
+            "kernel": int(self.m),
+            "indicator": (int(one.kernel), float(one.level), float(one.scale)),
+            "coef": self.factors,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], source: Any, shape: tuple[int, int]) -> IndicatorTerm:
+        """The term of a `state`, checked."""
+        m, (kernel, level, scale) = state["kernel"], state["indicator"]
+        known = isinstance(source, GapSource) and type(m) is int and type(kernel) is int
+        known = known and 0 <= kernel < len(source.views) <= m < len(source.names)
+        demand(
+            known and type(level) is float and type(scale) is float, "its indicator of a view makes no sense"
+        )
+        return cls(m, Indicator(kernel, level, scale), checked(state["coef"], "f", shape[1:]))
 
 
 class _Rows(NamedTuple):

@@ -168,18 +168,16 @@ class FeatureSource(KernelSource):
         self._looked = len(finite) == len(tables)  # whether the values were found finite
 
     @property
-    def view_of(self) -> IntArray | None:
-        """Which view every kernel sees, -1 for those that a loaded model has no more; None without views."""
+    def gaps(self) -> Gaps | None:  # type: ignore[override]
         if not isinstance(self.X, Views):
             return None
-        return np.array([-1 if kernel is None else self.X.view_of(kernel) for kernel in self.kernels])
+        names = [self.X.names[self.X.view_of(kernel)] for kernel in self.kernels]
+        return Gaps(names, self.observed_in(self.X))
 
-    @property
-    def observed(self) -> BoolArray | None:
-        """Whether the training samples have what the kernels see, shape (n, M); None where all have all."""
-        if not isinstance(self.X, Views) or self.X.observed.all():
-            return None
-        return np.asarray(self.X.observed[:, self.view_of])
+    def observed_in(self, X: Any) -> BoolArray:
+        if not isinstance(X, Views):
+            return super().observed_in(X)
+        return np.asarray(X.observed[:, [X.view_of(kernel) for kernel in self.kernels]])
 
     def train(self, m: int) -> FloatArray:
         return self.kernels[m](self.X)

@@ -18,6 +18,7 @@ from .. import estimators
 from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..gram.lowrank import Approximation
+from ..gram.missing import GapSource, GapTerm, Indicator, IndicatorTerm
 from ..gram.predictor import LiveKernels, Predictor, Spread
 from ..gram.sharing import Batch, Lines, SharedSquares
 from ..gram.sources import FeatureSource, ParametricSource, StackSource
@@ -138,7 +139,8 @@ def _concrete(base: Any) -> Iterator[Any]:
 
 #: what fitted estimators are made of, beside the parts that users pass
 INSIDE = (
-    Batch, FeatureSource, FittedSubsets, GreedyPath, KernelTerm, Lines, Link, LiveKernels, NotStored,
+    Batch, FeatureSource, FittedSubsets, GapSource, GapTerm, GreedyPath, Indicator, IndicatorTerm,
+    KernelTerm, Lines, Link, LiveKernels, NotStored,
     ParametricSource, Predictor, SharedSquares, Spread, StackSource, Subsets, SumTerm, sparse.csr_array,
 )  # fmt: skip
 

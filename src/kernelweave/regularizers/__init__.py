@@ -1,7 +1,8 @@
 """Regularisers of the kernel weights (Tomioka & Suzuki 2010; Kloft et al. 2011).
 
 Reading order: ``base.py`` (what a regulariser is), ``norms.py`` (lp, block, uniform, elastic net),
-``structured.py`` (wedge, Mahalanobis), ``patterns.py`` (samples that lack kernels), ``concave.py`` (SMKL and the terms it is made of);
+``structured.py`` (wedge, Mahalanobis), ``patterns.py`` (samples that lack kernels), ``concave.py`` (SMKL and
+the terms it is made of);
 ``correspondence.py`` on ``_ascent.py`` makes regularisers of functions of one's own.
 """
 

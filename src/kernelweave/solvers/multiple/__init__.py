@@ -1,8 +1,8 @@
 """Methods over machine and kernel weights.
 
 Reading order: ``alternating.py``, then ``newton_weights.py`` and its successor ``cutting_planes.py``;
-``majorize_minimize.py`` is short, ``newton_norms.py`` for penalties without a price of weights. ``interleaved.py`` trains one machine while the weights move; ``qcqp.py``
-leaves everything to a conic solver.
+``majorize_minimize.py`` is short, and ``newton_norms.py`` for penalties without a price of weights.
+``interleaved.py`` trains one machine while the weights move; ``qcqp.py`` leaves everything to a conic solver.
 ``empirical_bayes.py`` (with ``_evidence.py``) maximises the evidence instead.
 """
 

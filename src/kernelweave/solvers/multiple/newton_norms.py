@@ -66,8 +66,9 @@ class NewtonNorms(MKLSolver):
         return MACHINE_SHARE * run.tol
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
-        worse = self._best is not None and state.certificate.primal > self._best.certificate.primal
-        if worse and state.residual >= self._best.residual:  # type: ignore[union-attr]
+        best = self._best
+        worse = best is not None and state.certificate.primal > best.certificate.primal
+        if worse and best is not None and state.residual >= best.residual:
             self._damping = max(MORE * self._damping, DAMPING)
         else:
             self._damping = LESS * self._damping if self._damping > DAMPING else 0.0
@@ -81,7 +82,7 @@ class NewtonNorms(MKLSolver):
         top = float(n.max())
         # curvature of norms that may grow with their inverse: damped by how far each may go
         ridge = (self._damping + 1e-9) * max(float(Q.diagonal().max()), float(r.max()) / max(top, 1e-300))
-        v = run.regularizer.model_step(n, r, Q + ridge * np.eye(len(n)))  # type: ignore[attr-defined]
+        v = run.regularizer.model_step(n, r, Q + ridge * np.eye(len(n)))
         v = np.clip(v, n / LEAP, np.maximum(LEAP * n, RETURN * top)) * (v > 0)
         slopes = np.maximum(r - Q @ (v - n), r / LEAP)
         return np.divide(v, slopes, out=np.zeros_like(v), where=slopes > 0)
