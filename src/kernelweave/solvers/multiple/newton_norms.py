@@ -10,11 +10,9 @@ from ..base import MKLSolver, State
 from ..run import Run
 from .newton_weights import value_hessian
 
-#: how far a step may take a norm, as a factor; and how far up one that is zero, as a share of the largest
-LEAP, RETURN = 10.0, 0.3
-
-#: share of the curvature that damps a step after one that failed, and by how much that changes
-DAMPING, MORE, LESS = 1e-2, 10.0, 0.1
+#: how far a step may take a norm or a weight, as a factor; and how far up a norm that is zero, as a share
+#: of the largest
+LEAP, RETURN = 5.0, 0.3
 
 #: share of the tolerance left to each machine
 MACHINE_SHARE = 0.1
@@ -31,7 +29,7 @@ class NewtonNorms(MKLSolver):
         Q = -dr/dv = diag(1/r) H (diag(r) - diag(d/r) H)^-1
 
     The regulariser minimises the model, ``model_step``, and the next weights are d_m = v_m / r_m(v) of its
-    minimum. A step that does not lower Phi is damped.
+    minimum. A step that does not lower Phi is halved.
 
     Parameters
     ----------
@@ -58,7 +56,6 @@ class NewtonNorms(MKLSolver):
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
-        self._damping = 0.0
         return super().init(run, norms)
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
@@ -67,25 +64,22 @@ class NewtonNorms(MKLSolver):
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
         best = self._best
-        worse = best is not None and state.certificate.primal > best.certificate.primal
-        if worse and best is not None and state.residual >= best.residual:
-            self._damping = max(MORE * self._damping, DAMPING)
-        else:
-            self._damping = LESS * self._damping if self._damping > DAMPING else 0.0
-            self._best, self._model = state, curvature(run, state)
-        return self._model_minimum(run)
+        risen = best is not None and state.certificate.primal > best.certificate.primal
+        if risen and best is not None and state.residual >= best.residual:
+            return np.asarray(0.5 * (best.weights + state.weights))
+        self._best = state
+        return self._model_minimum(run, state)
 
-    def _model_minimum(self, run: Run) -> FloatArray:
-        state, Q = self._best, self._model
-        assert state is not None
-        n, r = state.certificate.norms, state.certificate.dual_norms
-        top = float(n.max())
-        # curvature of norms that may grow with their inverse: damped by how far each may go
-        ridge = (self._damping + 1e-9) * max(float(Q.diagonal().max()), float(r.max()) / max(top, 1e-300))
+    def _model_minimum(self, run: Run, state: State) -> FloatArray:
+        n, r, old = state.certificate.norms, state.certificate.dual_norms, state.weights
+        Q, top = curvature(run, state), float(n.max())
+        ridge = 1e-9 * max(float(Q.diagonal().max()), float(r.max()) / max(top, 1e-300))
         v = run.regularizer.model_step(n, r, Q + ridge * np.eye(len(n)))
         v = np.clip(v, n / LEAP, np.maximum(LEAP * n, RETURN * top)) * (v > 0)
         slopes = np.maximum(r - Q @ (v - n), r / LEAP)
-        return np.divide(v, slopes, out=np.zeros_like(v), where=slopes > 0)
+        d = np.divide(v, slopes, out=np.zeros_like(v), where=slopes > 0)
+        # a kernel that no deciding pattern has wants r = 0, an infinite weight
+        return np.where(old > 0, np.clip(d, (v > 0) * old / LEAP, LEAP * old), d)
 
 
 def curvature(run: Run, state: State) -> FloatArray:
