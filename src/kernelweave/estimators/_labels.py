@@ -15,8 +15,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 
 from .._typing import FloatArray, IntArray
+from .._words import listed
 from ..gram import Predictor
 from ..kernels import as_views
+from ..kernels.columns import column_names
 from ..losses import LOSSES, Loss
 from ..solvers import Problem
 from ._base import follows_input
@@ -369,6 +371,16 @@ def decided(classes: Any, scores: FloatArray, multilabel: bool = False) -> Any:
     return classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
+def check_outputs(model: Any, y: Any) -> None:
+    """Refuse targets whose columns have other names than those of the fit, or another order."""
+    known, names = getattr(model, "output_names_", None), column_names(y)
+    if known is not None and names is not None and list(names) != list(known):
+        raise ValueError(
+            f"y has the columns {listed([repr(name) for name in names])}, and the fit had "
+            f"{listed([repr(name) for name in known])}: pass them in that order, y[model.output_names_]."
+        )
+
+
 class LabelsMixin(ClassifierMixin):
     """Mixin of classifiers of samples with one class, or with several labels."""
 
@@ -402,6 +414,20 @@ class ClassLabels(LabelsMixin):
     _tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
 
     _fitted: ClassVar[dict[str, type]] = {"classes_": np.ndarray}
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy: the share of samples whose class, or all of whose labels, are right.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples as `predict` takes them.
+        y : array-like of shape (n,) or (n, n_labels)
+            Columns with names are in the order of the fit.
+        sample_weight : array-like of shape (n,), optional
+        """
+        check_outputs(self, y)
+        return float(super().score(X, y, sample_weight))
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray, IntArray]:
         """X and y, checked, sample weights, and the labels of those of positive weight; sets `classes_`."""
@@ -525,6 +551,7 @@ class LossScore(RegressorMixin):
             Targets as `fit` takes them: of a ranking, with the queries where there are some.
         sample_weight : array-like of shape (n,), optional
         """
+        check_outputs(self, y)
         X = as_views(X, y)
         if self._agreement is None:
             return float(super().score(X, y, sample_weight))

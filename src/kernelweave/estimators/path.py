@@ -68,7 +68,7 @@ def mkl_path(
 
     Parameters
     ----------
-    estimator : MKLClassifier, MKLRegressor, or another that derives from their base and has its `_setup`
+    estimator : MKLClassifier, MKLRegressor, or another classifier or regressor of their base
         Unfitted; left as it is.
     X, y, sample_weight
         As in its ``fit``.
@@ -97,8 +97,8 @@ def mkl_path(
     """
     if not can_prepare(estimator):
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}: mkl_path takes MKLClassifier, MKLRegressor and "
-            "others of their base with a method `_setup(X, y, sample_weight)`."
+            f"estimator is a {type(estimator).__name__}: mkl_path takes classifiers and regressors with a cost "
+            "C, such as MKLClassifier and MKLRegressor."
         )
     values = list(np.geomspace(1e-3, 1e3, 50) if values is None else values)
     name = _full_name(estimator, param)

@@ -124,12 +124,14 @@ class Views:
         rows = row_positions(key, len(self))
         ids = None if self.ids is None else self.ids[rows]
         tables = {name: take_rows(table, rows) for name, table in self.tables.items()}
-        return self._like(tables, self.observed[rows], ids)
+        return self.made_of(tables, self.observed[rows], ids, self.ordered)
 
-    def _like(self, tables: dict[str, Any], observed: np.ndarray, ids: Any) -> Views:
-        made = object.__new__(type(self))
+    @classmethod
+    def made_of(cls, tables: dict[str, Any], observed: Any, ids: Any = None, ordered: bool = False) -> Views:
+        """Views of tables whose rows are the same samples already."""
+        made = object.__new__(cls)
         made.names, made.tables, made.observed = list(tables), tables, observed
-        made.ids, made.ordered = ids, self.ordered
+        made.ids, made.ordered = ids, ordered
         return made
 
     def in_order_of(self, y: Any) -> Views:
@@ -164,12 +166,13 @@ class Views:
         if chosen == self.names:
             return self
         at = [self.names.index(name) for name in chosen]
-        return self._like({name: self.tables[name] for name in chosen}, self.observed[:, at], self.ids)
+        tables = {name: self.tables[name] for name in chosen}
+        return self.made_of(tables, self.observed[:, at], self.ids, self.ordered)
 
     def map(self, function: Callable[[str, Any], Any]) -> Views:
         """The views with ``function(name, table)``, of as many rows, in place of each table."""
         tables = {name: function(name, table) for name, table in self.tables.items()}
-        return self._like(tables, self.observed, self.ids)
+        return self.made_of(tables, self.observed, self.ids, self.ordered)
 
     def filled(self) -> Views:
         """The views with a copy of an observed row in place of what is not there.
