@@ -34,7 +34,8 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Kernels with learned weights: a list of kernels; a dict name -> kernel; (name, kernel,
         columns) triples; a family such as ``kernels.per_feature()``; "auto" for a default
         dictionary; "precomputed" when `X` holds Gram matrices of shape (n, n, M), a
-        `KernelStack`, or a list of matrices.
+        `KernelStack`, or a list of matrices. Where X has several tables (`Views`), the names of a dict
+        are those of views, a triple ends with one, and everything else is made for every view.
     loss : str or Loss, default="hinge"
         "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
         "eps_insensitive", "huber".
@@ -138,6 +139,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
         With `approximation`: a bound on the relative duality gap of the problem with the kernels
         themselves; NaN for random frequencies.
     n_features_in_, feature_names_in_
+        Of views the columns of all, such as "rna: g1"; names where all of them have some.
+    views_in_ : dict of str to list of str, or int
+        Where X had several tables: their names, and those of their columns, or how many these are.
         As in scikit-learn.
 
     Examples
@@ -207,7 +211,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
             With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,), or (n, n_labels)

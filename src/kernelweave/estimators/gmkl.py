@@ -372,7 +372,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : array-like of shape (n,), or (n, n_labels)
             Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
@@ -491,7 +491,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : array-like of shape (n,) or (n, n_outputs)
             Of a ranking loss: targets, or targets and queries.
@@ -616,7 +616,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : ignored
         sample_weight : array-like of shape (n,), optional

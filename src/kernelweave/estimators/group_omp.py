@@ -180,7 +180,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         y : array-like of shape (n,) or (n, n_outputs)
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
@@ -209,7 +209,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         n_kernels : int, optional
             Predict by the model of that size on the path; by default by the one chosen.
         """
@@ -311,7 +311,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         y : array-like of shape (n,), or (n, n_labels)
             Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
             label.
@@ -356,7 +356,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         n_kernels : int, optional
             Size of the model on the path; by default the one chosen.
         """
