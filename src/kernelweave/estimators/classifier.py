@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.base import MKLSolver
 from ._base import Spec, all_or_nothing
 from ._input import check_choice
-from ._labels import ClassLabels, class_problems, fit_link, fit_pair_link, sample_factors
+from ._labels import ClassLabels, class_problems, fit_link, fit_pair_link, link_of, sample_factors
 from ._mkl import BaseMKL, Setup
 from ._training import with_callbacks
 
@@ -221,16 +219,15 @@ class MKLClassifier(ClassLabels, BaseMKL):
             A sample of weight w counts as w equal samples.
         """
         setup = self._setup(X, y, sample_weight)
-        loss = setup.spec.loss
+        loss, weight = setup.spec.loss, setup.weight[setup.weight > 0]
         models = self._fit_problems(setup, margins=not hasattr(loss, "probability"))
-        labels, weight = setup.labels, setup.weight[setup.weight > 0]
+        margins = [model.margins for model in models]
         if self._pairwise:
-            pairs = zip(models, setup.problems, strict=True)
-            self.model_.link = fit_pair_link(
-                loss, [(model.margins, one.problem.y, weight[one.rows]) for model, one in pairs]
-            )
+            targets = [one.problem.y for one in setup.problems]
+            weights = [weight[one.rows] for one in setup.problems]
+            self.model_.link = link_of(loss, fit_pair_link, margins, targets, weights)
         else:
-            self.model_.link = fit_link(loss, np.hstack([model.margins for model in models]), labels, weight)
+            self.model_.link = link_of(loss, fit_link, margins, setup.labels, weight)
         return self
 
     def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:

@@ -13,7 +13,16 @@ from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins
 from ._base import Spec, all_or_nothing, follows_input
 from ._group_omp import BaseGroupOMP, GreedySetup, OutputGroups
 from ._input import check_weights
-from ._labels import ClassLabels, RealTargets, class_targets, decided, fit_link, of_samples, sample_factors
+from ._labels import (
+    ClassLabels,
+    RealTargets,
+    class_targets,
+    decided,
+    fit_link,
+    link_of,
+    of_samples,
+    sample_factors,
+)
 from ._training import with_callbacks
 
 
@@ -348,7 +357,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
             refits = [refit_for(dictionary, own).with_kernels(fit.kernels) for own, fit in pairs]
             margins = groups.join([left_out_margins(refit, refit.fit()) for refit in refits])
         labels = decided(np.arange(len(self.classes_)), self._class_values(task.y), self._has_labels)
-        self.model_.link = fit_link(task.loss, margins, labels, task.weight)
+        self.model_.link = link_of(task.loss, fit_link, [lambda: margins], labels, task.weight)
 
     @follows_input
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:

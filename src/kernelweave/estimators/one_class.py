@@ -219,8 +219,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
             nothing = "leaves MKLOneClass nothing to learn (the mean of centred samples is 0)"
             same = "changes nothing for form='svdd' (a ball is the same wherever the origin is)"
             raise ValueError(
-                f"normalize='center' {same if self.form == 'svdd' else nothing}: use 'variance', 'spherical', "
-                "'trace' or None."
+                f"normalize='center' {same if self.form == 'svdd' else nothing}: use 'variance', "
+                "'spherical', 'trace' or None."
             )
         self._check_form(spec)
         table, _ = self._validate(X)
