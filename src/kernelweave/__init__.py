@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         MKLOneClass,
         MKLRegressor,
         MKLRegressorCV,
+        ViewTransformer,
         mkl_path,
     )
     from .gram import GramStore, KernelStack, ParquetTable
@@ -77,9 +78,10 @@ __all__ = [
     "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
     "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
     "MFocussTerm", "MKLClassifier", "MKLClassifierCV", "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
-    "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "Views", "Wedge", "__version__", "dask", "datasets",
-    "estimators", "gram", "inspection", "kernels", "load_model", "losses", "mkl_path", "persistence",
-    "regularizers", "report", "save_model", "solvers", "stability_selection", "testing", "theory",
+    "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "ViewTransformer", "Views", "Wedge",
+    "__version__", "dask", "datasets", "estimators", "gram", "inspection", "kernels", "load_model", "losses",
+    "mkl_path", "persistence", "regularizers", "report", "save_model", "solvers", "stability_selection",
+    "testing", "theory",
 ]  # fmt: skip
 
 #: submodule -> the names that are its own
@@ -87,7 +89,7 @@ _HOMES = {
     "estimators": (
         "MKLClassifier MKLRegressor MKLOneClass EmpiricalBayesClassifier EmpiricalBayesRegressor "
         "GMKLClassifier GMKLRegressor GMKLOneClass GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
-        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV mkl_path"
+        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV ViewTransformer mkl_path"
     ),
     "gram": "GramStore ParquetTable KernelStack",
     "persistence": "load_model save_model",

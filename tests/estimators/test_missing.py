@@ -125,3 +125,18 @@ def test_linear_kernels_have_no_coefficients_where_views_may_be_missing():
     X, y = views()
     model = kw.MKLClassifier(Linear(), missing="mask").fit(X, y)
     assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("missing", HOW)
+@pytest.mark.parametrize("share", [0.3, 0.0])
+def test_model_files_keep_what_predictions_need(missing, share, tmp_path):
+    X, y = views(share=share)
+    model = kw.MKLClassifier({"a": RBF(), "b": [RBF(), Linear()]}, missing=missing, **HOW[missing])
+    has = np.flatnonzero(X.observed[:, :2].any(axis=1))
+    model.fit(X[has], y[has])
+    kw.save_model(model, tmp_path / "model.kw")
+    again = kw.load_model(tmp_path / "model.kw")
+    new = views(seed=0)[0]
+    new = new[np.flatnonzero(new.observed[:, :2].any(axis=1))]
+    np.testing.assert_allclose(again.decision_function(new), model.decision_function(new), atol=1e-12)
+    assert again.patterns_ == model.patterns_

@@ -148,3 +148,14 @@ def test_what_is_no_set_of_labels(tagged, change, params, words):
     X, Y, *_ = tagged
     with pytest.raises(ValueError, match=words):
         kw.MKLClassifier(KERNELS, **params).fit(X, change(Y))
+
+
+@pytest.mark.parametrize("model", [kw.MKLClassifier(KERNELS), kw.MKLRegressor(KERNELS)])
+def test_scores_refuse_columns_in_another_order(model) -> None:
+    rng = np.random.RandomState(0)
+    X = rng.randn(20, 2)
+    y = pd.DataFrame({"a": X[:, 0] > 0, "b": X[:, 1] > 0}).astype(int)
+    fitted = clone(model).fit(X, y)
+    assert fitted.score(X, y) == fitted.score(X, y.to_numpy())
+    with pytest.raises(ValueError, match="in that order"):
+        fitted.score(X, y[["b", "a"]])

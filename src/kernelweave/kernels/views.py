@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,9 @@ class Views:
         NumPy arrays, sparse matrices, tables of pandas, polars or pyarrow, AnnData objects, lists of texts.
         Those of a list are called "view 0", "view 1", ...; a DataFrame whose columns have two levels, as
         ``pandas.concat({...}, axis=1)`` makes it, has a view for each name of the first level.
-    ids : sequence, Index or Series, optional
-        The samples to take, in this order; of a Series its index, so that ``ids=y`` puts the rows in the
-        order of labels. By default those of the first table, then what others have beside them. Without
-        IDs in the tables, names of the rows.
+    ids : sequence, optional
+        The samples to take, in this order, such as ``y.index`` of labels. By default those of the first
+        table, then what others have beside them. Without IDs in the tables, names of the rows.
     on : str, optional
         The column of IDs, in all data frames that have it.
 
@@ -99,7 +99,7 @@ class Views:
             found = {name: _read(name, table, on) for name, table in _by_name(tables).items()}
         if not found:
             raise ValueError("tables is empty: give at least one view.")
-        wanted = None if ids is None else _labels(ids.index if hasattr(ids, "iloc") else ids)
+        wanted = None if ids is None else _labels(ids)
         order = _joined(found, wanted)
         n = found[next(iter(found))][0].shape[0] if order is None else len(order)
         self.names, self.ids, self.ordered = list(found), wanted if order is None else order, ids is not None
@@ -124,12 +124,14 @@ class Views:
         rows = row_positions(key, len(self))
         ids = None if self.ids is None else self.ids[rows]
         tables = {name: take_rows(table, rows) for name, table in self.tables.items()}
-        return self._like(tables, self.observed[rows], ids)
+        return self.made_of(tables, self.observed[rows], ids, self.ordered)
 
-    def _like(self, tables: dict[str, Any], observed: np.ndarray, ids: Any) -> Views:
-        made = object.__new__(type(self))
+    @classmethod
+    def made_of(cls, tables: dict[str, Any], observed: Any, ids: Any = None, ordered: bool = False) -> Views:
+        """Views of tables whose rows are the same samples already."""
+        made = object.__new__(cls)
         made.names, made.tables, made.observed = list(tables), tables, observed
-        made.ids, made.ordered = ids, self.ordered
+        made.ids, made.ordered = ids, ordered
         return made
 
     def in_order_of(self, y: Any) -> Views:
@@ -164,12 +166,13 @@ class Views:
         if chosen == self.names:
             return self
         at = [self.names.index(name) for name in chosen]
-        return self._like({name: self.tables[name] for name in chosen}, self.observed[:, at], self.ids)
+        tables = {name: self.tables[name] for name in chosen}
+        return self.made_of(tables, self.observed[:, at], self.ids, self.ordered)
 
     def map(self, function: Callable[[str, Any], Any]) -> Views:
         """The views with ``function(name, table)``, of as many rows, in place of each table."""
         tables = {name: function(name, table) for name, table in self.tables.items()}
-        return self._like(tables, self.observed, self.ids)
+        return self.made_of(tables, self.observed, self.ids, self.ordered)
 
     def filled(self, like: Views | None = None) -> Views:
         """The views with a copy of an observed row in place of what is not there.
@@ -196,7 +199,8 @@ class Views:
                 raise ValueError(f"no sample has the view {name!r}: leave it out.")
             else:
                 tables[name] = take_rows(like.tables[name], np.zeros(n, dtype=int))
-        return self._like(tables, np.column_stack([there[name] for name in names]), self.ids)
+        observed = np.column_stack([there[name] for name in names])
+        return self.made_of(tables, observed, self.ids, self.ordered)
 
     def _known(self, name: Any) -> str:
         if name not in self.tables:
@@ -289,6 +293,15 @@ def as_views(X: Any, y: Any = None) -> Any:
     return X.in_order_of(y)
 
 
+@contextmanager
+def named_view(name: str) -> Iterator[None]:
+    """Say in which view something is wrong."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"view {name!r}: {error}") from error
+
+
 # -- tables as they come ------------------------------------------------------------------------
 
 
@@ -335,11 +348,12 @@ def _of_anndata(name: str, table: Any) -> Any:
     """The values of an AnnData object: a DataFrame, or a sparse matrix."""
     if table.X is None:
         raise ValueError(f"view {name!r} is an AnnData object without X: set it, or pass one of its layers.")
-    if sparse.issparse(table.X):
-        return table.X
+    values = table.X.to_memory() if hasattr(table.X, "to_memory") else table.X  # of a file
+    if sparse.issparse(values):
+        return values
     import pandas as pd
 
-    return pd.DataFrame(np.asarray(table.X), index=table.obs_names, columns=table.var_names)
+    return pd.DataFrame(np.asarray(values), index=table.obs_names, columns=table.var_names)
 
 
 def _names(table: Any) -> list[str]:

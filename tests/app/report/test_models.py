@@ -161,3 +161,13 @@ def test_a_model_read_from_a_file_lacks_only_what_it_dropped(data: Any, tmp_path
     assert np.allclose(first.samples.parts, second.samples.parts)
     assert first.scores == second.scores
     assert (len(first.redundancy.names), len(second.redundancy.names)) == (3, 2)
+
+
+def test_the_method_says_how_classes_belong_together() -> None:
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    y = np.arange(24) % 3
+    words = {"joint": "learned together", "shared": "share the kernel weights", "ovo": "each pair"}
+    for scheme, expected in words.items():
+        model = kw.MKLClassifier({"wide": RBF(gamma=0.1), "narrow": RBF(gamma=1.0)}, multiclass=scheme)
+        report = Report.from_model(model.fit(X, y), X, y, stability=False)
+        assert expected in report.fitted.method

@@ -51,6 +51,13 @@ FORMS = {
     "svdd": "f(x) = ½ (R² − ‖φ(x) − c‖²),   min  ½ R² − ½ Σₘ dₘ κₘ + C Σᵢ max(0, −f(xᵢ)) + ½ h(d)",
 }
 
+#: how the functions of several classes belong together
+SCHEMES = {
+    "shared": " All classes share the kernel weights.",
+    "joint": " All classes are learned together, by one loss, and share the kernel weights.",
+    "ovo": " One function for each pair of classes.",
+}
+
 
 def fitted(given: Subject, source: dict[str, Any] | None) -> Fitted:
     """Estimator, method, sizes and classes."""
@@ -63,6 +70,7 @@ def fitted(given: Subject, source: dict[str, Any] | None) -> Fitted:
         own = not hasattr(inner, "kernels")
         rule = inner.regularizer if own else REGULARIZERS.resolve(inner.regularizer, Regularizer)
         method += f" Regulariser: {_short(rule)}."
+    method += SCHEMES.get(getattr(inner, "multiclass", "") if given.functions[2:] else "", "")
     labels = inner.classes_ if given.task == "classification" and given.y is not None else ()
     return Fitted(
         estimator=name,
