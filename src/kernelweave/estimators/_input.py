@@ -255,8 +255,7 @@ def check_gaps(views: Views, missing: str = "error") -> None:
     nothing = np.flatnonzero(~there.any(axis=1))
     if len(nothing):
         shown = listed(map(str, nothing)) if views.ids is None else quoted(views.ids[nothing], 5)
-        names = quoted(views.names, 5)
-        raise ValueError(f"{len(nothing)} of {n} samples have none of the views {names}: leave out {shown}.")
+        raise ValueError(f"{len(nothing)} of {n} samples have none of the views: leave out {shown}.")
     if missing != "error":
         return
     counts = zip(views.names, np.count_nonzero(~there, axis=0), strict=True)
