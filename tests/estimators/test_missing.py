@@ -140,3 +140,18 @@ def test_model_files_keep_what_predictions_need(missing, share, tmp_path):
     new = new[np.flatnonzero(new.observed[:, :2].any(axis=1))]
     np.testing.assert_allclose(again.decision_function(new), model.decision_function(new), atol=1e-12)
     assert again.patterns_ == model.patterns_
+
+
+@pytest.mark.parametrize(("missing", "share"), [("complete", 0.3), ("complete", 0.0), ("mask", 0.0)])
+def test_low_rank_is_the_same_where_features_are_exact(missing, share, tmp_path):
+    """Completion by a regression of features is that by kernels, whose ridge it also chooses."""
+    X, y = views(share=share)
+    options = {"missing": missing, "tol": 1e-8, "loss": "squared"}
+    low = kw.MKLClassifier(Linear(), approximation="nystroem", rank=10, **options).fit(X, y)
+    exact = kw.MKLClassifier(Linear(), **options).fit(X, y)
+    new = views()[0]
+    np.testing.assert_allclose(low.decision_function(new), exact.decision_function(new), atol=1e-4)
+    kw.save_model(low, tmp_path / "model.kw")
+    again = kw.load_model(tmp_path / "model.kw")
+    np.testing.assert_allclose(again.decision_function(new), low.decision_function(new), atol=1e-12)
+    assert low.model_.source.X.shape[0] == 1  # no training samples but one to stand in

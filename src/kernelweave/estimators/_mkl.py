@@ -19,6 +19,7 @@ from .._warnings import warn
 from ..gram import GRAMS, Dictionary, FeatureSource, Gram
 from ..gram.lowrank import LowRankGram, resolve_approximation
 from ..gram.lowrank.dictionary import LowRankDictionary
+from ..gram.lowrank.missing import GapLowRankDictionary
 from ..gram.missing import MISSING, with_gaps
 from ..kernels.base import positive_integer
 from ..losses import LOSSES, Loss
@@ -195,6 +196,8 @@ class BaseMKL(BaseKernels):
             from ..gram.dask.low_rank import DaskLowRankDictionary
 
             kind = DaskLowRankDictionary
+        if source.gaps is not None and self.missing != "error":
+            kind = partial(GapLowRankDictionary, self.missing)  # type: ignore[assignment]
         rule = (self.approximation, self.rank, self.normalize)
         return kind(source, *rule, weight, spec.limit, random_state=self.random_state)
 

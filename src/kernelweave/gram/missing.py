@@ -22,14 +22,14 @@ from scipy.linalg import cho_factor, cho_solve
 from .._linalg import blas_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
 from ..kernels import Normalization, Views, resolve_normalization
-from .sources import KernelSource
-from .terms import Affine, KernelTerm, NotLinearError, checked, demand
+from .sources import KernelSource, take_square
+from .terms import Affine, FactorTerm, KernelTerm, NotLinearError, checked, demand
 
 #: what to do with views that samples lack
 MISSING = ("error", "mask", "margin", "complete")
 
 #: samples of a view that choose its ridge; the error of leaving one out hardly changes with more of them
-MOST_LEFT_OUT = 500
+MOST_LEFT_OUT = 300
 
 #: ridges tried, in units of the mean diagonal of S
 RIDGES = np.geomspace(1e-4, 1e2, 19)
@@ -80,7 +80,7 @@ class Completion:
     Parameters
     ----------
     S : ndarray of shape (n_O, n_O)
-        Kernels of the other views between samples that have this one.
+        Kernels of the other views between samples that have this one; overwritten.
     rest : ndarray of shape (n_rest, n_O)
         The same between those that lack it and those that have it.
     K : ndarray of shape (n_O, n_O)
@@ -98,7 +98,8 @@ class Completion:
 
     def __init__(self, S: FloatArray, rest: FloatArray, K: FloatArray, weight: FloatArray) -> None:
         self.root = np.sqrt(weight)
-        S = S * np.outer(self.root, self.root)
+        if (weight != 1.0).any():
+            S = S * np.outer(self.root, self.root)
         unit = float(S.diagonal().mean())
         self.ridge = 1.0
         if unit > 0.0:
@@ -114,6 +115,8 @@ class Completion:
 
     def solve(self, values: FloatArray) -> FloatArray:
         """(S_OO + lambda W^-1)^-1 values."""
+        if values.shape[1] == 0:
+            return values
         root = self.root[:, None]
         return np.asarray(root * cho_solve(self._factor, root * values, check_finite=False))
 
@@ -236,35 +239,36 @@ class GapSource(KernelSource):
 
     def _complete(self) -> None:
         """Completions of all views, and what they make of the matrices."""
-        total = np.zeros((self.n_samples, self.n_samples))
-        for share, K in zip(self.shares, self.matrices, strict=True):
+        total = self.shares[0] * self.matrices[0]
+        for share, K in zip(self.shares[1:], self.matrices[1:], strict=True):
             total += share * K
         with blas_threads_for(self.n_samples):
             for view in dict.fromkeys(self.views):
-                members = [m for m, own in enumerate(self.views) if own == view]
                 own, rest = np.flatnonzero(self.has(view)), np.flatnonzero(~self.has(view))
-                part = np.ix_(own, own)
-                K = np.zeros((len(own), len(own)))
-                for m in members:
-                    K += self.shares[m] * self.matrices[m][part]
-                found = Completion(total[part] - K, total[np.ix_(rest, own)], K, self.weight[own])
+                parts = {m: take_square(self.matrices[m], own) for m in self._members(view)}
+                K, S = np.zeros((len(own), len(own))), take_square(total, own)
+                for m, part in parts.items():
+                    K += self.shares[m] * part
+                S -= K
+                found = Completion(S, total[np.ix_(rest, own)], K, self.weight[own])
                 self.completions[view] = found
-        for m, K in enumerate([] if self.gapless else self.matrices):
-            self._fill(K, np.flatnonzero(self.observed[:, m]), self.completions[self.views[m]])
+                for m, part in parts.items() if len(rest) else ():
+                    cross, square = found.completed(part)
+                    whole = self.matrices[m]
+                    whole[np.ix_(rest, own)], whole[np.ix_(own, rest)] = cross, cross.T
+                    whole[np.ix_(rest, rest)] = square
+
+    def _members(self, view: str) -> list[int]:
+        """The kernels of a view."""
+        return [m for m, own in enumerate(self.views) if own == view]
 
     def _indicator(self, view: str) -> Indicator:
         """The indicator of a view, as heavy as one direction of its kernels: sum of K_ij^2 / (tr K)^2."""
-        members = [m for m, own in enumerate(self.views) if own == view]
+        members = self._members(view)
         parts = [self.matrices[m] for m in members]
         sizes = [float((K**2).sum() / max(np.trace(K), 1e-300) ** 2) for K in parts]
         level = float(self.weight @ self.has(view) / self.weight.sum())
         return Indicator(members[0], level, float(np.sqrt(np.mean(sizes) / (level * (1.0 - level)))))
-
-    def _fill(self, K: FloatArray, own: IntArray, completion: Completion) -> None:
-        """Rows and columns of the samples that lack a kernel, completed."""
-        rest = np.setdiff1d(np.arange(self.n_samples), own)
-        cross, square = completion.completed(K[np.ix_(own, own)])
-        K[np.ix_(rest, own)], K[np.ix_(own, rest)], K[np.ix_(rest, rest)] = cross, cross.T, square
 
     # -- storage ----------------------------------------------------------------------------------
 
@@ -276,7 +280,20 @@ class GapSource(KernelSource):
             "observed": self.observed,
             "rules": list(self.rules),
             "shares": self.shares if self.rules else None,
+            "completes": self.completes,
         }
+
+    @classmethod
+    def around(cls, source: KernelSource, completes: bool) -> GapSource:
+        """For predictions by features, which need no other."""
+        assert source.gaps is not None
+        state = {"names": source.names, **source.gaps._asdict(), "rules": [], "shares": None}
+        return cls.from_state({**state, "completes": completes}, source, source.n_samples)
+
+    @property
+    def completes(self) -> bool:
+        """Whether predictions ask for kernels of all views."""
+        return self.missing == "complete"
 
     @classmethod
     def from_state(cls, state: dict[str, Any], source: Any, n: int) -> GapSource:
@@ -292,7 +309,9 @@ class GapSource(KernelSource):
         made.observed = checked(state["observed"], "b", (n, len(views)))
         made.X = getattr(source, "X", None)
         made.n_samples, made.matrices, made.completions = source.n_samples, [], {}
-        made.missing, made.gapless, made.indicators, made.weight = "complete", False, [], np.ones(0)
+        demand(type(state["completes"]) is bool, "it does not say whether it completes views")
+        made.missing = "complete" if state["completes"] else "mask"
+        made.gapless, made.indicators, made.weight = False, [], np.ones(0)
         if isinstance(made.X, Views):
             demand(set(views) <= set(made.X.names), "its kernels see views that are not there")
         if rules:
@@ -345,8 +364,12 @@ class GapSource(KernelSource):
         return len(self.views)
 
     def restrict(self, support: IntArray) -> None:
-        """Forget the matrices; all samples are needed, for centring and for completion."""
+        """Forget the matrices; to centre kernels, and to complete them, all samples are needed."""
         self.matrices, self.completions = [], {}
+        if not self.rules:
+            self.source, self.observed = copy(self.source), self.observed[support]
+            self.source.restrict(support)
+            self.X = getattr(self.source, "X", None)
 
     def observed_in(self, X: Any) -> BoolArray:
         if not isinstance(X, Views):
@@ -397,6 +420,13 @@ class GapBlock:
         self.source, self.X = source, X
         self.observed = source.observed_in(X)
         self._crosses: dict[int, FloatArray] = {}
+        self._features: dict[int, FloatArray] = {}
+
+    def features(self, m: int, features: Any) -> FloatArray:
+        """Features of kernel m, not centred."""
+        if m not in self._features:
+            self._features[m] = features.raw(self.X)
+        return self._features[m]
 
     def cross(self, m: int) -> FloatArray:
         """Values of kernel m, not normalised."""
@@ -540,6 +570,76 @@ class IndicatorTerm:
             known and type(level) is float and type(scale) is float, "its indicator of a view makes no sense"
         )
         return cls(m, Indicator(kernel, level, scale), checked(state["coef"], "f", shape[1:]))
+
+
+class GapFactorTerm:
+    """What one kernel adds by its features, on samples that have it and on samples that lack it.
+
+        f(x) = z_m(x)'coef                              where x has the view of kernel m
+             = level + sum_l z_l(x)'coef_l              where it lacks it
+
+    over the kernels l of its other views.
+
+    Parameters
+    ----------
+    own : FactorTerm
+    level : ndarray of shape (J,)
+    others : list of FactorTerm
+        With centred features; none for a kernel that is not completed.
+    """
+
+    def __init__(self, own: FactorTerm, level: FloatArray, others: list[FactorTerm]) -> None:
+        self.own, self.level, self.others, self.m = own, level, others, own.m
+        self.features = own.features
+
+    def add(self, source: GapSource, alpha: FloatArray, X: GapBlock, out: FloatArray) -> None:
+        """Add the values on new samples to `out` (n_new, J)."""
+        has = X.observed[:, self.m]
+        out[has] += self._values(self.own, X, has)
+        if has.all():
+            return
+        out[~has] += self.level
+        for term in self.others:
+            rows = ~has & X.observed[:, term.m]
+            if rows.any():
+                out[rows] += self._values(term, X, rows)
+
+    def _values(self, term: FactorTerm, X: GapBlock, rows: BoolArray) -> FloatArray:
+        Z = X.features(term.m, term.features)[rows]
+        mean = term.features.mean
+        return np.asarray(Z @ term.coef - (0.0 if mean is None else mean @ term.coef))
+
+    def used(self, alpha: FloatArray) -> FloatArray:
+        """No training samples: the features have their landmarks."""
+        return self.own.used(alpha)
+
+    def restrict(self, support: IntArray) -> GapFactorTerm:
+        """The term itself."""
+        return self
+
+    def split(self, source: KernelSource) -> Iterator[tuple[int, Any]]:
+        """The kernel, and the term itself."""
+        yield self.m, self
+
+    def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
+        """Never: it depends on which views a sample has."""
+        raise NotLinearError("samples may lack some of the views")
+
+    def state(self) -> dict[str, Any]:
+        """What makes the term again."""
+        return {
+            "own": self.own.state(),
+            "level": self.level,
+            "others": [term.state() for term in self.others],
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], source: Any, shape: tuple[int, int]) -> GapFactorTerm:
+        """The term of a `state`, checked."""
+        demand(isinstance(source, GapSource), "it completes views, of which it has none")
+        terms = [FactorTerm.from_state(one, source.source, shape) for one in (state["own"], *state["others"])]
+        demand(all(term.m < len(source.views) for term in terms), "it has kernels of no view")
+        return cls(terms[0], checked(state["level"], "f", shape[1:]), terms[1:])
 
 
 class _Rows(NamedTuple):

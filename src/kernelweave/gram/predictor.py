@@ -16,14 +16,14 @@ from .._typing import FloatArray, IntArray
 from ..kernels import RBF, Kernel, ParametricKernel
 from ..kernels.base import as_numeric
 from ..kernels.columns import as_table, is_sparse, take_columns
-from .missing import GapSource, GapTerm, IndicatorTerm
+from .missing import GapFactorTerm, GapSource, GapTerm, IndicatorTerm
 from .sharing import Batch, SharedSquares
 from .sources import FeatureSource, KernelSource, ParametricSource, StackSource
 from .tables import Table
 from .terms import TERMS, KernelTerm, NotLinearError, SumTerm, checked, demand
 
 #: terms by their names in files
-KINDS: dict[str, Any] = {**TERMS, "gap": GapTerm, "indicator": IndicatorTerm}
+KINDS: dict[str, Any] = {**TERMS, "gap": GapTerm, "indicator": IndicatorTerm, "gap factor": GapFactorTerm}
 
 
 class Spread(NamedTuple):
@@ -414,7 +414,7 @@ def source_state(source: Any, kernels: set[int], together: IntArray | None) -> d
     state |= dict.fromkeys(("rows", "columns", "parameters", "batch", "gaps"))
     if isinstance(source, GapSource):  # kernels of other views complete one
         every = set(range(len(source.views)))
-        held = every if source.rules else kernels & every
+        held = every if source.completes else kernels & every
         return {**source_state(source.source, held, together), "gaps": source.state()}
     if isinstance(source, StackSource):
         return {**state, "columns": source.support, "kernels": {}}
