@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -223,7 +224,7 @@ def test_rows(key):
     assert part.ordered
 
 
-def test_scikit_learn_slices_it():
+def test_scikit_learn_slices_it(tmp_path):
     views, y = Views({"rna": RNA, "b": B}), np.arange(6) % 2
     left, right, _, _ = train_test_split(views, y, test_size=2, random_state=0)
     assert sorted([*left.ids, *right.ids]) == IDS
@@ -231,6 +232,8 @@ def test_scikit_learn_slices_it():
     assert len(resample(views, n_samples=9, random_state=0)) == 9
     assert [len(views[test]) for _, test in KFold(3).split(views, y)] == [2, 2, 2]
     same(pickle.loads(pickle.dumps(views)), {"rna": A, "b": B}, IDS)
+    joblib.dump(views, tmp_path / "views")
+    same(joblib.load(tmp_path / "views"), {"rna": A, "b": B}, IDS)
     with pytest.raises(TypeError, match="ViewTransformer"):
         np.asarray(views)
 
