@@ -149,7 +149,7 @@ def test_numbers_that_count_rows_are_ids_beside_other_numbers():
 @pytest.mark.parametrize(
     ("tables", "options", "words"),
     [
-        ({"a": A, "b": B[:4]}, {}, "'a' has 6 rows and 'b' has 4 rows, and 'a' and 'b' has no sample IDs"),
+        ({"a": A, "b": B[:4]}, {}, "'a' has 6 rows and 'b' has 4 rows, and 'a' and 'b' have no sample IDs"),
         ({"a": RNA, "b": B[:4]}, {}, "'b' has no sample IDs to join them by"),
         ({"a": RNA, "b": PROTEIN[::-1], "c": A}, {}, "'a' and 'b' have sample IDs, in different orders"),
         ({"a": RNA.set_axis(["s0", "s1", "s0", "s2", "s0", "s1"])}, {}, r"2 of 3 IDs .* 's0' \(3 times\)"),
