@@ -52,6 +52,15 @@ def test_a_sample_of_one_table_is_a_gap_in_the_other():
     np.testing.assert_array_equal(views["protein"].iloc[2:], B[2:])
 
 
+def test_gaps_leave_numbers_numbers():
+    flags = pd.DataFrame({"flag": [True, False], "count": [1, 2]}, index=["s0", "s1"])
+    views = Views({"rna": RNA, "flags": flags})
+    assert [dtype.kind for dtype in views["flags"].dtypes] == ["f", "f"]
+    np.testing.assert_array_equal(views.filled()["flags"].iloc[[1, 5]], [[0.0, 2.0], [1.0, 1.0]])
+    counts = Views({"rna": RNA, "counts": np.arange(6)[:, None]}, ids=["s1", "s0"])
+    np.testing.assert_array_equal(counts["counts"].ravel(), [1, 0])
+
+
 def test_the_order_can_be_asked_for():
     views = Views({"rna": RNA, "protein": PROTEIN[::-1]}, ids=["s3", "s0"])
     same(views, {"rna": A[[3, 0]], "protein": B[[3, 0]]}, ["s3", "s0"])
