@@ -160,6 +160,20 @@ def test_samples_in_any_order():
     assert kw.GMKLClassifier().fit(shuffled, LABELS).score(shuffled, LABELS) > 0.8
 
 
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if "OneClass" not in name])
+def test_labels_put_rows_in_order_in_every_estimator(name):
+    y = LABELS if "Classifier" in name else pd.Series(T, index=IDS)
+    weight = np.where(np.arange(N) % 5 == 0, 0.0, 1.0)
+    model, other = (clone(ESTIMATORS[name]).set_params(kernels=SPEC) for _ in range(2))
+    model.fit({"rna": RNA[::-1], "protein": PROTEIN}, y, sample_weight=weight)
+    other.fit(VIEWS, y.to_numpy(), sample_weight=weight)
+    assert_allclose(model.weights_, other.weights_, rtol=1e-9, atol=1e-12)
+    assert_allclose(values(model, TABLES), values(other, VIEWS), rtol=1e-9, atol=1e-10)
+    assert model.score({"rna": RNA[::-1], "protein": PROTEIN}, y) == pytest.approx(
+        other.score(VIEWS, y.to_numpy())
+    )
+
+
 def test_labels_without_ids_are_taken_in_order():
     more = {"rna": RNA, "protein": PROTEIN.rename(index={"p03": "p99"})}
     with pytest.raises(ValueError, match="tables of X have 31 samples in all, and y has 30 labels"):

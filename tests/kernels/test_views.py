@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,6 +50,15 @@ def test_a_sample_of_one_table_is_a_gap_in_the_other():
     np.testing.assert_array_equal(views.observed, [[1, 0]] * 2 + [[1, 1]] * 2 + [[0, 1]] * 2)
     assert np.isnan(views["rna"].iloc[4:]).all(axis=None)
     np.testing.assert_array_equal(views["protein"].iloc[2:], B[2:])
+
+
+def test_gaps_leave_numbers_numbers():
+    flags = pd.DataFrame({"flag": [True, False], "count": [1, 2]}, index=["s0", "s1"])
+    views = Views({"rna": RNA, "flags": flags})
+    assert [dtype.kind for dtype in views["flags"].dtypes] == ["f", "f"]
+    np.testing.assert_array_equal(views.filled()["flags"].iloc[[1, 5]], [[0.0, 2.0], [1.0, 1.0]])
+    counts = Views({"rna": RNA, "counts": np.arange(6)[:, None]}, ids=["s1", "s0"])
+    np.testing.assert_array_equal(counts["counts"].ravel(), [1, 0])
 
 
 def test_the_order_can_be_asked_for():
@@ -148,7 +158,7 @@ def test_numbers_that_count_rows_are_ids_beside_other_numbers():
 @pytest.mark.parametrize(
     ("tables", "options", "words"),
     [
-        ({"a": A, "b": B[:4]}, {}, "'a' has 6 rows and 'b' has 4 rows, and 'a' and 'b' has no sample IDs"),
+        ({"a": A, "b": B[:4]}, {}, "'a' has 6 rows and 'b' has 4 rows, and 'a' and 'b' have no sample IDs"),
         ({"a": RNA, "b": B[:4]}, {}, "'b' has no sample IDs to join them by"),
         ({"a": RNA, "b": PROTEIN[::-1], "c": A}, {}, "'a' and 'b' have sample IDs, in different orders"),
         ({"a": RNA.set_axis(["s0", "s1", "s0", "s2", "s0", "s1"])}, {}, r"2 of 3 IDs .* 's0' \(3 times\)"),
@@ -223,7 +233,7 @@ def test_rows(key):
     assert part.ordered
 
 
-def test_scikit_learn_slices_it():
+def test_scikit_learn_slices_it(tmp_path):
     views, y = Views({"rna": RNA, "b": B}), np.arange(6) % 2
     left, right, _, _ = train_test_split(views, y, test_size=2, random_state=0)
     assert sorted([*left.ids, *right.ids]) == IDS
@@ -231,6 +241,8 @@ def test_scikit_learn_slices_it():
     assert len(resample(views, n_samples=9, random_state=0)) == 9
     assert [len(views[test]) for _, test in KFold(3).split(views, y)] == [2, 2, 2]
     same(pickle.loads(pickle.dumps(views)), {"rna": A, "b": B}, IDS)
+    joblib.dump(views, tmp_path / "views")
+    same(joblib.load(tmp_path / "views"), {"rna": A, "b": B}, IDS)
     with pytest.raises(TypeError, match="ViewTransformer"):
         np.asarray(views)
 

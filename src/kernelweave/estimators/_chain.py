@@ -1,27 +1,64 @@
-"""Solutions along a chain of neighbouring problems: each begins with what is known from those before."""
+"""Solutions along a chain of neighbouring problems: each begins with what is known from the others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .._typing import FloatArray
 from ..regularizers import Regularizer
 from ..solvers import Problem
 from ..solvers.base import State
 from ..solvers.certificate import certificate
+from ..solvers.growing import Known
+from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
+from ..solvers.single import machine_gap
 from ._base import Spec
-from ._mkl import AnyDictionary, SubProblem, live_regularizer, solve
+from ._mkl import AnyDictionary, SubProblem, live_regularizer
 
 #: share of the tolerance that weights known already may cost, by what is expected of the norms
-KNOWN_SHARE = 0.5
+KNOWN_SHARE = 1.0
 
 #: most that a norm is expected to change by from one point to the next
 MOST_CHANGE = 5.0
+
+#: steps from one solved point to the next where those between may be interpolated: the first, the most, and
+#: the share of the tolerance that a gap between them has to stay below for one more
+FIRST_STRIDE, MOST_STRIDE, WIDER = 2, 4, 0.3
+
+
+#: sums of the kernels kept to interpolate between, and samples up to which they are
+MATRICES, MOST_SAMPLES = 3, 3000
+
+#: guides that change by no more than this share stay where they are
+STILL = 0.1
+
+
+@dataclass(frozen=True)
+class Node:
+    """A point whose solution others begin with.
+
+    Attributes
+    ----------
+    t : float
+        Where it is: log C, or where something else varies the number of the point.
+    state : State
+    norms : ndarray of shape (M,)
+        What is thought of its component norms.
+    known : Known
+        What else its solution leaves to others.
+    """
+
+    t: float
+    state: State
+    norms: FloatArray
+    known: Known
 
 
 class Chain:
@@ -34,8 +71,14 @@ class Chain:
 
         1/2 sum_m n_m^2 / d_m + 1/2 h(d) - Omega(n),
 
-    is a small part of the tolerance; else at the weights of these norms. Whatever begins, the solver goes on
-    until the gap is closed: every point is certified like a fit of its own.
+    is within the tolerance; else at the weights of these norms.
+
+    Where the loss is smooth so are alpha and d in log C. One point in a few is solved then, and those between
+    are interpolated, both by the same polynomial through two or three solved points: their sum of the kernels
+    is that of known matrices, and what is left to compute is alpha' K_m alpha, half a pass over the kernels.
+
+    Whatever begins, the solver goes on until the gap is closed: every point is certified like a fit of its
+    own.
 
     Parameters
     ----------
@@ -53,69 +96,177 @@ class Chain:
         self.dictionary, self.part, self.C = dictionary, part, C
         self.guides = None if guides is None else [norms[dictionary.live] for norms in guides]
         self.gram = part.gram(dictionary)
-        self.solutions: list[Result] = []
-        self.known: tuple[FloatArray, Any] | None = None  # weights, and their sum of the kernels
+        self.nodes: list[Node] = []
 
     def solve(self, points: Sequence[Spec]) -> list[Result]:
         """Solutions at every point, in order."""
-        for point in points:
-            problem = self.part.problem.at_cost(point.C / self.C)
-            rule = live_regularizer(point, self.dictionary).bound_to(self.gram)
-            self.solutions.append(self._carried(point, problem, rule) or self._solved(point, problem, rule))
-        return self.solutions
+        made = {id(point.regularizer): live_regularizer(point, self.dictionary) for point in points}
+        bound = {key: rule.bound_to(self.gram) for key, rule in made.items()}
+        self.points, self.rules = points, [bound[id(point.regularizer)] for point in points]
+        costs = np.array([point.C for point in points], dtype=float)
+        self.t = np.log(costs) if len(bound) == 1 else np.arange(len(points), dtype=float)
+        self.found: list[Result | None] = [None] * len(points)
+        self.smooth = len(bound) == 1 and self._is_smooth()
+        place, stride = 0, FIRST_STRIDE if self.smooth else 1
+        self._take(0)
+        while place < len(points) - 1:
+            last, place = place, min(place + stride, len(points) - 1)
+            self._take(place)
+            share = max((self._take(between) for between in range(last + 1, place)), default=0.0)
+            if self.smooth:
+                stride += int(share <= WIDER and stride < MOST_STRIDE) - int(
+                    share > 1.0 and stride > FIRST_STRIDE
+                )
+        return [found for found in self.found if found is not None]
 
-    def _carried(self, point: Spec, problem: Problem, rule: Regularizer) -> Result | None:
-        """The last solution, if it is one of this problem too."""
-        if not (self.solutions and rule.convex and problem.loss.separable):
-            return None
-        state: State = self.solutions[-1].state
-        own = state.coefficients
-        norms = None if own is None else self.gram.component_norms(own)
-        parts = (state.alpha, state.weights, state.fitted, state.squares, norms)
-        proof = certificate(problem, self.gram, rule, *parts)
-        if not proof.gap <= point.tol:
-            return None
-        row = {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap, "n_passes": self.gram.n_passes}
-        state = replace(state, certificate=proof, residual=proof.gap)
-        return Result(state, 0, True, "tol", {name: [value] for name, value in row.items()})
+    def _is_smooth(self) -> bool:
+        """Whether alpha is a smooth function of log C, which rises or falls along the points."""
+        loss, steps = self.part.problem.loss, np.diff(self.t)
+        kinked = hasattr(loss, "linear_dual") or hasattr(loss, "simplex_dual") or not loss.separable
+        one_way = bool((steps > 0.0).all() or (steps < 0.0).all())
+        return one_way and self.rules[0].convex and not kinked
 
-    def _solved(self, point: Spec, problem: Problem, rule: Regularizer) -> Result:
-        start: dict[str, Any] = {}
-        norms = self._expected(rule)
+    def _take(self, place: int) -> float:
+        """Solve a point, unless something known closes its gap; that share of the tolerance, or 2."""
+        problem = self.part.problem.at_cost(self.points[place].C / self.C)
+        rule, tol = self.rules[place], self.points[place].tol
+        nodes = sorted(self.nodes, key=lambda node: abs(node.t - self.t[place]))
+        guesses = (
+            (self._carried, self._interpolated) if rule.convex and problem.loss.separable and nodes else ()
+        )
+        for guess in guesses:
+            state = guess(place, problem, nodes)
+            if state is None:
+                continue
+            own = state.coefficients
+            norms = None if own is None else self.gram.component_norms(own)
+            parts = (state.alpha, state.weights, state.fitted, state.squares, norms)
+            proof = certificate(problem, self.gram, rule, *parts)
+            if proof.gap <= tol:
+                state = replace(state, certificate=proof, residual=proof.gap)
+                row = {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap}
+                history = {name: [value] for name, value in (*row.items(), ("n_passes", self.gram.n_passes))}
+                self.found[place] = Result(state, 0, True, "tol", history)
+                if guess == self._carried:
+                    self.nodes.append(replace(nodes[0], t=self.t[place], state=state))
+                return proof.gap / tol
+        self.found[place] = self._solved(place, problem, nodes)
+        return 2.0
+
+    def _carried(self, place: int, problem: Problem, nodes: list[Node]) -> State | None:
+        """The solution of the nearest point."""
+        return nodes[0].state
+
+    def _interpolated(self, place: int, problem: Problem, nodes: list[Node]) -> State | None:
+        """alpha and weights by a polynomial in log C between solved points: the better of two polynomials."""
+        best: tuple[float, State] | None = None
+        for mixture in self._mixtures(place, nodes):
+            weights = mixture.of(lambda node: node.state.weights)
+            if (weights < 0.0).any() or nodes[0].state.coefficients is not None:
+                continue
+            alpha = problem.feasible(mixture.of(lambda node: node.state.alpha))
+            if mixture.has_matrices:
+                fitted = mixture.of(lambda node: node.known.matrix @ alpha)  # noqa: B023
+            else:
+                fitted = self.gram.dot(weights, alpha)
+            gap = machine_gap(problem, alpha, fitted)  # a part of the gap
+            if gap <= self.points[place].tol and (best is None or gap < best[0]):
+                best = gap, replace(nodes[0].state, weights=weights, alpha=alpha, fitted=fitted)
+        return None if best is None else replace(best[1], squares=self.gram.quad(best[1].alpha))
+
+    def _mixtures(self, place: int, nodes: list[Node]) -> list[Mixture]:
+        """Between two nodes and, where there is another, three; none outside of them."""
+        t = float(self.t[place])
+        below, above = ([node for node in nodes if way * (node.t - t) > 0.0][:1] for way in (-1, 1))
+        if not (self.smooth and below and above):
+            return []
+        more = [node for node in nodes if node is not below[0] and node is not above[0]][:1]
+        return [Mixture([*below, *above], t), *[Mixture([*below, *above, third], t) for third in more]]
+
+    def _solved(self, place: int, problem: Problem, nodes: list[Node]) -> Result:
+        """The solution by the solver, from norms, dual variables and weights that are expected to be near."""
+        point, rule, norms = self.points[place], self.rules[place], self._expected(place, nodes)
+        start: dict[str, Any] = {"alpha": nodes[0].state.alpha} if nodes else {}
         if norms is not None:
             start["norms"] = norms if rule.sparse and rule.convex else _positive(norms)
-            if self.known is not None and rule.convex and not rule.ascends:
-                scale = self.solutions[-1].state.certificate.scale
-                if _excess(rule, norms, self.known[0]) <= KNOWN_SHARE * point.tol * scale:
-                    start["known"] = self.known
-        if self.solutions:
-            start["alpha"] = _moved(self.solutions[-1], problem)
-        found = solve(point, self.dictionary, problem, self.gram, **start)
-        if found.matrix is not None:
-            self.known = found.state.weights, found.matrix
+        if norms is not None and nodes and rule.convex and not rule.ascends:
+            between = [mixture for mixture in self._mixtures(place, nodes)[:1] if mixture.has_matrices]
+            known = between[0].known() if between else nodes[0].known
+            most = KNOWN_SHARE * point.tol * nodes[0].state.certificate.scale
+            near = known.matrix is not None and _excess(rule, norms, known.weights) <= most
+            start["known"] = known if near else known._replace(matrix=None)
+        solver = choose_solver(point.solver, rule)
+        solver = solver if isinstance(point.solver, str) else clone(solver)
+        limits: Any = point.tol, point.max_iter
+        found: Result = solver.solve(problem, self.gram, rule, *limits, **start)
+        known, proof = solver.learnt(found, problem, self.gram, rule), found.state.certificate
+        thought = proof.dual_norms if rule.ascends else solver.refined_norms(found, known)
+        room = MATRICES - 1 if self.smooth and self.gram.n_samples <= MOST_SAMPLES else 0
+        first = len(self.nodes) - room
+        self.nodes = [node if k >= first else _without_matrix(node) for k, node in enumerate(self.nodes)]
+        self.nodes.append(Node(float(self.t[place]), found.state, thought, known))
         return replace(found, matrix=None)
 
-    def _expected(self, rule: Regularizer) -> FloatArray | None:
-        """Norms at the next point: as they were changing, or as those of the guides do from here."""
-        own, k = [_norms(found, rule) for found in self.solutions[-2:]], len(self.solutions)
-        if self.guides is not None and self.guides[k].any():
-            if not own or not own[-1].any():
-                return self.guides[k]
-            return own[-1] * _change(self.guides[k - 1], self.guides[k])
-        if not own or not own[-1].any():
-            return None  # a start near zero would be far from everything else
-        return own[-1] if len(own) == 1 else own[-1] * _change(own[0], own[1])
+    def _expected(self, place: int, nodes: list[Node]) -> FloatArray | None:
+        """Norms at a point: as they change between the nearest nodes, or as those of the guides do."""
+        guide = None if self.guides is None or self.rules[place].ascends else self.guides[place]
+        guide = guide if guide is not None and guide.any() else None
+        if not nodes or not nodes[0].norms.any():  # a start near zero would be far from everything else
+            return guide
+        first, norms = nodes[0], nodes[0].norms
+        if guide is not None and self.guides is not None:
+            before = self.guides[int(np.abs(self.t - first.t).argmin())]
+            if self.rules[place].sparse and not np.allclose(before, guide, rtol=STILL):
+                return guide  # which kernels have weight changes from point to point
+            return norms * _change(before, guide)
+        apart = [node for node in nodes[1:] if node.t != first.t][:1]
+        if not apart:
+            return norms
+        return norms * _change(apart[0].norms, norms, (self.t[place] - first.t) / (first.t - apart[0].t))
 
 
-def _norms(found: Result, rule: Regularizer) -> FloatArray:
-    proof = found.state.certificate
-    return proof.dual_norms if rule.ascends else proof.norms
+class Mixture:
+    """What is between solved points: the polynomial in t through what they have.
+
+    Parameters
+    ----------
+    nodes : list of Node
+        Of different t.
+    t : float
+    """
+
+    def __init__(self, nodes: list[Node], t: float) -> None:
+        self.nodes = nodes
+        self.shares = [
+            float(np.prod([(t - other.t) / (node.t - other.t) for other in nodes if other is not node]))
+            for node in nodes
+        ]
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether every node has its sum of the kernels, as an array."""
+        return all(isinstance(node.known.matrix, np.ndarray) for node in self.nodes)
+
+    def of(self, read: Callable[[Node], FloatArray]) -> FloatArray:
+        """The polynomial through what is read from each node."""
+        parts = zip(self.shares, self.nodes, strict=True)
+        return np.asarray(sum(share * read(node) for share, node in parts))
+
+    def known(self) -> Known:
+        """Weights between those of the nodes, their sum of the kernels, and norms near their own."""
+        norms = np.exp(self.of(lambda node: np.log(np.maximum(node.known.norms, 1e-300))))
+        weights, matrix = (self.of(attrgetter(f"known.{name}")) for name in ("weights", "matrix"))
+        return Known(norms, weights, matrix, self.nodes[0].known.newton)
 
 
-def _change(before: FloatArray, now: FloatArray) -> FloatArray:
-    """By which factor norms changed; 1 where they were zero."""
-    factor = np.clip(now / np.maximum(before, 1e-300), 1.0 / MOST_CHANGE, MOST_CHANGE)
-    return np.where(before > 0.0, factor, 1.0)
+def _without_matrix(node: Node) -> Node:
+    return replace(node, known=node.known._replace(matrix=None))
+
+
+def _change(before: FloatArray, now: FloatArray, power: float = 1.0) -> FloatArray:
+    """By which factor norms changed, to a power; 1 where they were zero."""
+    factor = (np.maximum(now, 1e-300) / np.maximum(before, 1e-300)) ** power
+    return np.where((before > 0.0) & (now > 0.0), np.clip(factor, 1.0 / MOST_CHANGE, MOST_CHANGE), 1.0)
 
 
 def _positive(norms: FloatArray) -> FloatArray:
@@ -130,7 +281,3 @@ def _excess(rule: Regularizer, norms: FloatArray, weights: FloatArray) -> float:
         return np.inf
     energy = float((norms[live] ** 2 / weights[live]).sum())
     return 0.5 * (energy + rule.price(weights)) - rule.penalty(norms)
-
-
-def _moved(found: Result, problem: Problem) -> FloatArray:
-    return found.state.alpha

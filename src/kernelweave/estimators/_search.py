@@ -127,12 +127,8 @@ class BaseSearch(NestedKernels):
             points, values = self._values(template, grid, setup, folds)
         scores = np.array(
             [
-                [
-                    self._score(scorer, self._frozen(template, part), blank, targets[test], options)
-                    for part in each
-                ]
+                self._scores(scorer, template, each, targets[test], folds.score_options(test))
                 for each, (_, test) in zip(values, folds.splits, strict=True)
-                for blank, options in [(np.zeros((len(test), 1)), folds.score_options(test))]
             ]
         )
         self._record(points, scores, folds)
@@ -142,6 +138,19 @@ class BaseSearch(NestedKernels):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
+
+    def _scores(
+        self, scorer: Any, template: Any, values: list[FloatArray], y: Any, options: dict[str, Any]
+    ) -> list[float]:
+        """Scores of every point on one fold; neighbours with the same values have the same score."""
+        scores: list[float] = []
+        for k, part in enumerate(values):
+            if k and np.array_equal(part, values[k - 1]):
+                scores.append(scores[-1])
+                continue
+            frozen, blank = self._frozen(template, part), np.zeros((len(y), 1))
+            scores.append(self._score(scorer, frozen, blank, y, options))
+        return scores
 
     def _score(self, scorer: Any, frozen: Any, X: FloatArray, y: Any, options: dict[str, Any]) -> float:
         """What a scorer gives the values of a fold; they are no probabilities."""
@@ -291,6 +300,11 @@ class FrozenClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         return decided(self.classes_, self.values, self.multilabel)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of samples whose labels are right, as `accuracy_score` has it, without its checks."""
+        right = np.asarray(self.predict(X) == y)
+        return float(np.average(right.reshape(len(y), -1).all(axis=1), weights=sample_weight))
 
 
 class FrozenRegressor(LossScore, BaseEstimator):

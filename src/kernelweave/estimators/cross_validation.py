@@ -28,6 +28,7 @@ from ._labels import LabelsMixin, LossScore
 from ._mkl import BaseMKL, Setup, SubProblem, left_out
 from ._search import BaseSearch, Folds, Metadata
 from .classifier import MKLClassifier
+from .path import specs_along
 from .regressor import MKLRegressor
 
 #: the rule of `cv` that scores each sample by the model without it
@@ -142,6 +143,10 @@ def matrices_of(
     return [matrices[m] for m in range(len(source.names))], source.names, source.gaps
 
 
+def _copy(regularizer: Any) -> Any:
+    return clone(regularizer, safe=False)
+
+
 class BaseMKLCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
@@ -154,11 +159,12 @@ class BaseMKLCV(BaseSearch):
         Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(1e-2, 1e2, n))
         if len(regularizers) == 0:
             raise ValueError("regularizers=[] is empty: give at least one regularizer, for example 'lp'.")
-        points = [[{"regularizer": clone(r, safe=False), "C": float(C)} for C in Cs] for r in regularizers]
-        template = self._template()
-        chains = [
-            [(point, Spec.of(clone(template).set_params(**point))) for point in chain] for chain in points
-        ]
+        points = [[{"regularizer": own, "C": float(C)} for C in Cs] for own in map(_copy, regularizers)]
+        template, chains = self._template(), []
+        for chain in points:
+            own = clone(template).set_params(**chain[0])
+            specs = specs_along(own, "C", [point["C"] for point in chain])
+            chains.append(list(zip(chain, specs, strict=True)))
         return clone(template).set_params(**points[0][0]), chains
 
     def _values(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from .._typing import FloatArray, IntArray
 from ..solvers.run import Result
 from ._base import Spec
 from ._chain import Chain
+from ._input import check_positive
 from ._mkl import AnyDictionary, BaseMKL, SubProblem, live_regularizer
 
 
@@ -103,9 +104,20 @@ def mkl_path(
         )
     values = list(np.geomspace(1e-3, 1e3, 50) if values is None else values)
     name = _full_name(estimator, param)
-    points = [Spec.of(clone(estimator).set_params(**{name: value})) for value in values]
+    points = specs_along(estimator, name, values)
     prepared = prepare(clone(estimator), X, y, sample_weight)
     return _assemble(name, values, prepared.dictionary, prepared.solve(points))
+
+
+def specs_along(estimator: BaseMKL, name: str, values: Sequence[Any]) -> list[Spec]:
+    """The settings of a fit at every value of one parameter; those of C share their parts."""
+    if name != "C":
+        return [Spec.of(clone(estimator).set_params(**{name: value})) for value in values]
+    first: list[Spec] = []
+    for value in values:
+        check_positive("C", value)
+        first = first or [Spec.of(clone(estimator).set_params(C=value))]
+    return [replace(first[0], C=value) for value in values]
 
 
 @dataclass(frozen=True)

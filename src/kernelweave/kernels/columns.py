@@ -133,8 +133,12 @@ def with_gaps(X: Any, places: np.ndarray) -> Any:
     if sparse.issparse(X):
         at = (np.flatnonzero(there), places[there])
         return (sparse.csr_array((np.ones(len(at[0]), X.dtype), at), (len(places), X.shape[0])) @ X).tocsr()
-    if hasattr(X, "iloc"):
-        return X.set_axis(range(X.shape[0]), axis=0).reindex(places)
+    if hasattr(X, "iloc"):  # of truth values with gaps pandas would make objects
+        flags = [
+            name for name, dtype in X.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "b"
+        ]
+        numbers = X.astype(dict.fromkeys(flags, np.float64))
+        return numbers.set_axis(range(X.shape[0]), axis=0).reindex(places)
     some = take_rows(X, np.where(there, places, 0))
     frame = _narwhals(some)
     if frame is not None:

@@ -96,7 +96,10 @@ class Views:
         if isinstance(tables, Views):
             found = {name: (table, tables.ids) for name, table in tables.tables.items()}
         else:
-            found = {name: _read(name, table, on) for name, table in _by_name(tables).items()}
+            found = {}
+            for name, table in _by_name(tables).items():
+                with named_view(name):
+                    found[name] = _read(table, on)
         if not found:
             raise ValueError("tables is empty: give at least one view.")
         wanted = None if ids is None else _labels(ids)
@@ -326,28 +329,28 @@ def _by_name(tables: Any, alone: bool = False) -> Any:
     )
 
 
-def _read(name: str, table: Any, on: str | None) -> tuple[Any, np.ndarray | None]:
+def _read(table: Any, on: str | None) -> tuple[Any, np.ndarray | None]:
     """A table, and the IDs of its rows where it has some."""
     labels: np.ndarray | None = None
     if hasattr(type(table), "obs_names") and hasattr(type(table), "var_names"):  # AnnData
-        labels, table = _labels(table.obs_names), _of_anndata(name, table)
+        labels, table = _labels(table.obs_names), _of_anndata(table)
     elif on is not None and is_frame(table) and on in (column_names(table) or ()):
         values, table = split_column(table, on)
         labels = _labels(values)
     elif is_pandas(table):
         labels = _labels(table.index)
     if hasattr(type(table), "__dask_graph__"):
-        raise ValueError(f"view {name!r} is a table of Dask: views are in memory, pass its compute().")
+        raise ValueError("it is a table of Dask: views are in memory, pass its compute().")
     table = as_table(text_column(to_host(table)))
     if 0 in table.shape:
-        raise ValueError(f"view {name!r} has shape {tuple(table.shape)}: a view needs rows and columns.")
+        raise ValueError(f"it has shape {tuple(table.shape)}: a view needs rows and columns.")
     return table, labels
 
 
-def _of_anndata(name: str, table: Any) -> Any:
+def _of_anndata(table: Any) -> Any:
     """The values of an AnnData object: a DataFrame, or a sparse matrix."""
     if table.X is None:
-        raise ValueError(f"view {name!r} is an AnnData object without X: set it, or pass one of its layers.")
+        raise ValueError("it is an AnnData object without X: set it, or pass one of its layers.")
     values = table.X.to_memory() if hasattr(table.X, "to_memory") else table.X  # of a file
     if sparse.issparse(values):
         return values
@@ -451,14 +454,13 @@ def _refuse_unequal(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np
     sizes = {name: table.shape[0] for name, (table, _) in found.items()}
     without = [name for name in found if name not in own]
     shown = listed(f"{name!r} has {rows} rows" for name, rows in sizes.items())
+    have = f"{quoted(without)} {'have' if len(without) > 1 else 'has'}"
     remedy = "give all of them IDs, as the index of a DataFrame or in the column on=..."
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"{shown}, and {quoted(without)} has no sample IDs to join them by: {remedy}.")
+        raise ValueError(f"{shown}, and {have} no sample IDs to join them by: {remedy}.")
     common = next(iter(own.values()), None)
     if common is not None and not all(np.array_equal(ids, common) for ids in own.values()):
-        raise ValueError(
-            f"{quoted(own)} have sample IDs, in different orders, and {quoted(without)} has none: {remedy}."
-        )
+        raise ValueError(f"{quoted(own)} have sample IDs, in different orders, and {have} none: {remedy}.")
     if common is None and wanted is not None and len(wanted) != sizes[without[0]]:
         raise ValueError(f"ids has {len(wanted)} entries: {shown}, without IDs of their own.")
     return common

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,7 +14,7 @@ from ..gram.lowrank.engine import FactoredMatrix
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Entry, Keeper
-from .growing import Begin, Pilot, opening, spread
+from .growing import Begin, Known, Pilot, opening, spread
 from .problem import Problem
 from .run import STILL, Bracket, Callback, Method, Part, Result, Run
 from .single import SingleSolver, choose_single, machine_for
@@ -123,6 +122,18 @@ class MKLSolver(Method, BaseEstimator):
     def learn_from(self, run: Run, pilot: Pilot) -> None:
         """Take over what a first solve on a few samples found, besides its norms; nothing by default."""
 
+    def learn_nearby(self, run: Run, known: Known) -> None:
+        """Take over what is known from a similar problem, besides norms and weights; nothing by default."""
+
+    def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
+        """What the last run of this solver leaves to one on a similar problem."""
+        return Known(found.state.certificate.norms, found.state.weights, found.matrix)
+
+    def refined_norms(self, found: Result, known: Known) -> FloatArray:
+        """Component norms nearer to the optimum than those of the solution, at no cost; those by default."""
+        norms: FloatArray = found.state.certificate.norms
+        return norms
+
     def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
         """Component norms to expect on all samples after two solves on a few; those of the larger one."""
         return pilot.norms
@@ -155,7 +166,7 @@ class MKLSolver(Method, BaseEstimator):
         norms: FloatArray | None = None,
         alpha: FloatArray | None = None,
         keeper: Keeper | None = None,
-        known: tuple[FloatArray, Any] | None = None,
+        known: Known | None = None,
     ) -> Result:
         """Solve to a relative duality gap (or stationarity residual) of `tol`.
 
@@ -177,8 +188,9 @@ class MKLSolver(Method, BaseEstimator):
         keeper : Keeper, optional
             Where iterates are kept; one found there is resumed, and `max_iter` counts the
             single-kernel fits that it took.
-        known : tuple of ndarray and matrix, optional
-            Weights to begin at in place of those of the norms, and what ``gram.combine`` gives for them.
+        known : Known, optional
+            What was `learnt` from a similar problem; its weights are those to begin at, if their sum of the
+            kernels is known too.
         """
         parts, begin = (problem, gram, regularizer.bound_to(gram)), Begin(norms, alpha, known=known)
         return Run(self, *parts, tol, max_iter, callback, keeper, begin=begin).solve()
@@ -211,11 +223,14 @@ class MKLSolver(Method, BaseEstimator):
         norms, alpha, pilot, known = run.begin or Begin()
         if norms is None:
             norms = np.ones(run.gram.n_kernels) if pilot is None else pilot.norms
+        if known is not None and known.matrix is not None:
+            norms = known.norms
         weights = self.init(run, norms)
         if pilot is not None:
             self.learn_from(run, pilot)
         if known is not None:
-            weights = known[0]
+            weights = weights if known.matrix is None else known.weights
+            self.learn_nearby(run, known)
         if alpha is not None:
             self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
         return self.train(run, weights, None, alpha)
@@ -230,8 +245,10 @@ class MKLSolver(Method, BaseEstimator):
         """Train the machine at `weights`, from `alpha` or the previous one, and certify it."""
         machine_tol = self.machine_tol(run, previous)
         run.K = None  # let go of the last one before the next is made
-        known = None if run.begin is None else run.begin.known
-        run.K = K = known[1] if known is not None and weights is known[0] else run.gram.combine(weights)
+        known = (run.begin or Begin()).known
+        if known is not None and weights is known.weights:
+            run.K = known.matrix
+        run.K = K = run.gram.combine(weights) if run.K is None else run.K
         start = alpha if previous is None else previous.alpha
         if previous is not None and isinstance(run.K, FactoredMatrix):
             run.K.start = previous.coefficients

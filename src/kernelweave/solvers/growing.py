@@ -78,16 +78,32 @@ class Pilot:
     norms: FloatArray = field(repr=False)
 
 
-class Begin(NamedTuple):
-    """Where a run starts: component norms, dual variables, a first solve on a few samples.
+class Known(NamedTuple):
+    """What the solution of a similar problem leaves to the next.
 
-    Or weights whose sum of the kernels is `known`, to begin at in place of those of the norms.
+    Attributes
+    ----------
+    norms, weights : ndarray of shape (M,)
+        Component norms, and their weights.
+    matrix : ndarray or other matrix, or None
+        What ``gram.combine`` gives for these weights; without it they are not those to begin at.
+    newton : ndarray of shape (M, M), optional
+        (I - J)^-1, J the Jacobian of the map of log norms.
     """
+
+    norms: FloatArray
+    weights: FloatArray
+    matrix: Any = None
+    newton: FloatArray | None = None
+
+
+class Begin(NamedTuple):
+    """Where a run starts: norms, dual variables, a first solve on a few samples, or a similar problem."""
 
     norms: FloatArray | None = None
     alpha: FloatArray | None = None
     pilot: Pilot | None = None
-    known: tuple[FloatArray, Any] | None = None
+    known: Known | None = None
 
 
 def opening(run: Run) -> Method:

@@ -10,9 +10,9 @@ from ..._typing import FloatArray
 from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
-from ..growing import Pilot
+from ..growing import Known, Pilot
 from ..problem import Problem
-from ..run import Run
+from ..run import Result, Run
 from ..single import SingleSolver
 from .newton_weights import value_hessian
 
@@ -117,6 +117,30 @@ class Alternating(MKLSolver):
         # the weights are nearly right, a coarse machine would hide by how much
         self._first_tol = LAST_SHARE * run.tol
         self._newton = self.newton(run, pilot.problem, pilot.gram, pilot.state, pilot.matrix)
+
+    def learn_nearby(self, run: Run, known: Known) -> None:
+        if self.memory > 0:
+            self._newton = known.newton
+
+    def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
+        """The norms whose weights were tried last, and Newton's matrix: a new one where steps were made."""
+        known = super().learnt(found, problem, gram, regularizer)
+        tried = np.exp(self._points[-1])
+        if not np.allclose(self.weights_of(regularizer, tried), known.weights, rtol=1e-9, atol=0.0):
+            return known  # of another method
+        newton = self._newton
+        small = 0 < self.memory and gram.n_kernels <= self.most_newton
+        if newton is None and found.n_iter > 1 and known.matrix is not None and small:
+            newton = newton_factor(problem, gram, regularizer, found.state, known.matrix)
+        return known._replace(norms=tried, newton=newton)
+
+    def refined_norms(self, found: Result, known: Known) -> FloatArray:
+        """Those after a Newton step from the norms x that were tried: x + (I - J)^-1 (n - x), in logs."""
+        norms = super().refined_norms(found, known)
+        if known.newton is None or not norms.all():
+            return norms
+        image, start = self.safe(_log(norms)), self.safe(_log(known.norms))
+        return np.asarray(norms * np.exp(np.clip(start + known.newton @ (image - start) - image, -1.0, 1.0)))
 
     def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
         """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls."""
