@@ -48,14 +48,15 @@ def cells(mode: Mode) -> list[dict]:
     for name in sets:
         count = mode.count(quick=2, full=10 if name.startswith("leaves") else 5)
         found += [{"data": name, "method": m, "split": s} for m in methods for s in range(count)]
-    return found
+    return sorted(found, key=lambda cell: cell["split"])
 
 
 def observed_views(name: str, arrays: dict, n: int, split: int) -> np.ndarray:
     """Which samples have which views: masks of the data set, or drawn, every sample keeping one."""
     share = SETS[name][3]
-    if f"observed{round(100 * share)}" in arrays:
-        return arrays[f"observed{round(100 * share)}"][split].astype(bool)
+    masks = arrays.get(f"observed{round(100 * share)}")
+    if masks is not None:
+        return masks[split % len(masks)].astype(bool)
     rng, count = np.random.default_rng(split), len(arrays["view_names"])
     there = rng.random((n, count)) >= share
     empty = np.flatnonzero(~there.any(axis=1))
