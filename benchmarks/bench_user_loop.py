@@ -2,8 +2,8 @@
 
 Variance-normalised Gaussian kernels on MNIST, odd against even, C = 1, hinge loss, precomputed, one
 thread; fifty of them unless --kernels says otherwise, with widths over the same range. "estimator" is
-``MKLClassifier("precomputed").fit``, checks of the matrices and probabilities included; "solver" is the
-optimisation alone, as the loop is.
+``MKLClassifier("precomputed").fit``, checks of the matrices included (`bench_end_to_end` takes it apart);
+"solver" is the optimisation alone, as the loop is.
 
     python benchmarks/bench_user_loop.py [--kernels M] [n ...]
 """

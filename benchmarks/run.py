@@ -36,7 +36,13 @@ ALL_CORES = {"bench_on_the_fly", "bench_many_kernels", "bench_threads", "bench_l
 PLOTS = {"bench_low_rank"}
 
 #: arguments at small sizes; what is not here is left out of them
-SMALL = {"bench_import": [], "bench_user_loop": ["500"], "bench_engines": ["1000", "--repeats", "1"]}
+SMALL = {
+    "bench_import": [],
+    "bench_end_to_end": ["500"],
+    "bench_path": ["500"],
+    "bench_user_loop": ["500"],
+    "bench_engines": ["1000", "--repeats", "1"],
+}
 
 
 def call(command: list[str], threads: int = 1) -> subprocess.CompletedProcess[str]:

@@ -60,24 +60,29 @@ def in_turn(
     n_jobs: int | None, tasks: Iterable[Any], require: str | None = None, return_as: str = "generator"
 ) -> Iterator[Any]:
     """The same one after the other, each as soon as it is there."""
-    here, run = _place(), Parallel(n_jobs=n_jobs, prefer="threads", require=require, return_as=return_as)
-    for result, told in run(delayed(_collecting)(here, *task) for task in tasks):
-        for message, category in told:
-            warn(message, category)
+    here, run = place(), Parallel(n_jobs=n_jobs, prefer="threads", require=require, return_as=return_as)
+    for result, told in run(delayed(collecting)(here, *task) for task in tasks):
+        tell(told)
         yield result
 
 
-def _place() -> tuple[int, int]:
+def tell(told: Iterable[tuple[str, type[Warning]]]) -> None:
+    """Warn of what was collected."""
+    for message, category in told:
+        warn(message, category)
+
+
+def place() -> tuple[int, int]:
     """Which process and thread this is."""
     return os.getpid(), threading.get_ident()
 
 
-def _collecting(
+def collecting(
     caller: tuple[int, int], function: Any, args: Any, kwargs: Any
 ) -> tuple[Any, list[tuple[str, type[Warning]]]]:
     """The result of a call, and what it warned of; called from where it runs, it tells that itself."""
     told: list[tuple[str, type[Warning]]] = []
-    before = _waiting.set(_waiting.get() if _place() == caller else told)
+    before = _waiting.set(_waiting.get() if place() == caller else told)
     try:
         return function(*args, **kwargs), told
     finally:

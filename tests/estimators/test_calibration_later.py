@@ -15,7 +15,7 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 
 import kernelweave as kw
-from kernelweave.estimators import _labels
+from kernelweave.estimators import _labels, _mkl
 from kernelweave.gram.predictor import Later
 from kernelweave.kernels import RBF, Linear
 from kernelweave.losses import Hinge, MulticlassHinge
@@ -118,6 +118,16 @@ def test_keeps_no_matrix_of_all_samples():
     assert held() is None
     assert later.args[0].shape == (4, len(y))
     np.testing.assert_array_equal(later(), expected)
+
+
+def test_what_takes_much_room_is_computed_at_once(monkeypatch):
+    X, y = samples(3)
+    later = kw.MKLClassifier(KERNELS).fit(X, y)
+    monkeypatch.setattr(_mkl, "MOST_KEPT_BYTES", 0)
+    at_once = kw.MKLClassifier(KERNELS).fit(X, y)
+    (margins, *_) = at_once.model_._link._compute.args
+    assert [one().shape for one in margins] == [(len(y), 1)] * 3
+    np.testing.assert_array_equal(at_once.predict_proba(X), later.predict_proba(X))
 
 
 def test_what_became_of_the_input_does_not_matter():

@@ -289,14 +289,26 @@ def test_threads_share_one_checkpoint(tmp_path, small):
 
 
 def test_finished_models_of_a_fit_are_not_trained_again(tmp_path, small):
-    """Killed in the second class: the first one is there, the second goes on, the third is new."""
-    options = {"tol": 1e-8, "regularizer": kw.LpNorm(p=4 / 3)}
+    """Killed in the second pair: the first one is there, the second goes on, the third is new."""
+    options = {"tol": 1e-8, "regularizer": kw.LpNorm(p=4 / 3), "multiclass": "ovo"}
     machines = fit(small, None, **options).n_iter_
     with pytest.raises(MemoryError):
         fit(small, tmp_path / "c", **options, solver=Dying.after(machines[0] + 2, MemoryError))
     rest = fit(small, tmp_path / "c", **options)
     assert rest.n_resumed_.tolist() == [machines[0], 2, 0]
     assert rest.n_iter_[0] == machines[0]
+
+
+def test_models_trained_together_go_on_together(tmp_path, small):
+    """Killed when all classes have begun: none of the machines that were trained is trained again."""
+    options = {"tol": 1e-8, "regularizer": kw.LpNorm(p=4 / 3)}
+    machines = fit(small, None, **options).n_iter_
+    assert machines.min() > 2
+    with pytest.raises(MemoryError):
+        fit(small, tmp_path / "c", **options, solver=Dying.after(6, MemoryError))
+    rest = fit(small, tmp_path / "c", **options)
+    assert rest.n_resumed_.tolist() == [2, 2, 2]
+    assert (rest.dual_gap_ <= 1e-8).all()
 
 
 def test_interruption_leaves_a_checkpoint(tmp_path, small):

@@ -250,6 +250,35 @@ def test_cross_validation_as_with_numpy(device):
     assert omp.best_estimator_.device == device
 
 
+def test_paths_and_searches_compute_their_kernels_on_the_device(device, monkeypatch):
+    """An engine for the path, one for each fold and one for the best model; no matrix on the host."""
+    from kernelweave.gram import FeatureSource
+    from kernelweave.gram.torch import TorchGram
+
+    X, y = data_of("hinge", 60)
+    kernels, costs = [RBF(0.1), RBF(1.0)], [0.1, 0.5, 2.0, 10.0]
+    paths = [kw.mkl_path(kw.MKLClassifier(kernels), X, y, values=costs)]
+    searches = [kw.MKLClassifierCV(kernels, Cs=costs, cv=3).fit(X, y)]
+
+    def refused(*_):
+        raise AssertionError("a matrix was computed on the host")
+
+    built, build = [], TorchGram.build.__func__
+    for name in ("train", "train_all"):
+        monkeypatch.setattr(FeatureSource, name, refused)
+    monkeypatch.setattr(
+        TorchGram, "build", classmethod(lambda cls, *args: (built.append(1), build(cls, *args))[1])
+    )
+    paths.append(kw.mkl_path(kw.MKLClassifier(kernels, device=device), X, y, values=costs))
+    assert len(built) == 1
+    searches.append(kw.MKLClassifierCV(kernels, Cs=costs, cv=3, device=device).fit(X, y))
+    assert len(built) == 1 + 3 + 1
+    np.testing.assert_allclose(paths[1].objective, paths[0].objective, rtol=2e-3)
+    assert (paths[1].dual_gap <= 1e-3).all()
+    scores = [search.cv_results_["mean_test_score"] for search in searches]
+    np.testing.assert_allclose(scores[1], scores[0], atol=2.0 / len(y))
+
+
 @pytest.mark.parametrize("regularizer", ["l1", "log_det"])
 def test_generalized_mkl_as_with_numpy(regularizer, device):
     X, y = data_of("squared", 100)

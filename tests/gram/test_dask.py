@@ -62,9 +62,12 @@ def assert_same(remote, local, weights, rng) -> None:
     alpha, A = rng.normal(size=(n, 2)), rng.normal(size=(n, n))
     some, rows = np.array([local.n_kernels - 1, 0]), rng.permutation(n)[:3]
     each = np.vstack([weights, np.eye(local.n_kernels)[-1]])
+    lists = [rows, None]
     pairs = [
         (gram.combine(weights), gram.dot(weights, alpha), gram.dot(weights, alpha[:, 0], rows),
-         gram.dots(each, alpha[:, 0], rows), gram.quad(alpha), gram.quad(alpha[:, 0], some),
+         gram.products(alpha[:, 0], some, rows), *gram.products_each(alpha, None, lists),
+         *gram.combine_each(each), *gram.dot_each(each, alpha, lists), gram.quad_each(alpha),
+         gram.quad(alpha), gram.quad(alpha[:, 0], some),
          gram.inner(A + A.T), gram.rows(rows, weights), gram.diag(weights))
         for gram in (remote, local)
     ]  # fmt: skip

@@ -38,4 +38,4 @@ def test_passes_are_the_share_of_rows_read(matrices):
     gram.dot(every, alpha, np.arange(10))
     assert gram.n_passes == pytest.approx(1.2)
     gram.subset(np.arange(25))
-    assert gram.n_passes == pytest.approx(1.45)
+    assert gram.n_passes == pytest.approx(1.325)  # one triangle of a quarter

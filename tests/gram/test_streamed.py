@@ -181,7 +181,7 @@ def test_sums_on_the_same_rows_share_their_base(X, rng):
     alpha, rows = rng.normal(size=150), np.arange(0, 150, 3)
     gram = BlockedGram(blocks_of(Counting(0.3), X=X))
     Counting.asked = 0
-    gram.dots(np.array([[1.0], [2.0], [3.0]]), alpha, rows)
+    gram.products(alpha, None, rows)
     assert Counting.asked == 50 * 150
     gram.products(np.where(np.arange(150) < 7, alpha, 0.0), np.arange(1))
     assert Counting.asked == 50 * 150 + 7 * 150

@@ -264,9 +264,10 @@ def _without_matrix(node: Node) -> Node:
 
 
 def _change(before: FloatArray, now: FloatArray, power: float = 1.0) -> FloatArray:
-    """By which factor norms changed, to a power; 1 where they were zero."""
-    factor = (np.maximum(now, 1e-300) / np.maximum(before, 1e-300)) ** power
-    return np.where((before > 0.0) & (now > 0.0), np.clip(factor, 1.0 / MOST_CHANGE, MOST_CHANGE), 1.0)
+    """By which factor norms changed, to a power; 1 where they were or are zero."""
+    both = (before > 0.0) & (now > 0.0)
+    log = power * (np.log(np.where(both, now, 1.0)) - np.log(np.where(both, before, 1.0)))
+    return np.exp(np.clip(log, -np.log(MOST_CHANGE), np.log(MOST_CHANGE)))
 
 
 def _positive(norms: FloatArray) -> FloatArray:

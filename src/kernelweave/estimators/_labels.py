@@ -193,8 +193,8 @@ def _label_problems(
         )
     Y = class_targets(labels, len(names))
     if scheme == "ovr":
-        columns = [Problem(Y[:, k : k + 1], loss, C[:, k : k + 1], fit_intercept) for k in range(len(names))]
-        return [SubProblem(name, problem) for name, problem in zip(names, columns, strict=True)]
+        parts = (Problem(Y[:, [k]], loss, C[:, [k]], fit_intercept, strata=Y) for k in range(len(names)))
+        return [SubProblem(name, problem) for name, problem in zip(names, parts, strict=True)]
     return [SubProblem("all labels", Problem(Y, loss, of_samples(C)[:, None], fit_intercept))]
 
 

@@ -42,6 +42,9 @@ EXPECTED_SUPPORT = 8000
 #: samples of low-rank kernels that are left out one by one: one of more than these changes little
 MOST_LEFT_OUT = 5000
 
+#: bytes of matrices that a fit keeps for leave-one-out predictions; those of more are computed at once
+MOST_KEPT_BYTES = 1 << 28
+
 #: the kernels of a fit, whole or as factors
 AnyDictionary = Dictionary | LowRankDictionary
 
@@ -217,7 +220,10 @@ class BaseMKL(BaseKernels):
         with blas_threads_for(int(np.count_nonzero(setup.weight))):
             dictionary = self._dictionary(setup)
             parts = [(one.title, one) for one in setup.problems]
-            models = training.models(partial(self._train, spec, margins), dictionary, parts, dictionary.gram)
+            live_regularizer(spec, dictionary).bound_to(dictionary.gram)  # what it takes is computed once
+            train = partial(self._train, spec, len(parts) if margins else 0)
+            together = _see_the_same(setup, dictionary)
+            models = training.models(train, dictionary, parts, dictionary.gram, together=together)
         self._store(dictionary, models, setup.weight)
         training.end(all(model.solution.converged for model in models))
         if not np.atleast_2d(self.weights_).any(axis=1).all():
@@ -229,7 +235,7 @@ class BaseMKL(BaseKernels):
     def _train(
         self,
         spec: Spec,
-        margins: bool,
+        margins: int,  # how many models have leave-one-out predictions
         dictionary: AnyDictionary,
         part: SubProblem,
         report: ModelProgress,
@@ -238,12 +244,14 @@ class BaseMKL(BaseKernels):
         gram = part.gram(dictionary)
         solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
         report.done(solution)
-        without = None
+        gram, without = gram.engine, None
         if margins:
             # what is computed anew can be so after the fit
             computed = gram.streams or isinstance(gram, LowRankGram)
             later = computed and gram.portable and not dictionary.source.given
             without = margins_later(solution, part.problem, gram, later)
+            if not later and margins * kept_bytes(solution.state.alpha) > MOST_KEPT_BYTES:
+                without = partial(np.asarray, without())
         problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
         alpha, gap = part.spread(state.alpha, n), np.nan
         if isinstance(dictionary, LowRankDictionary):
@@ -287,6 +295,17 @@ class BaseMKL(BaseKernels):
         value = self.stationarity_
         warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
         return value
+
+
+def kept_bytes(alpha: FloatArray) -> int:
+    """What `margins_later` keeps of a matrix at most, for dual variables (n, c)."""
+    support = np.count_nonzero(alpha, axis=0)
+    return int(8 * (np.minimum(support, MOST_FREE) * support).sum())
+
+
+def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:
+    """Whether all models see the same matrices; machines on factors make passes of their own."""
+    return all(one.rows is None for one in setup.problems) and not isinstance(dictionary, LowRankDictionary)
 
 
 def left_out(solution: Result, problem: Problem, gram: Gram) -> FloatArray:

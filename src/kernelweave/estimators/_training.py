@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from joblib import delayed
+from joblib import delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from .._warnings import parallel
 from ..gram import Gram
+from ..gram.choice import parse_memory
+from ..gram.sweep import Sweep
 from ..solvers.checkpoint import Checkpoint, Keeper, describe, digest
 from ..solvers.run import Result
 
@@ -67,6 +72,7 @@ class Training:
         parts: Sequence[tuple[str, Any]],
         gram: Gram | None = None,
         stage: str = "",
+        together: bool = False,
     ) -> list[Any]:
         """What ``train(shared, part, report, keeper)`` returns for the part of every model.
 
@@ -82,25 +88,33 @@ class Training:
             The kernels, which have to be those of the checkpoint.
         stage : str
             Tells the models from those of other stages of the fit, in the checkpoint.
+        together : bool
+            Whether all models see all of `gram`, that of a dictionary `shared`: every pass over the kernels
+            then serves all of them (`Sweep`), unless joblib is told to send models to other processes.
         """
         if self.checkpoint is not None and gram is not None:
             self.checkpoint.check_kernels(gram)
         # threads where all models write one file, or ask kernels that are nowhere but in this process
         anywhere = self.checkpoint is None and (gram is None or gram.portable)
-        calls = (
-            delayed(self._model)(train, shared, part, title, index, stage)
+        require = None if anywhere else "sharedmem"
+        models = [
+            partial(self._model, train, part, title, index, stage)
             for index, (title, part) in enumerate(parts)
-        )
+        ]
         n_jobs = self.estimator.n_jobs if len(parts) > 1 else None
         try:
-            return parallel(n_jobs, calls, None if anywhere else "sharedmem")
+            if gram is not None and together and len(parts) > 1 and in_threads(require):
+                tasks = [partial(_on_view, model, shared) for model in models]
+                limit = parse_memory(self.estimator.memory_limit)
+                return Sweep(gram, effective_n_jobs(n_jobs), limit).run(tasks)
+            return parallel(n_jobs, (delayed(model)(shared) for model in models), require)
         finally:  # whatever happens
             self.n_begun += len(parts)
             if self.checkpoint is not None:
                 self.checkpoint.flush()
 
     def _model(
-        self, train: Callable[..., Any], shared: Any, part: Any, title: str, index: int, stage: str
+        self, train: Callable[..., Any], part: Any, title: str, index: int, stage: str, shared: Any
     ) -> Any:
         context = None
         if self.context is not None:
@@ -116,6 +130,19 @@ class Training:
             self.checkpoint.finish(converged)
         if self.context is not None:
             self.context.call_on_fit_task_end(estimator=self.estimator)
+
+
+def in_threads(require: str | None) -> bool:
+    """Whether joblib, as it is configured, has models trained in this process."""
+    backend, _ = get_active_backend(prefer="threads", require=require)
+    return bool(backend.supports_sharedmem)
+
+
+def _on_view(model: Callable[[Any], Any], dictionary: Any, gram: Gram) -> Any:
+    """Train a model on its view of the kernels of a dictionary."""
+    own = copy(dictionary)
+    own.gram = gram
+    return model(own)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import delayed
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
 from .._warnings import parallel
-from ..gram import Dictionary, FoldSource, GramStore, StackFoldSource
-from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
+from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, KernelSource, StackFoldSource
+from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix, check_parts
 from ..gram.missing import with_gaps
 from ..gram.sources import Gaps
 from ..losses import Loss
@@ -44,18 +45,21 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainSearch:
-    """Everything a fold needs: the problems, the grid, and the matrices of all samples."""
+    """Everything a fold needs: the problems, the grid, and the matrices of all samples.
+
+    Or, where a device computes them, the kernels and the samples: never are there matrices on the host.
+    """
 
     setup: Setup
     chains: list[list[Spec]]
-    matrices: list[FloatArray] | GramStore
+    matrices: list[FloatArray] | GramStore | FeatureSource
     names: list[str]
     normalize: str | None
     missing: str = "error"
     gaps: Gaps | None = None
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
-        held = 0 if isinstance(self.matrices, GramStore) else sum(K.nbytes for K in self.matrices)
+        held = sum(K.nbytes for K in self.matrices) if isinstance(self.matrices, list) else 0
         return object.__sizeof__(self) + held
 
     def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
@@ -67,7 +71,7 @@ class ChainSearch:
             for lines in solved
         ]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, parts, points, test), norms)
+        return Fold(_held_out(dictionary, parts, points, self._samples(test)), norms)
 
     def left_out(self) -> list[FloatArray]:
         """Solve the grid on all samples, and evaluate it on each by the model without that sample.
@@ -79,7 +83,7 @@ class ChainSearch:
         dictionary, values = self._dictionary(every), []
         for lines, chain in zip(self._solved(dictionary, parts, None), self.chains, strict=True):
             for point, spec in zip(zip(*lines, strict=True), chain, strict=True):
-                value = _held_out(dictionary, parts, [point], every)[0]
+                value = _held_out(dictionary, parts, [point], self._samples(every))[0]
                 columns = np.split(value, np.cumsum([part.problem.shape[1] for part in parts])[:-1], axis=1)
                 for found, part, out in zip(point, parts, columns, strict=True):
                     rows = every if part.rows is None else part.rows
@@ -105,16 +109,24 @@ class ChainSearch:
         if isinstance(self.matrices, GramStore):
             stored = StackFoldSource(self.matrices, self.names, train)
             return Dictionary(stored, self.normalize, weight, gram="auto", **options)
-        source = FoldSource(self.matrices, self.names, train, self.gaps)
+        source: KernelSource
+        if isinstance(self.matrices, FeatureSource):
+            source, options["gram"] = self.matrices.part(train), "auto"
+        else:
+            source = FoldSource(self.matrices, self.names, train, self.gaps)
         make = partial(Dictionary, sample_weight=weight, **options)
         found: Dictionary = with_gaps(make, source, self.missing, self.normalize, weight)
         return found
 
+    def _samples(self, rows: IntArray) -> Any:
+        """Some samples as the predictors of a fold are given them: where there are matrices, their rows."""
+        return _safe_indexing(self.matrices.X, rows) if isinstance(self.matrices, FeatureSource) else rows
+
 
 def _held_out(
-    dictionary: Dictionary, parts: list[SubProblem], points: list[tuple[Result, ...]], test: IntArray
+    dictionary: Dictionary, parts: list[SubProblem], points: list[tuple[Result, ...]], test: Any
 ) -> list[FloatArray]:
-    """Decision values on the test rows, one array (n_test, n_functions) per point."""
+    """Decision values on test samples, one array (n_test, n_functions) per point."""
     states = [found.state for point in points for found in point]
     pairs = zip(states, parts * len(points), strict=True)
     alphas = [part.spread(state.alpha, dictionary.gram.n_samples) for state, part in pairs]
@@ -127,16 +139,19 @@ def _held_out(
 
 def matrices_of(
     template: BaseMKL, setup: Setup
-) -> tuple[list[FloatArray] | GramStore, list[str], Gaps | None]:
+) -> tuple[list[FloatArray] | GramStore | FeatureSource, list[str], Gaps | None]:
     """Checked, not normalised matrices of the kernels on the samples of positive weight, names, and gaps.
 
-    Those of a store stay there.
+    Those of a store stay there; for a device the kernels themselves.
     """
     used = np.flatnonzero(setup.weight)
     if isinstance(setup.table, GramStore):
         everything = len(used) == len(setup.table)
         return setup.table if everything else setup.table[used, used], setup.table.names, None
     source = template._source(setup.table, setup.weight)
+    if setup.spec.device is not None and isinstance(source, FeatureSource):
+        check_parts(source, source.blocks())
+        return source, source.names, source.gaps
     matrices = dict(source.train_all())
     for m, name in enumerate(source.names):
         check_kernel_matrix(matrices[m], f"kernel {name!r}", PSD_FLOPS / len(source.names))
@@ -225,8 +240,8 @@ class BaseMKLCV(BaseSearch):
 class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     """`MKLClassifier` with regulariser and cost chosen by cross-validation.
 
-    Each Gram matrix is computed once for all folds and all points of the grid, and every fit
-    starts from its neighbour on the path of C.
+    Each Gram matrix is computed once for all folds and all points of the grid (on a device once for each
+    fold), and every point begins with what its neighbour on the path of C knows, as in `mkl_path`.
 
     Parameters
     ----------
@@ -332,8 +347,8 @@ observed_, n_features_in_
 class MKLRegressorCV(LossScore, BaseMKLCV):
     """`MKLRegressor` with regulariser and cost chosen by cross-validation.
 
-    Each Gram matrix is computed once for all folds and all points of the grid, and every fit
-    starts from its neighbour on the path of C.
+    Each Gram matrix is computed once for all folds and all points of the grid (on a device once for each
+    fold), and every point begins with what its neighbour on the path of C knows, as in `mkl_path`.
 
     Parameters
     ----------

@@ -31,6 +31,7 @@ class Path:
     kernel_names : list of str
     weights, norms : ndarray of shape (n_values, M), or (n_values, n_models, M)
     objective, dual_gap, n_iter : ndarray of shape (n_values,), or (n_values, n_models)
+        `n_iter` counts single-kernel fits: 0 where a point took none.
     """
 
     param: str
@@ -65,8 +66,9 @@ def mkl_path(
 ) -> Path:
     """Fit along the values of one parameter, computing the Gram matrices once.
 
-    Every fit starts from the norms and dual variables of the one before and is certified to the
-    estimator's `tol` like any other.
+    Every point is certified to the estimator's `tol` like a fit of its own, and begins with what its
+    neighbours know: their solution, if that closes its gap (`n_iter` is 0 then), and else the norms and dual
+    variables to expect. Of smooth losses, points between solved ones are interpolated first.
 
     Parameters
     ----------

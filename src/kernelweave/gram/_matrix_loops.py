@@ -11,6 +11,8 @@ import numpy as np
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
+WIDE = 256  # columns of eight matrices that are added to the sums of several models at a time
+
 MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
 
 
@@ -32,6 +34,84 @@ def add_lower_eight(out, A, B, C, D, E, F, G, H, w, start, stop):  # type: ignor
             o[j] += (
                 w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j] + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
             )
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def add_some(out, K, weight, rows):  # type: ignore[no-untyped-def]
+    """out += weight * K[rows]."""
+    for r in range(rows.shape[0]):
+        o, row = out[r], K[rows[r]]
+        for j in range(o.shape[0]):
+            o[j] += weight * row[j]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-untyped-def]
+    """`add_some` for eight matrices at once."""
+    w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
+    for r in range(rows.shape[0]):
+        i, o = rows[r], out[r]
+        a, b, c, d, e, f, g, h = A[i], B[i], C[i], D[i], E[i], F[i], G[i], H[i]
+        for j in range(o.shape[0]):
+            o[j] += (
+                w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j] + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
+            )
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _copied(x, row, first, size):  # type: ignore[no-untyped-def]
+    for j in range(size):
+        x[j] = row[first + j]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _four_sums(o, x, w, size):  # type: ignore[no-untyped-def]
+    """Four sums of eight values; constant distances tell the compiler that nothing overlaps."""
+    a0, a1, a2, a3, a4, a5, a6, a7 = w[0, 0], w[0, 1], w[0, 2], w[0, 3], w[0, 4], w[0, 5], w[0, 6], w[0, 7]
+    b0, b1, b2, b3, b4, b5, b6, b7 = w[1, 0], w[1, 1], w[1, 2], w[1, 3], w[1, 4], w[1, 5], w[1, 6], w[1, 7]
+    c0, c1, c2, c3, c4, c5, c6, c7 = w[2, 0], w[2, 1], w[2, 2], w[2, 3], w[2, 4], w[2, 5], w[2, 6], w[2, 7]
+    d0, d1, d2, d3, d4, d5, d6, d7 = w[3, 0], w[3, 1], w[3, 2], w[3, 3], w[3, 4], w[3, 5], w[3, 6], w[3, 7]
+    for j in range(size):
+        p, q, r, s = x[j], x[WIDE + j], x[2 * WIDE + j], x[3 * WIDE + j]
+        t, u, v, z = x[4 * WIDE + j], x[5 * WIDE + j], x[6 * WIDE + j], x[7 * WIDE + j]
+        o[j] += a0 * p + a1 * q + a2 * r + a3 * s + a4 * t + a5 * u + a6 * v + a7 * z
+        o[WIDE + j] += b0 * p + b1 * q + b2 * r + b3 * s + b4 * t + b5 * u + b6 * v + b7 * z
+        o[2 * WIDE + j] += c0 * p + c1 * q + c2 * r + c3 * s + c4 * t + c5 * u + c6 * v + c7 * z
+        o[3 * WIDE + j] += d0 * p + d1 * q + d2 * r + d3 * s + d4 * t + d5 * u + d6 * v + d7 * z
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def add_each_eight(out, A, B, C, D, E, F, G, H, w, start, stop):  # type: ignore[no-untyped-def]
+    """Lower rows start..stop of eight matrices, added to the sums of all models while they are at hand.
+
+    out[i - start, t, q] has columns t * WIDE and on of the models 4 q .. 4 q + 3, one after another, whose
+    weights are w[q], of shape (4, 8).
+    """
+    x = np.empty(8 * WIDE)
+    for i in range(start, stop):
+        for t in range(i // WIDE + 1):
+            first = t * WIDE
+            size = min(WIDE, i + 1 - first)
+            _copied(x, A[i], first, size)
+            _copied(x[WIDE:], B[i], first, size)
+            _copied(x[2 * WIDE :], C[i], first, size)
+            _copied(x[3 * WIDE :], D[i], first, size)
+            _copied(x[4 * WIDE :], E[i], first, size)
+            _copied(x[5 * WIDE :], F[i], first, size)
+            _copied(x[6 * WIDE :], G[i], first, size)
+            _copied(x[7 * WIDE :], H[i], first, size)
+            for q in range(w.shape[0]):
+                _four_sums(out[i - start, t, q], x, w[q], size)
+
+
+@numba.njit(cache=True, nogil=True)
+def spread_lower(out, sums, model, start, stop):  # type: ignore[no-untyped-def]
+    """Lower rows start..stop of the sum of one model, from what `add_each_eight` left."""
+    for i in range(start, stop):
+        row = out[i]
+        for t in range(i // WIDE + 1):
+            first, own = t * WIDE, sums[i - start, t, model // 4]
+            _copied(row[first:], own, model % 4 * WIDE, min(WIDE, i + 1 - first))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -81,6 +161,36 @@ def quad_rows(K, support, alpha):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def quad_many_rows(out, K, rows, cuts, columns, alpha):  # type: ignore[no-untyped-def]
+    """out_c += a_c' K a_c for the rows a_c of alpha (k, n); every row of K is read once.
+
+    Row rows[r] is that of the columns[cuts[r]:cuts[r + 1]] that are not zero there.
+    """
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        row = K[i]
+        for q in range(cuts[r], cuts[r + 1]):
+            a = alpha[columns[q]]
+            out[columns[q]] += a[i] * (2.0 * _prefix(row, a, 0, i) + row[i] * a[i])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def quad_many_gather(out, K, rows, cuts, columns, alpha, supports, firsts):  # type: ignore[no-untyped-def]
+    """The same, picking single entries: column c is not zero at supports[firsts[c]:firsts[c + 1]]."""
+    seen = np.zeros(alpha.shape[0], np.int64)
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        row = K[i]
+        for q in range(cuts[r], cuts[r + 1]):
+            c = columns[q]
+            a, own, total = alpha[c], supports[firsts[c] : firsts[c] + seen[c]], 0.0
+            for b in range(own.shape[0]):
+                total += row[own[b]] * a[own[b]]
+            out[c] += a[i] * (2.0 * total + row[i] * a[i])
+            seen[c] += 1
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def quad_gather(K, support, alpha):  # type: ignore[no-untyped-def]
     """The same, picking single entries: for a support so small that most of a row is not needed."""
     total = 0.0
@@ -101,6 +211,15 @@ def add_product(out, K, rows, weight, alpha):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def multiply_many_rows(out, K, rows, cuts, columns, places, alpha):  # type: ignore[no-untyped-def]
+    """out[places[q]] = K[i] a_c, i = rows[r] and c = columns[q], q from cuts[r] to cuts[r + 1]."""
+    for r in range(rows.shape[0]):
+        row = K[rows[r]]
+        for q in range(cuts[r], cuts[r + 1]):
+            out[places[q]] = _prefix(row, alpha[columns[q]], 0, alpha.shape[1])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def add_rows(out, K, rows, coefficients):  # type: ignore[no-untyped-def]
     """out += sum_q coefficients[q] K[rows[q]], four rows at a time, none of them copied."""
     whole = rows.shape[0] - rows.shape[0] % 4
@@ -116,24 +235,38 @@ def add_rows(out, K, rows, coefficients):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def take_square(K, samples):  # type: ignore[no-untyped-def]
-    """K restricted to `samples` on both axes."""
+def take_square(K, samples, part):  # type: ignore[no-untyped-def]
+    """part = K restricted to `samples` on both axes: one triangle is read, eight rows at a time."""
     size = samples.shape[0]
-    part = np.empty((size, size), K.dtype)
-    for a in range(size):
-        row = K[samples[a]]
-        for b in range(size):
-            part[a, b] = row[samples[b]]
-    return part
+    for start in range(0, size, 8):
+        stop = min(start + 8, size)
+        for b in range(start):
+            column, own = samples[b], part[b]
+            for a in range(start, stop):
+                own[a] = part[a, b] = K[samples[a], column]
+        for a in range(start, stop):
+            for b in range(start, a + 1):
+                part[a, b] = part[b, a] = K[samples[a], samples[b]]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_square(out, K, samples, weight):  # type: ignore[no-untyped-def]
-    """out += weight * K restricted to `samples` on both axes, columns up to the diagonal."""
-    for a in range(samples.shape[0]):
+def add_square(out, K, samples, weight, start, stop):  # type: ignore[no-untyped-def]
+    """out += weight * K restricted to `samples` on both axes, on rows start..stop up to the diagonal."""
+    for a in range(start, stop):
         o, row = out[a], K[samples[a]]
         for b in range(a + 1):
             o[b] += weight * row[samples[b]]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def add_square_four(out, A, B, C, D, samples, w, start, stop):  # type: ignore[no-untyped-def]
+    """`add_square` for four matrices at once."""
+    w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
+    for i in range(start, stop):
+        o, a, b, c, d = out[i], A[samples[i]], B[samples[i]], C[samples[i]], D[samples[i]]
+        for k in range(i + 1):
+            j = samples[k]
+            o[k] += w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

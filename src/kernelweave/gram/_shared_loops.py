@@ -179,6 +179,19 @@ def add_exponentials(D, rates, powers, weights, out, lower):  # type: ignore[no-
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def add_exponentials_each(D, rates, powers, weights, out, lower):  # type: ignore[no-untyped-def]
+    """out_k += sum_m w_km K_m of the same kernels for several models: exponentials are computed once."""
+    width = D.shape[1]
+    e, scratch = np.empty(width, D.dtype), np.empty(width, D.dtype)
+    for i in range(D.shape[0]):
+        d, size = D[i], (i + 1 if lower else width)
+        for m in range(rates.shape[0]):
+            _exponential(d, e, scratch, rates[m, 0], powers[m], size)
+            for k in range(out.shape[0]):
+                _add_exponential(d, e, out[k, i], weights[k, m], rates[m, 1], rates[m, 2], size)
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def multiply_exponentials(D, rates, powers, vectors, out):  # type: ignore[no-untyped-def]
     """out_mj += sum_i vectors_mi K_m,ij of the same kernels."""
     width = D.shape[1]

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -20,15 +21,35 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+#: whether this thread may use others though it is not the first: it runs while nothing else does
+_here = threading.local()
+
+
+def may_use_threads() -> bool:
+    """Whether work may be shared out here; not inside a thread, where it is shared out already."""
+    first = threading.current_thread() is threading.main_thread()
+    return first or getattr(_here, "threads", False)
+
+
+@contextmanager
+def using_threads(allowed: bool) -> Iterator[None]:
+    """Say that this thread may use others, as the one that waits for it may."""
+    _here.threads = allowed
+    try:
+        yield
+    finally:
+        _here.threads = False
+
+
 def loop_threads() -> int:
-    """As many threads as BLAS may use; one inside a thread, where the work is shared out already.
+    """As many threads as BLAS may use; one where work is shared out already.
 
     Examples
     --------
     >>> loop_threads() >= 1
     True
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not may_use_threads():
         return 1
     libraries = [library for library in _controller().lib_controllers if library.user_api == "blas"]
     return max(1, min([MAX_THREADS, *(library.num_threads or 1 for library in libraries)]))

@@ -47,6 +47,8 @@ class Gram(ABC):
     n_passes: float
     #: whether a pair of samples costs anew whenever it is asked for
     streams = False
+    #: whether `square` and `quad` on some of the samples take their share of the time, and no room
+    parts_in_place = False
     #: samples on which `combine` leaves memory for the rest of a fit; None: any number
     most_combined: int | None = None
     #: cosines between the matrices, once somebody has asked for them
@@ -63,6 +65,8 @@ class Gram(ABC):
     words: str | None = None
     #: whether other processes can be given a copy
     portable = True
+    #: whether a solver may hold on to a weighted sum for which it has no use yet
+    spares_sums = True
     #: factors of the kernels, beside their weights
     scales: FloatArray
     #: the kernels, where values are rounded from them
@@ -92,6 +96,11 @@ class Gram(ABC):
         return make([matrices[m] for m in range(blocks.n_kernels)], scales, **needs.options)  # type: ignore[no-any-return]
 
     @property
+    def engine(self) -> Gram:
+        """What has the kernels: this, but for views of an engine that several models share."""
+        return self
+
+    @property
     def rounds(self) -> bool:
         """Whether values are kept or multiplied in fewer digits than predictions have."""
         return self.unrounded is not None
@@ -115,11 +124,15 @@ class Gram(ABC):
 
     def _count(self, read: float, factors: FloatArray | None = None) -> None:
         """Count so many matrices, or such a share of those whose factor is not zero."""
-        self.n_passes += (read if factors is None else read * np.count_nonzero(factors)) / self.n_kernels
+        read = read if factors is None else read * np.count_nonzero(factors)
+        self.n_passes += float(read) / self.n_kernels
 
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m, shape (n, n)."""
+
+    def release(self, K: Any) -> None:  # noqa: B027
+        """Be told that nobody needs a weighted sum any more: the next may take its memory."""
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m on some samples, shape (n_chosen, n_chosen)."""
@@ -129,25 +142,54 @@ class Gram(ABC):
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Entries `rows` (all by default) of sum_m d_m K_m alpha, for alpha (n,) or (n, c)."""
 
-    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
-        """Entries `rows` of sum_m weights[k, m] K_m alpha for every k; shape (n_rows, k), alpha (n,)."""
-        return np.column_stack([self.dot(own, alpha, rows) for own in weights])
+    def products(
+        self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
+        """Entries `rows` of K_m alpha for every m, or for `kernels` only, alpha (n,); shape (M, n_rows).
 
-    def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
-        """K_m alpha for every m of `kernels`, alpha (n,); shape (len(kernels), n).
-
-        Only the rows of non-zero alpha are read: what a step of a decomposition method changes.
+        Only the rows of non-zero alpha are read, or those asked for.
         """
-        support, out = np.flatnonzero(alpha), np.zeros((len(kernels), self.n_samples))
-        for m, own in zip(kernels, out, strict=True):
-            unit = np.eye(1, self.n_kernels, m)[0]  # weight on kernel m alone
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        if rows is not None:
+            out = np.zeros((len(chosen), len(rows)))
+            for m, own in zip(chosen, out, strict=True):
+                own[:] = self.dot(self._unit(m), alpha, rows)
+            return out
+        support, out = np.flatnonzero(alpha), np.zeros((len(chosen), self.n_samples))
+        for m, own in zip(chosen, out, strict=True):
             for some in tiles(len(support), ROWS_AT_ONCE):
-                own += alpha[support[some]] @ self.rows(support[some], unit)
+                own += alpha[support[some]] @ self.rows(support[some], self._unit(m))
         return out
+
+    def _unit(self, m: int) -> FloatArray:
+        """Weights of kernel m alone."""
+        return np.asarray(np.eye(1, self.n_kernels, m)[0])
 
     @abstractmethod
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         """alpha' K_m alpha for every m, or for `kernels` only, summed over the columns of `alpha`."""
+
+    # -- for several models: kernel values are the same, and an engine may read or compute them once ----
+
+    def combine_each(self, weights: FloatArray) -> Sequence[Any]:
+        """`combine` for every row of weights, of shape (k, M)."""
+        return [self.combine(own) for own in weights]
+
+    def dot_each(
+        self, weights: FloatArray, alpha: FloatArray, rows: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
+        """`dot` for every row of weights, column of alpha and entry of rows, (k, M), (n, k) and k of them."""
+        return [self.dot(*own) for own in zip(weights, alpha.T, rows, strict=True)]
+
+    def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        """`quad` for every column of alpha, (n, k); shape (k, M)."""
+        return np.array([self.quad(column, kernels) for column in alpha.T])
+
+    def products_each(
+        self, alpha: FloatArray, kernels: IntArray | None, rows: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
+        """`products` for every column of alpha and entry of rows, (n, k) and k of them."""
+        return [self.products(own, kernels, some) for own, some in zip(alpha.T, rows, strict=True)]
 
     @abstractmethod
     def inner(self, A: FloatArray) -> FloatArray:

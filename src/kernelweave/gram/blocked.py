@@ -86,6 +86,46 @@ class BlockedGram(Gram):
         self._count(0.5, factors)
         return out
 
+    def combine_each(self, weights: FloatArray) -> list[FloatArray]:
+        n, factors = self.n_samples, weights * self.scales
+        self._check_room(len(weights))
+        out: list[FloatArray] = [np.empty((n, n)) for _ in weights]
+
+        def fill(pair: Tile) -> None:
+            for K, part in zip(out, self.blocks.sum_each(*pair, factors, pair[0] == pair[1]), strict=True):
+                K[pair] = part
+
+        for _ in map_tiles(fill, self._lower(self.blocks)):
+            pass
+        for K in out:
+            mirror_lower(K)
+        self._count(0.5, np.abs(factors).sum(axis=0))
+        return out
+
+    def dot_each(
+        self, weights: FloatArray, alpha: FloatArray, rows: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
+        """Pairs of a sample in some rows and one in some support, where these are fewer than of each."""
+        every = np.arange(self.n_samples)
+        lists = [every if some is None else np.asarray(some) for some in rows]
+        support, wanted = np.flatnonzero(alpha.any(axis=1)), np.unique(np.concatenate(lists))
+        apart = np.count_nonzero(alpha, axis=0) @ np.array([len(some) for some in lists])
+        if len(support) * len(wanted) >= apart:
+            return super().dot_each(weights, alpha, rows)
+        factors, out = weights * self.scales, np.zeros((len(weights), len(wanted)))
+        own = np.ascontiguousarray(alpha[support].T, dtype=np.float64)
+        self.blocks.prepare(wanted, evict=True)
+
+        def product(pair: Tile) -> FloatArray:
+            K = self.blocks.sum_each(wanted[pair[0]], support[pair[1]], factors)
+            return np.array([part @ a for part, a in zip(K, own[:, pair[1]], strict=True)])
+
+        pairs = rectangle(len(wanted), len(support))
+        for (some, _), values in zip(pairs, map_tiles(product, pairs), strict=True):
+            out[:, some] += values
+        self._count(len(wanted) * len(support) / self.n_samples**2, np.abs(factors).sum(axis=0))
+        return [total[np.searchsorted(wanted, some)] for total, some in zip(out, lists, strict=True)]
+
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1), dtype=np.float64)
         support = np.flatnonzero(columns.any(axis=1))
@@ -100,13 +140,6 @@ class BlockedGram(Gram):
             self.blocks.prepare(chosen, evict=True)
             out[:] = self._dot_rows(chosen, support, columns[support], factors)
         return out.reshape(len(chosen), *alpha.shape[1:])
-
-    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
-        live = np.flatnonzero(weights.any(axis=0))
-        return np.asarray((weights[:, live] @ self._products(alpha, live, np.asarray(rows))).T)
-
-    def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
-        return self._products(alpha, kernels, None)
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
@@ -196,14 +229,16 @@ class BlockedGram(Gram):
         self._count(len(chosen) * len(support) / self.n_samples**2, factors)
         return out
 
-    def _products(self, alpha: FloatArray, kernels: IntArray, rows: IntArray | None) -> FloatArray:
-        """Entries `rows` (all by default) of K_m alpha for some kernels, whose bases are computed once."""
-        if len(kernels) == 0:
-            return np.zeros((0, self.n_samples if rows is None else len(rows)))
-        every = np.array_equal(kernels, np.arange(self.n_kernels))
-        part, support = self._part(None, None if every else kernels), np.flatnonzero(alpha)
+    def products(
+        self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         size = self.n_samples if rows is None else len(rows)
-        pairs, out = rectangle(len(support), size), np.zeros((len(kernels), size))
+        if len(chosen) == 0:
+            return np.zeros((0, size))
+        every = np.array_equal(chosen, np.arange(self.n_kernels))
+        part, support = self._part(None, None if every else chosen), np.flatnonzero(alpha)
+        pairs, out = rectangle(len(support), size), np.zeros((len(chosen), size))
         if rows is None:
             part.prepare(support, evict=True)
 
@@ -213,11 +248,11 @@ class BlockedGram(Gram):
 
         for (_, columns), found in zip(pairs, map_tiles(product, pairs), strict=True):
             out[:, columns] += found
-        self._count(len(support) * size / self.n_samples**2, np.ones(len(kernels)))
-        return self.scales[kernels][:, None] * out
+        self._count(len(support) * size / self.n_samples**2, np.ones(len(chosen)))
+        return np.asarray(self.scales[chosen][:, None] * out)
 
-    def _check_room(self) -> None:
-        needed = 8 * self.n_samples**2
+    def _check_room(self, count: int = 1) -> None:
+        needed = 8 * count * self.n_samples**2
         if self.memory_limit is not None and needed > self.memory_limit:
             raise MemoryError(
                 f"the weighted sum of the kernels on {self.n_samples} samples needs {show_bytes(needed)}, "

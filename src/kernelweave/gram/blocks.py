@@ -110,6 +110,27 @@ class Blocks:
             out += factors @ self.grands
         return out
 
+    def sum_each(self, rows: Part, columns: Part, factors: FloatArray, lower: bool = False) -> FloatArray:
+        """`sum` for every row of factors, (k, M), from values computed once; shape (k, n_rows, n_columns)."""
+        out = np.zeros((len(factors), count(rows), count(columns)))
+        for part, members in zip(self.parts, self.members, strict=True):
+            own = factors[:, members]
+            if not own.any():
+                continue
+            base = part.base(rows, columns)
+            if self.roots is None:
+                part.add_each(base, own, out, lower)
+                continue
+            for k in np.flatnonzero(own.any(axis=0)):
+                values = self._scaled(members[k], part.values(base, int(k)), rows, columns)
+                for whole, factor in zip(out, own[:, k], strict=True):
+                    whole += factor * values
+        if self.means is not None and self.grands is not None:
+            shifts = factors @ self.means
+            out -= shifts[:, rows][:, :, None] + shifts[:, columns][:, None, :]
+            out += (factors @ self.grands)[:, None, None]
+        return out
+
     def inner(self, rows: Part, columns: Part, W: FloatArray, lower: bool = False) -> FloatArray:
         """sum_ij W_ij K'_m,ij for every m; with `lower`, W is 0 above the diagonal."""
         out = np.empty(self.n_kernels)

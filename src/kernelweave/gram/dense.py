@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..kernels import Normalization
 from ._workers import map_tiles, mirror_lower
-from .base import Gram
+from .base import MOST_DIAGONALS, Gram
 from .blocked import Unrounded
-from .blocks import with_rules
+from .blocks import tiles, with_rules
 from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
     from .dictionary import Kernels
 
-ROW_BLOCK_BYTES = 1 << 20  # rows of the sum that stay in the cache while M matrices are added
+ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
+LARGE_SUPPORT = 0.6  # above this share, several alpha are multiplied as a matrix
+QUAD_ROWS = 128  # rows of such a product at a time
+CACHED_BYTES = 1 << 24  # matrices so small stay in the cache from one model to the next
+MOST_RELEASED = 4  # weighted sums whose memory is kept for the next
+ROWS_EACH = 16  # rows of the sums of several models made at a time
 
 
 class DenseGram(Gram):
@@ -48,6 +54,7 @@ class DenseGram(Gram):
 
     name = "dense"
     bounded = False
+    parts_in_place = True
 
     def __init__(
         self,
@@ -61,6 +68,7 @@ class DenseGram(Gram):
         self.n_samples = self.matrices[0].shape[0]
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.unrounded, self.n_passes = unrounded, 0.0
+        self.released: list[FloatArray] = []
 
     @classmethod
     def needs(cls, task: Task) -> Needs:
@@ -112,13 +120,60 @@ class DenseGram(Gram):
         self._count(0.5 * len(matrices))
         return out
 
+    def combine_each(self, weights: FloatArray) -> list[FloatArray]:
+        """Eight matrices at a time are added to all sums, a few columns after another."""
+        from ._matrix_loops import WIDE, add_each_eight, spread_lower
+
+        factors = weights * self.scales
+        live, n = np.flatnonzero(factors.any(axis=0)), self.n_samples
+        if len(weights) == 1 or len(live) < 2 or self.nbytes <= CACHED_BYTES:
+            return [self.combine(own) for own in weights]
+        fours, eights = -(-len(weights) // 4), -(-len(live) // 8)
+        padded = np.zeros((eights, 4 * fours, 8))
+        padded[np.arange(len(live)) // 8, : len(weights), np.arange(len(live)) % 8] = factors[:, live].T
+        own = padded.reshape(eights, fours, 4, 8)
+        matrices = [self.matrices[m] for m in live]
+        matrices += matrices[-1:] * (8 * eights - len(live))
+        out = [self.released.pop() if self.released else np.empty((n, n)) for _ in weights]
+        room = threading.local()  # every thread has sums of its own
+
+        def fill(rows: slice) -> None:
+            if not hasattr(room, "sums"):
+                room.sums = np.empty((ROWS_EACH, -(-n // WIDE), fours, 4 * WIDE))
+            room.sums.fill(0.0)
+            for e in range(eights):
+                add_each_eight(room.sums, *matrices[8 * e : 8 * e + 8], own[e], rows.start, rows.stop)
+            for model, K in enumerate(out):
+                spread_lower(K, room.sums, model, rows.start, rows.stop)
+
+        deque(map_tiles(fill, tiles(n, ROWS_EACH)), maxlen=0)
+        for K in out:
+            mirror_lower(K)
+        self._count(0.5 * len(live))
+        return out
+
+    def release(self, K: FloatArray) -> None:
+        """Memory that was used before is faster than new one."""
+        if len(self.released) < MOST_RELEASED:
+            self.released.append(K)
+
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
-        from ._matrix_loops import add_square
+        from ._matrix_loops import add_square, add_square_four
 
         chosen, (factors, matrices) = np.asarray(samples), self._live(weights)
         out = np.zeros((len(chosen), len(chosen)))
-        for factor, K in zip(factors, matrices, strict=True):
-            add_square(out, K, chosen, factor)
+        step = max(1, ROW_BLOCK_BYTES // (8 * max(len(chosen), 1)))
+
+        fours = range(0, len(matrices) - 3, 4)
+
+        def add(start: int) -> None:
+            stop = min(start + step, len(chosen))
+            for m in fours:
+                add_square_four(out, *matrices[m : m + 4], chosen, factors[m : m + 4], start, stop)
+            for m in range(4 * len(fours), len(matrices)):
+                add_square(out, matrices[m], chosen, factors[m], start, stop)
+
+        deque(map_tiles(add, range(0, len(chosen), step)), maxlen=0)
         mirror_lower(out)
         self._count(0.5 * len(matrices) * (len(chosen) / self.n_samples) ** 2)
         return out
@@ -135,21 +190,77 @@ class DenseGram(Gram):
             self._count(len(chosen) / self.n_samples)
         return out.T.reshape(len(chosen), *alpha.shape[1:])
 
-    def products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
+    def products(
+        self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
+        return self.products_each(alpha[:, None], kernels, [rows])[0]
+
+    def products_each(
+        self, alpha: FloatArray, kernels: IntArray | None, rows: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
+        from ._matrix_loops import multiply_many_rows
+
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        columns = np.ascontiguousarray(alpha.T, dtype=np.float64)
+        if all(some is None for some in rows):
+            return self._products_of_all(columns, chosen)
+        every = np.arange(self.n_samples)
+        lists = ByRow.of([every if some is None else np.asarray(some) for some in rows])
+        found = np.empty((len(chosen), len(lists.places)))
+        for m, own in zip(chosen, found, strict=True):
+            multiply_many_rows(own, self.matrices[m], *lists[:3], lists.places, columns)
+        self._count(len(lists.rows) / self.n_samples * len(chosen))
+        found *= self.scales[chosen][:, None]
+        return np.split(found, np.cumsum(lists.sizes)[:-1], axis=1)
+
+    def _products_of_all(self, columns: FloatArray, chosen: IntArray) -> list[FloatArray]:
+        """K_m alpha on all samples, from the rows where alpha is not zero."""
         from ._matrix_loops import add_rows
 
-        support, out = np.flatnonzero(alpha), np.zeros((len(kernels), self.n_samples))
-        for m, own in zip(kernels, out, strict=True):
-            add_rows(own, self.matrices[m], support, self.scales[m] * alpha[support])
-        self._count(len(support) / self.n_samples * len(kernels))
-        return out
+        out = np.zeros((len(columns), len(chosen), self.n_samples))
+        supports = [np.flatnonzero(column) for column in columns]
+        for place, m in enumerate(chosen):
+            for own, column, support in zip(out, columns, supports, strict=True):
+                add_rows(own[place], self.matrices[m], support, self.scales[m] * column[support])
+        read = np.count_nonzero(columns.any(axis=0)) / self.n_samples
+        self._count(read * len(chosen))
+        return list(out)
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        return np.asarray(self.quad_each(alpha.reshape(self.n_samples, -1), kernels).sum(axis=0))
+
+    def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        if alpha.shape[1] > 1 and self.nbytes <= CACHED_BYTES:
+            return super().quad_each(alpha, kernels)
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
-        matrices, columns = [self.matrices[m] for m in chosen], alpha.reshape(self.n_samples, -1)
-        if columns.shape[1] > 1:
-            return self.scales[chosen] * self._quad_columns(matrices, columns)
-        return self.scales[chosen] * self._quad_vector(matrices, columns[:, 0])
+        columns = np.ascontiguousarray(alpha.T, dtype=np.float64)
+        supports: list[IntArray] = [np.flatnonzero(column) for column in columns]
+        matrices = [self.matrices[m] for m in chosen]
+        self._count(0.5 * np.count_nonzero(columns.any(axis=0)) / self.n_samples * len(matrices))
+        form = self._form(columns, supports)
+        found = np.array(list(map_tiles(form, matrices))).reshape(len(chosen), len(columns))
+        return np.asarray((self.scales[chosen][:, None] * found).T)
+
+    def _form(self, columns: FloatArray, supports: list[IntArray]) -> Callable[[FloatArray], FloatArray]:
+        """alpha' K alpha of every column as a function of K, by the fastest way for their supports."""
+        from ._matrix_loops import quad_gather, quad_many_gather, quad_many_rows, quad_rows
+
+        share = sum(len(support) for support in supports) / max(columns.size, 1)
+        if len(columns) == 1:
+            quad = quad_gather if share < SMALL_SUPPORT else quad_rows
+            return lambda K: np.array([quad(K, supports[0], columns[0])])
+        if share > LARGE_SUPPORT:
+            return lambda K: _quad_blocks(K, columns)
+        lists = ByRow.of(supports)
+        firsts = np.concatenate([[0], np.cumsum(lists.sizes)])
+        few = (np.concatenate(supports), firsts) if share < SMALL_SUPPORT else ()
+
+        def many(K: FloatArray) -> FloatArray:
+            out = np.zeros(len(columns))
+            (quad_many_gather if few else quad_many_rows)(out, K, *lists[:3], columns, *few)
+            return out
+
+        return many
 
     def inner(self, A: FloatArray) -> FloatArray:
         flat = np.ascontiguousarray(A).ravel()
@@ -157,10 +268,15 @@ class DenseGram(Gram):
         return np.asarray(self.scales * np.array([float(flat @ K.ravel()) for K in self.matrices]))
 
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
-        out = np.zeros((len(indices), self.n_samples))
-        for factor, K in zip(*self._live(weights), strict=True):
-            out += factor * K[indices]
-            self._count(len(indices) / self.n_samples)
+        from ._matrix_loops import add_some, add_some_eight
+
+        factors, matrices = self._live(weights)
+        chosen, out = np.asarray(indices, dtype=int), np.zeros((len(indices), self.n_samples))
+        for m in range(0, len(matrices) - 7, 8):
+            add_some_eight(out, *matrices[m : m + 8], factors[m : m + 8], chosen)
+        for m in range(len(matrices) // 8 * 8, len(matrices)):
+            add_some(out, matrices[m], factors[m], chosen)
+        self._count(len(chosen) / self.n_samples * len(matrices))
         return out
 
     def diag(self, weights: FloatArray) -> FloatArray:
@@ -168,6 +284,11 @@ class DenseGram(Gram):
         for factor, K in zip(*self._live(weights), strict=True):
             out += factor * K.diagonal()
         return out
+
+    def _diagonals(self) -> FloatArray:
+        if self.n_kernels > MOST_DIAGONALS:
+            return super()._diagonals()
+        return np.array([scale * K.diagonal() for scale, K in zip(self.scales, self.matrices, strict=True)])
 
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
@@ -180,8 +301,16 @@ class DenseGram(Gram):
     def _square_parts(self, matrices: list[FloatArray], samples: IntArray) -> list[FloatArray]:
         from ._matrix_loops import take_square
 
-        self._count(len(matrices) * (len(samples) / self.n_samples) ** 2)
-        return list(map_tiles(lambda K: take_square(K, samples), matrices))
+        size, kinds = len(samples), {K.dtype for K in matrices}
+        self._count(0.5 * len(matrices) * (size / self.n_samples) ** 2)
+        # one array for all of them: its memory comes in large pages
+        parts = np.empty((len(matrices), size, size), max(kinds, key=lambda kind: kind.itemsize))
+
+        def take(m: int) -> None:
+            take_square(matrices[m], samples, parts[m])
+
+        deque(map_tiles(take, range(len(matrices))), maxlen=0)
+        return list(parts)
 
     def _live(self, weights: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
         """Factors and matrices of the kernels whose factor is not zero."""
@@ -189,16 +318,43 @@ class DenseGram(Gram):
         live = np.flatnonzero(factors)
         return factors[live], [self.matrices[m] for m in live]
 
-    def _quad_vector(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
-        from ._matrix_loops import quad_gather, quad_rows
 
-        alpha = np.ascontiguousarray(alpha, dtype=np.float64)
-        support = np.flatnonzero(alpha)
-        share = len(support) / self.n_samples
-        quad = quad_gather if share < SMALL_SUPPORT else quad_rows
-        self._count(0.5 * share * len(matrices))
-        return np.array(list(map_tiles(lambda K: quad(K, support, alpha), matrices)))
+class ByRow(NamedTuple):
+    """Lists of samples turned into samples and the lists they are in.
 
-    def _quad_columns(self, matrices: list[FloatArray], alpha: FloatArray) -> FloatArray:
-        self._count(len(matrices))
-        return np.array([np.einsum("ic,ic->", alpha, K @ alpha) for K in matrices])
+    Attributes
+    ----------
+    rows : ndarray of int
+        The samples that are in some list, in order.
+    cuts, lists : ndarray of int
+        Sample rows[r] is in lists[cuts[r]:cuts[r + 1]].
+    places : ndarray of int
+        Where each of these is when the lists are put one after another.
+    sizes : list of int
+        Of the lists.
+    """
+
+    rows: IntArray
+    cuts: IntArray
+    lists: IntArray
+    places: IntArray
+    sizes: list[int]
+
+    @classmethod
+    def of(cls, lists: Sequence[IntArray]) -> ByRow:
+        """Samples of lists; one may be in a list twice."""
+        samples, sizes = np.concatenate(lists), [len(some) for some in lists]
+        places = np.argsort(samples, kind="stable")
+        rows, first = np.unique(samples[places], return_index=True)
+        owners = np.repeat(np.arange(len(lists)), sizes)
+        return cls(rows, np.append(first, len(samples)), owners[places], places, sizes)
+
+
+def _quad_blocks(K: FloatArray, columns: FloatArray) -> FloatArray:
+    """alpha' K alpha of every row of `columns`, a block of rows of the lower triangle at a time."""
+    total = np.zeros(len(columns))
+    for rows in tiles(len(K), QUAD_ROWS):
+        left = columns[:, rows]
+        below = columns[:, : rows.start] @ K[rows, : rows.start].T
+        total += np.einsum("ci,ci->c", left, 2.0 * below + left @ K[rows, rows].T)
+    return total

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,7 @@ class Kernels:
         check: bool = True,
     ) -> None:
         self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
+        self._rule = resolve_normalization(normalize)
 
     def checked(self) -> Blocks:
         """All kernels a tile at a time, neither normalised nor scaled, and looked at on some samples."""
@@ -57,7 +60,7 @@ class Kernels:
 
     def normalised(self, m: int, K: FloatArray) -> Normalization:
         """The normalisation of kernel m, in one pass with the checks of a matrix that may be anything."""
-        rule = resolve_normalization(self.normalize)
+        rule = copy(self._rule)
         if not self.check or self.source.is_positive(m):
             return rule.fit(K, self.sample_weight)
         check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight))
@@ -278,6 +281,7 @@ def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:
     Checked(K, name, flops).finish()
 
 
+@lru_cache(maxsize=8)
 def _spread(n: int, flops: float) -> IntArray:
     """Evenly spread samples, as many as can be factored with `flops`."""
     size = max(2, int((3.0 * flops) ** (1.0 / 3.0)))

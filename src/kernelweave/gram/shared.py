@@ -350,6 +350,21 @@ class Shared:
         for k in live[self.rates[live, 0] > 0]:
             out += factors[k] * self.values(base, int(k))
 
+    def add_each(self, base: Any, factors: FloatArray, out: FloatArray, lower: bool) -> None:
+        """`add` for several models: factors of shape (models, K), out (models, n_rows, n_columns)."""
+        from ._shared_loops import add_exponentials_each
+
+        live = np.flatnonzero(factors.any(axis=0))
+        together = live[self.rates[live, 0] <= 0]
+        if len(together):
+            order, powers = self._ordered(together)
+            rates = self.rates[order].astype(self.dtype)
+            add_exponentials_each(base, rates, powers, np.ascontiguousarray(factors[:, order]), out, lower)
+        for k in live[self.rates[live, 0] > 0]:
+            values = self.values(base, int(k))
+            for own, factor in zip(out, factors[:, k], strict=True):
+                own += factor * values
+
     def inner(self, base: Any, W: FloatArray, lower: bool) -> FloatArray:
         """sum_ij W_ij K_k,ij for every k; with `lower`, W is 0 above the diagonal."""
         from ._shared_loops import inner_exponentials

@@ -126,6 +126,10 @@ class SharedSquares(Shared):
             return self.take(None, live).add(base, factors[live], out, lower) if len(live) else None
         add_squares(*base, *self.lines, self.gammas.astype(self.dtype), factors, out, lower)
 
+    def add_each(self, base: Any, factors: FloatArray, out: FloatArray, lower: bool) -> None:
+        for own, total in zip(factors, out, strict=True):
+            self.add(base, own, total, lower)
+
     def inner(self, base: Any, W: FloatArray, lower: bool) -> FloatArray:
         from ._shared_loops import inner_squares
 

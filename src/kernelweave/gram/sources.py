@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,6 +225,13 @@ class FeatureSource(KernelSource):
         self.X = _safe_indexing(self.X, support)
         if self._batch is not None:
             self._batch = self._batch._replace(part=self._batch.part.take(support, None))
+
+    def part(self, rows: IntArray) -> FeatureSource:
+        """The same kernels, with parameters from all samples, on some of them."""
+        part = copy(self)
+        part.restrict(rows)
+        part.n_samples = len(rows)
+        return part
 
     def rows(self, X: Any, part: slice) -> Any:
         return in_double(_safe_indexing(X, part))
@@ -471,4 +479,8 @@ def take_square(K: FloatArray, rows: IntArray) -> FloatArray:
     """K on some samples, both axes."""
     from ._matrix_loops import take_square as compiled
 
-    return np.asarray(compiled(K, rows) if K.flags.c_contiguous else K[np.ix_(rows, rows)])
+    if not K.flags.c_contiguous:
+        return np.asarray(K[np.ix_(rows, rows)])
+    part = np.empty((len(rows), len(rows)), K.dtype)
+    compiled(K, rows, part)
+    return part

@@ -84,6 +84,9 @@ class MKLSolver(Method, BaseEstimator):
     counted, residual_name = "single-kernel fits", "relative duality gap"
     patience = STILL
 
+    #: whether machines need not be better than asked for; and those of a first look
+    rough, rough_looks = False, False
+
     #: a first solve on one sample in so many (0: none), to this gap
     pilot_share, pilot_tol = 0, 0.02
 
@@ -134,9 +137,9 @@ class MKLSolver(Method, BaseEstimator):
         norms: FloatArray = found.state.certificate.norms
         return norms
 
-    def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
-        """Component norms to expect on all samples after two solves on a few; those of the larger one."""
-        return pilot.norms
+    def foresee(self, run: Run, fewer: Pilot, pilot: Pilot) -> Pilot:
+        """The larger of two solves on a few samples, with the norms to expect on all: its own by default."""
+        return pilot
 
     def residual(self, run: Run, state: State) -> float:
         """How far an iterate is from optimal: its relative duality gap."""
@@ -214,7 +217,8 @@ class MKLSolver(Method, BaseEstimator):
                 f"{type(loss).__name__} with {regularizer!r}: objective and penalty grow alike with the "
                 "model, so the optimum is zero or unbounded; use a constraint such as LpNorm(p=1)."
             )
-        self._machine = choose_single(self.single, loss)
+        machine = choose_single(self.single, loss)
+        self._machine = machine.roughly() if self.rough else machine
         self._first_tol = FIRST_MACHINE_TOL
         if run.best is not None:
             weights, alpha = self.restart(run, run.best), run.best.alpha
@@ -256,7 +260,11 @@ class MKLSolver(Method, BaseEstimator):
         live = None if run.regularizer.convex else np.flatnonzero(weights)
         states: list[State] = []
         for begin in (start, None):
+            K = run.gram.combine(weights) if K is None else K
             machine = machine_for(K, self._machine).solve(K, run.problem, machine_tol, begin)
+            if not run.gram.spares_sums:
+                run.gram.release(K)
+                run.K = K = None
             squares = spread(run.gram.quad(machine.alpha, live), live, len(weights))
             parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
             states.append(self.certified(run, *parts))

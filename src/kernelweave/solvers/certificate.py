@@ -239,19 +239,20 @@ class Rounding:
     ) -> Rounding:
         """That of an iterate; `products` = sum_m d_m s_m where `fitted` is K_d alpha."""
         diagonals = gram.diagonals()
-        k = np.sqrt((weights @ diagonals if len(diagonals) > 1 else weights.sum() * diagonals[0])[None, :])
-        total, length = (found[0] for found in _lengths(k, alpha))
+        own = weights @ diagonals if len(diagonals) > 1 else weights.sum() * diagonals[0]
+        (total,), (length,) = _lengths(own[None, :], alpha)
         off = 0.0 if products is None else abs(float(np.vdot(alpha, fitted)) - products)
         unit = max(UNIT, relative(off, float(total @ length))) if off > 0.0 else UNIT
-        each = np.multiply(*_lengths(np.sqrt(diagonals), alpha)).sum(axis=1)
-        return cls(unit * k.T * total, unit * each * np.ones(len(weights)), float((total**2).sum()))
+        of_squares = unit * np.multiply(*_lengths(diagonals, alpha)).sum(axis=1) * np.ones(len(weights))
+        return cls(unit * np.sqrt(own)[:, None] * total, of_squares, float((total**2).sum()))
 
 
-def _lengths(k: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """|k alpha|_1 and |k alpha|_2 of every row of k, of shape (rows, n) or (rows, 1), and every output."""
-    if k.shape[1] == 1:
+def _lengths(diagonals: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """|k alpha|_1 and |k alpha|_2 of all matrices and outputs, from their diagonals k^2, (M, n) or (M, 1)."""
+    if diagonals.shape[1] == 1:
+        k = np.sqrt(diagonals)
         return k * np.abs(alpha).sum(axis=0), k * np.linalg.norm(alpha, axis=0)
-    return k @ np.abs(alpha), np.sqrt(k**2 @ alpha**2)
+    return np.sqrt(diagonals) @ np.abs(alpha), np.sqrt(diagonals @ alpha**2)
 
 
 def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float:

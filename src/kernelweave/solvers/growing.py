@@ -15,7 +15,7 @@ from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from ..losses import Loss
 from ..regularizers import Regularizer
-from .problem import Problem
+from .problem import Problem, best_intercept
 from .run import Method, Part, Run
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Pilot:
         sum_m d_m K_m at its weights.
     norms : ndarray of shape (M,)
         Component norms to expect on all samples.
+    newton : ndarray of shape (M, M), optional
+        What a residual of log norms is multiplied with in a Newton step.
     """
 
     rows: IntArray
@@ -76,6 +78,7 @@ class Pilot:
     state: State
     matrix: FloatArray = field(repr=False)
     norms: FloatArray = field(repr=False)
+    newton: FloatArray | None = field(repr=False, default=None)
 
 
 class Known(NamedTuple):
@@ -112,7 +115,8 @@ def opening(run: Run) -> Method:
     if begin.norms is None and can_select(run.gram, run.regularizer):
         return SelectingKernels()
     if can_grow(run.problem, run.gram, run.regularizer):
-        run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
+        if begin.alpha is None or not cold:
+            run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
         return Growing()
     if cold and begin.norms is None:
         pilot = pilot_of(run, run.method.pilot_share)
@@ -137,7 +141,8 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
     fewer = _solved_on(run, few.subset(half), part.subset(half))
     pilot = _solved_on(run, few, part, fewer)
     gram.n_passes += part.n_passes * (count / gram.n_samples) ** 2
-    return replace(pilot, rows=rows, norms=run.method.foreseen_norms(fewer, pilot, gram.n_samples))
+    pilot = run.method.foresee(run, fewer, replace(pilot, rows=rows))
+    return pilot
 
 
 def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = None) -> Pilot:
@@ -154,6 +159,7 @@ def _look(
 ) -> Run:
     """A first look: a run of its own on a part, as far as an earlier one had not come already."""
     solver = clone(whole.method)
+    solver.rough = solver.rough_looks
     run = Run(solver, problem, gram, regularizer, tol, LOOK_FITS, None, whole.keeper, phase, begin)
     solver.resume(run)
     if run.best is None or not run.converged:
@@ -216,14 +222,19 @@ class Growing(Rounds):
 
     def start(self, run: Run) -> State:
         start, self.pilot = run.best, run.begin.pilot
-        if start is None:
+        if start is not None:
+            self.alpha, fitted, self.norms = start.alpha, start.fitted, start.certificate.norms
+            first = min(FIRST_GAP, NEXT_SHARE * start.residual)
+        elif self.pilot is not None:
             start, self.norms = self.pilot.state, self.pilot.norms
             self.alpha = spread(start.alpha, self.pilot.rows, run.gram.n_samples)
             fitted, first = run.gram.dot(start.weights, self.alpha), FIRST_GAP
-        else:
-            self.alpha, fitted, self.norms = start.alpha, start.fitted, start.certificate.norms
-            first = min(FIRST_GAP, NEXT_SHARE * start.residual)
-        violated = _violated(run.problem, fitted + start.certificate.intercept)
+        else:  # where a similar problem left off
+            self.norms, self.alpha = run.begin.norms, run.problem.feasible(run.begin.alpha)
+            fitted = run.gram.dot(run.regularizer.weights(self.norms), self.alpha)
+            first = NEXT_SHARE * FIRST_GAP
+        intercept = best_intercept(run.problem, fitted) if start is None else start.certificate.intercept
+        violated = _violated(run.problem, fitted + intercept)
         self.rows = self._with(run.gram, violated, _support(self.alpha))
         self.wanted = max(first, 0.5 * run.tol)
         return self._round(run)

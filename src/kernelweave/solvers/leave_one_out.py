@@ -137,6 +137,8 @@ def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
     """
     mark = product(K, np.random.RandomState(0).standard_normal(len(K)))
     digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
+    if len(np.unique(digits)) == len(digits):
+        return np.arange(len(digits)), np.arange(len(digits))
     _, first, group = np.unique(np.column_stack([digits, y]), axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()
 

@@ -38,6 +38,8 @@ class Problem:
         invariant to shifts has none.
     weight : ndarray of shape (n, 1), optional
         Case weights that a loss which couples samples takes, positive; ones by default.
+    strata : ndarray of shape (n, ...), optional
+        What `spread` goes by, such as the targets of all outputs of which this is one; y by default.
     """
 
     y: FloatArray
@@ -45,6 +47,7 @@ class Problem:
     C: FloatArray
     fit_intercept: bool = True
     weight: FloatArray | None = None
+    strata: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if self.loss.separable:
@@ -101,8 +104,9 @@ class Problem:
         return float(self.C[0, 0]) * least
 
     def column(self, k: int) -> Problem:
-        """The problem of output k alone."""
-        return replace(self, y=self.y[:, k : k + 1])
+        """The problem of output k alone, which chooses samples as those of the other outputs do."""
+        strata = self.y if self.strata is None else self.strata
+        return replace(self, y=self.y[:, k : k + 1], strata=strata)
 
     def at_cost(self, factor: float) -> Problem:
         """The problem with every cost so many times as large."""
@@ -110,8 +114,8 @@ class Problem:
 
     def part(self, rows: IntArray) -> Problem:
         """The problem on some samples, at their own costs."""
-        weight = None if self.weight is None else self.weight[rows]
-        return replace(self, y=self.y[rows], C=self.C[rows], weight=weight)
+        weight, strata = (None if own is None else own[rows] for own in (self.weight, self.strata))
+        return replace(self, y=self.y[rows], C=self.C[rows], weight=weight, strata=strata)
 
     def subset(self, rows: IntArray) -> Problem:
         """The problem on some samples, each costing more so that the sum of costs stays."""
@@ -119,8 +123,9 @@ class Problem:
         return replace(part, C=part.C * (self.costs[-1].sum() / part.costs[-1].sum()))
 
     def spread(self, count: int) -> IntArray:
-        """`count` samples whose targets are spread like all targets."""
-        order = np.lexsort(self.y.reshape(len(self.y), -1).T)
+        """`count` samples whose targets, or strata, are spread like all of them."""
+        targets = self.y if self.strata is None else self.strata
+        order = np.lexsort(targets.reshape(len(targets), -1).T)
         return np.sort(order[np.linspace(0, len(order) - 1, count).astype(int)])
 
     def box(self) -> tuple[FloatArray, FloatArray]:

@@ -157,26 +157,18 @@ def dot_is_the_product(case: GramCase) -> None:
 
 
 @contract.promise
-def dots_are_several_products(case: GramCase) -> None:
-    """dots(W, alpha, rows)[:, k] = (sum_m W_km K_m alpha)[rows]."""
-    rng = draws()
-    for gram, Ks, weights in _engines(case):
-        alpha, rows = rng.normal(size=gram.n_samples), rng.integers(gram.n_samples, size=5)
-        many = np.array([weights, 2.0 * weights[::-1]])
-        expected = np.column_stack([_total(Ks, own) @ alpha for own in many])
-        _close(case, gram.dots(many, alpha, rows), expected[rows])
-
-
-@contract.promise
 def products_of_each_kernel(case: GramCase) -> None:
-    """products(alpha, kernels)[k] = K_m alpha, m = kernels[k], however many entries of alpha are zero."""
+    """products(alpha, kernels, rows)[k] = (K_m alpha)[rows], m = kernels[k], of any support."""
     rng = draws()
     for gram, Ks, _ in _engines(case):
-        every = np.arange(gram.n_kernels)
+        every, rows = np.arange(gram.n_kernels), rng.integers(gram.n_samples, size=5)
         for share in (0.0, 0.1, 1.0):
             alpha = rng.normal(size=gram.n_samples) * (rng.uniform(size=gram.n_samples) < share)
+            _close(case, gram.products(alpha), Ks @ alpha)
+            _close(case, gram.products(alpha, None, rows), (Ks @ alpha)[:, rows])
             for kernels in (every, every[::2], every[:0]):
                 _close(case, gram.products(alpha, kernels), Ks[kernels] @ alpha)
+                _close(case, gram.products(alpha, kernels, rows), (Ks[kernels] @ alpha)[:, rows])
 
 
 @contract.promise
@@ -244,6 +236,28 @@ def subset_of_samples_and_kernels(case: GramCase) -> None:
             _close(case, _dense(part.combine(d)), _total(expected, d))
             alpha = rng.normal(size=part.n_samples)
             _close(case, part.quad(alpha), _squares(expected, alpha))
+
+
+@contract.promise
+def several_models_at_once(case: GramCase) -> None:
+    """combine_each, dot_each, quad_each and products_each are what their single forms give of each model."""
+    rng = draws()
+    for gram, Ks, weights in _engines(case):
+        n, some = gram.n_samples, rng.permutation(gram.n_kernels)[:2]
+        many = np.array([weights, 0.0 * weights, 2.0 * weights[::-1]])
+        for K, own in zip(gram.combine_each(many), many, strict=True):
+            _close(case, _dense(K), _total(Ks, own))
+        rows = [np.arange(n)[::-2], rng.integers(n, size=5), None]
+        for share in (0.0, 0.1, 0.4, 1.0):
+            alpha = rng.normal(size=(n, 3)) * (rng.uniform(size=(n, 3)) < share)
+            _close(case, gram.quad_each(alpha), np.array([_squares(Ks, own) for own in alpha.T]))
+            _close(case, gram.quad_each(alpha, some), np.array([_squares(Ks[some], own) for own in alpha.T]))
+            dots, products = gram.dot_each(many, alpha, rows), gram.products_each(alpha, some, rows)
+            whole = gram.products_each(alpha, None, [None] * 3)
+            for k, part in enumerate(np.arange(n) if part is None else part for part in rows):
+                _close(case, dots[k], (_total(Ks, many[k]) @ alpha[:, k])[part])
+                _close(case, products[k], (Ks[some] @ alpha[:, k])[:, part])
+                _close(case, whole[k], Ks @ alpha[:, k])
 
 
 @contract.promise

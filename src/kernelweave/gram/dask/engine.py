@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -257,9 +257,12 @@ class DaskGram(Gram):
     # -- the interface ------------------------------------------------------------------------
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        total = self._total("combine", weights)
+        return self.combine_each(weights[None, :])[0]
+
+    def combine_each(self, weights: FloatArray) -> list[FloatArray]:
+        n, total = self.n_samples, self._total("combine_each", weights)
         return (
-            np.zeros((self.n_samples, self.n_samples)) if total is None else square_of(total, self.n_samples)
+            [np.zeros((n, n)) for _ in weights] if total is None else [square_of(part, n) for part in total]
         )
 
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
@@ -267,42 +270,36 @@ class DaskGram(Gram):
         total = self._total("dot", weights, alpha, None if rows is None else np.asarray(rows))
         return np.zeros((count, *alpha.shape[1:])) if total is None else total
 
-    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
-        out = np.zeros((len(rows), len(weights)))
-        live = [(piece, np.flatnonzero(weights[:, piece.kernels].any(axis=1))) for piece in self.pieces]
-        live = [(piece, some) for piece, some in live if len(some)]
+    def dot_each(
+        self, weights: FloatArray, alpha: FloatArray, rows: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
+        sizes = [self.n_samples if some is None else len(some) for some in rows]
+        total = self._total("dot_each", weights, alpha, list(rows))
+        return np.split(np.zeros(sum(sizes)) if total is None else total, np.cumsum(sizes)[:-1])
 
-        def asked() -> list[Any]:
-            alpha_, rows_ = self.cluster.argument(alpha), self.cluster.argument(np.asarray(rows))
-            return [
-                self._submit(made, "dots", weights[np.ix_(some, kernels)], alpha_, rows_)
-                for (made, kernels), some in live
-            ]
+    def products(
+        self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
+        return self.products_each(alpha[:, None], kernels, [rows])[0]
 
-        for (_, some), found in zip(live, self._answers(asked), strict=True):
-            out[:, some] += found
-        return out
+    def products_each(
+        self, alpha: FloatArray, kernels: IntArray | None, rows: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
+        sizes = [self.n_samples if some is None else len(some) for some in rows]
+        out: list[FloatArray] = [np.zeros((self.n_kernels, size)) for size in sizes]
+        for own, found in self._some("products_each", alpha, kernels, list(rows)):
+            for whole, part in zip(out, found, strict=True):
+                whole[own] = part
+        return out if kernels is None else [whole[np.asarray(kernels)] for whole in out]
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
-        if kernels is not None:
-            return self._quad_some(alpha, np.asarray(kernels))
-        out = np.empty(self.n_kernels)
-        for (_, own), found in zip(self.pieces, self._all("quad", alpha), strict=True):
-            out[own] = found
-        return out
+        return np.asarray(self.quad_each(alpha.reshape(self.n_samples, -1), kernels).sum(axis=0))
 
-    def _quad_some(self, alpha: FloatArray, chosen: IntArray) -> FloatArray:
-        out = np.zeros(self.n_kernels)
-        live = [(piece, np.flatnonzero(np.isin(piece.kernels, chosen))) for piece in self.pieces]
-        live = [(piece, some) for piece, some in live if len(some)]
-
-        def asked() -> list[Any]:
-            alpha_ = self.cluster.argument(alpha)
-            return [self._submit(piece.made, "quad", alpha_, some) for piece, some in live]
-
-        for (piece, some), found in zip(live, self._answers(asked), strict=True):
-            out[piece.kernels[some]] = found
-        return np.asarray(out[chosen])
+    def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        out = np.zeros((alpha.shape[1], self.n_kernels))
+        for own, found in self._some("quad_each", alpha, kernels):
+            out[:, own] = found
+        return out if kernels is None else out[:, np.asarray(kernels)]
 
     def inner(self, A: FloatArray) -> FloatArray:
         out = np.empty(self.n_kernels)
@@ -351,6 +348,21 @@ class DaskGram(Gram):
         self.n_passes += sum(cost for _, cost in found) / self.n_kernels
         return [values for values, _ in found]
 
+    def _some(
+        self, method: str, alpha: FloatArray, kernels: IntArray | None, *args: Any
+    ) -> Iterator[tuple[IntArray, Any]]:
+        """Which of some kernels, or of all, each share has, and what it answers for them."""
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        live = [(piece, np.flatnonzero(np.isin(piece.kernels, chosen))) for piece in self.pieces]
+        live = [(piece, own) for piece, own in live if len(own)]
+
+        def asked() -> list[Any]:
+            sent = [self.cluster.argument(value) for value in (alpha, *args)]
+            return [self._submit(piece.made, method, sent[0], own, *sent[1:]) for piece, own in live]
+
+        for (piece, own), found in zip(live, self._answers(asked), strict=True):
+            yield piece.kernels[own], found
+
     def _all(self, method: str, argument: FloatArray) -> list[FloatArray]:
         """The answer of every share."""
 
@@ -362,7 +374,7 @@ class DaskGram(Gram):
 
     def _total(self, method: str, weights: FloatArray, *args: Any) -> FloatArray | None:
         """The sum of the answers of the shares with a weight that is not zero; None if there is none."""
-        live = [(made, weights[kernels]) for made, kernels in self.pieces if weights[kernels].any()]
+        live = [(made, weights[..., own]) for made, own in self.pieces if weights[..., own].any()]
 
         def asked() -> list[Any]:
             sent = [self.cluster.argument(value) for value in args]

@@ -148,8 +148,10 @@ def ask(share: Share, method: str, *args: Any) -> tuple[FloatArray, float]:
     """A method of the engine, weights being its first argument; the answer, and the matrices read for it."""
     gram = share.gram
     before = gram.n_passes
-    if method == "combine":
-        found = lower_of(gram.combine(*args))
+    if method == "combine_each":
+        found = np.array([lower_of(K) for K in gram.combine_each(*args)])
+    elif method == "dot_each":
+        found = np.concatenate(gram.dot_each(*args))
     elif method == "inner":
         found = gram.inner(square_of(args[0], gram.n_samples))
     elif method == "rows":

@@ -208,14 +208,18 @@ class LowRankGram(Gram):
         found = K.apply(inside) if rows is None else K.rows(np.asarray(rows)).astype(np.float64) @ inside
         return np.asarray(found).reshape(len(found), *alpha.shape[1:])
 
-    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
-        """Z_m' alpha is computed once for all `weights`."""
-        every = list(range(self.n_kernels))
-        inside = self.factors.adjoint(alpha.reshape(self.n_samples, 1), every)
-        factors = weights * self.scales
-        columns = {m: np.outer(part[:, 0], factors[:, m]) for m, part in enumerate(inside)}
-        self.n_passes += 2.0
-        return self.factors.apply(columns)[rows]
+    def products(
+        self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
+        """Z_m' alpha of all kernels, and the features once more: two passes, however many kernels."""
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        if len(chosen) == 0:
+            return np.zeros((0, self.n_samples if rows is None else len(rows)))
+        inside = self.factors.adjoint(alpha.reshape(self.n_samples, 1), chosen.tolist())
+        each = np.diag(self.scales[chosen])
+        columns = {m: part * own for m, part, own in zip(chosen.tolist(), inside, each, strict=True)}
+        self.n_passes += 2.0 * len(chosen) / self.n_kernels
+        return np.asarray(self.factors.apply(columns)[slice(None) if rows is None else rows].T)
 
     def component_norms(self, coefficients: dict[int, FloatArray]) -> FloatArray:
         found = np.zeros(self.n_kernels)
@@ -228,10 +232,13 @@ class LowRankGram(Gram):
         return self.factors.apply(coefficients)
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
+        return np.asarray(self.quad_each(alpha.reshape(self.n_samples, -1), kernels).sum(axis=0))
+
+    def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
-        found = self.factors.adjoint(alpha.reshape(self.n_samples, -1), chosen.tolist())
+        found = self.factors.adjoint(alpha, chosen.tolist())
         self.n_passes += len(chosen) / self.n_kernels
-        return np.asarray(self.scales[chosen] * [float((part**2).sum()) for part in found])
+        return np.asarray(self.scales[chosen] * np.array([(part**2).sum(axis=0) for part in found]).T)
 
     def inner(self, A: FloatArray) -> FloatArray:
         every = np.arange(self.n_samples)

@@ -142,19 +142,23 @@ class TorchGram(Sums):
         found = np.asarray(out.cpu().numpy()) + self._shift(factors) * columns.sum(axis=0)
         return np.asarray(found.reshape(len(chosen), *alpha.shape[1:]))
 
-    def dots(self, weights: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
-        live = np.flatnonzero(weights.any(axis=0))
+    def products(
+        self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
+    ) -> FloatArray:
+        live = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         if self.constants.roots is not None or self.constants.means is not None or len(live) == 0:
-            return super().dots(weights, alpha, rows)
-        part, support, chosen = self.subset(kernels=live), np.flatnonzero(alpha), self._positions(rows)
+            return super().products(alpha, kernels, rows)
+        part = self if kernels is None else self.subset(kernels=live)
+        wanted = np.arange(self.n_samples) if rows is None else np.asarray(rows)
+        support, chosen = np.flatnonzero(alpha), self._positions(wanted)
         right, a = self._positions(support), self._tensor(alpha[support])
-        each = np.zeros((len(live), len(rows)))
-        for some in self._tiles(len(rows), max(1, len(support))):
+        each = np.zeros((len(live), len(wanted)))
+        for some in self._tiles(len(wanted), max(1, len(support))):
             each[:, some] = part._multiplied(chosen[some], right, a)
         constants = part.constants
         each += constants.centres[:, None] * float(alpha.sum())
-        self._count(len(rows) * len(support) / self.n_samples**2, np.abs(weights).sum(axis=0))
-        return np.asarray(((weights[:, live] * constants.scales) @ each).T)
+        self._count(len(wanted) * len(support) / self.n_samples**2, np.ones(len(live)))
+        return np.asarray(constants.scales[:, None] * each)
 
     def _multiplied(self, rows: Any, columns: Any, vector: Any) -> FloatArray:
         """(k_m - centres[m]) v between two sets of samples, for every m."""

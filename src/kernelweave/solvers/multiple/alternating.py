@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from ..._typing import FloatArray
 from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
-from ..growing import Known, Pilot
+from ..growing import Known, Pilot, spread
 from ..problem import Problem
 from ..run import Result, Run
-from ..single import SingleSolver
+from ..single import SingleSolver, choose_single, machine_for
 from .newton_weights import value_hessian
 
 #: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
@@ -27,6 +28,9 @@ LEAST = 1e-3
 
 #: kernels up to which Newton steps pay: their matrix is of that size
 MOST_NEWTON = 1000
+
+#: share of the samples of the machine that says how norms go on from a few samples to all
+MIDDLE = 0.4
 
 #: share of the tolerance left to the last machine
 LAST_SHARE = 0.2
@@ -42,10 +46,10 @@ class Alternating(MKLSolver):
     Each half-step minimises the joint objective, which therefore never rises; for the lp norm
     with p > 1 every limit point is optimal (Kloft et al. 2011, Algorithm 1 and Theorem 4).
     Three things make it fast. Machines are solved only as well as the current gap deserves.
-    Many samples are first looked at through a few of them, twice: the norms on few and on fewer
-    samples, continued to all of them, are the start, and the Jacobian of the map from log norms
-    to log norms turns plain steps into Newton steps; it is taken anew on all samples where steps
-    are slow,
+    Many samples are first looked at through a few of them: the norms on fewer, few and, by one
+    machine, some of the samples, continued to all of them, are the start, and the Jacobian of the map
+    from log norms to log norms turns plain steps into Newton steps; it is taken anew on all samples
+    where steps are slow,
 
         d log n_m / d log d_l = [m = l] - H_ml d_l / s_m,   H = d2J/dd2,  s_m = alpha' K_m alpha
 
@@ -73,7 +77,7 @@ class Alternating(MKLSolver):
     """
 
     name = "alternating"
-    pilot_share, pilot_tol = 10, 0.001
+    pilot_share, pilot_tol, rough_looks = 10, 0.001, True
 
     #: whether the norms are the dual ones; and kernels up to which Newton steps are made
     dual, most_newton = False, MOST_NEWTON
@@ -116,7 +120,7 @@ class Alternating(MKLSolver):
     def learn_from(self, run: Run, pilot: Pilot) -> None:
         # the weights are nearly right, a coarse machine would hide by how much
         self._first_tol = LAST_SHARE * run.tol
-        self._newton = self.newton(run, pilot.problem, pilot.gram, pilot.state, pilot.matrix)
+        self._newton = pilot.newton if pilot.newton is not None else self.of_pilot(run, pilot)
 
     def learn_nearby(self, run: Run, known: Known) -> None:
         if self.memory > 0:
@@ -125,10 +129,11 @@ class Alternating(MKLSolver):
     def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
         """The norms whose weights were tried last, and Newton's matrix: a new one where steps were made."""
         known = super().learnt(found, problem, gram, regularizer)
-        tried = np.exp(self._points[-1])
+        points = getattr(self, "_points", None)  # nothing where all was done in rounds on a part
+        tried = known.norms if points is None else np.exp(points[-1])
         if not np.allclose(self.weights_of(regularizer, tried), known.weights, rtol=1e-9, atol=0.0):
-            return known  # of another method
-        newton = self._newton
+            return known  # of rounds, or of another method
+        newton = None if points is None else self._newton
         small = 0 < self.memory and gram.n_kernels <= self.most_newton
         if newton is None and found.n_iter > 1 and known.matrix is not None and small:
             newton = newton_factor(problem, gram, regularizer, found.state, known.matrix)
@@ -142,11 +147,38 @@ class Alternating(MKLSolver):
         image, start = self.safe(_log(norms)), self.safe(_log(known.norms))
         return np.asarray(norms * np.exp(np.clip(start + known.newton @ (image - start) - image, -1.0, 1.0)))
 
-    def foreseen_norms(self, fewer: Pilot, pilot: Pilot, n_samples: int) -> FloatArray:
-        """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls."""
-        few, some, all_ = (count**-0.5 for count in (len(fewer.rows), len(pilot.rows), n_samples))
-        change = _log(pilot.norms) - _log(fewer.norms)
-        return np.asarray(pilot.norms * np.exp((some - all_) / (few - some) * np.clip(change, -1.0, 1.0)))
+    def of_pilot(self, run: Run, pilot: Pilot) -> FloatArray | None:
+        """`newton` at the end of a first solve."""
+        return self.newton(run, pilot.problem, pilot.gram, pilot.state, pilot.matrix)
+
+    def foresee(self, run: Run, fewer: Pilot, pilot: Pilot) -> Pilot:
+        """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls.
+
+        Where part of the samples costs its share of the entries, one more machine, on `MIDDLE` of them, says
+        how far to trust that: a Newton step from it leads to the log norms there, and the change to them is
+        continued by its correlation with the change before, which is 0 where both are noise.
+        """
+        n, newton = run.gram.n_samples, self.of_pilot(run, pilot)
+        sizes, count = (len(fewer.rows), len(pilot.rows)), int(MIDDLE * n)
+        first, second = _log(fewer.norms), _log(pilot.norms)
+        if newton is None or not run.gram.parts_in_place or count < 1.5 * sizes[1]:
+            found = second + _continued(second - first, *sizes, n)
+        else:
+            expected = _continued(second - first, *sizes, count)
+            middle = self._middle(run, newton, second + expected, count)
+            trust = _correlation(expected, middle - second, pilot.norms)
+            found = middle + trust * _continued(middle - second, sizes[1], count, n)
+        return replace(pilot, norms=np.exp(found), newton=newton)
+
+    def _middle(self, run: Run, newton: FloatArray, log_norms: FloatArray, count: int) -> FloatArray:
+        """Log norms of the problem on `count` samples: a Newton step from those that are expected."""
+        problem, gram, rows = run.problem, run.gram, run.problem.spread(count)
+        weights, few = self.weights_of(run.regularizer, np.exp(log_norms)), problem.subset(rows)
+        K = gram.square(rows, weights)
+        single = machine_for(K, choose_single(self.single, problem.loss))
+        alpha = spread(single.solve(K, few, LAST_SHARE * run.tol).alpha, rows, gram.n_samples)
+        norms = weights * np.sqrt(np.maximum(gram.quad(alpha), 0.0))
+        return log_norms + np.clip(newton @ (_log(norms) - log_norms), -1.0, 1.0)
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
         """Fine at once where Newton steps will make the machine most of what is left."""
@@ -202,6 +234,20 @@ class Alternating(MKLSolver):
         return False
 
 
+def _continued(change: FloatArray, few: int, some: int, more: int) -> FloatArray:
+    """What follows a change from `few` to `some` samples up to `more`, in 1 / sqrt(samples)."""
+    step = (some**-0.5 - more**-0.5) / (few**-0.5 - some**-0.5)
+    return np.asarray(step * np.clip(change, -1.0, 1.0))
+
+
+def _correlation(a: FloatArray, b: FloatArray, weights: FloatArray) -> float:
+    """That of two changes of log norms, from 0 to 1; where all change alike nothing does."""
+    share = weights / weights.sum()
+    a, b = a - share @ a, b - share @ b
+    size = float(np.sqrt((share @ a**2) * (share @ b**2)))
+    return float(np.clip(share @ (a * b) / size, 0.0, 1.0)) if size > 0.0 else 0.0
+
+
 def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
     """Anderson's step for a fixed point of `image(point)`.
 
@@ -222,14 +268,14 @@ def _log(norms: FloatArray) -> FloatArray:
 
 
 def newton_factor(
-    problem: Problem, gram: Gram, regularizer: Regularizer, state: State, K: FloatArray
+    problem: Problem, gram: Gram, regularizer: Regularizer, state: State, K: Any
 ) -> FloatArray | None:
     """(I - J)^-1 with J the Jacobian of the map of log norms at `state`, if it exists."""
     each = np.eye(gram.n_kernels)
     norms, squares = state.certificate.norms, state.squares
     if not (norms.min() > 0.0 and squares.min() > 0.0):
         return None
-    H = value_hessian(problem, gram, state, K, each)
+    H = value_hessian(problem, gram, state, K)
     of_weights = each - H * state.weights / squares[:, None]
     factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
     return factor if np.isfinite(factor).all() else None

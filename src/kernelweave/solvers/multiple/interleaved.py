@@ -249,7 +249,7 @@ class FieldNewton(NewtonWeights):
     fields: Fields
 
     def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
-        T = np.array([self._T.column(k) for k in chosen])
+        T = self._T.columns(chosen)
         self.fields.refresh(np.flatnonzero(T.any(axis=0)))
         problem = run.problem
         curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C

@@ -137,8 +137,7 @@ class NewtonWeights(MKLSolver):
         return np.concatenate([np.flatnonzero(z), entering])
 
     def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
-        columns = np.array([self._T.column(k) for k in chosen])
-        return value_hessian(run.problem, run.gram, state, run.K, columns)
+        return value_hessian(run.problem, run.gram, state, run.K, self._T.columns(chosen))
 
     def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
@@ -168,9 +167,13 @@ class Coordinates:
         """Derivatives in z from those in the weights."""
         return of_weights * self.T if self.diagonal else of_weights @ self.T
 
-    def column(self, k: int) -> FloatArray:
-        """Weights at z = 1 in coordinate k alone."""
-        return self.T[k] * np.eye(1, len(self.T), k)[0] if self.diagonal else self.T[:, k]
+    def columns(self, chosen: IntArray) -> FloatArray:
+        """Weights at z = 1 in each of some coordinates alone, in rows."""
+        if not self.diagonal:
+            return np.asarray(self.T[:, chosen].T)
+        found = np.zeros((len(chosen), len(self.T)))
+        found[np.arange(len(chosen)), chosen] = self.T[chosen]
+        return found
 
 
 def minimise_model(
@@ -185,7 +188,9 @@ def minimise_model(
     return x / x.sum() if tied else x
 
 
-def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
+def value_hessian(
+    problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray | None = None
+) -> FloatArray:
     """d2J/dd_m dd_l = g_m' P g_l, with J(d) the value of the machine at weights d and g_m = K_m alpha.
 
     P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace that keeps
@@ -196,23 +201,25 @@ def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions
     problem : Problem
     gram : Gram
     state : State
-    K : ndarray of shape (n, n)
-        K_d at the weights of `state`.
-    directions : ndarray of shape (k, M)
-        In which to differentiate: the unit vectors, or others.
+    K : ndarray of shape (n, n) or None
+        K_d at the weights of `state`; what is needed of it is computed where nobody has kept it.
+    directions : ndarray of shape (k, M), optional
+        In which to differentiate; the unit vectors by default.
     """
     if not problem.loss.separable:
+        K = gram.combine(state.weights) if K is None else K
         return _joint_hessian(problem, gram, state, K, directions)
     if problem.loss.coupled:
+        K = gram.combine(state.weights) if K is None else K
         return _face_hessian(problem, gram, state, np.asarray(K), directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
         free = np.flatnonzero(np.isfinite(curvature[:, k]))
-        G = gram.dots(directions, state.alpha[:, k], free)
-        if isinstance(K, np.ndarray):
-            K_free = K[np.ix_(free, free)]
-            size = float(K.diagonal().mean())
+        G = _slopes(gram, state.alpha[:, k], free, directions)
+        if K is None or isinstance(K, np.ndarray):
+            K_free = gram.square(free, state.weights) if K is None else K[np.ix_(free, free)]
+            size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
             form = projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept, size)
         else:  # on another device
             form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
@@ -220,24 +227,35 @@ def value_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions
     return np.asarray(total)
 
 
-def _joint_hessian(problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray) -> FloatArray:
+def _slopes(gram: Gram, alpha: FloatArray, rows: IntArray, directions: FloatArray | None) -> FloatArray:
+    """Entries `rows` of sum_m t_m K_m alpha for every direction t, shape (n_rows, k)."""
+    if directions is None:
+        return gram.products(alpha, None, rows).T
+    live = np.flatnonzero(directions.any(axis=0))
+    return np.asarray((directions[:, live] @ gram.products(alpha, live, rows)).T)
+
+
+def _joint_hessian(
+    problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray | None
+) -> FloatArray:
     """The same for a loss that couples samples: V'' is a matrix, and all samples are free."""
     f, every = state.fitted + state.certificate.intercept, np.arange(len(state.fitted))
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
-        G = gram.dots(directions, state.alpha[:, k], every)
+        G = _slopes(gram, state.alpha[:, k], every, directions)
         total = total + System(K, problem.column(k), f[:, k : k + 1]).inverse_form(G, EXACT)
     return np.asarray(total)
 
 
 def _face_hessian(
-    problem: Problem, gram: Gram, state: State, K: FloatArray, directions: FloatArray
+    problem: Problem, gram: Gram, state: State, K: FloatArray, directions: FloatArray | None
 ) -> FloatArray:
     """The same for a loss that couples outputs: samples are free to move between the classes they share."""
     face = Face.of(problem, state.alpha)
     if len(face.rows) == 0:
-        return np.zeros((len(directions), len(directions)))
-    parts = [gram.dots(directions, state.alpha[:, k], face.rows) for k in range(problem.shape[1])]
+        size = gram.n_kernels if directions is None else len(directions)
+        return np.zeros((size, size))
+    parts = [_slopes(gram, state.alpha[:, k], face.rows, directions) for k in range(problem.shape[1])]
     G = sum(face.B[:, k, None] * part for k, part in enumerate(parts))
     H = face.hessian(K[np.ix_(face.rows, face.rows)], float(K.diagonal().mean()))
     return face.inverse_form(H, np.asarray(G))

@@ -96,7 +96,8 @@ def solved(problem: Problem, gram: Any, regularizer: Regularizer) -> tuple[Float
     a = cvxpy.Variable(problem.shape)
     bound = cvxpy.Variable() if rule.tied else None
     most = [bound] * M if rule.tied else np.sqrt(rule.price_slopes(np.ones(M))[0] / unit)
-    limits = [cvxpy.norm(_stack(roots, T.column(k)) @ a, "fro") <= most[k] for k in range(M)]
+    columns = T.columns(np.arange(M))
+    limits = [cvxpy.norm(_stack(roots, columns[k]) @ a, "fro") <= most[k] for k in range(M)]
     lower, upper = (np.broadcast_to(side / unit, problem.shape) for side in problem.box())
     sides = [a >= lower] * bool(np.isfinite(lower).all()) + [a <= upper] * bool(np.isfinite(upper).all())
     if problem.fit_intercept:

@@ -55,19 +55,28 @@ class SMO(SingleSolver):
     name = "smo"
     requires = ("linear_dual",)
 
+    #: samples up to which the solution is exact, whatever gap is asked for; and the first violation,
+    #: relative to the slopes, as a multiple of that gap: LIBSVM's usual tolerance at a gap of 1e-3
+    exact_samples, first_violation = EXACT_SAMPLES, 50.0
+
     def __init__(self, max_iter: int = 10_000_000) -> None:
         self.max_iter = max_iter
 
+    def roughly(self) -> SMO:
+        other = SMO(self.max_iter)
+        # steps of few samples cost less than looking how far they came
+        other.exact_samples, other.first_violation = 0, 5.0
+        return other
+
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
-        search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0])
+        search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0], len(alpha) <= self.exact_samples)
         if not K.any():
             search.note(alpha[:, 0])  # without kernels many points are optimal: the one that is known is kept
             if search.gap <= tol:
                 return search.best
         n = len(alpha)
         allowed = min(self.max_iter, SAMPLE_STEPS * n + int(PAIR_STEPS * n * n))
-        # the first violation, relative to the slopes: LIBSVM's usual tolerance at a gap of 1e-3
-        search.descend(min(0.5, 50.0 * (min(tol, 1e-4) if search.small else tol)), allowed)
+        search.descend(min(0.5, self.first_violation * (min(tol, 1e-4) if search.small else tol)), allowed)
         if search.gap > tol and search.n_iter < self.max_iter:
             search.enter_interior()
         return search.best
@@ -84,11 +93,13 @@ class Search:
         Relative gap that is enough.
     a : ndarray of shape (n,)
         A feasible point.
+    small : bool
+        Whether there are so few samples that the exact solution is looked for.
     """
 
-    def __init__(self, qp: BoxQP, problem: Problem, tol: float, a: FloatArray) -> None:
+    def __init__(self, qp: BoxQP, problem: Problem, tol: float, a: FloatArray, small: bool) -> None:
         self.qp, self.problem, self.tol = qp, problem, tol
-        self.small, self.rounds = len(a) <= EXACT_SAMPLES, ALL_ROUNDS
+        self.small, self.rounds = small, ALL_ROUNDS
         self.gap, self.n_iter, self.a = np.inf, 0, a.copy()
         self.G = _product(qp.K, a) - qp.linear
         self.size = qp.size(a, self.G)

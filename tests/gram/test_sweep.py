@@ -1,0 +1,184 @@
+"""Models trained together are what they are trained one by one; what they ask for is read once."""
+
+import _thread
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+
+import kernelweave as kw
+from kernelweave.gram import DenseGram, dense
+from kernelweave.gram.sweep import Sweep
+from kernelweave.kernels import RBF, Linear
+from kernelweave.losses import Hinge
+from kernelweave.solvers import Problem
+from kernelweave.testing.gram import GramCase, several_models_at_once
+
+KERNELS = [RBF(gamma) for gamma in (0.02, 0.1, 0.5, 2.0)] + [Linear()]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X[::4], y[::4]
+
+
+@pytest.fixture
+def gram(rng):
+    roots = rng.normal(size=(9, 30, 4))
+    return DenseGram(roots @ roots.transpose(0, 2, 1), rng.uniform(0.5, 2.0, size=9))
+
+
+def fit(X, y, **options):
+    return kw.MKLClassifier(KERNELS, tol=1e-6, **options).fit(X, y)
+
+
+@pytest.mark.parametrize("engine", ["dense", "packed", "cached", "blocked"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_classes_together_are_those_of_separate_fits(iris, engine, loss, monkeypatch):
+    monkeypatch.setattr(dense, "CACHED_BYTES", 0)  # as large matrices are
+    X, y = iris
+    together = fit(X, y, gram=engine, loss=loss)
+    for k, name in enumerate(together.classes_):
+        alone = fit(X, y == name, gram=engine, loss=loss)
+        assert together.dual_gap_[k] <= 1e-6
+        np.testing.assert_allclose(together.weights_[k], alone.weights_, atol=1e-7)
+        np.testing.assert_allclose(together.objective_[k], alone.objective_, rtol=2e-6)
+
+
+def test_outputs_together_are_those_of_separate_fits(iris):
+    X, Y = iris[0][:, :2], iris[0][:, 2:]
+    together = kw.MKLRegressor(KERNELS, multioutput="independent", tol=1e-6).fit(X, Y)
+    for k in range(2):
+        alone = kw.MKLRegressor(KERNELS, tol=1e-6).fit(X, Y[:, k])
+        np.testing.assert_allclose(together.weights_[k], alone.weights_, atol=1e-10)
+
+
+@pytest.mark.parametrize("regularizer", [kw.LpNorm(p=1), kw.LpNorm(p=4)])
+def test_two_at_a_time_are_the_same_as_one(iris, regularizer):
+    one, two = (fit(*iris, regularizer=regularizer, n_jobs=n_jobs) for n_jobs in (None, 2))
+    np.testing.assert_array_equal(one.weights_, two.weights_)
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    with parallel_config(backend="threading", n_jobs=2):
+        np.testing.assert_array_equal(fit(*iris, regularizer=regularizer).weights_, one.weights_)
+
+
+def test_sums_that_are_not_kept_are_the_same(iris, monkeypatch):
+    expected = fit(*iris).predict_proba(iris[0])
+    monkeypatch.setattr("kernelweave.gram.sweep.SMALL_SUM", 0)
+    monkeypatch.setattr("kernelweave.gram.sweep.SUM_BYTES", 0)
+    monkeypatch.setattr("kernelweave.gram.sweep.LEAST_SUMS", 2)
+    np.testing.assert_allclose(fit(*iris).predict_proba(iris[0]), expected, atol=1e-8)
+
+
+def test_large_matrices_are_read_once_for_all(monkeypatch):
+    monkeypatch.setattr(dense, "CACHED_BYTES", 0)
+    several_models_at_once(GramCase(DenseGram))
+
+
+def test_a_pass_serves_all_models(gram, rng):
+    weights, alpha = rng.gamma(1.0, size=(3, 9)), rng.normal(size=(30, 3))
+    rows = np.arange(0, 30, 2)
+
+    def model(K, k):
+        part = K.subset(rows)
+        return K.combine(weights[k]), K.quad(alpha[:, k]), part.quad(alpha[rows, k]), part.engine, K.n_passes
+
+    found = Sweep(gram).run([lambda K, k=k: model(K, k) for k in range(3)])
+    for k, (sums, squares, fewer, part, _) in enumerate(found):
+        np.testing.assert_allclose(sums, gram.combine(weights[k]))
+        np.testing.assert_allclose(squares, gram.quad(alpha[:, k]))
+        np.testing.assert_allclose(fewer, gram.subset(rows).quad(alpha[rows, k]))
+        assert part is found[0][3]  # made once
+
+
+def test_models_share_what_is_read(gram, rng, monkeypatch):
+    monkeypatch.setattr(dense, "CACHED_BYTES", 0)
+    weights = rng.gamma(1.0, size=(4, 9))
+    shares = Sweep(gram).run([lambda K, d=d: (K.combine(d), K.n_passes)[1] for d in weights])
+    assert gram.n_passes == pytest.approx(0.5) == sum(shares)
+    assert shares == [pytest.approx(0.125)] * 4
+
+
+def test_an_exception_is_that_of_the_model_that_asked(gram, rng):
+    alpha = rng.normal(size=30)
+
+    def refused(K):
+        with pytest.raises(ValueError, match="reshape"):
+            K.quad(alpha[:7])
+        return K.quad(alpha)
+
+    first, second = Sweep(gram).run([refused, lambda K: K.quad(alpha)])
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_failure_ends_all(gram):
+    ended = []
+
+    def waits(K):
+        try:
+            for _ in range(100):
+                K.quad(np.ones(30))
+        except BaseException:
+            ended.append(True)
+            raise
+
+    def fails(K):
+        K.quad(np.ones(30))
+        raise ZeroDivisionError("of this model")
+
+    with pytest.raises(ZeroDivisionError, match="of this model"):
+        Sweep(gram).run([waits, fails, waits])
+    assert ended == [True, True]
+
+
+def test_an_interrupt_reaches_every_model_once(gram):
+    def model(K):
+        try:
+            for k in range(1000):
+                if k == 2:
+                    _thread.interrupt_main()
+                K.quad(np.ones(30))
+        except KeyboardInterrupt:
+            return K.quad(np.ones(30))  # what is asked afterwards is answered
+        return None
+
+    for found in Sweep(gram).run([model] * 3):
+        np.testing.assert_array_equal(found, gram.quad(np.ones(30)))
+
+
+def test_an_interrupted_fit_keeps_the_best_of_every_class(iris):
+    model, seen = kw.MKLClassifier(KERNELS, tol=1e-12, regularizer=kw.LpNorm(p=1)), set()
+
+    def listener(title, iteration, state):
+        seen.add(title)
+        if len(seen) == 3:
+            _thread.interrupt_main()
+
+    model._listener = listener
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(*iris)
+    assert model.score(*iris) > 0.5
+
+
+def test_a_checkpoint_of_classes_is_resumed(iris, tmp_path):
+    options = {"checkpoint": tmp_path / "fit.ckpt", "regularizer": kw.LpNorm(p=1)}
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        fit(*iris, max_iter=2, **options)
+    resumed = fit(*iris, **options)
+    assert (resumed.n_resumed_ == 2).all()
+    assert (resumed.dual_gap_ <= 1e-6).all()
+
+
+def test_every_class_looks_at_the_same_samples(rng):
+    labels = rng.integers(4, size=40)
+    every = Problem(np.where(labels[:, None] == np.arange(4), 1.0, -1.0), Hinge(), np.ones((40, 1)))
+    chosen = [every.column(k).spread(8) for k in range(4)]
+    for rows in chosen[1:]:
+        np.testing.assert_array_equal(rows, chosen[0])
+    counts = np.bincount(labels[chosen[0]], minlength=4)
+    assert np.abs(counts / 8 - np.bincount(labels) / 40).max() <= 0.13  # spread like all of them
+    part = every.column(0).subset(np.arange(20))
+    np.testing.assert_array_equal(part.spread(5), every.column(3).subset(np.arange(20)).spread(5))
