@@ -52,10 +52,12 @@ if TYPE_CHECKING:
         MKLOneClass,
         MKLRegressor,
         MKLRegressorCV,
+        ViewTransformer,
         mkl_path,
     )
     from .gram import GramStore, KernelStack, ParquetTable
     from .inspection import stability_selection
+    from .kernels import Views
     from .persistence import load_model, save_model
     from .regularizers import (
         SMKL,
@@ -76,9 +78,10 @@ __all__ = [
     "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
     "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
     "MFocussTerm", "MKLClassifier", "MKLClassifierCV", "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
-    "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "Wedge", "__version__", "dask", "datasets",
-    "estimators", "gram", "inspection", "kernels", "load_model", "losses", "mkl_path", "persistence",
-    "regularizers", "report", "save_model", "solvers", "stability_selection", "testing", "theory",
+    "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "ViewTransformer", "Views", "Wedge",
+    "__version__", "dask", "datasets", "estimators", "gram", "inspection", "kernels", "load_model", "losses",
+    "mkl_path", "persistence", "regularizers", "report", "save_model", "solvers", "stability_selection",
+    "testing", "theory",
 ]  # fmt: skip
 
 #: submodule -> the names that are its own
@@ -86,11 +89,12 @@ _HOMES = {
     "estimators": (
         "MKLClassifier MKLRegressor MKLOneClass EmpiricalBayesClassifier EmpiricalBayesRegressor "
         "GMKLClassifier GMKLRegressor GMKLOneClass GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
-        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV mkl_path"
+        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV ViewTransformer mkl_path"
     ),
     "gram": "GramStore ParquetTable KernelStack",
     "persistence": "load_model save_model",
     "inspection": "stability_selection",
+    "kernels": "Views",
     "regularizers": (
         "BlockNorm ElasticNet GroupLassoTerm LogTerm LpNorm MFocussTerm MKLTerm Mahalanobis SMKL Uniform "
         "Wedge"

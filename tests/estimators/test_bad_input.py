@@ -767,7 +767,7 @@ def test_test_kernels_with_the_kernels_first():
         ([[1.0, 2.0, 3.0], [1.0, 2.0]] * 15, ["^X has rows of different lengths", "2 and 3"]),
         (None, ["^X=None", "samples"]),
         ("data.csv", ["^X='data.csv'", "read_csv"]),
-        ({"a": T}, ["^X is a dict", "DataFrame"]),
+        ({"a": X, "b": X[:20]}, ["^'a' has 30 rows and 'b' has 20", "IDs", "DataFrame"]),
         (np.ma.masked_greater(X, 1.0), ["^X is a masked array", "column", "SimpleImputer"]),
         (FIELDS, ["^X is a structured array", "'event'", "DataFrame"]),
         (FRAME["a"], ["2-dimensional container|2D array"]),

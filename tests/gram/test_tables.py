@@ -10,8 +10,9 @@ import pytest
 from sklearn.base import clone
 
 import kernelweave as kw
-from kernelweave.gram.tables import ArrayTable, SomeRows, positions
+from kernelweave.gram.tables import ArrayTable, SomeRows
 from kernelweave.kernels import RBF, Linear
+from kernelweave.kernels.columns import row_positions
 
 
 @pytest.fixture
@@ -90,10 +91,10 @@ def test_a_sample_is_evenly_spread(rng, monkeypatch):
     np.testing.assert_array_equal(some.values, table[rows])
 
 
-def test_positions():
-    assert positions(slice(-2, None), 5) == slice(3, 5)
-    assert positions(slice(4, 2), 5) == slice(4, 4)
-    np.testing.assert_array_equal(positions(slice(None, None, -2), 5), [4, 2, 0])
-    np.testing.assert_array_equal(positions([True, False, True], 3), [0, 2])
+def test_row_positions():
+    assert row_positions(slice(-2, None), 5) == slice(3, 5)
+    assert row_positions(slice(4, 2), 5) == slice(4, 4)
+    np.testing.assert_array_equal(row_positions(slice(None, None, -2), 5), [4, 2, 0])
+    np.testing.assert_array_equal(row_positions([True, False, True], 3), [0, 2])
     with pytest.raises(IndexError, match="row 5 of a table of 5"):
-        positions([0, 5], 5)
+        row_positions([0, 5], 5)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, RationalQuadratic
+from sklearn.preprocessing import StandardScaler
 
 from kernelweave.kernels import RBF, Linear, Precomputed, ProductRBF, Spectrum, WeightedDegree
 from kernelweave.kernels.parametric import ParametricKernel
@@ -42,6 +43,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "kernel:GroupProductRBF": {"groups": {"a": [0, 1], "b": slice(2, 4)}},
     "kernel:ProductOf": {"kernels": {"one": ProductRBF(columns=[0, 1]), "two": Linear()}},
     "kernel:WeightedSum": {"kernels": [RBF(), Linear(), ProductRBF()]},
+    "transformer:ViewTransformer": {"transformers": {"a": StandardScaler()}},
     "family:Bands": {"n_bands": 2},
     "family:PerFeature": {"kernel": [RBF(), Linear()]},
     "family:PerGroup": {"groups": {"a": [0, 1], "b": [False, True, True, False]}},

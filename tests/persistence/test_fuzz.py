@@ -52,6 +52,8 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[bytes, Any
     X = numbers(n, 0)
     table = np.hstack([X.astype(object), strings(n, 0)])
     columns = ColumnTransformer([("n", StandardScaler(), [1, 2, 3]), ("c", OneHotEncoder(), [0])])
+    scaled, views = kw.ViewTransformer({"a": StandardScaler()}), {"a": RBF(), "dna": Spectrum(2)}
+    several = {"a": X, "dna": table[:, [4]]}
     models: list[tuple[Any, Any, Any]] = [
         (kw.MKLClassifier([RBF() + Linear(), RBF(columns=[1])], max_iter=2), X, labels(n)),
         (kw.MKLClassifier([Spectrum(2, columns=[4]), RBF(columns=[1, 2])], max_iter=2), table, labels(n)),
@@ -60,6 +62,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[bytes, Any
         (kw.EmpiricalBayesRegressor([RBF(), Linear()], max_iter=2), X, targets(n)),
         (kw.GMKLClassifier(max_iter=2, tol=1.0), X, labels(n) == "ash"),
         (make_pipeline(columns, kw.MKLClassifier([RBF(), Linear()], max_iter=2)), X, labels(n)),
+        (make_pipeline(scaled, kw.MKLClassifier(views, max_iter=2)), several, labels(n)),
     ]
     path, found = tmp_path_factory.mktemp("originals") / "model.kw", []
     for model, data, y in models:

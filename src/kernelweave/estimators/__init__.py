@@ -9,6 +9,7 @@ from .group_omp_cv import GroupOMPClassifierCV, GroupOMPRegressorCV
 from .one_class import MKLOneClass
 from .path import Path, mkl_path
 from .regressor import MKLRegressor
+from .view_transformer import ViewTransformer
 
 __all__ = [
     "EmpiricalBayesClassifier",
@@ -26,5 +27,6 @@ __all__ = [
     "MKLRegressor",
     "MKLRegressorCV",
     "Path",
+    "ViewTransformer",
     "mkl_path",
 ]

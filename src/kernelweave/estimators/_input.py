@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -14,9 +14,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
 from .._typing import FloatArray, IntArray
-from .._words import listed
+from .._words import listed, quoted
 from ..gram import KernelStack
 from ..gram.tables import Table
+from ..kernels import Views, as_views
+from ..kernels.columns import column_names
 from ..kernels.faults import as_floats, is_missing, is_pandas, not_finite_error, unusable_error
 
 #: sizes whose squares and products with C are floating-point numbers
@@ -107,8 +109,6 @@ def check_table(X: Any) -> None:
     """Refuse what is no table of samples, and masked entries: NumPy forgets the mask on conversion."""
     if X is None or isinstance(X, str | bytes):
         raise ValueError(f"X={X!r}: pass the samples themselves, such as the table pandas.read_csv returns.")
-    if isinstance(X, Mapping) and not sparse.issparse(X):
-        raise ValueError(f"X is a {type(X).__name__}: pass a table, for example pandas.DataFrame(X).")
     if np.ma.is_masked(X):
         raise ValueError(
             f"X is a masked array, and masked entries are missing values. {not_finite_error(_unmasked(X))} "
@@ -188,6 +188,90 @@ def _is_even(row: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+# -- views ------------------------------------------------------------------------------------
+
+
+def one_table(X: Any, y: Any = None) -> Any:
+    """Views, in the order of labels, as one table, for kernels that learn from all columns; else X."""
+    X = as_views(X, y)
+    if not isinstance(X, Views):
+        return X
+    check_gaps(X)
+    return X.joined()
+
+
+@contextmanager
+def without_gaps(table: Any, ids: Any) -> Iterator[None]:
+    """Say in which rows of a view single values are missing, and whose job that is."""
+    try:
+        yield
+    except ValueError as error:
+        if "contains NaN" not in str(error):
+            raise
+        words = str(error).split(": fill gaps")[0]
+        raise ValueError(f"{words}{_rows_with_gaps(table, ids)}. {IMPUTE}") from error
+
+
+IMPUTE = (
+    "Single values that are missing are the job of an imputer: "
+    "make_pipeline(ViewTransformer(SimpleImputer()), model)."
+)
+
+
+def _rows_with_gaps(table: Any, ids: Any) -> str:
+    values = table.toarray() if sparse.issparse(table) else np.asarray(table)
+    rows = np.flatnonzero(is_missing(values).any(axis=1))
+    return f", rows {listed(map(str, rows))}" if ids is None else f", samples {quoted(ids[rows], 5)}"
+
+
+def check_views(X: Views, fitted: dict[str, Any] | None, estimator: str) -> None:
+    """Refuse new samples whose views have other columns than those of a fit."""
+    if fitted is None:
+        raise ValueError(f"X has the views {quoted(X.names)}, and {estimator} was fitted on one table.")
+    for name, table in X.tables.items():
+        held, names = fitted.get(name), column_names(table)
+        if held is None:
+            continue
+        expected = len(held) if isinstance(held, list) else held
+        if table.shape[1] != expected:
+            raise ValueError(
+                f"view {name!r} has {table.shape[1]} columns, had {expected} when {estimator} was fitted."
+            )
+        if isinstance(held, list) and names is not None and names != held:
+            odd = next(k for k in range(expected) if names[k] != held[k])
+            raise ValueError(
+                f"view {name!r} has other columns than when {estimator} was fitted, or another order: "
+                f"column {odd} is {names[odd]!r} in place of {held[odd]!r}."
+            )
+
+
+def check_gaps(views: Views, missing: str = "error") -> None:
+    """Refuse samples that have no view at all, and unless `missing` says what to do, any that lack one."""
+    there, n = views.observed, len(views)
+    if there.all():
+        return
+    nothing = np.flatnonzero(~there.any(axis=1))
+    if len(nothing):
+        shown = listed(map(str, nothing)) if views.ids is None else quoted(views.ids[nothing], 5)
+        raise ValueError(f"{len(nothing)} of {n} samples have none of the views: leave out {shown}.")
+    if missing != "error":
+        return
+    counts = zip(views.names, np.count_nonzero(~there, axis=0), strict=True)
+    shown = listed(f"{name} is missing in {count} of {n} samples" for name, count in counts if count)
+    raise ValueError(
+        f"{shown}; missing='complete' completes views from the others, missing='mask' and 'margin' do "
+        "without them. Or leave those samples out, X[X.observed.all(axis=1)] of X = Views(...)."
+    )
+
+
+def patterns_of(views: Views) -> list[tuple[tuple[str, ...], int]]:
+    """Which views samples have together, and how many samples have them, the most frequent first."""
+    rows, counts = np.unique(views.observed, axis=0, return_counts=True)
+    names = [tuple(name for name, own in zip(views.names, row, strict=True) if own) for row in rows]
+    order = np.argsort(-counts, kind="stable")
+    return [(names[k], int(counts[k])) for k in order]
 
 
 # -- precomputed kernels ----------------------------------------------------------------------

@@ -10,18 +10,32 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import FloatArray, IntArray
+from .._words import quoted
 from ..gram import FeatureSource, KernelSource, StackSource
 from ..gram.stack import as_stack
 from ..gram.tables import Table, as_lazy
 from ..gram.terms import NotLinearError
-from ..kernels import resolve_kernels
-from ..kernels.columns import is_frame, numeric_positions
+from ..kernels import Views, as_views, resolve_kernels
+from ..kernels.columns import column_names, is_frame, numeric_positions
 from ..kernels.compose import NestedKernels
 from ..kernels.faults import refuse_dates
+from ..kernels.spec import views_in
 from ..kernels.strings import text_column
 from ..kernels.subsets import Subsets
+from ..kernels.views import named_view
 from ._base import BaseLearner
-from ._input import NO_TARGET, check_stack_shape, check_table, dates_as_objects, explained, take
+from ._input import (
+    NO_TARGET,
+    check_gaps,
+    check_stack_shape,
+    check_table,
+    check_views,
+    dates_as_objects,
+    explained,
+    patterns_of,
+    take,
+    without_gaps,
+)
 
 #: what columns of plain numbers can feed
 NUMBERS = {"numeric", "any", "index"}
@@ -30,11 +44,30 @@ NUMBERS = {"numeric", "any", "index"}
 class BaseKernels(BaseLearner, NestedKernels):
     """What every estimator over several kernels has: its kernels, and the data they see."""
 
-    _fitted: ClassVar[dict[str, type]] = {"_numeric": bool}
+    _fitted: ClassVar[dict[str, Any]] = {"_numeric": bool | dict}
+
+    #: names of the views of a fit, and those of their columns, or how many these are
+    views_in_: dict[str, Any]
+
+    #: whether kernels see numbers; of views, of those that kernels see
+    _numeric: Any
+
+    #: what to do with views that samples lack; a parameter of estimators that can learn from centred kernels
+    missing = "error"
+
+    #: of views that kernels see: which of them samples have together and how many samples, and the share
+    #: of the samples that have each
+    patterns_: list[tuple[tuple[str, ...], int]]
+    observed_: dict[str, float]
 
     def _fits_together(self) -> bool:
         """Whether what a file says of a fit is consistent."""
-        return len(self.model_.source.names) == len(self.kernel_names_)
+        source, views = self.model_.source, getattr(self, "views_in_", None)
+        rows, numeric = getattr(source, "X", None), self._numeric
+        alike = isinstance(rows, Views) == isinstance(numeric, dict) == isinstance(views, dict)
+        if isinstance(rows, Views) and isinstance(numeric, dict) and isinstance(views, dict):
+            alike = rows.names == list(numeric) and set(rows.names) <= set(views)
+        return alike and len(source.names) == len(self.kernel_names_)
 
     @property
     def _precomputed(self) -> bool:
@@ -52,6 +85,10 @@ class BaseKernels(BaseLearner, NestedKernels):
     def _checked_data(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         if self._precomputed:
             return self._checked_stack(X, y, reset, **y_options)
+        X = as_views(X, y)
+        if isinstance(X, Views):
+            return self._checked_views(X, y, reset, **y_options)
+        self._forget_views(reset)
         check_table(X)
         X = text_column(as_lazy(X, mapped=getattr(self, "approximation", None) is not None))
         if isinstance(X, Table):
@@ -63,6 +100,45 @@ class BaseKernels(BaseLearner, NestedKernels):
         if y is not NO_TARGET:
             valid, y = valid
         return (X if is_frame(X) else valid), y
+
+    def _checked_views(self, X: Views, y: Any, reset: bool, **y_options: Any) -> tuple[Views, Any]:
+        """Views, in the order of labels that have an index; sets `views_in_`, or compares with it."""
+        for name, table in X.tables.items():
+            with named_view(name):
+                check_table(table)
+        if reset:
+            self.views_in_ = {name: column_names(table) or table.shape[1] for name, table in X.tables.items()}
+            self.n_features_in_ = X.shape[1]
+            self._forget_names()
+            if all(isinstance(held, list) for held in self.views_in_.values()):
+                self.feature_names_in_ = np.array(X.columns, dtype=object)
+        else:
+            check_views(X, getattr(self, "views_in_", None), type(self).__name__)
+        if y is not NO_TARGET:
+            if X.ids is not None and np.shape(y)[:1] not in ((), (len(X),)):
+                raise ValueError(
+                    f"the tables of X have {len(X)} samples in all, and y has {np.shape(y)[0]} labels: give "
+                    "y the IDs of its samples, as the index of a Series, or X their order, Views(ids=...)."
+                )
+            with explained(X):
+                _, y = check_X_y(np.zeros((len(X), 1)), y, ensure_min_samples=2, **y_options)
+        return X, y
+
+    def _forget_views(self, reset: bool) -> None:
+        """At a fit on one table; new samples have to come as those of the fit did."""
+        if reset and hasattr(self, "views_in_"):
+            for name in ("views_in_", "patterns_", "observed_"):
+                if hasattr(self, name):
+                    delattr(self, name)
+        elif hasattr(self, "views_in_"):
+            raise ValueError(
+                f"X is one table, and {type(self).__name__} was fitted on views, {quoted(self.views_in_)}: "
+                "pass Views or a dict of tables with these names."
+            )
+
+    def _forget_names(self) -> None:
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _checked_stack(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         stack = as_stack(X)
@@ -93,10 +169,40 @@ class BaseKernels(BaseLearner, NestedKernels):
                 _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
         return table, y
 
-    def _values(self, table: Any) -> Any:
-        """What kernels compute on: numbers when all of them take numbers, else the user's container."""
-        if isinstance(table, Table) or not self._numeric:
-            return table
+    def _values(self, table: Any, like: Any = None) -> Any:
+        """What kernels compute on: numbers when all of them take numbers, else the user's container.
+
+        `like` are training samples, a row of which stands in for views that no new sample has.
+        """
+        if isinstance(table, Views):
+            return self._view_values(table, like)
+        return table if isinstance(table, Table) or not self._numeric else self._numbers(table)
+
+    def _view_values(self, views: Views, like: Views | None) -> Views:
+        """The views that kernels see, as they take them."""
+        assert isinstance(self._numeric, dict)
+        lacking = [name for name in self._numeric if name not in views.names]
+        if lacking and (self.missing == "error" or len(lacking) == len(self._numeric)):
+            raise ValueError(
+                f"X lacks the views {quoted(lacking)}, which the model was fitted on; one fitted with "
+                "missing='complete', 'mask' or 'margin' predicts without some of them."
+            )
+        views = views.select([name for name in self._numeric if name in views.names])
+        check_gaps(views, self.missing)
+        views = views.filled(like)
+
+        def numbers(name: str, table: Any) -> Any:
+            with named_view(name), without_gaps(table, views.ids):
+                return self._numbers(table) if self._numeric[name] else table
+
+        return views.map(numbers)
+
+    def _inputs(self, X: Any) -> Any:
+        check_is_fitted(self)
+        rows = getattr(self.model_.source, "X", None)
+        return self._values(self._validate(X, reset=False)[0], None if self.missing == "error" else rows)
+
+    def _numbers(self, table: Any) -> Any:
         refuse_dates(table)
         with explained(table):
             return check_array(table, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
@@ -108,19 +214,23 @@ class BaseKernels(BaseLearner, NestedKernels):
         self._numeric = False
         if self._precomputed:
             return StackSource(rows, used)
+        if isinstance(table, Views):
+            chosen = views_in(self.kernels, table)
+            table, rows = table.select(chosen), rows.select(chosen)
         kernels = resolve_kernels(self.kernels, rows)
-        takes = {"numeric"} if isinstance(kernels, Subsets) else {kernel.accepts for _, kernel in kernels}
-        # index kernels look their column up by name on every call, so they keep the DataFrame,
-        # and columns that no kernel reads may hold anything; a function of anything takes text as it is
-        plain = not is_frame(table) and ("any" not in takes or table.dtype.kind in "biuf")
-        self._numeric = takes <= NUMBERS and plain
-        self._numeric |= takes <= {"numeric"} and len(numeric_positions(table)) == table.shape[1]
+        self._numeric = in_numbers(kernels, table)
         seen = used
         if isinstance(kernels, Subsets) or any(kernel.counts_all_rows for _, kernel in kernels):
             seen = np.setdiff1d(np.arange(len(sample_weight)), () if held is None else held)
         if isinstance(rows, Table):
             return self._table_source(kernels, take(table, seen), sample_weight[seen], rows)
-        return FeatureSource(kernels, take(table, seen), sample_weight[seen], self._values(rows))
+        values = self._values(rows)
+        if isinstance(values, Views):
+            self.patterns_ = patterns_of(values)
+            self.observed_ = dict(zip(values.names, values.observed.mean(axis=0).tolist(), strict=True))
+        if isinstance(values, Views) and len(seen) == len(used):  # its kernels have no names to look up
+            return FeatureSource(kernels, values, sample_weight[seen])
+        return FeatureSource(kernels, take(table, seen), sample_weight[seen], values)
 
     def _table_source(
         self, kernels: Any, table: Table, sample_weight: FloatArray, rows: Table
@@ -166,6 +276,23 @@ class BaseKernels(BaseLearner, NestedKernels):
             return self._affine()[1]
         except NotLinearError:
             return 0.0
+
+
+def in_numbers(kernels: Any, table: Any) -> Any:
+    """Whether kernels are given numbers in place of the user's table; of views, by their names."""
+    if isinstance(table, Views):
+        places = [table.view_of(kernel) for _, kernel in kernels]
+        own = [
+            [pair for pair, at in zip(kernels, places, strict=True) if at == v]
+            for v in range(len(table.names))
+        ]
+        return {name: in_numbers(some, table[name]) for name, some in zip(table.names, own, strict=True)}
+    takes = {"numeric"} if isinstance(kernels, Subsets) else {kernel.accepts for _, kernel in kernels}
+    # index kernels look their column up by name on every call, so they keep the DataFrame,
+    # and columns that no kernel reads may hold anything; a function of anything takes text as it is
+    plain = not is_frame(table) and ("any" not in takes or table.dtype.kind in "biuf")
+    only_numbers = takes <= {"numeric"} and len(numeric_positions(table)) == table.shape[1]
+    return (takes <= NUMBERS and plain) or only_numbers
 
 
 def kernels_on(estimator: BaseKernels, X: Any, weight: FloatArray) -> KernelSource:

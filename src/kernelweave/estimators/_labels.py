@@ -19,6 +19,7 @@ from .._typing import FloatArray, IntArray
 from .._words import listed
 from ..gram import Predictor
 from ..gram.predictor import Later
+from ..kernels import as_views
 from ..kernels.columns import column_names
 from ..losses import LOSSES, Loss
 from ..solvers import Problem
@@ -408,6 +409,10 @@ class LabelsMixin(ClassifierMixin):
         tags.classifier_tags.multi_label = True
         return tags
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of the predictions; views with IDs are taken in the order of labels with an index."""
+        return float(super().score(as_views(X, y), y, sample_weight))
+
 
 class ClassLabels(LabelsMixin):
     """Mixin of classifiers: labels and probabilities from the values of the functions learned.
@@ -568,6 +573,7 @@ class LossScore(RegressorMixin):
         sample_weight : array-like of shape (n,), optional
         """
         check_outputs(self, y)
+        X = as_views(X, y)
         if self._agreement is None:
             return float(super().score(X, y, sample_weight))
         return self._agreement(y, self.predict(X), sample_weight)

@@ -32,7 +32,8 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Kernels with learned weights: a list of kernels; a dict name -> kernel; (name, kernel,
         columns) triples; a family such as ``kernels.per_feature()``; "auto" for a default
         dictionary; "precomputed" when `X` holds Gram matrices of shape (n, n, M), a
-        `KernelStack`, or a list of matrices.
+        `KernelStack`, or a list of matrices. Where X has several tables (`Views`), the names of a dict
+        are those of views, a triple ends with one, and everything else is made for every view.
     loss : str or Loss, default="hinge"
         "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
         "eps_insensitive", "huber".
@@ -44,6 +45,14 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Cost of errors; larger fits the training data more closely.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
         How kernels are made comparable, with constants of the training samples.
+    missing : {"error", "mask", "margin", "complete"}, default="error"
+        Of `Views`, what to do with views that samples lack, in `fit` and in predictions: refuse them; let
+        their components be 0, the mean, with an indicator of each view with gaps as one more kernel; the
+        same without indicators, and margins in the space of each sample's own views, for
+        ``regularizer=LpNorm(p=1)``; or complete them from the sample's other views (conditional mean
+        embeddings). All but "error" centre every kernel on the samples that have it, at the scale that
+        `normalize` gives it there; with `approximation`, "mask" has no indicators. Where training samples
+        lack nothing the fit is that of "error", and new samples may lack views all the same.
     multiclass : {"ovr", "ovo", "shared", "joint"}, default="ovr"
         More than two classes: one model per class, one per pair of classes, one per class with kernel weights
         shared by all, or one machine of all classes (Zien & Ong 2007), also with shared weights, whose loss
@@ -129,6 +138,10 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Objective values and gap after every single-kernel fit.
     gram_, gram_reason_ : str
         The Gram engine used, and why.
+    patterns_ : list of (tuple of str, int)
+        Of `Views`: the views that samples have together and how many samples, the most frequent first.
+    observed_ : dict of str to float
+        Of `Views`: the share of the training samples that have each.
     approximation_errors_ : ndarray of shape (M,)
         With `approximation`: the share of the trace of each kernel that its features miss; for random
         frequencies the relative error on some of the samples.
@@ -136,6 +149,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
         With `approximation`: a bound on the relative duality gap of the problem with the kernels
         themselves; NaN for random frequencies.
     n_features_in_, feature_names_in_
+        Of views the columns of all, such as "rna: g1"; names where all of them have some.
+    views_in_ : dict of str to list of str, or int
+        Where X had several tables: their names, and those of their columns, or how many these are.
         As in scikit-learn.
 
     Examples
@@ -159,6 +175,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
         regularizer: str | Regularizer = "lp",
         C: float = 1.0,
         normalize: str | None = "variance",
+        missing: str = "error",
         multiclass: str = "ovr",
         class_weight: dict[Any, float] | str | None = None,
         solver: str | MKLSolver = "auto",
@@ -180,6 +197,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
         self.regularizer = regularizer
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.solver = solver
@@ -205,7 +223,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
             With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,), or (n, n_labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
 from .._warnings import parallel
-from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, StackFoldSource
+from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, KernelSource, StackFoldSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix, check_parts
+from ..gram.missing import with_gaps
+from ..gram.sources import Gaps
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
@@ -52,6 +55,8 @@ class ChainSearch:
     matrices: list[FloatArray] | GramStore | FeatureSource
     names: list[str]
     normalize: str | None
+    missing: str = "error"
+    gaps: Gaps | None = None
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
         held = sum(K.nbytes for K in self.matrices) if isinstance(self.matrices, list) else 0
@@ -102,11 +107,16 @@ class ChainSearch:
         weight = self.setup.weight[self.setup.weight > 0][train]
         options: dict[str, Any] = {"check": False, "device": self.setup.spec.device}
         if isinstance(self.matrices, GramStore):
-            source = StackFoldSource(self.matrices, self.names, train)
-            return Dictionary(source, self.normalize, weight, gram="auto", **options)
+            stored = StackFoldSource(self.matrices, self.names, train)
+            return Dictionary(stored, self.normalize, weight, gram="auto", **options)
+        source: KernelSource
         if isinstance(self.matrices, FeatureSource):
-            return Dictionary(self.matrices.part(train), self.normalize, weight, gram="auto", **options)
-        return Dictionary(FoldSource(self.matrices, self.names, train), self.normalize, weight, **options)
+            source, options["gram"] = self.matrices.part(train), "auto"
+        else:
+            source = FoldSource(self.matrices, self.names, train, self.gaps)
+        make = partial(Dictionary, sample_weight=weight, **options)
+        found: Dictionary = with_gaps(make, source, self.missing, self.normalize, weight)
+        return found
 
     def _samples(self, rows: IntArray) -> Any:
         """Some samples as the predictors of a fold are given them: where there are matrices, their rows."""
@@ -129,23 +139,23 @@ def _held_out(
 
 def matrices_of(
     template: BaseMKL, setup: Setup
-) -> tuple[list[str], list[FloatArray] | GramStore | FeatureSource]:
-    """Names and checked, not normalised matrices of the kernels on the samples of positive weight.
+) -> tuple[list[FloatArray] | GramStore | FeatureSource, list[str], Gaps | None]:
+    """Checked, not normalised matrices of the kernels on the samples of positive weight, names, and gaps.
 
     Those of a store stay there; for a device the kernels themselves.
     """
     used = np.flatnonzero(setup.weight)
     if isinstance(setup.table, GramStore):
         everything = len(used) == len(setup.table)
-        return setup.table.names, setup.table if everything else setup.table[used, used]
+        return setup.table if everything else setup.table[used, used], setup.table.names, None
     source = template._source(setup.table, setup.weight)
     if setup.spec.device is not None and isinstance(source, FeatureSource):
         check_parts(source, source.blocks())
-        return source.names, source
+        return source, source.names, source.gaps
     matrices = dict(source.train_all())
     for m, name in enumerate(source.names):
         check_kernel_matrix(matrices[m], f"kernel {name!r}", PSD_FLOPS / len(source.names))
-    return source.names, [matrices[m] for m in range(len(source.names))]
+    return [matrices[m] for m in range(len(source.names))], source.names, source.gaps
 
 
 def _copy(regularizer: Any) -> Any:
@@ -180,9 +190,9 @@ class BaseMKLCV(BaseSearch):
                 f"cv={self.cv!r}: {type(setup.spec.loss).__name__} couples samples, and no formula leaves "
                 "one of them out: pass a number of folds, such as cv=5."
             )
-        names, matrices = matrices_of(template, setup)
+        matrices, names, gaps = matrices_of(template, setup)
         specs = [[spec for _, spec in chain] for chain in grid]
-        search = ChainSearch(setup, specs, matrices, names, self.normalize)
+        search = ChainSearch(setup, specs, matrices, names, self.normalize, self.missing, gaps)
         points = [point for chain in grid for point, _ in chain]
         if self._leaves_one_out:
             return points, [search.left_out()]
@@ -255,8 +265,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values; with "leave-one-out" of all samples
         at once.
-    loss, normalize, multiclass, class_weight, tol, max_iter, fit_intercept, device
-        As in `MKLClassifier`.
+    loss, normalize, missing, multiclass, class_weight, tol, max_iter, fit_intercept, device
+        As in `MKLClassifier`; views are completed from the training samples of each fold.
     n_jobs : int, optional
         Threads over the folds.
     verbose : int, default=0
@@ -269,7 +279,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points); leaving one
         out is one fold of all samples.
-    model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, n_features_in_
+    model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, patterns_, \
+observed_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -295,6 +306,7 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
+        missing: str = "error",
         multiclass: str = "ovr",
         class_weight: dict[Any, float] | str | None = None,
         tol: float = 1e-3,
@@ -311,6 +323,7 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
         self.cv = cv
         self.scoring = scoring
         self.normalize = normalize
+        self.missing = missing
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.tol = tol
@@ -344,13 +357,13 @@ class MKLRegressorCV(LossScore, BaseMKLCV):
     scoring : str or callable, optional
         R^2 by default; of ``loss="ranking"`` the share of pairs in the right order
         (`losses.Ranking.agreement`).
-    loss, normalize, multioutput, tol, max_iter, fit_intercept
+    loss, normalize, missing, multioutput, tol, max_iter, fit_intercept
         As in `MKLRegressor`.
 
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, model_, weights_, kernel_names_, \
-dual_gap_, stationarity_, intercept_, coef_, n_features_in_
+dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
         As in `MKLClassifierCV`.
 
     Examples
@@ -376,6 +389,7 @@ dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
+        missing: str = "error",
         multioutput: str = "shared",
         tol: float = 1e-3,
         max_iter: int = 200,
@@ -391,6 +405,7 @@ dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         self.cv = cv
         self.scoring = scoring
         self.normalize = normalize
+        self.missing = missing
         self.multioutput = multioutput
         self.tol = tol
         self.max_iter = max_iter

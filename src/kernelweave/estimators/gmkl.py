@@ -28,7 +28,7 @@ from ..solvers.kernel_gradient import PENALTIES, KernelGradient, Penalty, check_
 from ..solvers.kernel_gradient.torch_kernel import on_device
 from ..solvers.run import Result
 from ._base import BaseLearner, Spec, all_or_nothing, one_or_all
-from ._input import NO_TARGET, check_choice, check_positive, check_table, check_weights, explained
+from ._input import NO_TARGET, check_choice, check_positive, check_table, check_weights, explained, one_table
 from ._labels import ClassLabels, RealTargets, class_problems, fit_link, link_of, sample_factors
 from ._training import ModelProgress, Training, with_callbacks
 from .one_class import NoveltyDetection
@@ -71,6 +71,7 @@ class BaseGMKL(SelectorMixin, BaseLearner):
 
     def _checked_data(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         """The samples as an array of finite floats."""
+        X = one_table(X, y)
         check_table(X)
         refuse_dates(X)
         options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2 if reset else 1}
@@ -371,7 +372,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : array-like of shape (n,), or (n, n_labels)
             Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
@@ -379,7 +380,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
-        spec = Spec.of(self)
+        spec, X = Spec.of(self), one_table(X, y)
         check_choice("multiclass", self.multiclass, ("ovr", "shared"))
         values, _, weight, labels = self._labelled(X, y, sample_weight)
         used = weight[weight > 0]
@@ -491,14 +492,14 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : array-like of shape (n,) or (n, n_outputs)
             Of a ranking loss: targets, or targets and queries.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
-        spec = Spec.of(self)
+        spec, X = Spec.of(self), one_table(X, y)
         values, y = self._validate(X, y, multi_output=True, y_numeric=True)
         weight = check_weights(sample_weight, values)
         used, Y = weight[weight > 0], spec.loss.targets(self._targets(y, weight))
@@ -616,13 +617,13 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
-        spec = Spec.of(self)
+        spec, X = Spec.of(self), one_table(X)
         values, _ = self._validate(X)
         weight = check_weights(sample_weight, values)
         costs = self._costs(weight)

@@ -8,13 +8,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
 from ..kernels.base import as_numeric, base_of, form_of
 from ..kernels.bases import SquaredEuclidean
-from ..kernels.columns import as_table, take_columns
+from ..kernels.columns import as_table, is_sparse, take_columns
 from ..kernels.subsets import FittedSubsets
 from ._workers import loop_threads, map_tiles
 from .shared import OwnValues, Part, Shared, pairs_of
@@ -277,7 +276,7 @@ def batch_of(kernels: Sequence[Kernel], X: Any) -> Batch | None:
            17, 18, 19])
     """
     table = as_table(X)
-    if sparse.issparse(table):
+    if is_sparse(table):
         return None
     if isinstance(kernels, FittedSubsets):
         subsets = kernels.unfitted

@@ -5,18 +5,38 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..kernels import Kernel, ParametricKernel, WeightedSum
+from ..kernels import Kernel, Normalization, ParametricKernel, Views, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
+from ..kernels.columns import tables_of
 from ..kernels.subsets import Subsets
+from ..kernels.views import named_view
 from .blocks import Blocks
 from .sharing import Batch, batch_of, grouped, is_positive, share
 from .stack import KernelStack
+
+
+class Gaps(NamedTuple):
+    """Which samples have what each kernel reads.
+
+    Attributes
+    ----------
+    views : list of str
+        The view that each kernel reads.
+    observed : ndarray of bool, shape (n, M)
+    """
+
+    views: list[str]
+    observed: BoolArray
+
+    def take(self, samples: IntArray) -> Gaps:
+        """Those of some samples."""
+        return Gaps(self.views, self.observed[samples])
 
 
 class KernelSource(ABC):
@@ -33,6 +53,16 @@ class KernelSource(ABC):
 
     #: whether the matrices are triangles in a file that an engine can read where they lie
     mapped = False
+
+    #: kernel values of new samples that are kept at a time, in matrices
+    held = 1
+
+    #: which training samples lack which views; None where kernels do not read views
+    gaps: Gaps | None = None
+
+    def observed_in(self, X: Any) -> BoolArray:
+        """Which new samples have what each kernel reads, shape (n_new, M)."""
+        return np.ones((X.shape[0], len(self.names)), dtype=bool)
 
     @property
     def n_kernels(self) -> int:
@@ -69,6 +99,12 @@ class KernelSource(ABC):
         """Phi of shape (n, r) with K_m = Phi Phi' on the training samples, r <= `max_rank`, if known."""
         return None
 
+    def term(self, m: int, rule: Normalization, factors: FloatArray, alpha: FloatArray) -> Any:
+        """What kernel m adds to a predictor: factors[j] sum_i k'(x, x_i) alpha_ij / scale to function j."""
+        from .terms import KernelTerm
+
+        return KernelTerm(m, rule, factors)
+
     @abstractmethod
     def restrict(self, support: IntArray) -> None:
         """Forget the training samples outside `support`: prediction needs no others."""
@@ -102,10 +138,10 @@ class FeatureSource(KernelSource):
     ----------
     kernels : sequence of (name, Kernel)
         Unfitted; they are fitted on `X` here.
-    X : array-like, sparse matrix or DataFrame of shape (n, n_features)
-        Where kernels take their parameters from.
+    X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features)
+        Where kernels take their parameters from: of views, from the samples that have the one they see.
     sample_weight : ndarray of shape (n,), optional
-    values : array-like, sparse matrix or DataFrame, optional
+    values : array-like, sparse matrix, DataFrame or Views, optional
         The training rows, such as those of `X` of positive weight, or the numbers of a DataFrame `X` taken
         once for all kernels; by default `X`.
     """
@@ -122,16 +158,28 @@ class FeatureSource(KernelSource):
         self.X = X if own else in_double(values)
         self.n_samples = self.X.shape[0]
         self.kernels: Sequence[Kernel]
-        numbers = isinstance(self.X, np.ndarray) and self.X.dtype.kind == "f"
-        finite = self.X if numbers and largest_size(self.X) <= LARGEST else None  # and can be squared
+        tables = tables_of(self.X)
+        finite = [table for table in tables if _can_be_squared(table)]
         with known_finite(finite):
             if isinstance(kernels, Subsets):
                 self.names, self.kernels = kernels.labels(), kernels.fit(X, sample_weight)
             else:
                 self.names = [name for name, _ in kernels]
-                self.kernels = [kernel.fit(X, sample_weight=sample_weight) for _, kernel in kernels]
+                self.kernels = [_fitted(kernel, X, sample_weight) for _, kernel in kernels]
             self._batch: Batch | None = batch_of(self.kernels, self.X)
-        self._looked = finite is not None  # whether the values were found finite
+        self._looked = len(finite) == len(tables)  # whether the values were found finite
+
+    @property
+    def gaps(self) -> Gaps | None:  # type: ignore[override]
+        if not isinstance(self.X, Views):
+            return None
+        names = [self.X.names[self.X.view_of(kernel)] for kernel in self.kernels]
+        return Gaps(names, self.observed_in(self.X))
+
+    def observed_in(self, X: Any) -> BoolArray:
+        if not isinstance(X, Views):
+            return super().observed_in(X)
+        return np.asarray(X.observed[:, [X.view_of(kernel) for kernel in self.kernels]])
 
     def train(self, m: int) -> FloatArray:
         return self.kernels[m](self.X)
@@ -149,7 +197,7 @@ class FeatureSource(KernelSource):
                 yield m, K.copy() if K is base else K
 
     def blocks(self) -> Blocks:
-        with known_finite(self.X if self._looked else None):
+        with known_finite(tables_of(self.X) if self._looked else ()):
             return Blocks.of_kernels(self.kernels, self.X)
 
     @property
@@ -193,6 +241,23 @@ class FeatureSource(KernelSource):
 
     def diag(self, m: int, X: Any) -> FloatArray:
         return self.kernels[m].diag(X)
+
+
+def _can_be_squared(table: Any) -> bool:
+    """Whether a table is an array of numbers that are finite, and their squares too."""
+    return isinstance(table, np.ndarray) and table.dtype.kind == "f" and largest_size(table) <= LARGEST
+
+
+def _fitted(kernel: Kernel, X: Any, sample_weight: FloatArray | None) -> Kernel:
+    """A kernel fitted on the samples that have the view it sees."""
+    if not isinstance(X, Views):
+        return kernel.fit(X, sample_weight=sample_weight)
+    v = X.view_of(kernel)
+    if not X.observed[:, v].all():
+        rows = np.flatnonzero(X.observed[:, v])
+        X, sample_weight = X[rows], None if sample_weight is None else sample_weight[rows]
+    with named_view(X.names[v]):
+        return kernel.fit(X, sample_weight=sample_weight)
 
 
 def without(chosen: BoolArray, members: IntArray) -> IntArray:
@@ -277,13 +342,27 @@ class FoldSource(KernelSource):
     names : list of str
     rows : ndarray of int
         The training samples.
+    gaps : Gaps, optional
+        Of all samples.
     """
 
     given = True
 
-    def __init__(self, matrices: Sequence[FloatArray], names: list[str], rows: IntArray) -> None:
+    def __init__(
+        self,
+        matrices: Sequence[FloatArray],
+        names: list[str],
+        rows: IntArray,
+        gaps: Gaps | None = None,
+    ) -> None:
         self.matrices, self.names = list(matrices), names
         self.support, self.n_samples = np.asarray(rows), len(rows)
+        self._gaps = gaps
+        if gaps is not None:
+            self.gaps = gaps.take(self.support)
+
+    def observed_in(self, X: IntArray) -> BoolArray:
+        return super().observed_in(X) if self._gaps is None else self._gaps.observed[X]
 
     def train(self, m: int) -> FloatArray:
         return take_square(self.matrices[m], self.support)

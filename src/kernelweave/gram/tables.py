@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from .._typing import FloatArray, IntArray
+from ..kernels.columns import row_positions
 from ..kernels.faults import not_finite_error
 
 #: rows, and bytes of them, on which kernels take their parameters from a table
@@ -64,7 +65,7 @@ class Table(ABC):
     def __getitem__(self, key: Any) -> FloatArray:
         if isinstance(key, tuple):  # table[rows, ...], as scikit-learn asks
             key = key[0]
-        found: FloatArray = check_numbers(self.read(positions(key, len(self))), self.columns)
+        found: FloatArray = check_numbers(self.read(row_positions(key, len(self))), self.columns)
         return found
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -151,28 +152,6 @@ class SomeRows(Table):
 
     def take(self, rows: IntArray) -> Table:
         return SomeRows(self.table, self._there(rows))
-
-
-def positions(key: Any, n: int) -> slice | IntArray:
-    """A key of rows as a slice with bounds and step 1, or as positions from 0.
-
-    Examples
-    --------
-    >>> positions(slice(None, 3), 5)
-    slice(0, 3, None)
-    >>> positions([-1], 5)
-    array([4])
-    """
-    if isinstance(key, slice):
-        start, stop, step = key.indices(n)
-        return slice(start, max(start, stop)) if step == 1 else np.arange(start, stop, step)
-    rows = np.asarray(key)
-    if rows.dtype == bool:
-        return np.flatnonzero(rows)
-    found = np.atleast_1d(rows).astype(int, copy=False)
-    if len(found) and not (-n <= found.min() and found.max() < n):
-        raise IndexError(f"row {int(found.max())} of a table of {n}.")
-    return np.where(found < 0, found + n, found)
 
 
 def check_numbers(rows: Any, columns: list[str] | None = None) -> Any:

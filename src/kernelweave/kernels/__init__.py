@@ -2,9 +2,9 @@
 
 To be read in this order: `base` (what a kernel is), `bases` (what two samples have in common: kernels of
 one base share it on every engine and device), `bandwidth` (Gaussian kernels and others with a width);
-`compose` (sums, products, multiples); `columns` (which columns a kernel sees); `families` (many kernels
-written down once); `convert` and `spec` (what users may pass); `normalize`. The other kernels stand alone,
-and `parametric` are those with learned parameters.
+`compose` (sums, products, multiples); `columns` (which columns a kernel sees), `views` (several tables as
+one X); `families` (many kernels written down once); `convert` and `spec` (what users may pass);
+`normalize`. The other kernels stand alone, and `parametric` are those with learned parameters.
 """
 
 from .bandwidth import RBF, Chi2, Laplacian
@@ -35,6 +35,7 @@ from .spec import resolve_kernels
 from .strings import Spectrum, WeightedDegree
 from .subsets import random_subsets
 from .task import TaskKernel, per_task
+from .views import Views, as_views
 
 __all__ = [
     "KERNELS",
@@ -76,9 +77,11 @@ __all__ = [
     "Sum",
     "Tanimoto",
     "TaskKernel",
+    "Views",
     "WeightedDegree",
     "WeightedSum",
     "as_kernel",
+    "as_views",
     "auto",
     "bands",
     "bandwidths",

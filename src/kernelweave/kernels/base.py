@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Self
@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from .bases import Base
-from .columns import Columns, as_table, resolve_columns, take_columns, take_rows
+from .columns import Columns, as_table, is_views, resolve_columns, take_columns, take_rows
 from .faults import not_finite_error, refuse_dates, unusable_error
 
 #: values of larger size have no squares to sum
@@ -159,6 +159,12 @@ class Kernel(BaseEstimator):
             return self
         return type(self)(**{**self.get_params(deep=False), "columns": columns})
 
+    def in_view(self, X: Any, start: int) -> Kernel:
+        """The same kernel, unfitted, on a table in which the columns of X start at `start`."""
+        chosen = resolve_columns(self.columns, X)
+        whole = slice(start, start + X.shape[1])
+        return self.with_columns(whole if chosen is None else (start + chosen).tolist())
+
     def __add__(self, other: Any) -> Kernel:
         from .compose import add
 
@@ -292,13 +298,15 @@ def as_numeric(X: Any, positions: Any = None) -> Any:
 def in_double(X: Any) -> Any:
     """`X` with values of single precision in double: kernels compute in the precision of their data.
 
-    A table that is read in pieces is left as it is.
+    A table that is read in pieces is left as it is; of views each is treated so.
 
     Examples
     --------
     >>> in_double(np.zeros(2, dtype=np.float32)).dtype
     dtype('float64')
     """
+    if is_views(X):
+        return X.map(lambda _, table: in_double(table))
     if hasattr(X, "iloc"):
         narrow = [k for k, dtype in enumerate(getattr(X, "dtypes", ())) if _narrow(dtype)]
         X = X.copy(deep=False) if narrow else X
@@ -312,13 +320,13 @@ def _narrow(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
 
 
-#: an array that was found finite, while many kernels are fitted on it
-_KNOWN: ContextVar[Any] = ContextVar("known_finite", default=None)
+#: arrays that were found finite, while many kernels are fitted on them
+_KNOWN: ContextVar[Sequence[Any]] = ContextVar("known_finite", default=())
 
 
 @contextmanager
-def known_finite(values: Any) -> Iterator[None]:
-    """Let kernels take `values` as they are: looking for NaN once in a large table is enough."""
+def known_finite(values: Sequence[Any]) -> Iterator[None]:
+    """Let kernels take these arrays as they are: looking for NaN once in a large table is enough."""
     token = _KNOWN.set(values)
     try:
         yield
@@ -328,7 +336,7 @@ def known_finite(values: Any) -> Iterator[None]:
 
 def _check_range(values: np.ndarray, X: Any, positions: Any) -> None:
     """Refuse values of the table `X` that are not finite, or whose squares are not."""
-    if values is _KNOWN.get():
+    if any(values is known for known in _KNOWN.get()):
         return
     largest = largest_size(values)
     if not np.isfinite(largest):

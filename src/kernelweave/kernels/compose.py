@@ -182,6 +182,9 @@ class Composite(Kernel):
     def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
         return type(self)([as_kernel(kernel).with_columns(columns, override) for kernel in self.kernels])
 
+    def in_view(self, X: Any, start: int) -> Kernel:
+        return type(self)([as_kernel(kernel).in_view(X, start) for kernel in self.kernels])
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with `deep`, also child i as ``i`` and its parameters as ``i__...``."""
         params: dict[str, Any] = {"kernels": self.kernels}
@@ -362,6 +365,9 @@ class Scaled(Kernel):
 
     def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
         return type(self)(as_kernel(self.kernel).with_columns(columns, override), self.factor)
+
+    def in_view(self, X: Any, start: int) -> Kernel:
+        return type(self)(as_kernel(self.kernel).in_view(X, start), self.factor)
 
     def _view(self, X: Any) -> Any:
         return X

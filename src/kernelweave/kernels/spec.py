@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
+from .._registry import did_you_mean
 from .._warnings import warn
+from .._words import quoted
 from .base import Kernel
 from .columns import Columns, as_table, numeric_positions, resolve_columns
 from .convert import EXPECTED, as_kernel
 from .families import Auto, Family, feature_name
 from .subsets import RandomSubsets
+from .views import Views, named_view
 
 #: names in a message
 MOST_NAMES = 8
@@ -34,8 +37,9 @@ def resolve_kernels(spec: Any, X: Any) -> Sequence[tuple[str, Kernel]]:
         a kernel, a registered name, a scikit-learn Gaussian-process kernel, a function of (X, Z) or a
         square Gram matrix; a family, or "auto"; a list or tuple of any of these, of (name, kernel) pairs
         and of (name, kernel, columns) triples, whose columns replace the kernel's own; a dict of
-        name -> kernel, list of kernels or family.
-    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        name -> kernel, list of kernels or family. On `Views` the names of a dict, of pairs and the columns
+        of triples are names of views, and everything else is made for every view.
+    X : array-like, sparse matrix, DataFrame or Views of shape (n_samples, n_features)
 
     Returns
     -------
@@ -49,6 +53,8 @@ def resolve_kernels(spec: Any, X: Any) -> Sequence[tuple[str, Kernel]]:
     >>> resolve_kernels({"a": "linear", "b": "rbf"}, np.zeros((3, 2)))
     [('a', Linear()), ('b', RBF())]
     """
+    if isinstance(X, Views):
+        return _unique(list(_view_entries(spec, X)))
     if isinstance(spec, RandomSubsets):
         return spec.expand(X)
     entries = list(_entries(spec, X))
@@ -57,6 +63,52 @@ def resolve_kernels(spec: Any, X: Any) -> Sequence[tuple[str, Kernel]]:
     if _has_auto(spec):
         _warn_of_unseen(entries, as_table(X))
     return _unique(entries)
+
+
+def views_in(spec: Any, views: Views) -> list[str]:
+    """Names of the views that kernels are for, in the order of the views."""
+    named = {view for _, _, view in _by_view(spec, views)}
+    return [name for name in views.names if name in named]
+
+
+def _by_view(spec: Any, views: Views) -> Iterator[tuple[str, Any, str]]:
+    """Names, kernels (one, or several as in a list) and the view they are for."""
+    if isinstance(spec, Mapping):
+        yield from ((str(name), value, _view(name, views)) for name, value in spec.items())
+    elif isinstance(spec, list | tuple) and any(isinstance(element, tuple) for element in spec):
+        for element in spec:
+            if not isinstance(element, tuple):
+                yield from ((name, [element], name) for name in views.names)
+            elif len(element) in (2, 3) and isinstance(element[0], str):
+                yield element[0], element[1], _view(element[-1 if len(element) == 3 else 0], views)
+            else:
+                raise ValueError(
+                    f"kernels: {element!r} is not a (view, kernel) pair or a (name, kernel, view) triple."
+                )
+    else:
+        yield from ((name, spec, name) for name in views.names)
+
+
+def _view(name: Any, views: Views) -> str:
+    if not isinstance(name, str) or name not in views.names:
+        raise ValueError(
+            f"kernels: {name!r} is not a view of X, which has {quoted(views.names)}."
+            f"{did_you_mean(str(name), views.names)}"
+        )
+    return name
+
+
+def _view_entries(spec: Any, views: Views) -> Iterator[_Named]:
+    """Kernels on the columns of their views, which those of a kernel itself are counted from."""
+    starts = dict(zip(views.names, views.starts.tolist(), strict=False))
+    for name, value, view in _by_view(spec, views):
+        table = views.tables[view]
+        with named_view(view):
+            entries = list(_named(name, value, table))
+            moved = [entry.kernel.in_view(table, starts[view]) for entry in entries]
+        if _has_auto(value):
+            _warn_of_unseen(entries, table)
+        yield from (entry._replace(kernel=kernel) for entry, kernel in zip(entries, moved, strict=True))
 
 
 def _has_auto(spec: Any) -> bool:

@@ -65,6 +65,10 @@ class TaskKernel(Kernel):
     def with_columns(self, columns: Columns, override: bool = True) -> Kernel:
         return type(self)(as_kernel(self.kernel).with_columns(columns, override), self.task, self.value)
 
+    def in_view(self, X: Any, start: int) -> Kernel:
+        task = start + int(task_position(self.task, X)[0])
+        return type(self)(as_kernel(self.kernel).in_view(X, start), task, self.value)
+
     def _view(self, X: Any) -> Any:
         return X
 

@@ -17,12 +17,14 @@ from sklearn.base import BaseEstimator
 from .. import estimators
 from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
+from ..estimators.view_transformer import ViewTransformer
 from ..gram.lowrank import Approximation
+from ..gram.missing import GapFactorTerm, GapSource, GapTerm, Indicator, IndicatorTerm
 from ..gram.predictor import LiveKernels, Predictor, Spread
 from ..gram.sharing import Batch, Lines, SharedSquares
 from ..gram.sources import FeatureSource, ParametricSource, StackSource
 from ..gram.terms import KernelTerm, SumTerm
-from ..kernels import AutogradKernel, Family, FunctionKernel, Kernel, Normalization, ParametricKernel
+from ..kernels import AutogradKernel, Family, FunctionKernel, Kernel, Normalization, ParametricKernel, Views
 from ..kernels.subsets import FittedSubsets, Subsets
 from ..losses import Loss
 from ..regularizers import FromBlockNorm, FromPrice, Regularizer
@@ -43,6 +45,7 @@ BASES: dict[str, tuple[type, ...]] = {
     "constraint": (Box,),
     "solver": (MKLSolver, SingleSolver),
     "approximation": (Approximation,),
+    "transformer": (ViewTransformer,),
 }
 
 #: classes that are nothing without a Python function, and what can stand in their place
@@ -73,7 +76,8 @@ def own_classes() -> dict[str, type]:
     """
     parts = ((kind, cls) for kind, bases in BASES.items() for base in bases for cls in _concrete(base))
     public = (getattr(estimators, name) for name in estimators.__all__)
-    models = (cls for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator))
+    classes = (cls for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator))
+    models = (cls for cls in classes if hasattr(cls, "predict"))
     found: list[tuple[str, Any]] = [*parts, *(("model", cls) for cls in models)]
     return {f"{kind}:{cls.__name__}": cls for kind, cls in found if cls not in FUNCTIONS}
 
@@ -138,8 +142,9 @@ def _concrete(base: Any) -> Iterator[Any]:
 
 #: what fitted estimators are made of, beside the parts that users pass
 INSIDE = (
-    Batch, FeatureSource, FittedSubsets, GreedyPath, KernelTerm, Lines, Link, LiveKernels, NotStored,
-    ParametricSource, Predictor, SharedSquares, Spread, StackSource, Subsets, SumTerm, sparse.csr_array,
+    Batch, FeatureSource, FittedSubsets, GapFactorTerm, GapSource, GapTerm, GreedyPath, Indicator,
+    IndicatorTerm, KernelTerm, Lines, Link, LiveKernels, NotStored, ParametricSource, Predictor,
+    SharedSquares, Spread, StackSource, Subsets, SumTerm, Views, sparse.csr_array,
 )  # fmt: skip
 
 

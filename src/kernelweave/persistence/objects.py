@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..gram import Predictor
-from ..kernels import Precomputed
+from ..kernels import Precomputed, Views
 from ..kernels.function import is_gp_kernel
 from ..losses import Loss
 from .classes import FUNCTIONS, find_class, key_of, parameters_of
@@ -147,7 +147,8 @@ def is_model(obj: Any) -> bool:
 
 #: what a file says of a predictor; see `Predictor.state`
 FIELDS = (
-    *("names", "n_samples", "rows", "columns", "parameters", "kernels", "batch", "terms", "alpha"),
+    *("names", "n_samples", "rows", "columns", "parameters", "kernels", "batch", "gaps", "terms"),
+    "alpha",
     *("intercepts", "stages", "posterior", "posterior_rows", "link", "device", "ball"),
 )
 
@@ -176,11 +177,12 @@ def _read_predictor(json: Any, reader: Reader) -> Predictor:
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
-    """All arrays in lists, tuples and dicts."""
+    """All arrays in lists, tuples, dicts and views."""
     if isinstance(value, np.ndarray):
         yield value
-    elif isinstance(value, dict | list | tuple):
-        for item in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, dict | list | tuple | Views):
+        held = value.tables if isinstance(value, Views) else value
+        for item in held.values() if isinstance(held, dict) else held:
             yield from _arrays(item)
 
 

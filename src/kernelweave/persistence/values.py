@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..kernels import Views
 from ..kernels.columns import column_names, is_foreign_frame, take_columns
 from .codec import (
     MOST_ALIKE,
@@ -211,6 +212,23 @@ def _frame(labels: list[Any], columns: list[np.ndarray]) -> Any:
     return frame
 
 
+def _write_views(value: Views, writer: Writer) -> dict[str, Any]:
+    """Without the IDs of the samples: predictions need none."""
+    tables = [writer.value(table, f"[{name!r}]") for name, table in value.tables.items()]
+    return {"names": writer.value(value.names), "tables": tables, "observed": writer.array(value.observed)}
+
+
+def _read_views(json: Any, reader: Reader) -> Views:
+    names, listing, number = entries(json, "names", "tables", "observed")
+    labels, observed = reader.value(names, list), reader.array(number, "b", 2)
+    tables = [reader.value(table) for table in list_of(listing)]
+    fits = all(len(getattr(table, "shape", ())) == 2 and table.shape[0] == len(observed) for table in tables)
+    named = all(type(label) is str for label in labels) and len({*labels}) == len(labels) > 0
+    if not (fits and named and observed.shape[1] == len(tables) == len(labels)):
+        raise ModelFileError("it is damaged: the tables of its views do not fit.")
+    return Views.made_of(dict(zip(labels, tables, strict=True)), observed)
+
+
 def _is_selector(value: Any) -> bool:
     """Whether a value is what `sklearn.compose.make_column_selector` makes."""
     cls = type(value)
@@ -234,5 +252,6 @@ VALUES = (
     Form("objects", _is_objects, _write_objects, _read_objects),
     Form("csr", exactly(sparse.csr_matrix, sparse.csr_array), _write_csr, _read_csr),
     Form("frame", _is_frame, _write_frame, _read_frame),
+    Form("views", exactly(Views), _write_views, _read_views),
     Form("array", instances(np.ndarray), lambda value, w: w.array(value), lambda json, r: r.array(json)),
 )

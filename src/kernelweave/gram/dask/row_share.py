@@ -74,7 +74,7 @@ class RowShare:
             if self._factors is None:
                 features, X = self.constants.features, self.rows.X
                 each = np.broadcast_to(np.asarray(self.rows.share, dtype=np.float64), X.shape[:1])
-                arrays, self.moments = one_pass(features, X, each, self.dtype, self.stored)
+                arrays, self.moments = one_pass(features, X, [each] * len(features), self.dtype, self.stored)
                 self._factors = factors_of(features, X, self.dtype, arrays)
             return self._factors
 

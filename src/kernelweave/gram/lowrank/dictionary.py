@@ -20,7 +20,7 @@ from ..terms import FactorTerm
 from .approximations import resolve_approximation
 from .engine import LowRankGram
 from .factors import BLOCK_BYTES, ComputedFactors, Factors, StoredFactors
-from .maps import Features, Moments, check_rule, settle
+from .maps import FeatureMap, Features, Moments, check_rule, settle
 
 #: kernel values that may be computed to know an error exactly, for all kernels together
 MOST_PAIRS = 2e8
@@ -171,13 +171,18 @@ class LowRankDictionary:
         self.source, self.names = source, source.names
         spherical = check_rule(normalize) == "spherical"
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        maps = resolve_approximation(approximation).maps(list(source.kernels), source.X, rank, rng)
+        maps = self._maps(resolve_approximation(approximation), rank, rng)
         self.features = [Features(phi, spherical) for phi in maps]
         factors = self._factors(normalize, sample_weight, memory_limit)
         scales = np.array([one.scale for one in self.features])
         self.live = with_variance(scales, self.names)
         fine = None if factors.dtype == np.float64 else self._fine_factors
         self.gram = LowRankGram(factors.take(None, self.live.tolist()), scales[self.live], fine)
+
+    def _maps(self, approximation: Any, rank: int, rng: Any) -> list[FeatureMap]:
+        """Feature maps of all kernels."""
+        found: list[FeatureMap] = approximation.maps(list(self.source.kernels), self.source.X, rank, rng)
+        return found
 
     def _plan(self, memory_limit: int | None) -> tuple[Any, bool]:
         """Precision of the factors, and whether they are kept."""
@@ -200,7 +205,7 @@ class LowRankDictionary:
         n, X = self.source.n_samples, self.source.X
         dtype, stored = self._plan(memory_limit)
         share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-        arrays, moments = one_pass(self.features, X, share, dtype, stored)
+        arrays, moments = one_pass(self.features, X, [share] * len(self.features), dtype, stored)
         for one, found in zip(self.features, moments, strict=True):
             settle(one, normalize, found)
         return factors_of(self.features, X, dtype, arrays)
@@ -258,7 +263,7 @@ class LowRankDictionary:
 
 
 def one_pass(
-    features: list[Features], X: Any, share: FloatArray, dtype: Any, stored: bool
+    features: list[Features], X: Any, shares: Sequence[FloatArray], dtype: Any, stored: bool
 ) -> tuple[list[FloatArray] | None, list[Moments]]:
     """Features of all rows before they are centred, if they are to be `stored`, and their moments.
 
@@ -266,8 +271,8 @@ def one_pass(
     ----------
     features : list of Features
     X : table of shape (n, n_features)
-    share : ndarray of shape (n,)
-        Weights of the rows in the moments.
+    shares : sequence of ndarray of shape (n,)
+        Weights of the rows in the moments of each.
     dtype : dtype
     stored : bool
     """
@@ -278,7 +283,7 @@ def one_pass(
 
     def fill(rows: slice) -> list[Moments]:
         block, found = _safe_indexing(X, rows), []
-        for one, Z in zip(features, arrays, strict=True):
+        for one, Z, share in zip(features, arrays, shares, strict=True):
             values, moments = one.raw(block), Moments(np.zeros(one.map.rank))
             moments.add(values, one.diagonal(block), share[rows])
             if stored:
