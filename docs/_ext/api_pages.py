@@ -27,6 +27,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             ),
             "The kernel itself learned": ("GMKLClassifier", "GMKLRegressor", "GMKLOneClass"),
             "Weights by evidence": ("EmpiricalBayesClassifier", "EmpiricalBayesRegressor"),
+            "Several tables": ("ViewTransformer",),
         },
     ),
     "regularizers": (
@@ -66,6 +67,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Strings": ("Spectrum", "WeightedDegree"),
             "Matrices and functions": ("Precomputed", "FunctionKernel", "GPKernel", "check_gram"),
             "Tasks": ("TaskKernel", "per_task"),
+            "Several tables": ("Views", "as_views"),
             "Dictionaries of kernels": (
                 "auto",
                 "bands",

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from kernelweave.gram import Dictionary, FeatureSource, KernelStack, StackSource, parse_memory
-from kernelweave.gram.dictionary import check_kernel_matrix
+from kernelweave.gram.dictionary import Checked, check_kernel_matrix
 from kernelweave.gram.shared import Distances
-from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear, Polynomial
+from kernelweave.kernels import NORMALIZATIONS, RBF, FunctionKernel, Linear, Polynomial, resolve_normalization
+from kernelweave.kernels._loops import is_definite
 
 
 def constant(X, Z):
@@ -187,3 +188,41 @@ def test_shared_distances_are_computed_once(X, monkeypatch):
     kernels = [(f"k{m}", RBF(0.1 * (m + 1))) for m in range(5)]
     Dictionary(FeatureSource(kernels, X), "variance")
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("name", ["variance", "spherical", "trace", "center", None])
+@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, np.float32])
+def test_a_normalisation_is_the_same_in_the_pass_that_checks(name, make):
+    X = np.random.default_rng(0).normal(size=(23, 3))
+    K, weight = make(np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2)) + X @ X.T), np.arange(1.0, 24.0)
+    alone, checked = (resolve_normalization(name) for _ in range(2))
+    seen = Checked(K, "K", flops=1e6)
+    alone.fit(K, weight)
+    checked.fit(seen, weight)
+    seen.finish()
+    eps = 100 * float(np.finfo(K.dtype).eps)
+    assert checked.train(K).dtype == K.dtype
+    np.testing.assert_allclose(checked.scale_, alone.scale_, rtol=eps)
+    np.testing.assert_allclose(checked.train(K), alone.train(K), rtol=eps, atol=eps)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 9, 40])
+def test_definite_has_no_negative_eigenvalue(n):
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n))
+    A = A @ A.T
+    least = np.linalg.eigvalsh(A)[0]
+    for shift in (1e-6, -1e-6 - least):
+        shifted = A + shift * np.eye(n)
+        assert is_definite(np.tril(shifted)) == (np.linalg.eigvalsh(shifted)[0] > 0)
+
+
+@pytest.mark.parametrize("n", [5, 8])
+def test_one_pass_finds_one_bad_entry(n):
+    """Wherever it is: rows are read in fours."""
+    for i in range(n):
+        for bad in (np.nan, np.inf, 2.0):
+            K = np.eye(n)
+            K[i, (i + 1) % n] = bad
+            with pytest.raises(ValueError, match="not symmetric" if bad == 2.0 else "NaN or infinite"):
+                check_kernel_matrix(K, "K", flops=1e6)

@@ -18,6 +18,7 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import KernelSource, KernelStack, Predictor
 from ..gram.terms import KernelTerm
+from ..kernels import as_views
 from ..kernels.faults import is_missing
 from ..solvers.checkpoint import Keeper
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyPoint, GreedyTask, GroupOMP, best_subset
@@ -218,7 +219,7 @@ class BaseGroupOMP(BaseKernels):
             if not (isinstance(validation_set, list | tuple) and len(validation_set) == 2):
                 raise ValueError("validation_set must be a pair (X_val, y_val).")
             X, y = validation_set
-            return setup._replace(validation=Validation(X, np.asarray(y), None))
+            return setup._replace(validation=Validation(as_views(X, y), np.asarray(y), None))
         if self.validation_fraction is None:
             return setup
         used = np.flatnonzero(setup.weight)

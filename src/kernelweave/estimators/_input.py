@@ -203,15 +203,15 @@ def one_table(X: Any, y: Any = None) -> Any:
 
 
 @contextmanager
-def named_view(name: str, table: Any = None, ids: Any = None) -> Iterator[None]:
-    """Say in which view something is wrong, and in which rows of the table single values are missing."""
+def without_gaps(table: Any, ids: Any) -> Iterator[None]:
+    """Say in which rows of a view single values are missing, and whose job that is."""
     try:
         yield
-    except (TypeError, ValueError) as error:
-        words = str(error)
-        if table is not None and "contains NaN" in words:
-            words = f"{words.split(': fill gaps')[0]}{_rows_with_gaps(table, ids)}. {IMPUTE}"
-        raise type(error)(f"view {name!r}: {words}") from error
+    except ValueError as error:
+        if "contains NaN" not in str(error):
+            raise
+        words = str(error).split(": fill gaps")[0]
+        raise ValueError(f"{words}{_rows_with_gaps(table, ids)}. {IMPUTE}") from error
 
 
 IMPUTE = (

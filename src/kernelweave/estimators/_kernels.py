@@ -22,6 +22,7 @@ from ..kernels.faults import refuse_dates
 from ..kernels.spec import views_in
 from ..kernels.strings import text_column
 from ..kernels.subsets import Subsets
+from ..kernels.views import named_view
 from ._base import BaseLearner
 from ._input import (
     NO_TARGET,
@@ -31,8 +32,8 @@ from ._input import (
     check_views,
     dates_as_objects,
     explained,
-    named_view,
     take,
+    without_gaps,
 )
 
 #: what columns of plain numbers can feed
@@ -105,6 +106,11 @@ class BaseKernels(BaseLearner, NestedKernels):
         else:
             check_views(X, getattr(self, "views_in_", None), type(self).__name__)
         if y is not NO_TARGET:
+            if X.ids is not None and np.shape(y)[:1] not in ((), (len(X),)):
+                raise ValueError(
+                    f"the tables of X have {len(X)} samples in all, and y has {np.shape(y)[0]} labels: give "
+                    "y the IDs of its samples, as the index of a Series, or X their order, Views(ids=...)."
+                )
             with explained(X):
                 _, y = check_X_y(np.zeros((len(X), 1)), y, ensure_min_samples=2, **y_options)
         return X, y
@@ -169,7 +175,7 @@ class BaseKernels(BaseLearner, NestedKernels):
         views = views.filled()
 
         def numbers(name: str, table: Any) -> Any:
-            with named_view(name, table, views.ids):
+            with named_view(name), without_gaps(table, views.ids):
                 return self._numbers(table) if self._numeric[name] else table
 
         return views.map(numbers)

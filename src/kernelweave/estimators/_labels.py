@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from .._typing import FloatArray, IntArray
 from .._words import listed
 from ..gram import Predictor
+from ..gram.predictor import Later
 from ..kernels import as_views
 from ..kernels.columns import column_names
 from ..losses import LOSSES, Loss
@@ -246,24 +248,41 @@ class Link:
         return ndtr(values) if self.name == "normal" else self.parameters.probability(values)
 
 
-def fit_link(loss: Loss, margins: FloatArray | None, labels: IntArray, weight: FloatArray) -> Link:
-    """The link of classes with a function each, or of two with one.
+#: what computes leave-one-out predictions of shape (n, c)
+Margins = Callable[[], FloatArray]
 
-    The likelihood of the loss if it has one; else one temperature, fitted to leave-one-out margins. Several
-    labels have one each.
+
+def link_of(loss: Loss, calibrate: Callable[..., Link], *kept: Any) -> Link | Later:
+    """The likelihood of the loss if it has one; else ``calibrate(*kept)`` when it is first asked for.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import Hinge
+    >>> margins = np.array([[2.0], [-2.0], [1.0], [-1.0]])
+    >>> link_of(Hinge(), fit_link, [lambda: margins], np.array([1, 0, 1, 0]), np.ones(4))().name
+    'sigmoid'
+    """
+    return Link("likelihood", loss) if hasattr(loss, "probability") else Later(partial(calibrate, *kept))
+
+
+def fit_link(margins: Sequence[Margins], labels: IntArray, weight: FloatArray) -> Link:
+    """The link of classes with a function each, or of two with one, by leave-one-out margins.
+
+    One temperature; several labels have one each.
 
     Parameters
     ----------
-    loss : Loss
-    margins : ndarray of shape (n, J), or None for a loss with a likelihood
+    margins : sequence of callables
+        Those of one or more of the functions each, J together.
     labels : ndarray of int of shape (n,), or (n, n_labels)
     weight : ndarray of shape (n,)
     """
-    if hasattr(loss, "probability"):
-        return Link("likelihood", loss)
-    assert margins is not None
+    return _calibrated(np.hstack([compute() for compute in margins]), labels, weight)
+
+
+def _calibrated(margins: FloatArray, labels: IntArray, weight: FloatArray) -> Link:
     if labels.ndim == 2:
-        links = [fit_link(loss, margins[:, [k]], column, weight) for k, column in enumerate(labels.T)]
+        links = [_calibrated(margins[:, [k]], column, weight) for k, column in enumerate(labels.T)]
         return Link("sigmoid", np.hstack([link.parameters for link in links]))
     if margins.shape[1] > 1:
         return Link("softmax", fit_temperature(margins, labels, weight))
@@ -272,11 +291,12 @@ def fit_link(loss: Loss, margins: FloatArray | None, labels: IntArray, weight: F
     return Link("sigmoid", np.array([[slope], [0.0]]))
 
 
-def fit_pair_link(loss: Loss, pairs: Sequence[tuple[FloatArray, FloatArray, FloatArray]]) -> Link:
+def fit_pair_link(
+    margins: Sequence[Margins], targets: Sequence[FloatArray], weights: Sequence[FloatArray]
+) -> Link:
     """The link of pairs of classes, from margins, targets and weights of the samples of each."""
-    if hasattr(loss, "probability"):
-        return Link("likelihood", loss)
-    found = [fit_sigmoid(margins[:, 0], y[:, 0], weight) for margins, y, weight in pairs]
+    parts = zip(margins, targets, weights, strict=True)
+    found = [fit_sigmoid(compute()[:, 0], y[:, 0], weight) for compute, y, weight in parts]
     return Link("sigmoid", np.array(found).T)
 
 
@@ -499,7 +519,8 @@ class ClassLabels(LabelsMixin):
 
         A loss that is a likelihood gives them itself, normalised over the classes. For the others
         one temperature (Guo et al. 2017) is fitted to leave-one-out margins of the training
-        samples, so that the likeliest class is the predicted one. One-vs-one fits a sigmoid per
+        samples, so that the likeliest class is the predicted one; this is done once, when
+        probabilities are first asked for, or the model is saved. One-vs-one fits a sigmoid per
         pair (Platt 2000) and sums the pairwise probabilities of each class.
 
         Of several labels per sample a column per label, the probability that a sample has it.

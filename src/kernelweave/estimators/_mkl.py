@@ -22,11 +22,11 @@ from ..gram.lowrank.dictionary import LowRankDictionary
 from ..kernels.base import positive_integer
 from ..losses import LOSSES, Loss
 from ..regularizers import REGULARIZERS, Regularizer
-from ..solvers import Problem, leave_one_out
+from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
-from ..solvers.leave_one_out import MOST_FREE, WeightedRows
+from ..solvers.leave_one_out import MOST_FREE, WeightedRows, left_out_later
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, one_or_all
@@ -89,7 +89,7 @@ class Model(NamedTuple):
 
     solution: Result
     alpha: FloatArray  # (n, c)
-    margins: FloatArray  # (n_rows, c), leave-one-out predictions; empty when not asked for
+    margins: Callable[[], FloatArray] | None  # leave-one-out predictions (n_rows, c); None: not asked for
     full_rank_gap: float = np.nan  # of the kernels themselves, where they are approximated
 
 
@@ -151,7 +151,7 @@ class BaseMKL(BaseKernels):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
             With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,) or (n, n_outputs)
@@ -217,7 +217,12 @@ class BaseMKL(BaseKernels):
         gram = part.gram(dictionary)
         solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
         report.done(solution)
-        without = left_out(solution, part.problem, gram) if margins else np.empty((0, 0))
+        without = None
+        if margins:
+            # what is computed anew can be so after the fit
+            computed = gram.streams or isinstance(gram, LowRankGram)
+            later = computed and gram.portable and not dictionary.source.given
+            without = margins_later(solution, part.problem, gram, later)
         problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
         alpha, gap = part.spread(state.alpha, n), np.nan
         if isinstance(dictionary, LowRankDictionary):
@@ -263,22 +268,31 @@ class BaseMKL(BaseKernels):
         return value
 
 
-def left_out(solution: Result, problem: Problem, gram: Gram, whole: bool = False) -> FloatArray:
+def left_out(solution: Result, problem: Problem, gram: Gram) -> FloatArray:
     """Predictions of the training samples by models without them, of shape (n, c).
 
-    Of too many samples of low-rank kernels those of the model itself; and where some thousands are free to
-    move, some of them stand for all, unless the matrix and its inverse are wanted as a `whole`.
+    Of too many samples of low-rank kernels those of the model itself.
+    """
+    return margins_later(solution, problem, gram, whole=True)()
+
+
+def margins_later(
+    solution: Result, problem: Problem, gram: Gram, later: bool = False, whole: bool = False
+) -> Callable[[], FloatArray]:
+    """`left_out` when it is called, without the matrices; kernel values are computed `later` too.
+
+    Where some thousands of samples are free to move, some of them stand for all, unless the matrix and its
+    inverse are wanted as a `whole`.
     """
     state, low_rank = solution.state, isinstance(gram, LowRankGram)
     f = state.fitted + state.certificate.intercept
     if low_rank and gram.n_samples > MOST_LEFT_OUT:
-        return f
+        return lambda: f
     K: Any = None if low_rank else solution.matrix
     if K is None:
-        K = gram.combine(state.weights) if whole else WeightedRows(gram, state.weights)
+        K = gram.combine(state.weights) if whole else WeightedRows(gram, state.weights, later)
     most, columns = None if whole else MOST_FREE, range(problem.shape[1])
     if problem.loss.coupled:
-        return leave_one_out(K, problem, state.alpha, f, most)
-    return np.column_stack(
-        [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k], most) for k in columns]
-    )
+        return left_out_later(K, problem, state.alpha, f, most)
+    parts = [left_out_later(K, problem.column(k), state.alpha[:, k], f[:, k], most) for k in columns]
+    return lambda: np.column_stack([part() for part in parts])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.base import MKLSolver
 from ._base import Spec, all_or_nothing
 from ._input import check_choice
-from ._labels import ClassLabels, class_problems, fit_link, fit_pair_link, sample_factors
+from ._labels import ClassLabels, class_problems, fit_link, fit_pair_link, link_of, sample_factors
 from ._mkl import BaseMKL, Setup
 from ._training import with_callbacks
 
@@ -34,7 +32,8 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Kernels with learned weights: a list of kernels; a dict name -> kernel; (name, kernel,
         columns) triples; a family such as ``kernels.per_feature()``; "auto" for a default
         dictionary; "precomputed" when `X` holds Gram matrices of shape (n, n, M), a
-        `KernelStack`, or a list of matrices.
+        `KernelStack`, or a list of matrices. Where X has several tables (`Views`), the names of a dict
+        are those of views, a triple ends with one, and everything else is made for every view.
     loss : str or Loss, default="hinge"
         "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
         "eps_insensitive", "huber".
@@ -138,6 +137,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
         With `approximation`: a bound on the relative duality gap of the problem with the kernels
         themselves; NaN for random frequencies.
     n_features_in_, feature_names_in_
+        Of views the columns of all, such as "rna: g1"; names where all of them have some.
+    views_in_ : dict of str to list of str, or int
+        Where X had several tables: their names, and those of their columns, or how many these are.
         As in scikit-learn.
 
     Examples
@@ -207,7 +209,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
             With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,), or (n, n_labels)
@@ -217,16 +219,15 @@ class MKLClassifier(ClassLabels, BaseMKL):
             A sample of weight w counts as w equal samples.
         """
         setup = self._setup(X, y, sample_weight)
-        loss = setup.spec.loss
+        loss, weight = setup.spec.loss, setup.weight[setup.weight > 0]
         models = self._fit_problems(setup, margins=not hasattr(loss, "probability"))
-        labels, weight = setup.labels, setup.weight[setup.weight > 0]
+        margins = [model.margins for model in models]
         if self._pairwise:
-            pairs = zip(models, setup.problems, strict=True)
-            self.model_.link = fit_pair_link(
-                loss, [(model.margins, one.problem.y, weight[one.rows]) for model, one in pairs]
-            )
+            targets = [one.problem.y for one in setup.problems]
+            weights = [weight[one.rows] for one in setup.problems]
+            self.model_.link = link_of(loss, fit_pair_link, margins, targets, weights)
         else:
-            self.model_.link = fit_link(loss, np.hstack([model.margins for model in models]), labels, weight)
+            self.model_.link = link_of(loss, fit_link, margins, setup.labels, weight)
         return self
 
     def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:

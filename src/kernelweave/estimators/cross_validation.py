@@ -19,12 +19,12 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
 from ._base import Spec
+from ._chain import Chain
 from ._input import positive_grid
 from ._labels import LabelsMixin, LossScore
 from ._mkl import BaseMKL, Setup, SubProblem, left_out
 from ._search import BaseSearch, Folds, Metadata
 from .classifier import MKLClassifier
-from .path import solve_chain
 from .regressor import MKLRegressor
 
 #: the rule of `cv` that scores each sample by the model without it
@@ -78,7 +78,7 @@ class ChainSearch:
                 for found, part, out in zip(point, parts, columns, strict=True):
                     rows = every if part.rows is None else part.rows
                     problem = part.problem.at_cost(spec.C / C)
-                    out[rows] = left_out(found, problem, part.gram(dictionary), whole=True)
+                    out[rows] = left_out(found, problem, part.gram(dictionary))
                 values.append(value)
         return values
 
@@ -88,7 +88,7 @@ class ChainSearch:
         """Solutions of every chain, problem and point."""
         C = self.setup.spec.C
         return [
-            [solve_chain(dictionary, part, chain, C, guides and guides[c][k]) for k, part in enumerate(parts)]
+            [Chain(dictionary, part, C, guides and guides[c][k]).solve(chain) for k, part in enumerate(parts)]
             for c, chain in enumerate(self.chains)
         ]
 

@@ -325,7 +325,7 @@ class EmpiricalBayesRegressor(RealTargets, BaseEmpiricalBayes):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         y : array-like of shape (n,) or (n, n_outputs)
         sample_weight : array-like of shape (n,), optional
             A sample of weight w has noise of variance sigma^2 / w, and counts as w equal samples.
@@ -352,7 +352,7 @@ class EmpiricalBayesRegressor(RealTargets, BaseEmpiricalBayes):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         return_std : bool, default=False
         include_noise : bool, default=True
             Whether the standard deviation is that of a new observation (weight 1) or, with False,
@@ -468,7 +468,7 @@ starts_, gram_, n_features_in_, feature_names_in_
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         y : array-like of shape (n,), or (n, n_labels)
             Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
             label.

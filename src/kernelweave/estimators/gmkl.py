@@ -29,7 +29,7 @@ from ..solvers.kernel_gradient.torch_kernel import on_device
 from ..solvers.run import Result
 from ._base import BaseLearner, Spec, all_or_nothing, one_or_all
 from ._input import NO_TARGET, check_choice, check_positive, check_table, check_weights, explained, one_table
-from ._labels import ClassLabels, RealTargets, class_problems, fit_link, sample_factors
+from ._labels import ClassLabels, RealTargets, class_problems, fit_link, link_of, sample_factors
 from ._training import ModelProgress, Training, with_callbacks
 from .one_class import NoveltyDetection
 
@@ -372,7 +372,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : array-like of shape (n,), or (n, n_labels)
             Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
@@ -389,11 +389,12 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         parts = class_problems(self.multiclass, self.classes_, labels, C, spec.loss, self.fit_intercept)
         problems = [(part.title, part.problem) for part in parts]
         solutions = self._fit_kernel(spec, data, problems, weight)
-        margins = None
-        if not hasattr(spec.loss, "probability"):
-            pairs = zip(solutions, problems, strict=True)
-            margins = np.hstack([_margins(data, solution, problem) for solution, (_, problem) in pairs])
-        self.model_.link = fit_link(spec.loss, margins, labels, used)
+        X = np.array(data.X)  # whatever becomes of the caller's
+        margins = [
+            partial(_margins, data.kernel, X, solution.state, problem)
+            for solution, (_, problem) in zip(solutions, problems, strict=True)
+        ]
+        self.model_.link = link_of(spec.loss, fit_link, margins, labels, used)
         return self
 
 
@@ -491,7 +492,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : array-like of shape (n,) or (n, n_outputs)
             Of a ranking loss: targets, or targets and queries.
@@ -616,7 +617,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, n_features)
+        X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : ignored
         sample_weight : array-like of shape (n,), optional
@@ -644,10 +645,9 @@ def _predictor(data: KernelData, solutions: list[Result]) -> Predictor:
     return Predictor.of(source, terms, alpha, np.concatenate([state.intercept for state in states]))
 
 
-def _margins(data: KernelData, solution: Result, problem: Problem) -> FloatArray:
+def _margins(kernel: ParametricKernel, X: FloatArray, state: Any, problem: Problem) -> FloatArray:
     """Leave-one-out predictions on the training samples, the parameters held."""
-    state = solution.state
-    K, f = data.kernel(data.X, d=state.d), state.fitted + state.intercept
+    K, f = kernel(X, d=state.d), state.fitted + state.intercept
     if np.ptp(K) <= 1e-8 * max(abs(float(K.min())), abs(float(K.max()))):
         return f  # a constant kernel: the intercept alone decides
     columns = range(problem.shape[1])

@@ -13,7 +13,16 @@ from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins
 from ._base import Spec, all_or_nothing, follows_input
 from ._group_omp import BaseGroupOMP, GreedySetup, OutputGroups
 from ._input import check_weights
-from ._labels import ClassLabels, RealTargets, class_targets, decided, fit_link, of_samples, sample_factors
+from ._labels import (
+    ClassLabels,
+    RealTargets,
+    class_targets,
+    decided,
+    fit_link,
+    link_of,
+    of_samples,
+    sample_factors,
+)
 from ._training import with_callbacks
 
 
@@ -180,7 +189,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         y : array-like of shape (n,) or (n, n_outputs)
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
@@ -209,7 +218,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         n_kernels : int, optional
             Predict by the model of that size on the path; by default by the one chosen.
         """
@@ -311,7 +320,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         y : array-like of shape (n,), or (n, n_labels)
             Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
             label.
@@ -348,7 +357,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
             refits = [refit_for(dictionary, own).with_kernels(fit.kernels) for own, fit in pairs]
             margins = groups.join([left_out_margins(refit, refit.fit()) for refit in refits])
         labels = decided(np.arange(len(self.classes_)), self._class_values(task.y), self._has_labels)
-        self.model_.link = fit_link(task.loss, margins, labels, task.weight)
+        self.model_.link = link_of(task.loss, fit_link, [lambda: margins], labels, task.weight)
 
     @follows_input
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:
@@ -356,7 +365,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         n_kernels : int, optional
             Size of the model on the path; by default the one chosen.
         """

@@ -207,7 +207,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, n_features), or kernels
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
             With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : ignored
@@ -219,8 +219,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
             nothing = "leaves MKLOneClass nothing to learn (the mean of centred samples is 0)"
             same = "changes nothing for form='svdd' (a ball is the same wherever the origin is)"
             raise ValueError(
-                f"normalize='center' {same if self.form == 'svdd' else nothing}: use 'variance', 'spherical', "
-                "'trace' or None."
+                f"normalize='center' {same if self.form == 'svdd' else nothing}: use 'variance', "
+                "'spherical', 'trace' or None."
             )
         self._check_form(spec)
         table, _ = self._validate(X)

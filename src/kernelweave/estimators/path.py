@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..solvers.run import Result
 from ._base import Spec
-from ._mkl import AnyDictionary, BaseMKL, SubProblem, live_regularizer, solve
+from ._chain import Chain
+from ._mkl import AnyDictionary, BaseMKL, SubProblem, live_regularizer
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ def mkl_path(
     """
     if not can_prepare(estimator):
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}: mkl_path takes classifiers and regressors with a cost "
-            "C, such as MKLClassifier and MKLRegressor."
+            f"estimator is a {type(estimator).__name__}: mkl_path takes classifiers and regressors with a "
+            "cost C, such as MKLClassifier and MKLRegressor."
         )
     values = list(np.geomspace(1e-3, 1e3, 50) if values is None else values)
     name = _full_name(estimator, param)
@@ -134,10 +135,10 @@ class Prepared:
         return Prepared(self.spec, dictionary, [one.part(rows) for one in self.problems])
 
     def solve(self, points: Sequence[Spec], guides: Any = None) -> list[list[Result]]:
-        """Solutions of every problem at every point; `guides` as in `solve_chain`, for each problem."""
+        """Solutions of every problem at every point; `guides` as in `Chain`, for each problem."""
         with blas_threads_for(self.dictionary.gram.n_samples):
             return [
-                solve_chain(self.dictionary, one, points, self.spec.C, guides and guides[k])
+                Chain(self.dictionary, one, self.spec.C, guides and guides[k]).solve(points)
                 for k, one in enumerate(self.problems)
             ]
 
@@ -152,46 +153,6 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     setup = estimator._setup(X, y, sample_weight)
     with blas_threads_for(int(np.count_nonzero(setup.weight))):
         return Prepared(setup.spec, estimator._dictionary(setup), setup.problems)
-
-
-def solve_chain(
-    dictionary: AnyDictionary,
-    part: SubProblem,
-    points: Sequence[Spec],
-    C: Any,
-    guides: Sequence[FloatArray] | None = None,
-) -> list[Result]:
-    """Solutions of one problem at every point, each started from the one before.
-
-    `C` is the cost the problem was set up with; the points' own costs replace it. `guides` are the
-    norms (of all kernels) of a similar problem at the same points, to start from instead.
-    """
-    gram = part.gram(dictionary)
-    solutions: list[Result] = []
-    for index, point in enumerate(points):
-        problem = part.problem.at_cost(point.C / C)
-        start = _warm_start(solutions)
-        if guides is not None and guides[index].any():
-            start["norms"] = _positive(guides[index][dictionary.live])
-        solutions.append(replace(solve(point, dictionary, problem, gram, **start), matrix=None))
-    return solutions
-
-
-def _warm_start(solutions: list[Result]) -> dict[str, Any]:
-    """Norms and dual variables to start from: the last ones, norms as they were changing."""
-    if not solutions or not solutions[-1].state.certificate.norms.any():
-        return {}  # a start near zero would be far from everything else
-    norms = solutions[-1].state.certificate.norms
-    if len(solutions) > 1:
-        before = solutions[-2].state.certificate.norms
-        change = np.clip(norms / np.maximum(before, 1e-300), 0.2, 5.0)
-        norms = norms * np.where(before > 0.0, change, 1.0)
-    return {"norms": _positive(norms), "alpha": solutions[-1].state.alpha}
-
-
-def _positive(norms: FloatArray) -> FloatArray:
-    """Zero norms a little above zero, so that every kernel can return."""
-    return np.maximum(norms, 1e-3 * float(norms.max(initial=0.0)) or 1.0)
 
 
 def _full_name(estimator: BaseMKL, param: str) -> str:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..kernels import Views, as_views
 from ..kernels.columns import as_table, take_rows, with_gaps
 from ..kernels.compose import NestedKernels
-from ._input import named_view
+from ..kernels.views import named_view
 
 
 class ViewTransformer(TransformerMixin, NestedKernels):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..kernels import Normalization, resolve_normalization
+from ..kernels import Normalization
 from ._workers import map_tiles, mirror_lower
 from .base import Gram
 from .blocked import Unrounded
@@ -71,11 +71,12 @@ class DenseGram(Gram):
     @classmethod
     def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """One matrix after another, normalised where it is."""
-        rules = [resolve_normalization(kernels.normalize) for _ in kernels.source.names]
+        found: dict[int, Normalization] = {}
         matrices: dict[int, FloatArray] = {}
         for m, K in kernels.source.train_all():
-            kernels.check_matrix(m, K)
-            matrices[m] = rules[m].fit(K, kernels.sample_weight).train(K)
+            found[m] = kernels.normalised(m, K)
+            matrices[m] = found[m].train(K)
+        rules = [found[m] for m in range(len(found))]
         scales = np.array([rule.scale_ for rule in rules])
         live = kernels.live(scales)
         kind, unrounded = type(rules[0]), None

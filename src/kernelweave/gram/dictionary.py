@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
-from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
-from ..kernels import Normalization, check_gram, resolve_normalization
+from ..kernels import Normalization, resolve_normalization
 from ..kernels.base import largest_size
+from ..kernels.precomputed import as_square, look_at
 from .blocks import Blocks
 from .choice import Task, choose_engine, parse_memory
 from .predictor import Predictor
@@ -56,10 +55,13 @@ class Kernels:
             check_parts(self.source, raw)
         return raw
 
-    def check_matrix(self, m: int, K: FloatArray) -> None:
-        """`check_values` of the whole matrix of kernel m, unless it can be nothing else."""
-        if self.check and not self.source.is_positive(m):
-            check_values(self.source, m, K)
+    def normalised(self, m: int, K: FloatArray) -> Normalization:
+        """The normalisation of kernel m, in one pass with the checks of a matrix that may be anything."""
+        rule = resolve_normalization(self.normalize)
+        if not self.check or self.source.is_positive(m):
+            return rule.fit(K, self.sample_weight)
+        check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight))
+        return rule
 
     def live(self, scales: FloatArray) -> IntArray:
         """Kernels that vary over the samples; a warning about the others."""
@@ -167,10 +169,24 @@ def check_parts(source: KernelSource, blocks: Blocks) -> None:
         check_values(source, int(kernels[k]), K)
 
 
-def check_values(source: KernelSource, m: int, K: FloatArray) -> None:
-    """`check_kernel_matrix` of kernel m; one that overflows on data that do not is told apart."""
+def check_values(
+    source: KernelSource, m: int, K: FloatArray, use: Callable[[Any], Any] = lambda seen: None
+) -> None:
+    """`check_kernel_matrix` of kernel m while `use` reads it; one that overflows on sound data is told apart.
+
+    Parameters
+    ----------
+    source : KernelSource
+    m : int
+    K : ndarray of shape (n, n)
+    use : callable, optional
+        Called with a `Checked` matrix, of whose product with a vector the check is a part.
+    """
     try:
-        check_kernel_matrix(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names))
+        seen = Checked(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names))
+        with np.errstate(invalid="ignore", over="ignore"):  # entries may be infinite
+            use(seen)
+        seen.finish()
     except ValueError as error:
         if source.given or not np.isinf(largest_size(np.nan_to_num(K, posinf=np.inf, neginf=-np.inf))):
             raise
@@ -204,24 +220,62 @@ def all_kernels(weights: FloatArray, live: IntArray, size: int) -> FloatArray:
     return full
 
 
-def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:
-    """Raise unless K is square, finite, symmetric and, as far as `flops` allow, positive semidefinite.
+class Checked:
+    """A matrix that is checked in the pass that its product with a vector takes.
 
-    Every principal part of a positive semidefinite matrix is one: the largest evenly spread part
-    that can be afforded is factored. What slips through shows as alpha' K alpha < 0 in the fit.
+    It is to be square, finite, symmetric and, as far as `flops` allow, positive semidefinite. Every principal
+    part of a positive semidefinite matrix is one: the largest evenly spread part that can be afforded is
+    factored. What slips through shows as alpha' K alpha < 0 in the fit.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    name : str
+        What to call it in errors.
+    flops : float
+
+    Examples
+    --------
+    >>> seen = Checked(np.eye(3), "K", 1e6)
+    >>> seen @ np.ones(3)
+    array([1., 1., 1.])
+    >>> Checked(np.array([[1.0, 2.0], [2.0, 1.0]]), "K", 1e6).finish()  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: K is not positive semidefinite: ...
     """
-    check_gram(K, name)
-    rows = _spread(len(K), flops)
-    part = K[np.ix_(rows, rows)].astype(np.float64)
-    slack = 10.0 * np.sqrt(np.finfo(K.dtype).eps) * max(float(part.diagonal().max()), 1e-300)
-    part.flat[:: len(part) + 1] += slack
-    with blas_threads_for(len(part)):
-        _, failed = lapack.dpotrf(part, overwrite_a=True)
-    if failed:
-        raise ValueError(
-            f"{name} is not positive semidefinite: clip its negative eigenvalues "
-            "(numpy.linalg.eigh), add a constant to its diagonal, or leave it out."
-        )
+
+    def __init__(self, K: FloatArray, name: str, flops: float) -> None:
+        self.K, self.name = as_square(K, name), name
+        self.shape, self.dtype, self.part = self.K.shape, self.K.dtype, np.empty((0, 0))
+        self.rows = _spread(len(self.K), flops)
+
+    def diagonal(self) -> FloatArray:
+        """That of K."""
+        return self.K.diagonal()
+
+    def __matmul__(self, v: FloatArray) -> FloatArray:
+        product, self.part = look_at(self.K, self.name, np.asarray(v, dtype=np.float64), self.rows)
+        return product.astype(v.dtype, copy=False)
+
+    def finish(self) -> None:
+        """Check what no product has, and whether K is positive semidefinite."""
+        if len(self.part) == 0:
+            self @ np.zeros(len(self.K))
+        from ..kernels._loops import is_definite
+
+        precision = np.finfo(self.dtype if self.dtype.kind == "f" else np.float64).eps
+        slack = 10.0 * np.sqrt(precision) * max(float(self.part.diagonal().max()), 1e-300)
+        self.part.flat[:: len(self.part) + 1] += slack
+        if not is_definite(self.part):
+            raise ValueError(
+                f"{self.name} is not positive semidefinite: clip its negative eigenvalues "
+                "(numpy.linalg.eigh), add a constant to its diagonal, or leave it out."
+            )
+
+
+def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:
+    """Raise unless K is a kernel matrix, as `Checked` would."""
+    Checked(K, name, flops).finish()
 
 
 def _spread(n: int, flops: float) -> IntArray:

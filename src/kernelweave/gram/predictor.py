@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,33 @@ class Spread(NamedTuple):
         return np.asarray(np.maximum(variance, 0.0))
 
 
+class Later:
+    """A value that is computed when it is first asked for, once, whichever thread asks.
+
+    Parameters
+    ----------
+    compute : callable
+        Forgotten once it was called, with what it holds.
+
+    Examples
+    --------
+    >>> value = Later(lambda: print("computed") or 3)
+    >>> value(), value()
+    computed
+    (3, 3)
+    """
+
+    def __init__(self, compute: Callable[[], Any]) -> None:
+        self._compute: Callable[[], Any] | None = compute
+        self._lock = Lock()
+
+    def __call__(self) -> Any:
+        with self._lock:
+            if self._compute is not None:
+                self._value, self._compute = self._compute(), None
+        return self._value
+
+
 class Predictor:
     """The functions that a fit has learned, ready to evaluate on new data.
 
@@ -86,7 +114,7 @@ class Predictor:
         Of every model, for variances.
     rows : ndarray of int, optional
         Training rows that the posterior refers to; all by default.
-    link : callable, optional
+    link : callable or Later, optional
         From values to probabilities.
     device : str, optional
         Where values are computed; NumPy by default, and where that device is missing.
@@ -105,6 +133,7 @@ class Predictor:
     """
 
     block_bytes = 1 << 26
+    _link: Any
 
     def __init__(
         self,
@@ -139,6 +168,24 @@ class Predictor:
         source = copy(source)
         source.restrict(support)
         return cls(source, own, alpha[support], intercepts, **options)
+
+    @property
+    def link(self) -> Any:
+        """From values to probabilities; one that was put off until it is needed is computed now."""
+        if isinstance(self._link, Later):
+            self._link = self._link()
+        return self._link
+
+    @link.setter
+    def link(self, link: Any) -> None:
+        self._link = link
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**{name: value for name, value in vars(self).items() if name != "_link"}, "link": self.link}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
 
     # -- values ---------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from ..kernels import Kernel, ParametricKernel, Views, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.columns import tables_of
 from ..kernels.subsets import Subsets
+from ..kernels.views import named_view
 from .blocks import Blocks
 from .sharing import Batch, batch_of, grouped, is_positive, share
 from .stack import KernelStack
@@ -209,10 +210,14 @@ def _can_be_squared(table: Any) -> bool:
 
 def _fitted(kernel: Kernel, X: Any, sample_weight: FloatArray | None) -> Kernel:
     """A kernel fitted on the samples that have the view it sees."""
-    if isinstance(X, Views) and not X.observed.all():
-        rows = np.flatnonzero(X.observed[:, X.view_of(kernel)])
+    if not isinstance(X, Views):
+        return kernel.fit(X, sample_weight=sample_weight)
+    v = X.view_of(kernel)
+    if not X.observed[:, v].all():
+        rows = np.flatnonzero(X.observed[:, v])
         X, sample_weight = X[rows], None if sample_weight is None else sample_weight[rows]
-    return kernel.fit(X, sample_weight=sample_weight)
+    with named_view(X.names[v]):
+        return kernel.fit(X, sample_weight=sample_weight)
 
 
 def without(chosen: BoolArray, members: IntArray) -> IntArray:

@@ -27,7 +27,7 @@ from .._container import (
     sweep,
 )
 from .._typing import FloatArray, IntArray
-from ..kernels import resolve_kernels
+from ..kernels import as_views, resolve_kernels
 from ..kernels.columns import as_table
 from .blocks import normalised
 from .choice import show_bytes
@@ -233,7 +233,7 @@ class GramStore(KernelStack):
 def _source(kernels: Any, X: Any, weight: FloatArray | None) -> KernelSource:
     if isinstance(kernels, str) and kernels == "precomputed":
         return StackSource(as_stack(X))
-    table = as_table(X)
+    table = as_table(as_views(X))
     return FeatureSource(resolve_kernels(kernels, table), table, weight)
 
 

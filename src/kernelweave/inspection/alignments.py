@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from .._typing import FloatArray, IntArray
 from ..gram import KernelStack, ParametricSource
 from ..gram.stack import as_stack
-from ..kernels import WeightedSum, resolve_kernels
+from ..kernels import WeightedSum, as_views, resolve_kernels
 from ..kernels.columns import as_table
 from ..theory import pairwise_alignment
 from ._matplotlib import axes_for, check_names, of_all, shown_kernels
@@ -102,7 +102,7 @@ def _unfitted(kernels: Any, X: Any) -> tuple[Any, Any]:
                 f"X has shape {stack.shape}: alignments need square matrices, all samples twice."
             )
         return range(stack.shape[2]), stack
-    table = as_table(X)
+    table = as_table(as_views(X))
     return [kernel.fit(table) for _, kernel in resolve_kernels(kernels, table)], table
 
 
@@ -260,12 +260,9 @@ class AlignmentDisplay:
 
 
 def _names(kernels: Any, X: Any, n_kernels: int) -> list[str]:
-    from ..kernels import resolve_kernels
-    from ..kernels.columns import as_table
-
     if isinstance(kernels, str) and kernels == "precomputed":
         return getattr(X, "names", None) or [f"kernel {m}" for m in range(n_kernels)]
-    return [name for name, _ in resolve_kernels(kernels, as_table(X))]
+    return [name for name, _ in resolve_kernels(kernels, as_table(as_views(X)))]
 
 
 def clustered(A: FloatArray, optimal_ordering: bool = False) -> IntArray:

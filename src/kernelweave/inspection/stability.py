@@ -16,6 +16,7 @@ from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import in_turn
 from ..estimators._input import check_weights, take
 from ..gram.stack import as_stack
+from ..kernels import as_views
 from ._models import mean_shares
 from ._refits import Refits, refits_for, weights_of
 
@@ -323,7 +324,7 @@ def _bare(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 def _positive(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
     """Samples of positive weight, targets and groups as arrays."""
-    X = as_stack(X) if getattr(estimator, "_precomputed", False) else X
+    X = as_stack(X) if getattr(estimator, "_precomputed", False) else as_views(X, y)
     X = X if hasattr(X, "shape") else np.asarray(X)
     weight = check_weights(sample_weight, X)
     used = np.flatnonzero(weight)

@@ -154,7 +154,9 @@ def with_gaps(X: Any, places: np.ndarray) -> Any:
 def split_column(X: Any, name: str) -> tuple[Any, Any]:
     """A column of a data frame, and the others."""
     frame = _narwhals(X)
-    return (X[name], X.drop(columns=name)) if frame is None else (X[name], frame.drop(name).to_native())
+    if frame is None:
+        return X[name], X.drop(columns=name)
+    return frame[name].to_list(), frame.drop(name).to_native()
 
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -84,11 +85,13 @@ class Precomputed(Kernel):
 
 
 def check_gram(matrix: Any, argument: str = "matrix") -> None:
-    """Raise unless `matrix` is square, finite and symmetric.
+    """Raise unless `matrix` is square, finite and symmetric, reading it once."""
+    K = as_square(matrix, argument)
+    look_at(K, argument, np.zeros(len(K)), np.empty(0, dtype=int))
 
-    K v and K'v are compared for one random v: both are finite if and only if K is, and they agree
-    for almost no v unless K is symmetric. It reads K once and allocates nothing of its size.
-    """
+
+def as_square(matrix: Any, argument: str) -> np.ndarray:
+    """`matrix` as an array; an error unless it is square and real."""
     if sparse.issparse(matrix):
         raise ValueError(f"{argument} is sparse: pass a dense Gram matrix, `{argument}.toarray()`.")
     K = np.asanyarray(matrix)
@@ -96,7 +99,25 @@ def check_gram(matrix: Any, argument: str = "matrix") -> None:
         raise ValueError(f"{argument} has shape {K.shape}: a Gram matrix is square, one row for each sample.")
     if K.dtype.kind not in "biuf":
         raise ValueError(f"{argument} holds {K.dtype} values: a Gram matrix holds real numbers.")
-    right, left = _both_products(K, np.random.RandomState(0).standard_normal(K.shape[0]))
+    return K
+
+
+def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """K u and the lower triangle of K between the samples `rows`, in the pass that checks K.
+
+    K v and K'v are compared for one random v: both are finite if and only if K is, and they agree
+    for almost no v unless K is symmetric.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    argument : str
+        What to call it in errors: it has to be finite and symmetric.
+    u : ndarray of shape (n,)
+    rows : ndarray of int
+        Increasing.
+    """
+    right, left, product, part = _products(K, _random(len(K)), u, rows)
     if not (np.isfinite(right).all() and np.isfinite(left).all()):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
     precision = np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps
@@ -106,16 +127,25 @@ def check_gram(matrix: Any, argument: str = "matrix") -> None:
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
         )
+    return product, part
 
 
-def _both_products(K: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """K v and K' v; matrices that are not plain rows of floats go through NumPy."""
-    if K.dtype in (np.float64, np.float32) and K.flags.c_contiguous:
-        from ._loops import both_products
+@lru_cache(maxsize=8)
+def _random(n: int) -> np.ndarray:
+    """The same numbers for all matrices of a fit."""
+    return np.asarray(np.random.RandomState(0).standard_normal(n))
 
-        return both_products(K, v)
+
+def _products(K: np.ndarray, v: np.ndarray, u: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+    """K v, K'v, K u and a part of K; matrices that are not plain rows of floats go through NumPy."""
+    if K.dtype in (np.float64, np.float32) and (K.flags.c_contiguous or K.flags.f_contiguous):
+        from ._loops import products
+
+        part = np.empty((len(rows), len(rows)))
+        # column order: K'v and K v change places, which are to agree, and K'u takes the place of K u
+        return *products(K if K.flags.c_contiguous else K.T, v, u, rows, part), part
     with np.errstate(invalid="ignore", over="ignore"):
-        return K @ v, v @ K
+        return K @ v, v @ K, K @ u, K[np.ix_(rows, rows)].astype(np.float64)
 
 
 def as_indices(X: Any, n: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from .columns import Columns, as_table, numeric_positions, resolve_columns
 from .convert import EXPECTED, as_kernel
 from .families import Auto, Family, feature_name
 from .subsets import RandomSubsets
-from .views import Views
+from .views import Views, named_view
 
 #: names in a message
 MOST_NAMES = 8
@@ -103,11 +103,9 @@ def _view_entries(spec: Any, views: Views) -> Iterator[_Named]:
     starts = dict(zip(views.names, views.starts.tolist(), strict=False))
     for name, value, view in _by_view(spec, views):
         table = views.tables[view]
-        try:
+        with named_view(view):
             entries = list(_named(name, value, table))
             moved = [entry.kernel.in_view(table, starts[view]) for entry in entries]
-        except ValueError as error:
-            raise ValueError(f"view {view!r}: {error}") from error
         if _has_auto(value):
             _warn_of_unseen(entries, table)
         yield from (entry._replace(kernel=kernel) for entry, kernel in zip(entries, moved, strict=True))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,9 @@ class Views:
         NumPy arrays, sparse matrices, tables of pandas, polars or pyarrow, AnnData objects, lists of texts.
         Those of a list are called "view 0", "view 1", ...; a DataFrame whose columns have two levels, as
         ``pandas.concat({...}, axis=1)`` makes it, has a view for each name of the first level.
-    ids : sequence, Index or Series, optional
-        The samples to take, in this order; of a Series its index, so that ``ids=y`` puts the rows in the
-        order of labels. By default those of the first table, then what others have beside them. Without
-        IDs in the tables, names of the rows.
+    ids : sequence, optional
+        The samples to take, in this order, such as ``y.index`` of labels. By default those of the first
+        table, then what others have beside them. Without IDs in the tables, names of the rows.
     on : str, optional
         The column of IDs, in all data frames that have it.
 
@@ -99,7 +99,7 @@ class Views:
             found = {name: _read(name, table, on) for name, table in _by_name(tables).items()}
         if not found:
             raise ValueError("tables is empty: give at least one view.")
-        wanted = None if ids is None else _labels(ids.index if hasattr(ids, "iloc") else ids)
+        wanted = None if ids is None else _labels(ids)
         order = _joined(found, wanted)
         n = found[next(iter(found))][0].shape[0] if order is None else len(order)
         self.names, self.ids, self.ordered = list(found), wanted if order is None else order, ids is not None
@@ -279,6 +279,15 @@ def as_views(X: Any, y: Any = None) -> Any:
     return X.in_order_of(y)
 
 
+@contextmanager
+def named_view(name: str) -> Iterator[None]:
+    """Say in which view something is wrong."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"view {name!r}: {error}") from error
+
+
 # -- tables as they come ------------------------------------------------------------------------
 
 
@@ -325,11 +334,12 @@ def _of_anndata(name: str, table: Any) -> Any:
     """The values of an AnnData object: a DataFrame, or a sparse matrix."""
     if table.X is None:
         raise ValueError(f"view {name!r} is an AnnData object without X: set it, or pass one of its layers.")
-    if sparse.issparse(table.X):
-        return table.X
+    values = table.X.to_memory() if hasattr(table.X, "to_memory") else table.X  # of a file
+    if sparse.issparse(values):
+        return values
     import pandas as pd
 
-    return pd.DataFrame(np.asarray(table.X), index=table.obs_names, columns=table.var_names)
+    return pd.DataFrame(np.asarray(values), index=table.obs_names, columns=table.var_names)
 
 
 def _names(table: Any) -> list[str]:

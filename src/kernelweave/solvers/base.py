@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -154,6 +155,7 @@ class MKLSolver(Method, BaseEstimator):
         norms: FloatArray | None = None,
         alpha: FloatArray | None = None,
         keeper: Keeper | None = None,
+        known: tuple[FloatArray, Any] | None = None,
     ) -> Result:
         """Solve to a relative duality gap (or stationarity residual) of `tol`.
 
@@ -175,8 +177,10 @@ class MKLSolver(Method, BaseEstimator):
         keeper : Keeper, optional
             Where iterates are kept; one found there is resumed, and `max_iter` counts the
             single-kernel fits that it took.
+        known : tuple of ndarray and matrix, optional
+            Weights to begin at in place of those of the norms, and what ``gram.combine`` gives for them.
         """
-        parts, begin = (problem, gram, regularizer.bound_to(gram)), Begin(norms, alpha)
+        parts, begin = (problem, gram, regularizer.bound_to(gram)), Begin(norms, alpha, known=known)
         return Run(self, *parts, tol, max_iter, callback, keeper, begin=begin).solve()
 
     def drive(self, run: Run) -> None:
@@ -204,12 +208,14 @@ class MKLSolver(Method, BaseEstimator):
             weights, alpha = self.restart(run, run.best), run.best.alpha
             self._first_tol = min(FIRST_MACHINE_TOL, 0.3 * max(run.best.residual, run.tol))
             return self.train(run, weights, run.last, alpha)
-        norms, alpha, pilot = run.begin or Begin()
+        norms, alpha, pilot, known = run.begin or Begin()
         if norms is None:
             norms = np.ones(run.gram.n_kernels) if pilot is None else pilot.norms
         weights = self.init(run, norms)
         if pilot is not None:
             self.learn_from(run, pilot)
+        if known is not None:
+            weights = known[0]
         if alpha is not None:
             self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
         return self.train(run, weights, None, alpha)
@@ -224,7 +230,8 @@ class MKLSolver(Method, BaseEstimator):
         """Train the machine at `weights`, from `alpha` or the previous one, and certify it."""
         machine_tol = self.machine_tol(run, previous)
         run.K = None  # let go of the last one before the next is made
-        run.K = K = run.gram.combine(weights)
+        known = None if run.begin is None else run.begin.known
+        run.K = K = known[1] if known is not None and weights is known[0] else run.gram.combine(weights)
         start = alpha if previous is None else previous.alpha
         if previous is not None and isinstance(run.K, FactoredMatrix):
             run.K.start = previous.coefficients

@@ -6,7 +6,7 @@ Samples matter that have a dual variable, or ask for one; kernels that have weig
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -79,11 +79,15 @@ class Pilot:
 
 
 class Begin(NamedTuple):
-    """Where a run starts: component norms, dual variables, a first solve on a few samples."""
+    """Where a run starts: component norms, dual variables, a first solve on a few samples.
+
+    Or weights whose sum of the kernels is `known`, to begin at in place of those of the norms.
+    """
 
     norms: FloatArray | None = None
     alpha: FloatArray | None = None
     pilot: Pilot | None = None
+    known: tuple[FloatArray, Any] | None = None
 
 
 def opening(run: Run) -> Method:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.linalg import lapack
 
+from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from .problem import Problem
@@ -27,10 +30,13 @@ class WeightedRows:
     ----------
     gram : Gram
     weights : ndarray of shape (M,)
+    later : bool, default=False
+        Whether values are computed when they are asked for, by the engine of the samples they belong to, and
+        not at once.
     """
 
-    def __init__(self, gram: Gram, weights: FloatArray) -> None:
-        self.gram, self.weights = gram, weights
+    def __init__(self, gram: Gram, weights: FloatArray, later: bool = False) -> None:
+        self.gram, self.weights, self.later = gram, weights, later
 
     def __len__(self) -> int:
         return self.gram.n_samples
@@ -39,9 +45,15 @@ class WeightedRows:
         """The diagonal of K."""
         return self.gram.diag(self.weights)
 
-    def rows(self, indices: IntArray) -> FloatArray:
-        """Some rows of K."""
-        return self.gram.rows(indices, self.weights)
+    def block(self, rows: IntArray, columns: IntArray) -> Block:
+        """Rows of K at some columns, the rows first among them."""
+        if not self.later:
+            return self.gram.rows(rows, self.weights)[:, columns]
+        return partial(self.gram.subset(columns).rows, np.arange(len(rows)), self.weights)
+
+
+#: entries of K, or what computes them
+Block = FloatArray | Callable[[], FloatArray]
 
 
 def leave_one_out(
@@ -76,23 +88,46 @@ def leave_one_out(
         Samples allowed to adapt, fewer where their rows of K take too much room; those beyond are treated
         like samples at a bound. None for all of them, in time of the cube of their number.
     """
+    return left_out_later(K, problem, alpha, f, most)()
+
+
+def left_out_later(
+    K: FloatArray | WeightedRows,
+    problem: Problem,
+    alpha: FloatArray,
+    f: FloatArray,
+    most: int | None = MOST_FREE,
+) -> Callable[[], FloatArray]:
+    """`leave_one_out` when it is called, without K.
+
+    What is kept of K is its diagonal and the rows of the samples free to move, at the samples with a dual
+    variable.
+
+    Examples
+    --------
+    >>> from kernelweave.losses import Squared
+    >>> y = np.array([[1.0], [-1.0]])
+    >>> left_out_later(np.eye(2), Problem(y, Squared(), np.ones((2, 1)), False), y[:, 0] / 2, y[:, 0] / 2)()
+    array([0., 0.])
+    """
     if not problem.loss.separable:
         raise ValueError(
             f"{type(problem.loss).__name__} couples samples: no formula leaves one of them out. Give it "
             "`probability`, or choose a loss that is a sum over samples."
         )
-    leave_out = _leave_out_of_face if problem.loss.coupled else _leave_one_out
+    keep = _keep_face if problem.loss.coupled else _keep_free
     everything = np.arange(len(K))
     if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
-        return leave_out(K, everything, problem, alpha, f, most)
+        return keep(K, everything, problem, alpha, f, most)
     first, group = _equal_samples(K, problem.y)
-    if len(first) < len(alpha):
-        C, total = np.zeros((len(first), 1)), np.zeros_like(alpha[first])
-        np.add.at(C, group, problem.C)
-        np.add.at(total, group, alpha)
-        merged = Problem(problem.y[first], problem.loss, C, problem.fit_intercept)
-        return leave_out(K, first, merged, total, f[first], most)[group]
-    return leave_out(K, everything, problem, alpha, f, most)
+    if len(first) == len(alpha):
+        return keep(K, everything, problem, alpha, f, most)
+    C, total = np.zeros((len(first), 1)), np.zeros_like(alpha[first])
+    np.add.at(C, group, problem.C)
+    np.add.at(total, group, alpha)
+    merged = Problem(problem.y[first], problem.loss, C, problem.fit_intercept)
+    found = keep(K, first, merged, total, f[first], most)
+    return lambda: found()[group]
 
 
 def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
@@ -111,14 +146,14 @@ def _allowed(K: FloatArray | WeightedRows, most: int | None) -> int:
     return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / len(K))))
 
 
-def _leave_one_out(
+def _keep_free(
     K: FloatArray | WeightedRows,
     rows: IntArray,
     problem: Problem,
     alpha: FloatArray,
     f: FloatArray,
     most: int | None,
-) -> FloatArray:
+) -> Callable[[], FloatArray]:
     """The formulas on the samples `rows` of K, all different."""
     y, C = problem.y[:, 0], problem.C[:, 0]
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
@@ -126,21 +161,44 @@ def _leave_one_out(
     free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
     free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(K, most))).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
+    R = _block(K, rows[free], rows[np.concatenate([free, bound])]) if len(free) else np.empty((0, len(bound)))
+    return partial(_without, R, free, bound, diagonal, curvature[free], alpha, f, problem.fit_intercept)
+
+
+def _block(K: FloatArray | WeightedRows, rows: IntArray, columns: IntArray) -> Block:
+    """Rows of K at some columns, the rows first among them."""
+    if isinstance(K, WeightedRows):
+        return K.block(rows, columns)
+    return np.asarray(K[np.ix_(rows, columns)], dtype=np.float64)
+
+
+def _without(
+    block: Block,
+    free: IntArray,
+    bound: IntArray,
+    diagonal: FloatArray,
+    curvature: FloatArray,
+    alpha: FloatArray,
+    f: FloatArray,
+    tied: bool,
+) -> FloatArray:
+    """Predictions without each sample, from the rows of K of those free to move."""
     out = f.copy()
     if len(free) == 0:
         out[bound] -= alpha[bound] * diagonal[bound]
         return out
-    R = K.rows(rows[free]) if isinstance(K, WeightedRows) else K[rows[free]].astype(np.float64)
-    inverse = _bordered_inverse(R[:, rows[free]], curvature[free], problem.fit_intercept)
-    v = np.hstack([R[:, rows[bound]].T, np.ones((len(bound), inverse.shape[0] - len(free)))])
-    span = diagonal[bound] - np.einsum("ij,jk,ik->i", v, inverse, v, optimize=True)
+    with blas_threads_for(len(free)):
+        R = block() if callable(block) else block
+        inverse = _bordered_inverse(R[:, : len(free)], curvature, tied)
+        v = np.hstack([R[:, len(free) :].T, np.ones((len(bound), inverse.shape[0] - len(free)))])
+        span = diagonal[bound] - np.einsum("ij,jk,ik->i", v, inverse, v, optimize=True)
     out[bound] -= alpha[bound] * np.maximum(span, 0.0)
     own = inverse.diagonal()[: len(free)]
     # a sample that no other can stand in for (the only free one, with an intercept) falls back on its own
-    whole = diagonal[free] + curvature[free]
+    whole = diagonal[free] + curvature
     alone = own * whole <= 1e-12
     drop = np.where(alone, whole, 1.0 / np.where(alone, 1.0, own))
-    out[free] += curvature[free] * alpha[free] - alpha[free] * drop
+    out[free] += curvature * alpha[free] - alpha[free] * drop
     return out
 
 
@@ -161,15 +219,36 @@ def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> Float
     return np.block([[top, ones[:, None] / total], [ones[None, :] / total, -1.0 / total]])
 
 
-def _leave_out_of_face(
+def _keep_face(
     K: FloatArray | WeightedRows,
     rows: IntArray,
     problem: Problem,
     alpha: FloatArray,
     f: FloatArray,
     most: int | None,
+) -> Callable[[], FloatArray]:
+    """The same of coupled outputs."""
+    diagonal = K.diagonal()[rows].astype(np.float64)
+    out = f - diagonal[:, None] * alpha
+    face = Face.of(problem, alpha, _allowed(K, most)) if diagonal.any() else None
+    if face is None or len(face.rows) == 0:
+        return lambda: out
+    free, place = np.unique(face.rows, return_inverse=True)
+    bound = np.setdiff1d(np.flatnonzero(alpha.any(axis=1)), free)
+    R = _block(K, rows[free], rows[np.concatenate([free, bound])])
+    return partial(_without_of_face, R, free, bound, place, face, alpha, out)
+
+
+def _without_of_face(
+    block: Block,
+    free: IntArray,
+    bound: IntArray,
+    place: IntArray,
+    face: Face,
+    alpha: FloatArray,
+    start: FloatArray,
 ) -> FloatArray:
-    """The same of coupled outputs, up to a number per sample that all of them have in common.
+    """Predictions up to a number per sample that all outputs have in common; `start` is f_i - K_ii alpha_i.
 
     With N the inverse of the Hessian H of the free directions, bordered by what moves the sums, V_i what the
     directions and the intercepts do to the values of sample i, and W_i = V_i N,
@@ -178,19 +257,14 @@ def _leave_out_of_face(
 
     where the index ii takes the directions of sample i itself, if it has any.
     """
-    diagonal = K.diagonal()[rows].astype(np.float64)
-    out = f - diagonal[:, None] * alpha
-    face = Face.of(problem, alpha, _allowed(K, most)) if diagonal.any() else None
-    if face is None or len(face.rows) == 0:
-        return out
-    chosen, p = rows[face.rows], len(face.rows)
-    R = np.asarray(K.rows(chosen) if isinstance(K, WeightedRows) else K[chosen], dtype=np.float64)[:, rows]
-    H = face.hessian(R[:, face.rows])
+    out, p = start.copy(), len(face.rows)
+    R = (block() if callable(block) else block)[place]
+    H = face.hessian(R[:, place])
     inverse, of_e, border = face.solve(H, np.eye(p))
     N = np.block([[inverse - of_e @ border @ of_e.T, of_e @ border], [border @ of_e.T, -border]])
     moves = np.eye(alpha.shape[1])[:, : of_e.shape[1]]
-    for i in np.flatnonzero(alpha.any(axis=1)):
-        V = np.hstack([(R[:, i, None] * face.B).T, moves])
+    for column, i in enumerate(np.concatenate([free, bound]).tolist()):
+        V = np.hstack([(R[:, column, None] * face.B).T, moves])
         W, own = V @ N, np.flatnonzero(face.rows == i)
         span = V @ (W.T @ alpha[i])
         if len(own):

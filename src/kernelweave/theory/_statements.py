@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary, FeatureSource, KernelSource, StackSource
 from ..gram.stack import as_stack
-from ..kernels import resolve_kernels
+from ..kernels import as_views, resolve_kernels
 from ..kernels.columns import as_table
 
 #: how an assumption that holds, fails, or cannot be checked is marked
@@ -105,7 +105,7 @@ def kernel_source(kernels: Any, X: Any) -> KernelSource:
     """Kernels as the estimators take them: a specification and data, or "precomputed" and matrices."""
     if isinstance(kernels, str) and kernels == "precomputed":
         return StackSource(as_stack(X))
-    table = as_table(X)
+    table = as_table(as_views(X))
     if table.shape[0] < 2:
         raise ValueError(f"X has {table.shape[0]} samples: at least 2 are needed.")
     return FeatureSource(resolve_kernels(kernels, table), table)

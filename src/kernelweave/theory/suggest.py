@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from .._typing import FloatArray
 from ..gram import Gram, KernelStack
 from ..gram.stack import as_stack
+from ..kernels import as_views
 from ..kernels.columns import as_table
 from ..regularizers import LpNorm, Regularizer, Uniform
 from ..regularizers.structured import alignments
@@ -246,7 +247,7 @@ def suggest(
 def _thinned(kernels: Any, X: Any, y: Any, size: int, seed: int) -> tuple[Any, Any]:
     """At most `size` samples, drawn at random."""
     given = isinstance(kernels, str) and kernels == "precomputed"
-    table = as_stack(X) if given else as_table(X)
+    table = as_stack(X) if given else as_table(as_views(X, y))
     n = table.shape[0]
     if n <= size or np.shape(y)[:1] != (n,):  # a y of another length is refused later
         return table, y

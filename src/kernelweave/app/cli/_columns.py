@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pandas as pd
 
 from ..._registry import did_you_mean
 from ..._words import quoted
+from ...kernels.columns import matching
 from ._console import CliError, note
 from ._options import Reading
 from ._read import Sheet, as_number, kind_of, row_list
@@ -153,11 +153,11 @@ def match(patterns: list[str], names: list[str], option: str, path: Path) -> lis
     """Columns that names or globs stand for, in the order of the table; a pattern without any is an error."""
     chosen: set[str] = set()
     for pattern in patterns:
-        hits = {pattern} & set(names) or {name for name in names if fnmatchcase(name, pattern)}
+        hits = matching(pattern, names)
         if not hits:
             has = f"it has {quoted(names)}"
             raise CliError(f"{option}: no column of {path.name} is called or matches {pattern!r}; {has}.")
-        chosen |= hits
+        chosen.update(hits)
     return [name for name in names if name in chosen]
 
 

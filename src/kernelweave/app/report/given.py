@@ -18,6 +18,7 @@ from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection import contributions
 from ...inspection._models import fitted_model, spread
+from ...kernels import Views
 from .data import Confusion, Novelty, Residuals, Samples
 from .words import number
 
@@ -96,7 +97,7 @@ class Subject:
     def labels(self) -> list[str]:
         """Names of the samples looked at: those of the table, or row numbers."""
         table = self.X_test if self.held_out else self.X
-        index = getattr(table, "index", None)
+        index = table.ids if isinstance(table, Views) else getattr(table, "index", None)
         return [str(row if index is None else index[row]) for row in self.rows]
 
     @cached_property

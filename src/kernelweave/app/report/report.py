@@ -80,10 +80,12 @@ class Report:
         progress: Callable[[str], Any] | None = None,
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
+        from ...kernels import as_views
         from . import fit, scores, settings
         from . import given as looked
 
-        given = looked.Subject(model, X, y, X_test, y_test, random_state)
+        samples = (as_views(X, y), y, as_views(X_test, y_test), y_test)
+        given = looked.Subject(model, *samples, random_state)
         if getattr(given.inner, "multilabel_", False):
             raise ValueError(
                 "the model has several labels per sample, and a report shows one: fit and report one column "
