@@ -19,8 +19,8 @@ from ..._words import plain, quoted
 from ...estimators import ViewTransformer
 from ...kernels import Views
 from ...persistence import load_model, save_model
-from ._columns import labels
-from ._console import MODEL, CliError, model_file
+from ._columns import labels, target_column
+from ._console import MODEL, CliError, model_file, note
 from ._design import columns_of, conformed, encoded, load
 from ._facts import file_digest
 from ._npz import GramEncoder, Grams
@@ -180,9 +180,10 @@ def new_view_samples(bundle: Bundle, source: Source, reading: Reading, allow_uns
     targets: Any = {}
     if path is not None:
         frame = Files(reading).read(path).frame.reindex(views.ids)
-        targets = (
-            {bundle.target: frame[column or bundle.target]} if (column or bundle.target) in frame else {}
-        )
+        values = target_column(frame, column or bundle.target, path, "--labels")
+        if pd.isna(values).any():
+            note(f"{pd.isna(values).sum()} of {len(values)} samples have no label, so nothing is scored.")
+        targets = {bundle.target: values}
     X = encoded_views(bundle.encoder, views)
     return NewSamples(X, views.ids, reading.ident or "sample", targets, [])
 

@@ -198,7 +198,7 @@ def warn_of_repeats(reading: Reading, ids: np.ndarray, frame: pd.DataFrame, path
         distinct = len(set(known.tolist()))
         if name != reading.target and 1 < distinct < len(known):
             note(
-                f"Warning: column {name!r} of {path.name} has {distinct} different values in {len(known)} rows. "
+                f"Warning: column {name!r} of {path.name} has {distinct} values in {len(known)} rows. "
                 "Rows that belong together are on both sides of the split, and scores are too good: --group "
                 f"{shlex.quote(str(name))} keeps them together."
             )
@@ -308,9 +308,9 @@ def refuse_unsupported(values: np.ndarray, name: str, path: Path) -> None:
     lists = [text for text in texts if SEVERAL.fullmatch(text)]
     if len(lists) >= MOSTLY * len(texts):
         raise CliError(
-            f"{path}: the target {name!r} holds several labels per row, such as {lists[0]!r}, which the command "
-            "line does not fit: make a column of each label and fit one at a time, or use Python, where y may "
-            "have a column for each."
+            f"{path}: the target {name!r} holds several labels per row, such as {lists[0]!r}, which the "
+            "command line does not fit: make a column of each label and fit one at a time, or use Python, "
+            "where y may have a column for each."
         )
 
 

@@ -254,7 +254,7 @@ def table_design(path: Path, reading: Reading, choice: KernelChoice) -> TableDes
         ids = target_column(data.frame, reading.ident, path, "--id")
         dropped.add(reading.ident)
     group_of = group_column(data.frame, reading, path)
-    dropped |= {reading.group} - {None}
+    dropped |= set() if reading.group is None else {reading.group}
     frame = data.frame.drop(columns=list(dropped))
     if frame.columns.empty:
         raise CliError(f"{path} has no column left to learn from beside the target {reading.target!r}.")

@@ -85,8 +85,8 @@ def with_missing(model: Any, method: str, missing: str) -> Any:
         return model
     if "missing" not in model.get_params(deep=False):
         raise CliError(
-            f"--missing {missing}: --method {method} needs all views of every sample; use --method lp, or leave "
-            "samples that lack one out with --drop-rows."
+            f"--missing {missing}: --method {method} needs all views of every sample; use --method lp, or "
+            "leave samples that lack one out with --drop-rows."
         )
     return model.set_params(missing=missing)
 

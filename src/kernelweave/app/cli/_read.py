@@ -311,8 +311,8 @@ def read_excel(path: Path, kept: str | None) -> pd.DataFrame:
         frame = pd.read_excel(path, na_values=sorted(MISSING), dtype=None if kept is None else {kept: str})
     except ImportError as error:
         raise CliError(
-            f"{path}: reading Excel files needs openpyxl: pip install 'kernelweave[excel]', or save the sheet "
-            f"as CSV ({error})."
+            f"{path}: reading Excel files needs openpyxl: pip install 'kernelweave[excel]', or save the "
+            f"sheet as CSV ({error})."
         ) from None
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
         raise CliError(f"{path} is damaged, or no Excel file ({error}): save it again.") from error
@@ -336,7 +336,7 @@ def read_annotated(path: Path, kind: str) -> tuple[pd.DataFrame, dict[str, list[
         reader = importlib.import_module(module)
     except ImportError:
         raise CliError(
-            f"{path}: reading {kind} files needs {module}: pip install 'kernelweave[anndata]'."
+            f"{path}: reading {kind} files needs {module}: pip install 'kernelweave[omics]'."
         ) from None
     try:
         held = reader.read_h5ad(path) if kind == ".h5ad" else reader.read_h5mu(path)

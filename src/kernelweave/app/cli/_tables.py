@@ -79,8 +79,8 @@ def id_column(sheet: Sheet, ident: str | None) -> str:
         return ident
     if kind_of(frame[first].to_numpy()) != "text":
         raise CliError(
-            f"{path}: the first column, {first!r}, holds no text, so it is not taken for sample IDs: name their "
-            "column with --id."
+            f"{path}: the first column, {first!r}, holds no text, so it is not taken for sample IDs: name "
+            "their column with --id."
         )
     return first
 
@@ -326,8 +326,8 @@ def check_joined(sheets: dict[str, Sheet], labels: Sheet, known: np.ndarray) -> 
             if not wanted.isdisjoint(sheet.names):
                 hint = f"Its columns are the samples: --transpose {name}."
             raise CliError(
-                f"view {name!r} ({sheet.path}) has none of the {len(known)} labelled samples: its IDs are such as "
-                f"{quoted(sheet.frame.index[:SHOWN])}, {theirs}. {hint}"
+                f"view {name!r} ({sheet.path}) has none of the {len(known)} labelled samples: its IDs are "
+                f"such as {quoted(sheet.frame.index[:SHOWN])}, {theirs}. {hint}"
             )
 
 
@@ -343,11 +343,11 @@ def kept_samples(
     wanted = set(known)
     absent = [label for label in known if label not in everyone]
     if absent:
-        note(f"{len(absent)} samples with a label are in no view and are left out, {such_as(absent)}.")
+        note(f"{counted(len(absent), 'sample')} with a label, in no view: left out, {such_as(absent)}.")
     unknown = [label for label in everyone if label not in wanted]
     if unknown:
         where = f"{reading.target!r} in {labels.name}"
-        note(f"{len(unknown)} samples of the views have no {where} and are left out, {such_as(unknown)}.")
+        note(f"{counted(len(unknown), 'sample')} of the views without {where}: left out, {such_as(unknown)}.")
     kept = np.array([label for label in known if label in everyone], dtype=object)
     if reading.drop_rows:
         frames = [sheet.frame if reading.impute else sheet.frame.dropna() for sheet in sheets.values()]
@@ -372,9 +372,9 @@ def refuse_gaps(sheets: dict[str, Sheet], wanted: set[str], only: dict[str, list
         columns, rows = frame.columns[gaps.any()], frame.index[gaps.any(axis=1)]
         if len(columns):
             raise CliError(
-                f"view {name!r} ({sheet.path}): {len(columns)} columns, such as {quoted(columns, SHOWN)}, have no value "
-                f"in some of {len(rows)} samples, such as {quoted(rows, SHOWN)}: fill gaps with --impute median, leave "
-                "those samples out with --drop-rows, or the columns with --drop."
+                f"view {name!r} ({sheet.path}): {counted(len(columns), 'column')}, {such_as(columns)}, "
+                f"without a value in some of {counted(len(rows), 'sample')}, {such_as(rows)}: fill gaps with "
+                "--impute median, leave those samples out with --drop-rows, or the columns with --drop."
             )
 
 
@@ -396,7 +396,13 @@ def say_gaps(views: Views, reading: Reading) -> None:
 
 
 def such_as(labels: Sequence[str]) -> str:
+    """A few names, for a message."""
     return f"such as {quoted(labels[:SHOWN])}"
+
+
+def counted(amount: int, noun: str) -> str:
+    """A count and its noun."""
+    return f"{amount} {noun}{'s' * (amount != 1)}"
 
 
 # -- kernels of views ---------------------------------------------------------------------------
@@ -433,7 +439,7 @@ def places_of(encoder: Any) -> dict[str, list[int]]:
 def own_kernels(
     sheet: Sheet, where: dict[str, list[int]], sequences: list[str], kinds: Sequence[str]
 ) -> dict[str, Any]:
-    """Kernels of one view: those named, or linear and RBF, on its numbers; kernels of strings on sequences."""
+    """Kernels of one view: those named, or linear and RBF, on numbers; kernels of strings on sequences."""
     numbers = [place for name in sheet.names if name not in sequences for place in where[name]]
     named = [kind for kind in kinds if kind.lower() not in STRINGS]
     own = (kernel_list(named) if named else [Linear(), RBF()]) if numbers else []
@@ -473,8 +479,8 @@ def new_views(encoder: ViewTransformer, source: Source, reading: Reading, allow_
     lacking = [name for name in encoders if name not in files.views]
     if lacking and reading.missing == "error":
         raise CliError(
-            f"the model was fitted on the views {quoted(encoders)}, and {quoted(lacking)} is not there: give it "
-            "with --view, or fit the model with --missing complete, which predicts without some views."
+            f"the model was fitted on the views {quoted(encoders)}, and {quoted(lacking)} is not there: give "
+            "it with --view, or fit the model with --missing complete, which predicts without some views."
         )
     note("Sample IDs: " + listed(files.taken, 12) + ".")
     frames = {}
@@ -484,7 +490,8 @@ def new_views(encoder: ViewTransformer, source: Source, reading: Reading, allow_
         i for f in frames.values() for i in f.index
     }
     if empty:
-        note(f"{len(empty)} samples have no value in any view and are left out, {such_as(sorted(empty))}.")
+        gone = f"{counted(len(empty), 'sample')} without a value in any view"
+        note(f"{gone}: left out, {such_as(sorted(empty))}.")
     with refusing("--view"):
         views = Views({name: frames[name] for name in encoders if name in frames})
     gaps = {n: int((~there).sum()) for n, there in zip(views.names, views.observed.T, strict=True)}
@@ -493,8 +500,8 @@ def new_views(encoder: ViewTransformer, source: Source, reading: Reading, allow_
     ]
     if lacked and reading.missing == "error":
         raise CliError(
-            f"{listed(lacked)}: leave those samples out, or fit the model with --missing complete, which predicts "
-            "without some views."
+            f"{listed(lacked)}: leave those samples out, or fit the model with --missing complete, which "
+            "predicts without some views."
         )
     return views
 

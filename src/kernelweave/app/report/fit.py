@@ -196,16 +196,18 @@ def stability(given: Subject, wanted: Any, progress: Progress) -> Stability | No
         size = min(n, MOST_SAMPLES, int((MATRIX_BYTES / (8 * M)) ** 0.5))
         if size < LEAST_SAMPLES:
             return None
-        X, y = given.X, given.y
+        X, y, groups = given.X, given.y, given.groups
         if size < n:
             rows = spread(n, size)
             X, y = given.subset(X, rows), None if y is None else np.asarray(y)[rows]
+            groups = None if groups is None else np.asarray(groups)[rows]
         wanted = stability_selection(
             given.model,
             X,
             y,
             n_subsamples=ROUNDS if size <= FEW else FEWER_ROUNDS,
             random_state=given.random_state,
+            groups=groups,
             progress=lambda done, total: progress(f"weights on sub-sample {done} of {total}"),
         )
     low, high, frequency = np.asarray(wanted.low), np.asarray(wanted.high), np.asarray(wanted.frequency)

@@ -39,6 +39,9 @@ class Subject:
     X_test: Any = None
     y_test: Any = None
     random_state: int = 0
+    ids: Any = None
+    ids_test: Any = None
+    groups: Any = None
 
     @cached_property
     def inner(self) -> Any:
@@ -95,8 +98,10 @@ class Subject:
 
     @cached_property
     def labels(self) -> list[str]:
-        """Names of the samples looked at: those of the table, or row numbers."""
-        table = self.X_test if self.held_out else self.X
+        """Names of the samples looked at: those given, those of the table, or row numbers."""
+        table, given = (self.X_test, self.ids_test) if self.held_out else (self.X, self.ids)
+        if given is not None:
+            return [str(given[row]) for row in self.rows]
         index = table.ids if isinstance(table, Views) else getattr(table, "index", None)
         return [str(row if index is None else index[row]) for row in self.rows]
 

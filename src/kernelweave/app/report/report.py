@@ -78,6 +78,9 @@ class Report:
         stability: Any = True,
         random_state: int = 0,
         progress: Callable[[str], Any] | None = None,
+        ids: Any = None,
+        ids_test: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
         from ...kernels import as_views
@@ -85,7 +88,7 @@ class Report:
         from . import given as looked
 
         samples = (as_views(X, y), y, as_views(X_test, y_test), y_test)
-        given = looked.Subject(model, *samples, random_state)
+        given = looked.Subject(model, *samples, random_state, ids, ids_test, groups)
         if getattr(given.inner, "multilabel_", False):
             raise ValueError(
                 "the model has several labels per sample, and a report shows one: fit and report one column "
@@ -144,6 +147,9 @@ def write_report(
     stability: Any = True,
     random_state: int = 0,
     progress: Callable[[str], Any] | None = None,
+    ids: Any = None,
+    ids_test: Any = None,
+    groups: Any = None,
 ) -> Path:
     """Write the report of a fitted model as one HTML file that needs no network.
 
@@ -171,6 +177,10 @@ def write_report(
         Seed of the sub-samples and folds.
     progress : callable, optional
         Called with a few words before each step.
+    ids, ids_test : sequence, optional
+        Names of the samples; by default those of `Views`, the index of a DataFrame, or row numbers.
+    groups : array-like of shape (n,), optional
+        Training samples of one group, such as a patient, stay together in folds and sub-samples.
 
     Returns
     -------
@@ -204,6 +214,9 @@ def write_report(
         stability=stability,
         random_state=random_state,
         progress=progress,
+        ids=ids,
+        ids_test=ids_test,
+        groups=groups,
     )
     target = Path(path)
     target.write_text(report.html(), encoding="utf-8")
