@@ -315,7 +315,7 @@ def read_excel(path: Path, kept: str | None) -> pd.DataFrame:
             f"sheet as CSV ({error})."
         ) from None
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
-        raise CliError(f"{path} is damaged, or no Excel file ({error}): save it again.") from error
+        raise CliError(f"{path} is damaged, or no Excel file ({error}): save it as CSV.") from error
     frame.columns = ["" if str(name).startswith("Unnamed: ") else str(name).strip() for name in frame.columns]
     check_header(list(frame.columns), path)
     return frame.dropna(how="all")
