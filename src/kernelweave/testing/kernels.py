@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from ..kernels import Kernel
+from ..kernels import Kernel, Views, resolve_kernels
 from ._contract import Contract, draws, expect, expect_clone
 
 contract = Contract()
@@ -181,6 +181,17 @@ def named_columns_equal_positions(case: KernelCase) -> None:
         raise SkipTest("no pandas") from error
     frame = pd.DataFrame(padded, columns=["other", *(f"c{j}" for j in chosen)]).infer_objects()
     assert_allclose(case.kernel.with_columns([f"c{j}" for j in chosen])(frame), expected, rtol=1e-12)
+
+
+@contract.promise
+def a_view_is_a_table(case: KernelCase) -> None:
+    """The kernel of a view is that of its table alone, whatever other tables there are."""
+    views = Views({"other": np.zeros((len(case.X), 2)), "own": case.X})
+    [(name, kernel)] = resolve_kernels({"own": case.kernel}, views)
+    expect(name == "own" and views.view_of(kernel) == 1, f"the kernel of a view is {name} of another one")
+    own, new = _fitted(case), Views({"other": np.ones((len(case.Z), 2)), "own": case.Z})
+    assert_allclose(kernel.fit(views)(new, views), own(case.Z, case.X), rtol=1e-12)
+    assert_allclose(kernel.diag(new), own.diag(case.Z), rtol=1e-12)
 
 
 @contract.promise
