@@ -136,9 +136,9 @@ def test_coefficients_of_all_columns():
 
 def test_the_source_knows_views_and_gaps():
     model = kw.MKLRegressor(SPEC).fit(VIEWS, T)
-    source = model.model_.source
-    assert source.view_of.tolist() == [0, 0, 1, 1, 1]
-    assert source.observed is None
+    gaps = model.model_.source.gaps
+    assert gaps.views == ["rna", "rna", "protein", "protein", "protein"]
+    assert gaps.observed.all()
 
 
 # -- samples by their IDs -----------------------------------------------------------------------

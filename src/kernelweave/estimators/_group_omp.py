@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,14 +18,14 @@ from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import KernelSource, KernelStack, Predictor
-from ..gram.terms import KernelTerm
+from ..gram.missing import MISSING, with_gaps
 from ..kernels import as_views
 from ..kernels.faults import is_missing
 from ..solvers.checkpoint import Keeper
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyPoint, GreedyTask, GroupOMP, best_subset
 from ..solvers.run import Result
 from ._base import Spec, one_or_all
-from ._input import check_positive, check_settings
+from ._input import check_choice, check_positive, check_settings
 from ._kernels import BaseKernels
 from ._training import ModelProgress, Training
 
@@ -190,6 +191,7 @@ class BaseGroupOMP(BaseKernels):
     def _check_parameters(self) -> None:
         check_settings(self)
         check_positive("alpha", self.alpha)
+        check_choice("missing", self.missing, [how for how in MISSING if how != "margin"])
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             raise ValueError(f"tol={self.tol!r} must be a number that is not negative.")
         if self.n_kernels is not None and not _is_count(self.n_kernels):
@@ -233,7 +235,7 @@ class BaseGroupOMP(BaseKernels):
         validation = Validation(rows, y[held], setup.weight[held])
         return setup._replace(weight=weight, validation=validation, held=held)
 
-    def _checked(self, validation: Validation | None) -> Validation | None:
+    def _checked(self, validation: Validation | None, source: KernelSource) -> Validation | None:
         """Validation samples as the kernels take them."""
         if validation is None:
             return None
@@ -243,7 +245,8 @@ class BaseGroupOMP(BaseKernels):
             weight = np.ones(X.shape[0])
         if X.shape[0] != len(y):
             raise ValueError(f"validation_set: X_val has {X.shape[0]} samples, y_val has {len(y)}.")
-        return Validation(self._values(X), y, weight)
+        like = None if self.missing == "error" else getattr(source, "X", None)
+        return Validation(self._values(X, like), y, weight)
 
     def _held_out_error(self, spec: Spec, values: FloatArray, y: Any, weight: Any) -> float:
         """Weighted error of function values (n, c)."""
@@ -277,16 +280,17 @@ class BaseGroupOMP(BaseKernels):
         return source, GreedyTask(targets, weight, setup.spec.loss, ridge, bool(self.fit_intercept))
 
     def _dictionary(self, spec: Spec, source: KernelSource, task: GreedyTask) -> FactorDictionary:
-        return FactorDictionary(
-            source,
-            self.normalize,
-            task.weight,
-            task.fit_intercept,
-            task.shift,
-            spec.limit,
-            self.n_jobs,
+        make = partial(
+            FactorDictionary,
+            sample_weight=task.weight,
+            centred=task.fit_intercept,
+            shift=task.shift,
+            memory_limit=spec.limit,
+            n_jobs=self.n_jobs,
             device=spec.device,
         )
+        found: FactorDictionary = with_gaps(make, source, self.missing, self.normalize, task.weight)
+        return found
 
     def _rule(self) -> GroupOMP:
         return GroupOMP(self.n_kernels, self.tol, self.backward, self.dictionary_sample, self.random_state)
@@ -295,7 +299,6 @@ class BaseGroupOMP(BaseKernels):
         """Run the path, choose a model on it, and store both."""
         with blas_threads_for(len(setup.weight)):
             source, task = self._problem(setup)
-            self.kernel_names_ = source.names
             told = {
                 "kernels": np.array(source.names),
                 "loss": task.loss,
@@ -305,13 +308,15 @@ class BaseGroupOMP(BaseKernels):
                 "fit_intercept": task.fit_intercept,
                 "tol": float(self.tol) if self.backward else None,  # else a path may grow by it
             }
-            names, titles = ("backward", "dictionary_sample", "random_state", "normalize"), ["path"]
+            names = ("backward", "dictionary_sample", "random_state", "normalize", "missing")
+            titles = ["path"]
             if setup.groups.names:
                 told["output_groups"] = tuple(setup.groups.columns)
                 titles = [f"outputs {name}" for name in setup.groups.names]
             training = Training(self, len(titles), told, names)
-            setup = setup._replace(validation=self._checked(setup.validation))
+            setup = setup._replace(validation=self._checked(setup.validation, source))
             dictionary = self._dictionary(setup.spec, source, task)
+            self.kernel_names_ = dictionary.names
             parts = enumerate(zip(titles, setup.groups.tasks(task), strict=True))
             found = [  # one after the other: the dictionary has threads of its own
                 training.models(self._train, dictionary, [part], stage=f"group {k}" if k else "")[0]
@@ -510,13 +515,12 @@ def path_predictor(
     )
     n_stages, n, _ = alphas.shape
     group = groups.join([np.full(len(own), float(g)) for g, own in enumerate(groups.columns)]).astype(int)
-    terms = []
+    alpha, terms = np.moveaxis(alphas, 1, 0).reshape(n, -1), []
     for m in sorted({m for fits in stages for fit in fits for m in fit.kernels}):
         there = np.array([[m in fit.kernels for fit in fits] for fits in stages], dtype=np.float64)
         rule = dictionary.normalizations[m]
-        terms.append(KernelTerm(m, rule, rule.scale_ * there[:, group].ravel()))
+        terms.append(dictionary.source.term(m, rule, rule.scale_ * there[:, group].ravel(), alpha))
     intercepts = np.concatenate([groups.join([fit.intercept for fit in fits]) for fits in stages])
-    alpha = np.moveaxis(alphas, 1, 0).reshape(n, -1)
     return Predictor.of(dictionary.source, terms, alpha, intercepts, n_stages=n_stages), alphas
 
 

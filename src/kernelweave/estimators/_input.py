@@ -247,8 +247,8 @@ def check_views(X: Views, fitted: dict[str, Any] | None, estimator: str) -> None
             )
 
 
-def check_gaps(views: Views) -> None:
-    """Refuse samples that lack views."""
+def check_gaps(views: Views, missing: str = "error") -> None:
+    """Refuse samples that have no view at all, and unless `missing` says what to do, any that lack one."""
     there, n = views.observed, len(views)
     if there.all():
         return
@@ -256,12 +256,22 @@ def check_gaps(views: Views) -> None:
     if len(nothing):
         shown = listed(map(str, nothing)) if views.ids is None else quoted(views.ids[nothing], 5)
         raise ValueError(f"{len(nothing)} of {n} samples have none of the views: leave out {shown}.")
+    if missing != "error":
+        return
     counts = zip(views.names, np.count_nonzero(~there, axis=0), strict=True)
     shown = listed(f"{name} is missing in {count} of {n} samples" for name, count in counts if count)
     raise ValueError(
         f"{shown}; missing='complete' completes views from the others, missing='mask' and 'margin' do "
         "without them. Or leave those samples out, X[X.observed.all(axis=1)] of X = Views(...)."
     )
+
+
+def patterns_of(views: Views) -> list[tuple[tuple[str, ...], int]]:
+    """Which views samples have together, and how many samples have them, the most frequent first."""
+    rows, counts = np.unique(views.observed, axis=0, return_counts=True)
+    names = [tuple(name for name, own in zip(views.names, row, strict=True) if own) for row in rows]
+    order = np.argsort(-counts, kind="stable")
+    return [(names[k], int(counts[k])) for k in order]
 
 
 # -- precomputed kernels ----------------------------------------------------------------------

@@ -32,6 +32,7 @@ from ._input import (
     check_views,
     dates_as_objects,
     explained,
+    patterns_of,
     take,
     without_gaps,
 )
@@ -50,6 +51,14 @@ class BaseKernels(BaseLearner, NestedKernels):
 
     #: whether kernels see numbers; of views, of those that kernels see
     _numeric: Any
+
+    #: what to do with views that samples lack; a parameter of estimators that can learn from centred kernels
+    missing = "error"
+
+    #: of views that kernels see: which of them samples have together and how many samples, and the share
+    #: of the samples that have each
+    patterns_: list[tuple[tuple[str, ...], int]]
+    observed_: dict[str, float]
 
     def _fits_together(self) -> bool:
         """Whether what a file says of a fit is consistent."""
@@ -118,7 +127,9 @@ class BaseKernels(BaseLearner, NestedKernels):
     def _forget_views(self, reset: bool) -> None:
         """At a fit on one table; new samples have to come as those of the fit did."""
         if reset and hasattr(self, "views_in_"):
-            del self.views_in_
+            for name in ("views_in_", "patterns_", "observed_"):
+                if hasattr(self, name):
+                    delattr(self, name)
         elif hasattr(self, "views_in_"):
             raise ValueError(
                 f"X is one table, and {type(self).__name__} was fitted on views, {quoted(self.views_in_)}: "
@@ -158,27 +169,38 @@ class BaseKernels(BaseLearner, NestedKernels):
                 _, y = check_X_y(np.zeros((len(table), 1)), y, ensure_min_samples=2, **y_options)
         return table, y
 
-    def _values(self, table: Any) -> Any:
-        """What kernels compute on: numbers when all of them take numbers, else the user's container."""
+    def _values(self, table: Any, like: Any = None) -> Any:
+        """What kernels compute on: numbers when all of them take numbers, else the user's container.
+
+        `like` are training samples, a row of which stands in for views that no new sample has.
+        """
         if isinstance(table, Views):
-            return self._view_values(table)
+            return self._view_values(table, like)
         return table if isinstance(table, Table) or not self._numeric else self._numbers(table)
 
-    def _view_values(self, views: Views) -> Views:
+    def _view_values(self, views: Views, like: Views | None) -> Views:
         """The views that kernels see, as they take them."""
         assert isinstance(self._numeric, dict)
         lacking = [name for name in self._numeric if name not in views.names]
-        if lacking:
-            raise ValueError(f"X lacks the views {quoted(lacking)}, which the model was fitted on.")
-        views = views.select(self._numeric)
-        check_gaps(views)
-        views = views.filled()
+        if lacking and (self.missing == "error" or len(lacking) == len(self._numeric)):
+            raise ValueError(
+                f"X lacks the views {quoted(lacking)}, which the model was fitted on; one fitted with "
+                "missing='complete', 'mask' or 'margin' predicts without some of them."
+            )
+        views = views.select([name for name in self._numeric if name in views.names])
+        check_gaps(views, self.missing)
+        views = views.filled(like)
 
         def numbers(name: str, table: Any) -> Any:
             with named_view(name), without_gaps(table, views.ids):
                 return self._numbers(table) if self._numeric[name] else table
 
         return views.map(numbers)
+
+    def _inputs(self, X: Any) -> Any:
+        check_is_fitted(self)
+        rows = getattr(self.model_.source, "X", None)
+        return self._values(self._validate(X, reset=False)[0], None if self.missing == "error" else rows)
 
     def _numbers(self, table: Any) -> Any:
         refuse_dates(table)
@@ -203,6 +225,9 @@ class BaseKernels(BaseLearner, NestedKernels):
         if isinstance(rows, Table):
             return self._table_source(kernels, take(table, seen), sample_weight[seen], rows)
         values = self._values(rows)
+        if isinstance(values, Views):
+            self.patterns_ = patterns_of(values)
+            self.observed_ = dict(zip(values.names, values.observed.mean(axis=0).tolist(), strict=True))
         if isinstance(values, Views) and len(seen) == len(used):  # its kernels have no names to look up
             return FeatureSource(kernels, values, sample_weight[seen])
         return FeatureSource(kernels, take(table, seen), sample_weight[seen], values)

@@ -19,9 +19,10 @@ from .._warnings import warn
 from ..gram import GRAMS, Dictionary, FeatureSource, Gram
 from ..gram.lowrank import LowRankGram, resolve_approximation
 from ..gram.lowrank.dictionary import LowRankDictionary
+from ..gram.missing import MISSING, with_gaps
 from ..kernels.base import positive_integer
 from ..losses import LOSSES, Loss
-from ..regularizers import REGULARIZERS, Regularizer
+from ..regularizers import REGULARIZERS, LpNorm, PatternNorm, Regularizer
 from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
@@ -30,7 +31,7 @@ from ..solvers.leave_one_out import MOST_FREE, WeightedRows, left_out_later
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, one_or_all
-from ._input import check_engine, check_positive
+from ._input import check_choice, check_engine, check_positive
 from ._kernels import BaseKernels
 from ._training import ModelProgress, Training, with_callbacks
 
@@ -103,8 +104,13 @@ def solve(
 
 
 def live_regularizer(spec: Spec, dictionary: AnyDictionary) -> Regularizer:
-    """The regulariser of the kernels with variance."""
-    return spec.regularizer.select(dictionary.live, len(dictionary.names))
+    """The regulariser of the kernels with variance; with margins by pattern, that of the patterns."""
+    patterns: Any = getattr(dictionary.source, "patterns", None)
+    rule = spec.regularizer if patterns is None or patterns.all() else PatternNorm(patterns)
+    found: Regularizer = rule.select(dictionary.live, len(dictionary.names))
+    if isinstance(found, PatternNorm) and len(found.maximal) == 1:
+        return spec.regularizer.select(dictionary.live, len(dictionary.names))  # some have everything
+    return found
 
 
 class BaseMKL(BaseKernels):
@@ -125,6 +131,16 @@ class BaseMKL(BaseKernels):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_engine(self.gram, ("auto", *GRAMS))
+        check_choice("missing", self.missing, MISSING)
+        if self.missing == "margin":
+            rule = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
+            if not (isinstance(rule, LpNorm) and rule.p == 1 and rule.form == "constraint"):
+                raise ValueError(
+                    f"missing='margin' with regularizer={self.regularizer!r}: margins in the space of each "
+                    "sample's own views are those of sums of norms; pass regularizer=LpNorm(p=1)."
+                )
+        if self.approximation is not None and self.missing == "margin":
+            raise ValueError("missing='margin' needs the kernels themselves: pass approximation=None.")
         if self.C is not None or not self._optional_cost:
             check_positive("C", self.C)
         if self.approximation is None:
@@ -170,7 +186,9 @@ class BaseMKL(BaseKernels):
             sizes = [(one.problem.loss, len(one.problem.y)) for one in setup.problems]
             grow = all(may_grow(loss, spec.regularizer, n) for loss, n in sizes)
             options: dict[str, Any] = {"combined": EXPECTED_SUPPORT if grow else True, "device": spec.device}
-            return Dictionary(source, self.normalize, weight, spec.limit, gram=self.gram, **options)
+            options |= {"sample_weight": weight, "memory_limit": spec.limit, "gram": self.gram}
+            make = partial(Dictionary, **options)
+            return with_gaps(make, source, self.missing, self.normalize, weight)
         assert isinstance(source, FeatureSource)
         kind: type[LowRankDictionary] = LowRankDictionary
         if self.gram == "dask" or getattr(source.X, "on_workers", False):  # factors are where the rows are

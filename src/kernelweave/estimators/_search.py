@@ -137,7 +137,8 @@ class BaseSearch(NestedKernels):
         )
         self._record(points, scores, folds)
         self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
-        for name in ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_"):
+        own = ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_")
+        for name in (*own, "patterns_", "observed_"):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self

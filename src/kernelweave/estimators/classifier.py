@@ -45,6 +45,14 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Cost of errors; larger fits the training data more closely.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
         How kernels are made comparable, with constants of the training samples.
+    missing : {"error", "mask", "margin", "complete"}, default="error"
+        Of `Views`, what to do with views that samples lack, in `fit` and in predictions: refuse them; let
+        their components be 0, the mean, with an indicator of each view with gaps as one more kernel; the
+        same without indicators, and margins in the space of each sample's own views, for
+        ``regularizer=LpNorm(p=1)``; or complete them from the sample's other views (conditional mean
+        embeddings). All but "error" centre every kernel on the samples that have it, at the scale that
+        `normalize` gives it there. Where training samples lack nothing the fit is that of "error", and new
+        samples may lack views all the same.
     multiclass : {"ovr", "ovo", "shared", "joint"}, default="ovr"
         More than two classes: one model per class, one per pair of classes, one per class with kernel weights
         shared by all, or one machine of all classes (Zien & Ong 2007), also with shared weights, whose loss
@@ -130,6 +138,10 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Objective values and gap after every single-kernel fit.
     gram_, gram_reason_ : str
         The Gram engine used, and why.
+    patterns_ : list of (tuple of str, int)
+        Of `Views`: the views that samples have together and how many samples, the most frequent first.
+    observed_ : dict of str to float
+        Of `Views`: the share of the training samples that have each.
     approximation_errors_ : ndarray of shape (M,)
         With `approximation`: the share of the trace of each kernel that its features miss; for random
         frequencies the relative error on some of the samples.
@@ -163,6 +175,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
         regularizer: str | Regularizer = "lp",
         C: float = 1.0,
         normalize: str | None = "variance",
+        missing: str = "error",
         multiclass: str = "ovr",
         class_weight: dict[Any, float] | str | None = None,
         solver: str | MKLSolver = "auto",
@@ -184,6 +197,7 @@ class MKLClassifier(ClassLabels, BaseMKL):
         self.regularizer = regularizer
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.solver = solver

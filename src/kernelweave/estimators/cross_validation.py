@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from .._typing import FloatArray, IntArray
 from .._warnings import parallel
 from ..gram import Dictionary, FoldSource, GramStore, StackFoldSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
+from ..gram.missing import with_gaps
+from ..gram.sources import Gaps
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
@@ -47,6 +50,8 @@ class ChainSearch:
     matrices: list[FloatArray] | GramStore
     names: list[str]
     normalize: str | None
+    missing: str = "error"
+    gaps: Gaps | None = None
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
         held = 0 if isinstance(self.matrices, GramStore) else sum(K.nbytes for K in self.matrices)
@@ -97,9 +102,12 @@ class ChainSearch:
         weight = self.setup.weight[self.setup.weight > 0][train]
         options: dict[str, Any] = {"check": False, "device": self.setup.spec.device}
         if isinstance(self.matrices, GramStore):
-            source = StackFoldSource(self.matrices, self.names, train)
-            return Dictionary(source, self.normalize, weight, gram="auto", **options)
-        return Dictionary(FoldSource(self.matrices, self.names, train), self.normalize, weight, **options)
+            stored = StackFoldSource(self.matrices, self.names, train)
+            return Dictionary(stored, self.normalize, weight, gram="auto", **options)
+        source = FoldSource(self.matrices, self.names, train, self.gaps)
+        make = partial(Dictionary, sample_weight=weight, **options)
+        found: Dictionary = with_gaps(make, source, self.missing, self.normalize, weight)
+        return found
 
 
 def _held_out(
@@ -116,20 +124,22 @@ def _held_out(
     return np.split(values, len(points), axis=1)
 
 
-def matrices_of(template: BaseMKL, setup: Setup) -> tuple[list[str], list[FloatArray] | GramStore]:
-    """Names and checked, not normalised matrices of the kernels on the samples of positive weight.
+def matrices_of(
+    template: BaseMKL, setup: Setup
+) -> tuple[list[FloatArray] | GramStore, list[str], Gaps | None]:
+    """Checked, not normalised matrices of the kernels on the samples of positive weight, names, and gaps.
 
     Those of a store stay there.
     """
     used = np.flatnonzero(setup.weight)
     if isinstance(setup.table, GramStore):
         everything = len(used) == len(setup.table)
-        return setup.table.names, setup.table if everything else setup.table[used, used]
+        return setup.table if everything else setup.table[used, used], setup.table.names, None
     source = template._source(setup.table, setup.weight)
     matrices = dict(source.train_all())
     for m, name in enumerate(source.names):
         check_kernel_matrix(matrices[m], f"kernel {name!r}", PSD_FLOPS / len(source.names))
-    return source.names, [matrices[m] for m in range(len(source.names))]
+    return [matrices[m] for m in range(len(source.names))], source.names, source.gaps
 
 
 class BaseMKLCV(BaseSearch):
@@ -159,9 +169,9 @@ class BaseMKLCV(BaseSearch):
                 f"cv={self.cv!r}: {type(setup.spec.loss).__name__} couples samples, and no formula leaves "
                 "one of them out: pass a number of folds, such as cv=5."
             )
-        names, matrices = matrices_of(template, setup)
+        matrices, names, gaps = matrices_of(template, setup)
         specs = [[spec for _, spec in chain] for chain in grid]
-        search = ChainSearch(setup, specs, matrices, names, self.normalize)
+        search = ChainSearch(setup, specs, matrices, names, self.normalize, self.missing, gaps)
         points = [point for chain in grid for point, _ in chain]
         if self._leaves_one_out:
             return points, [search.left_out()]
@@ -234,8 +244,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values; with "leave-one-out" of all samples
         at once.
-    loss, normalize, multiclass, class_weight, tol, max_iter, fit_intercept, device
-        As in `MKLClassifier`.
+    loss, normalize, missing, multiclass, class_weight, tol, max_iter, fit_intercept, device
+        As in `MKLClassifier`; views are completed from the training samples of each fold.
     n_jobs : int, optional
         Threads over the folds.
     verbose : int, default=0
@@ -248,7 +258,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points); leaving one
         out is one fold of all samples.
-    model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, n_features_in_
+    model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, patterns_, \
+observed_, n_features_in_
         Those of `best_estimator_`.
 
     Examples
@@ -274,6 +285,7 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
+        missing: str = "error",
         multiclass: str = "ovr",
         class_weight: dict[Any, float] | str | None = None,
         tol: float = 1e-3,
@@ -290,6 +302,7 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
         self.cv = cv
         self.scoring = scoring
         self.normalize = normalize
+        self.missing = missing
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.tol = tol
@@ -323,13 +336,13 @@ class MKLRegressorCV(LossScore, BaseMKLCV):
     scoring : str or callable, optional
         R^2 by default; of ``loss="ranking"`` the share of pairs in the right order
         (`losses.Ranking.agreement`).
-    loss, normalize, multioutput, tol, max_iter, fit_intercept
+    loss, normalize, missing, multioutput, tol, max_iter, fit_intercept
         As in `MKLRegressor`.
 
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, cv_results_, model_, weights_, kernel_names_, \
-dual_gap_, stationarity_, intercept_, coef_, n_features_in_
+dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
         As in `MKLClassifierCV`.
 
     Examples
@@ -355,6 +368,7 @@ dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
+        missing: str = "error",
         multioutput: str = "shared",
         tol: float = 1e-3,
         max_iter: int = 200,
@@ -370,6 +384,7 @@ dual_gap_, stationarity_, intercept_, coef_, n_features_in_
         self.cv = cv
         self.scoring = scoring
         self.normalize = normalize
+        self.missing = missing
         self.multioutput = multioutput
         self.tol = tol
         self.max_iter = max_iter

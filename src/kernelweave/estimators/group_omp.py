@@ -79,6 +79,8 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
     dictionary_sample : int or float, optional
         Number or share of the remaining kernels scored at each step, drawn at random; all by default.
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    missing : {"error", "mask", "complete"}, default="error"
+        What to do with views that samples lack, as in `MKLClassifier`.
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
         Bytes the kernels may take, such as "2GB"; those beyond are computed again at every step.
@@ -156,6 +158,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         backward: bool = False,
         dictionary_sample: int | float | None = None,
         normalize: str | None = "variance",
+        missing: str = "error",
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
         device: str | None = None,
@@ -174,6 +177,7 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         self.backward = backward
         self.dictionary_sample = dictionary_sample
         self.normalize = normalize
+        self.missing = missing
         self.fit_intercept = fit_intercept
         self.memory_limit = memory_limit
         self.device = device
@@ -239,7 +243,7 @@ class GroupOMPClassifier(ClassLabels, BaseGroupOMP):
 
     Parameters
     ----------
-    kernels, n_kernels, alpha, tol, backward, dictionary_sample, normalize, fit_intercept, \
+    kernels, n_kernels, alpha, tol, backward, dictionary_sample, normalize, missing, fit_intercept, \
 memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `GroupOMPRegressor`.
     loss : str or Loss, default="squared"
@@ -286,6 +290,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         dictionary_sample: int | float | None = None,
         class_weight: dict[Any, float] | str | None = None,
         normalize: str | None = "variance",
+        missing: str = "error",
         fit_intercept: bool = True,
         memory_limit: int | str | None = None,
         device: str | None = None,
@@ -305,6 +310,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         self.dictionary_sample = dictionary_sample
         self.class_weight = class_weight
         self.normalize = normalize
+        self.missing = missing
         self.fit_intercept = fit_intercept
         self.memory_limit = memory_limit
         self.device = device

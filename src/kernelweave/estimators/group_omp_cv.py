@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import FloatArray, IntArray
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
+from ..gram.missing import with_gaps
+from ..gram.sources import Gaps
 from ..losses import Loss
 from ..solvers.checkpoint import Entry, Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
@@ -36,10 +39,19 @@ class FactorFoldSource(FoldSource):
         Kernels given by a thin factor.
     rows : ndarray of int
         The training samples.
+    gaps : Gaps, optional
+        Of all samples.
     """
 
-    def __init__(self, matrices: list[FloatArray], names: list[str], thin: set[int], rows: IntArray) -> None:
-        super().__init__(matrices, names, rows)
+    def __init__(
+        self,
+        matrices: list[FloatArray],
+        names: list[str],
+        thin: set[int],
+        rows: IntArray,
+        gaps: Gaps | None = None,
+    ) -> None:
+        super().__init__(matrices, names, rows, gaps)
         self.thin = thin
 
     def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
@@ -68,7 +80,9 @@ class GreedySearch:
     rule: GroupOMP
     alphas: FloatArray
     normalize: str | None
+    missing: str
     groups: OutputGroups
+    gaps: Gaps | None = None
 
     @classmethod
     def on(cls, source: KernelSource, task: GreedyTask, *settings: Any) -> GreedySearch:
@@ -81,7 +95,7 @@ class GreedySearch:
                 check_kernel_matrix(matrices[-1], f"kernel {name!r}", PSD_FLOPS / len(source.names))
             else:
                 thin.add(m)
-        return cls(matrices, source.names, thin, task, *settings)
+        return replace(cls(matrices, source.names, thin, task, *settings), gaps=source.gaps)
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
         return object.__sizeof__(self) + sum(K.nbytes for K in self.matrices)
@@ -101,11 +115,12 @@ class GreedySearch:
 
     def fold(self, train: IntArray, test: IntArray, sizes: int) -> FloatArray:
         """Function values on `test` of all models, shape (sizes, n_alphas, n_test, c)."""
-        source = FactorFoldSource(self.matrices, self.names, self.thin, train)
+        source = FactorFoldSource(self.matrices, self.names, self.thin, train, self.gaps)
         task = replace(self.task, y=self.task.y[train], weight=self.task.weight[train])
         shift = float(self.alphas.min()) * task.total
-        weight = task.weight
-        dictionary = FactorDictionary(source, self.normalize, weight, task.fit_intercept, shift, check=False)
+        options: dict[str, Any] = {"centred": task.fit_intercept, "shift": shift, "check": False}
+        make = partial(FactorDictionary, sample_weight=task.weight, **options)
+        dictionary = with_gaps(make, source, self.missing, self.normalize, task.weight)
         paths = [self._values(dictionary, replace(task, ridge=float(a)), test, sizes) for a in self.alphas]
         return np.stack(paths, axis=1)
 
@@ -133,7 +148,8 @@ class BaseGroupOMPCV(BaseSearch):
     ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
         """Of small models first: one path for each fold and ridge has the models of every size."""
         source, task = template._problem(setup)
-        search = GreedySearch.on(source, task, template._rule(), grid, self.normalize, setup.groups)
+        rule, groups = template._rule(), setup.groups
+        search = GreedySearch.on(source, task, rule, grid, self.normalize, self.missing, groups)
         sizes = min(self.n_kernels or len(search.names), len(search.names))
         told = {
             "kernels": np.array(search.names),
@@ -144,7 +160,8 @@ class BaseGroupOMPCV(BaseSearch):
         }
         if setup.groups.names:
             told["output_groups"] = tuple(setup.groups.columns)
-        names = ("n_kernels", "tol", "loss", "backward", "normalize", "fit_intercept", "random_state")
+        own = ("n_kernels", "tol", "loss", "backward", "normalize", "missing")
+        names = (*own, "fit_intercept", "random_state")
         training = Training(self, len(folds.splits), told, names)
         if training.checkpoint is not None:
             training.checkpoint.check_probe(search.probe())
@@ -204,7 +221,7 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
         R^2 by default.
     one_standard_error : bool, default=False
         Whether to take the fewest kernels whose score is within one standard error of the best.
-    output_groups, tol, loss, backward, normalize, fit_intercept, device, random_state, verbose
+    output_groups, tol, loss, backward, normalize, missing, fit_intercept, device, random_state, verbose
         As in `GroupOMPRegressor`.
     n_jobs : int, optional
         Threads over the folds.
@@ -250,6 +267,7 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
         scoring: Any = None,
         one_standard_error: bool = False,
         normalize: str | None = "variance",
+        missing: str = "error",
         fit_intercept: bool = True,
         device: str | None = None,
         n_jobs: int | None = None,
@@ -268,6 +286,7 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
         self.scoring = scoring
         self.one_standard_error = one_standard_error
         self.normalize = normalize
+        self.missing = missing
         self.fit_intercept = fit_intercept
         self.device = device
         self.n_jobs = n_jobs
@@ -290,7 +309,8 @@ class GroupOMPClassifierCV(LabelsMixin, BaseGroupOMPCV):
         As in scikit-learn; 5 stratified folds by default.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values.
-    output_groups, tol, loss, backward, class_weight, normalize, fit_intercept, device, random_state, verbose
+    output_groups, tol, loss, backward, class_weight, normalize, missing, fit_intercept, device, \
+random_state, verbose
         As in `GroupOMPClassifier`.
 
     Attributes
@@ -330,6 +350,7 @@ stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         scoring: Any = None,
         one_standard_error: bool = False,
         normalize: str | None = "variance",
+        missing: str = "error",
         fit_intercept: bool = True,
         device: str | None = None,
         n_jobs: int | None = None,
@@ -349,6 +370,7 @@ stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         self.scoring = scoring
         self.one_standard_error = one_standard_error
         self.normalize = normalize
+        self.missing = missing
         self.fit_intercept = fit_intercept
         self.device = device
         self.n_jobs = n_jobs

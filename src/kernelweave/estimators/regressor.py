@@ -38,6 +38,8 @@ class MKLRegressor(RealTargets, BaseMKL):
         "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     C : float, default=1.0
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    missing : {"error", "mask", "margin", "complete"}, default="error"
+        What to do with views that samples lack, as in `MKLClassifier`.
     multioutput : {"shared", "independent"}, default="shared"
         Several outputs share one set of kernel weights, or learn one each.
     solver : str or MKLSolver, default="auto"
@@ -53,7 +55,7 @@ checkpoint, verbose
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Where every kernel with weight is linear, as in `MKLClassifier`.
     model_, weights_, kernel_names_, norms_, dual_coef_, intercept_, support_, objective_, dual_gap_, \
-stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
+stationarity_, n_iter_, n_resumed_, history_, gram_, patterns_, observed_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
     output_names_ : list of str
         Names of the outputs; only where `y` was a data frame.
@@ -88,6 +90,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         regularizer: str | Regularizer = "lp",
         C: float = 1.0,
         normalize: str | None = "variance",
+        missing: str = "error",
         multioutput: str = "shared",
         solver: str | MKLSolver = "auto",
         gram: str = "auto",
@@ -108,6 +111,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.regularizer = regularizer
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.multioutput = multioutput
         self.solver = solver
         self.gram = gram

@@ -16,10 +16,14 @@ from .._typing import FloatArray, IntArray
 from ..kernels import RBF, Kernel, ParametricKernel
 from ..kernels.base import as_numeric
 from ..kernels.columns import as_table, is_sparse, take_columns
+from .missing import GapSource, GapTerm, IndicatorTerm
 from .sharing import Batch, SharedSquares
 from .sources import FeatureSource, KernelSource, ParametricSource, StackSource
 from .tables import Table
 from .terms import TERMS, KernelTerm, NotLinearError, SumTerm, checked, demand
+
+#: terms by their names in files
+KINDS: dict[str, Any] = {**TERMS, "gap": GapTerm, "indicator": IndicatorTerm}
 
 
 class Spread(NamedTuple):
@@ -230,7 +234,7 @@ class Predictor:
                 if self.ball:
                     out[rows] -= 0.5 * term.diagonal(self.source, block)
 
-        self._in_blocks(X, fill, most=None if device is None else device.block_rows)
+        self._in_blocks(X, fill, self.source.held, None if device is None else device.block_rows)
         return out + self.intercepts
 
     def components(self, X: Any) -> FloatArray:
@@ -245,7 +249,7 @@ class Predictor:
                 if self.ball:
                     out[:, rows, m] -= 0.5 * term.diagonal(self.source, block).T
 
-        self._in_blocks(X, fill)
+        self._in_blocks(X, fill, self.source.held)
         return out
 
     def variance(self, X: Any) -> FloatArray:
@@ -322,7 +326,7 @@ class Predictor:
         sums = [term for term in self.terms if isinstance(term, SumTerm)]
         together = np.unique(np.concatenate([term.kernels for term in sums])) if sums else None
         terms = [_renumbered(term, together) for term in self.terms]
-        kinds = {cls: kind for kind, cls in TERMS.items()}
+        kinds = {cls: kind for kind, cls in KINDS.items()}
         return {
             **source_state(self.source, {term.m for term in self.terms if hasattr(term, "m")}, together),
             "terms": [(kinds[type(term)], term.state()) for term in terms],
@@ -342,7 +346,7 @@ class Predictor:
         source, rows = source_of(state)
         intercepts = checked(state["intercepts"], "f", (None,))
         alpha = checked(state["alpha"], "f", (rows, len(intercepts)))
-        terms = [TERMS[kind].from_state(own, source, alpha.shape) for kind, own in state["terms"]]
+        terms = [KINDS[kind].from_state(own, source, alpha.shape) for kind, own in state["terms"]]
         n_stages, stage = state["stages"]
         demand(type(n_stages) is int and type(stage) is int, "its stages are not numbers")
         fits = 0 <= stage < n_stages <= len(intercepts) and len(intercepts) % n_stages == 0
@@ -407,7 +411,11 @@ def _unpacked(state: Any, made: dict[int, Any]) -> Spread:
 def source_state(source: Any, kernels: set[int], together: IntArray | None) -> dict[str, Any]:
     """A source with the training rows it still has, and some of its kernels."""
     state: dict[str, Any] = {"names": list(source.names), "n_samples": int(source.n_samples)}
-    state |= dict.fromkeys(("rows", "columns", "parameters", "batch"))
+    state |= dict.fromkeys(("rows", "columns", "parameters", "batch", "gaps"))
+    if isinstance(source, GapSource):  # kernels of other views complete one
+        every = set(range(len(source.views)))
+        held = every if source.rules else kernels & every
+        return {**source_state(source.source, held, together), "gaps": source.state()}
     if isinstance(source, StackSource):
         return {**state, "columns": source.support, "kernels": {}}
     if isinstance(source, ParametricSource):
@@ -422,6 +430,9 @@ def source_state(source: Any, kernels: set[int], together: IntArray | None) -> d
 
 def source_of(state: dict[str, Any]) -> tuple[Any, int]:
     """A source that evaluates the kernels of a state, and cannot train; the number of its training rows."""
+    if state["gaps"] is not None:
+        base, rows = source_of({**state, "gaps": None})
+        return GapSource.from_state(state["gaps"], base, rows), rows
     names, n, X, kernels = (state[name] for name in ("names", "n_samples", "rows", "kernels"))
     demand(type(names) is list and type(n) is int and type(kernels) is dict, "its kernels make no sense")
     source: Any

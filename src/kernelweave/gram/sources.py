@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..kernels import Kernel, ParametricKernel, Views, WeightedSum
+from ..kernels import Kernel, Normalization, ParametricKernel, Views, WeightedSum
 from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.columns import tables_of
 from ..kernels.subsets import Subsets
@@ -18,6 +18,24 @@ from ..kernels.views import named_view
 from .blocks import Blocks
 from .sharing import Batch, batch_of, grouped, is_positive, share
 from .stack import KernelStack
+
+
+class Gaps(NamedTuple):
+    """Which samples have what each kernel reads.
+
+    Attributes
+    ----------
+    views : list of str
+        The view that each kernel reads.
+    observed : ndarray of bool, shape (n, M)
+    """
+
+    views: list[str]
+    observed: BoolArray
+
+    def take(self, samples: IntArray) -> Gaps:
+        """Those of some samples."""
+        return Gaps(self.views, self.observed[samples])
 
 
 class KernelSource(ABC):
@@ -34,6 +52,16 @@ class KernelSource(ABC):
 
     #: whether the matrices are triangles in a file that an engine can read where they lie
     mapped = False
+
+    #: kernel values of new samples that are kept at a time, in matrices
+    held = 1
+
+    #: which training samples lack which views; None where kernels do not read views
+    gaps: Gaps | None = None
+
+    def observed_in(self, X: Any) -> BoolArray:
+        """Which new samples have what each kernel reads, shape (n_new, M)."""
+        return np.ones((X.shape[0], len(self.names)), dtype=bool)
 
     @property
     def n_kernels(self) -> int:
@@ -69,6 +97,12 @@ class KernelSource(ABC):
     def low_rank(self, m: int, max_rank: int) -> FloatArray | None:
         """Phi of shape (n, r) with K_m = Phi Phi' on the training samples, r <= `max_rank`, if known."""
         return None
+
+    def term(self, m: int, rule: Normalization, factors: FloatArray, alpha: FloatArray) -> Any:
+        """What kernel m adds to a predictor: factors[j] sum_i k'(x, x_i) alpha_ij / scale to function j."""
+        from .terms import KernelTerm
+
+        return KernelTerm(m, rule, factors)
 
     @abstractmethod
     def restrict(self, support: IntArray) -> None:
@@ -135,18 +169,16 @@ class FeatureSource(KernelSource):
         self._looked = len(finite) == len(tables)  # whether the values were found finite
 
     @property
-    def view_of(self) -> IntArray | None:
-        """Which view every kernel sees, -1 for those that a loaded model has no more; None without views."""
+    def gaps(self) -> Gaps | None:  # type: ignore[override]
         if not isinstance(self.X, Views):
             return None
-        return np.array([-1 if kernel is None else self.X.view_of(kernel) for kernel in self.kernels])
+        names = [self.X.names[self.X.view_of(kernel)] for kernel in self.kernels]
+        return Gaps(names, self.observed_in(self.X))
 
-    @property
-    def observed(self) -> BoolArray | None:
-        """Whether the training samples have what the kernels see, shape (n, M); None where all have all."""
-        if not isinstance(self.X, Views) or self.X.observed.all():
-            return None
-        return np.asarray(self.X.observed[:, self.view_of])
+    def observed_in(self, X: Any) -> BoolArray:
+        if not isinstance(X, Views):
+            return super().observed_in(X)
+        return np.asarray(X.observed[:, [X.view_of(kernel) for kernel in self.kernels]])
 
     def train(self, m: int) -> FloatArray:
         return self.kernels[m](self.X)
@@ -302,13 +334,27 @@ class FoldSource(KernelSource):
     names : list of str
     rows : ndarray of int
         The training samples.
+    gaps : Gaps, optional
+        Of all samples.
     """
 
     given = True
 
-    def __init__(self, matrices: Sequence[FloatArray], names: list[str], rows: IntArray) -> None:
+    def __init__(
+        self,
+        matrices: Sequence[FloatArray],
+        names: list[str],
+        rows: IntArray,
+        gaps: Gaps | None = None,
+    ) -> None:
         self.matrices, self.names = list(matrices), names
         self.support, self.n_samples = np.asarray(rows), len(rows)
+        self._gaps = gaps
+        if gaps is not None:
+            self.gaps = gaps.take(self.support)
+
+    def observed_in(self, X: IntArray) -> BoolArray:
+        return super().observed_in(X) if self._gaps is None else self._gaps.observed[X]
 
     def train(self, m: int) -> FloatArray:
         return take_square(self.matrices[m], self.support)

@@ -295,7 +295,7 @@ def kernel_terms(
     """
     together = source.together
     alone = without(np.asarray(weights.any(axis=0)), together).tolist()
-    terms: list[Any] = [KernelTerm(m, rules[m], weights[:, m] * rules[m].scale_) for m in alone]
+    terms = [source.term(m, rules[m], weights[:, m] * rules[m].scale_, alpha) for m in alone]
     if len(together) == 0:
         return terms
     whole = len(together) == len(source.names)

@@ -174,19 +174,33 @@ class Views:
         tables = {name: function(name, table) for name, table in self.tables.items()}
         return self.made_of(tables, self.observed, self.ids, self.ordered)
 
-    def filled(self) -> Views:
+    def filled(self, like: Views | None = None) -> Views:
         """The views with a copy of an observed row in place of what is not there.
 
         Kernels can be evaluated on it; values that `observed` does not have are to be left out.
+
+        Parameters
+        ----------
+        like : Views, optional
+            Samples to copy a row of, for views that none of these has; and the views to have, where these
+            have fewer.
         """
-        n, there = len(self), dict(zip(self.names, self.observed.T, strict=True))
-        if self.observed.all():
+        if like is None and self.observed.all():
             return self
-        empty = [name for name, rows in there.items() if not rows.any()]
-        if empty:
-            raise ValueError(f"no sample has the view {empty[0]!r}: leave it out.")
-        rows = {name: np.where(own, np.arange(n), np.argmax(own)) for name, own in there.items()}
-        return self.map(lambda name, table: table if there[name].all() else take_rows(table, rows[name]))
+        n, names = len(self), self.names if like is None else like.names
+        there = {name: self.observed[:, self.names.index(name)] for name in names if name in self.names}
+        tables = {}
+        for name in names:
+            own = there.setdefault(name, np.zeros(n, dtype=bool))
+            if own.any():
+                rows = np.where(own, np.arange(n), np.argmax(own))
+                tables[name] = self.tables[name] if own.all() else take_rows(self.tables[name], rows)
+            elif like is None:
+                raise ValueError(f"no sample has the view {name!r}: leave it out.")
+            else:
+                tables[name] = take_rows(like.tables[name], np.zeros(n, dtype=int))
+        observed = np.column_stack([there[name] for name in names])
+        return self.made_of(tables, observed, self.ids, self.ordered)
 
     def _known(self, name: Any) -> str:
         if name not in self.tables:

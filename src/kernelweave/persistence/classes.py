@@ -19,6 +19,7 @@ from ..estimators._group_omp import GreedyPath
 from ..estimators._labels import Link
 from ..estimators.view_transformer import ViewTransformer
 from ..gram.lowrank import Approximation
+from ..gram.missing import GapSource, GapTerm, Indicator, IndicatorTerm
 from ..gram.predictor import LiveKernels, Predictor, Spread
 from ..gram.sharing import Batch, Lines, SharedSquares
 from ..gram.sources import FeatureSource, ParametricSource, StackSource
@@ -141,9 +142,9 @@ def _concrete(base: Any) -> Iterator[Any]:
 
 #: what fitted estimators are made of, beside the parts that users pass
 INSIDE = (
-    Batch, FeatureSource, FittedSubsets, GreedyPath, KernelTerm, Lines, Link, LiveKernels, NotStored,
-    ParametricSource, Predictor, SharedSquares, Spread, StackSource, Subsets, SumTerm, Views,
-    sparse.csr_array,
+    Batch, FeatureSource, FittedSubsets, GapSource, GapTerm, GreedyPath, Indicator, IndicatorTerm,
+    KernelTerm, Lines, Link, LiveKernels, NotStored, ParametricSource, Predictor, SharedSquares, Spread,
+    StackSource, Subsets, SumTerm, Views, sparse.csr_array,
 )  # fmt: skip
 
 

@@ -147,7 +147,8 @@ def is_model(obj: Any) -> bool:
 
 #: what a file says of a predictor; see `Predictor.state`
 FIELDS = (
-    *("names", "n_samples", "rows", "columns", "parameters", "kernels", "batch", "terms", "alpha"),
+    *("names", "n_samples", "rows", "columns", "parameters", "kernels", "batch", "gaps", "terms"),
+    "alpha",
     *("intercepts", "stages", "posterior", "posterior_rows", "link", "device", "ball"),
 )
 

@@ -1,7 +1,8 @@
 """Regularisers of the kernel weights (Tomioka & Suzuki 2010; Kloft et al. 2011).
 
 Reading order: ``base.py`` (what a regulariser is), ``norms.py`` (lp, block, uniform, elastic net),
-``structured.py`` (wedge, Mahalanobis), ``concave.py`` (SMKL and the terms it is made of);
+``structured.py`` (wedge, Mahalanobis), ``patterns.py`` (samples that lack kernels), ``concave.py`` (SMKL and
+the terms it is made of);
 ``correspondence.py`` on ``_ascent.py`` makes regularisers of functions of one's own.
 """
 
@@ -10,6 +11,7 @@ from .base import Regularizer, TwoForms
 from .concave import SMKL, ConcaveTerm, GroupLassoTerm, LogTerm, MFocussTerm, MKLTerm, TermSum
 from .correspondence import FromBlockNorm, FromPrice, block_norm_of, equivalent_cost, price_of
 from .norms import BlockNorm, ElasticNet, LpNorm, Uniform
+from .patterns import PatternNorm
 from .structured import Mahalanobis, Wedge
 
 REGULARIZERS = Registry(
@@ -43,6 +45,7 @@ __all__ = [
     "MFocussTerm",
     "MKLTerm",
     "Mahalanobis",
+    "PatternNorm",
     "Regularizer",
     "TermSum",
     "TwoForms",

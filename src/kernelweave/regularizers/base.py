@@ -40,6 +40,8 @@ class Regularizer(BaseEstimator):
     homogeneous = False
     #: weights come from a maximum, not from a minimum: `weights_from_dual`
     ascends = False
+    #: Omega is a minimum or a maximum over weights of some price; else there is a `model_step` for norms
+    priced = True
     #: weights stay below this
     max_weight = np.inf
     #: parameters that hold one number per kernel

@@ -1,8 +1,8 @@
 """Methods over machine and kernel weights.
 
 Reading order: ``alternating.py``, then ``newton_weights.py`` and its successor ``cutting_planes.py``;
-``majorize_minimize.py`` is short. ``interleaved.py`` trains one machine while the weights move; ``qcqp.py``
-leaves everything to a conic solver.
+``majorize_minimize.py`` is short, and ``newton_norms.py`` for penalties without a price of weights.
+``interleaved.py`` trains one machine while the weights move; ``qcqp.py`` leaves everything to a conic solver.
 ``empirical_bayes.py`` (with ``_evidence.py``) maximises the evidence instead.
 """
 
@@ -13,13 +13,17 @@ from .alternating import Alternating, JointAscent
 from .cutting_planes import CuttingPlanes
 from .interleaved import Interleaved
 from .majorize_minimize import MajorizeMinimize
+from .newton_norms import NewtonNorms
 from .newton_weights import NewtonWeights
 from .qcqp import QCQP
 
 # "auto" takes the first that is meant for the regulariser; the last three are to compare with
 MKL_SOLVERS = Registry(
     "solver",
-    (NewtonWeights, JointAscent, MajorizeMinimize, Alternating, Interleaved, CuttingPlanes, QCQP),
+    (
+        *(NewtonWeights, JointAscent, MajorizeMinimize, NewtonNorms, Alternating),
+        *(Interleaved, CuttingPlanes, QCQP),
+    ),
 )
 
 
@@ -50,6 +54,7 @@ __all__ = [
     "Interleaved",
     "JointAscent",
     "MajorizeMinimize",
+    "NewtonNorms",
     "NewtonWeights",
     "choose_solver",
 ]

@@ -86,7 +86,7 @@ class Alternating(MKLSolver):
         return self.supports(regularizer) and not regularizer.sparse
 
     def supports(self, regularizer: Regularizer) -> bool:
-        return regularizer.convex and not regularizer.ascends
+        return regularizer.convex and regularizer.priced and not regularizer.ascends
 
     def successor(self, run: Run) -> Alternating | None:
         """The plain iteration, which converges; nothing after that."""

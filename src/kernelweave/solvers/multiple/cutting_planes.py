@@ -86,7 +86,7 @@ class CuttingPlanes(MKLSolver):
 
     def can_handle(self, regularizer: Regularizer) -> bool:
         if regularizer.sparse:  # where nothing bounds the weights, whole steps may go round
-            return regularizer.convex and (regularizer.tied or self.towards < 1.0)
+            return regularizer.convex and regularizer.priced and (regularizer.tied or self.towards < 1.0)
         return regularizer.convex and not regularizer.ascends and hasattr(regularizer, "weights_from_dual")
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:

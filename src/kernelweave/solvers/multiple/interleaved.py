@@ -107,7 +107,7 @@ class Interleaved(MKLSolver):
         self.working_set = working_set
 
     def can_handle(self, regularizer: Regularizer) -> bool:
-        return regularizer.convex
+        return regularizer.convex and regularizer.priced
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._check(run.problem)

@@ -68,7 +68,7 @@ class NewtonWeights(MKLSolver):
         self.max_entering = max_entering
 
     def can_handle(self, regularizer: Regularizer) -> bool:
-        return regularizer.convex and regularizer.sparse
+        return regularizer.convex and regularizer.sparse and regularizer.priced
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None

@@ -53,7 +53,7 @@ class QCQP(MKLSolver):
     requires = ("linear_dual",)
 
     def can_handle(self, regularizer: Regularizer) -> bool:
-        if not (regularizer.convex and regularizer.sparse):
+        if not (regularizer.convex and regularizer.sparse and regularizer.priced):
             return False
         rule: Any = regularizer
         return not rule.price_slopes(np.ones(1))[1].any()

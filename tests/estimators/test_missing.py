@@ -1,0 +1,142 @@
+"""Views that samples lack, in fits, searches, predictions and model files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import kernelweave as kw
+from kernelweave.kernels import RBF, Linear
+
+HOW = {
+    "mask": {},
+    "margin": {"regularizer": kw.LpNorm(p=1)},
+    "complete": {},
+}
+
+
+def views(n=60, share=0.3, seed=0, ids=None):
+    """Three views of the same hidden factors; some samples lack some of them."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, 3))
+    y = np.where(Z[:, 0] + Z[:, 1] > 0, "yes", "no")
+    tables = {name: Z @ rng.normal(size=(3, 4)) + 0.5 * rng.normal(size=(n, 4)) for name in "abc"}
+    there = rng.random((n, 3)) > share
+    there[~there.any(axis=1), 0] = True
+    for v, table in enumerate(tables.values()):
+        table[~there[:, v]] = np.nan
+    return kw.Views(tables, ids=ids), y
+
+
+@pytest.mark.parametrize("missing", HOW)
+def test_a_fit_is_certified_and_predicts_any_pattern(missing):
+    X, y = views()
+    model = kw.MKLClassifier(RBF(), missing=missing, tol=1e-4, **HOW[missing]).fit(X[:40], y[:40])
+    assert model.dual_gap_ <= 1e-4
+    assert model.score(X[:40], y[:40]) > 0.8
+    whole = model.decision_function(X[40:])
+    each = np.concatenate([model.decision_function(X[[i]]) for i in range(40, 60)])
+    np.testing.assert_allclose(whole, each, atol=1e-12)
+    has = np.flatnonzero(X.observed[:, 1])
+    alone = model.decision_function({"b": X["b"][has]})  # the other views are not even named
+    assert np.isfinite(alone).all()
+    assert np.ptp(alone) > 0
+    assert model.observed_ == dict(zip("abc", X[:40].observed.mean(axis=0), strict=True))
+    assert sum(count for _, count in model.patterns_) == 40
+    assert model.patterns_[0][0] == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("missing", HOW)
+def test_nothing_missing_is_the_fit_without(missing):
+    X, y = views(share=0.0)
+    plain = kw.MKLClassifier(RBF(), **HOW[missing]).fit(X, y)
+    model = clone(plain).set_params(missing=missing).fit(X, y)
+    np.testing.assert_array_equal(model.weights_, plain.weights_)
+    np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
+    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=1e-12)
+    some = views(seed=0)[0]
+    assert np.isfinite(model.decision_function(some)).all()
+
+
+@pytest.mark.parametrize("missing", ["mask", "complete"])
+def test_searches_and_greedy_selection_take_them(missing):
+    X, y = views()
+    for model in (
+        kw.MKLClassifierCV(RBF(), Cs=[0.1, 10.0], cv=3, missing=missing),
+        kw.GroupOMPClassifier({"a": RBF(), "b": RBF(), "c": [RBF(), Linear()]}, missing=missing),
+        kw.GroupOMPClassifierCV(RBF(), alphas=2, cv=3, missing=missing),
+    ):
+        assert model.fit(X, y).score(X, y) > 0.8
+        assert set(model.observed_) <= set("abc")
+        assert len(model.kernel_names_) == len(np.atleast_2d(model.weights_)[0])
+    target = (y == "yes") * 1.0
+    assert kw.MKLRegressorCV(RBF(), Cs=[1.0], cv=3, missing=missing).fit(X, target).score(X, target) > 0.3
+    assert kw.GroupOMPRegressor(RBF(), missing=missing, validation_fraction=0.3, random_state=0).fit(
+        X, target
+    )
+
+
+def test_completion_of_a_fold_knows_its_training_samples_alone():
+    """Held-out values of a search are those of a model fitted on the training samples of the fold."""
+    X, y = views()
+    train, test = np.arange(40), np.arange(40, 60)
+    search = kw.MKLClassifierCV(
+        RBF(gamma=0.1), Cs=[1.0], cv=[(train, test)], missing="complete", tol=1e-6
+    ).fit(X, y)
+    alone = kw.MKLClassifier(RBF(gamma=0.1), C=1.0, missing="complete", tol=1e-6).fit(X[train], y[train])
+    assert search.best_score_ == pytest.approx(alone.score(X[test], y[test]))
+
+
+def test_margins_of_samples_that_all_lack_something():
+    X, y = views()
+    some = ~X.observed.all(axis=1)
+    X, y = X[np.flatnonzero(some)], y[some]
+    model = kw.MKLClassifier(RBF(), regularizer=kw.LpNorm(p=1), missing="margin", tol=1e-4).fit(X, y)
+    assert model.dual_gap_ <= 1e-4
+    plain = kw.MKLClassifier(RBF(), regularizer=kw.LpNorm(p=1), missing="mask", tol=1e-4).fit(X, y)
+    assert model.weights_.sum() > plain.weights_[:3].sum()  # norms that no sample sees together
+
+
+def test_errors_name_views_samples_and_counts():
+    names = [f"s{i}" for i in range(60)]
+    X, y = views(ids=names)
+    count = int((~X.observed[:, 1]).sum())
+    with pytest.raises(ValueError, match=rf"b is missing in {count} of 60 samples.*missing='complete'"):
+        kw.MKLClassifier(RBF()).fit(X, y)
+    empty = X.observed.copy()
+    X.observed[7] = False
+    with pytest.raises(ValueError, match="none of the views: leave out 's7'"):
+        kw.MKLClassifier(RBF(), missing="complete").fit(X, y)
+    X.observed[:] = empty
+    X.observed[:, 0], X.observed[:, 1] = True, False
+    with pytest.raises(ValueError, match="no sample has the view 'b'"):
+        kw.MKLClassifier(RBF(), missing="complete").fit(X, y)
+    X.observed[:] = empty
+    with pytest.raises(ValueError, match=r"missing='margin'.*LpNorm\(p=1\)"):
+        kw.MKLClassifier(RBF(), missing="margin").fit(X, y)
+    with pytest.raises(ValueError, match="missing='impute'"):
+        kw.MKLClassifier(RBF(), missing="impute").fit(X, y)
+    with pytest.raises(ValueError, match="missing='margin'"):
+        kw.GroupOMPClassifier(RBF(), missing="margin").fit(X, y)
+
+
+def test_linear_kernels_have_no_coefficients_where_views_may_be_missing():
+    X, y = views()
+    model = kw.MKLClassifier(Linear(), missing="mask").fit(X, y)
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("missing", HOW)
+@pytest.mark.parametrize("share", [0.3, 0.0])
+def test_model_files_keep_what_predictions_need(missing, share, tmp_path):
+    X, y = views(share=share)
+    model = kw.MKLClassifier({"a": RBF(), "b": [RBF(), Linear()]}, missing=missing, **HOW[missing])
+    has = np.flatnonzero(X.observed[:, :2].any(axis=1))
+    model.fit(X[has], y[has])
+    kw.save_model(model, tmp_path / "model.kw")
+    again = kw.load_model(tmp_path / "model.kw")
+    new = views(seed=0)[0]
+    new = new[np.flatnonzero(new.observed[:, :2].any(axis=1))]
+    np.testing.assert_allclose(again.decision_function(new), model.decision_function(new), atol=1e-12)
+    assert again.patterns_ == model.patterns_
