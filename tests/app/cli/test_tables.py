@@ -405,3 +405,36 @@ def test_groups_everywhere(study: Any, kw: Any) -> None:
     compared = kw("compare", *files_of(folder), *options, "--methods", methods, "--folds", "2", "--json")
     assert compared.code == 0, compared.err
     assert not any(entry["failure"] for entry in json.loads(compared.out)["methods"])
+
+
+@pytest.mark.system
+def test_predictions_without_some_views(study: Any, kw: Any) -> None:
+    folder = study(prot=lambda table: table.drop(["P01", "P05", "P07"]))
+    out = folder / "out"
+    options = ["--labels", f"{folder / 'clinical.csv'}:subtype", "--id", "sample", "--transpose", "rna"]
+    fit = [
+        "fit",
+        *files_of(folder),
+        *options,
+        "--method",
+        "lp",
+        "--missing",
+        "complete",
+        "--out",
+        out,
+        "--quiet",
+    ]
+    result = kw(*fit, "--no-stability")
+    assert result.code == 0, result.err
+    predicted = kw("predict", out, "--view", f"meth={folder / 'meth.parquet'}", "--json")
+    assert predicted.code == 0, predicted.err
+    found = json.loads(predicted.out)
+    assert set(found["views"]) == {"meth"}
+    truth = study.tables["clinical"]["subtype"][found["sample"]].to_numpy()
+    assert np.mean(truth == np.array(found["prediction"])) > 0.6
+    odd = kw("predict", out, "--view", f"dna={folder / 'meth.parquet'}")
+    assert odd.code == 2
+    assert "fitted on the views 'rna', 'meth' and 'prot'" in odd.err
+    refused = kw(*fit, "--method", "gmkl")
+    assert refused.code == 2
+    assert "--missing complete: --method gmkl" in refused.err

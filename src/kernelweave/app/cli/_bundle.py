@@ -48,6 +48,11 @@ class Bundle:
     task: str
     target: str
 
+    @property
+    def of_views(self) -> bool:
+        """Whether the model was fitted on several tables."""
+        return isinstance(self.encoder, ViewTransformer)
+
 
 def load_bundle(path: Path) -> Bundle:
     """Model, columns and settings of a file, or one message about what is wrong with it."""
@@ -149,7 +154,7 @@ def new_samples(
     reading = replace(fitted, ident=ident or fitted.ident, **form)
     if allow_unseen:
         let_unseen(bundle.encoder)
-    if isinstance(bundle.encoder, ViewTransformer):
+    if bundle.of_views:
         return new_view_samples(bundle, source, reading, allow_unseen)
     if source.data is None:
         raise CliError("--view: the model was fitted on one table; name a file: predict MODEL DATA.")

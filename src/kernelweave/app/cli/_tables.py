@@ -506,9 +506,12 @@ def new_views(encoder: ViewTransformer, source: Source, reading: Reading, allow_
     return views
 
 
-def views_column(X: Any) -> dict[str, np.ndarray]:
-    """A column for a table of predictions, the views that each sample has; none where all have all."""
-    if not isinstance(X, Views) or X.observed.all():
+def views_column(X: Any, n_views: int = 0) -> dict[str, np.ndarray]:
+    """A column for a table of predictions, the views that each sample has; none where all have all.
+
+    A model may have been fitted on more views, `n_views`, than are there.
+    """
+    if not isinstance(X, Views) or (X.observed.all() and len(X.names) >= n_views):
         return {}
     names = np.array(X.names, dtype=object)
     return {"views": np.array(["+".join(names[there]) for there in X.observed], dtype=object)}

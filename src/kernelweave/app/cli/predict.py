@@ -52,7 +52,7 @@ def predict(
         columns = predictions(bundle.estimator, new.X)
     truth = new.truth(bundle, np.asarray(columns["prediction"]))
     scores: dict[str, Any] = {} if truth is None else score(bundle.task, truth, columns["prediction"])
-    columns |= views_column(new.X)
+    columns |= views_column(new.X, len(bundle.encoder.transformers_) if bundle.of_views else 0)
     ids, ident = new.ids, new.ident
     if out is not None:
         write_text(out, table_text(ids, truth, columns, ident))

@@ -139,6 +139,11 @@ def as_rows(X: Any) -> range:
     return range(X.shape[0] if hasattr(X, "shape") else len(X))
 
 
+def complete(X: Any) -> Any:
+    """The samples that have all views; all of them where data are no views."""
+    return X[np.flatnonzero(X.observed.all(axis=1))] if isinstance(X, Views) else X
+
+
 def take(X: Any, rows: IntArray) -> Any:
     """Rows of data as `predict` takes them; of matrices, their test axis."""
     if len(rows) == len(as_rows(X)):

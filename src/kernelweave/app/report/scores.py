@@ -22,7 +22,7 @@ from ...kernels.spec import kernel_alone
 from ...regularizers import Uniform
 from ...theory import target_alignment
 from .data import Score, Scores
-from .given import Progress, Subject, as_rows
+from .given import Progress, Subject, as_rows, complete
 
 #: costs to choose from, by cross-validation on the training samples
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -69,21 +69,15 @@ def baselines_for(given: Subject) -> list[Baseline]:
     found = []
     if own != "uniform" and not isinstance(own, Uniform) and M * n**2 <= MOST_ENTRIES:
         found.append(_tuned(given, "uniform sum of the kernels", given.inner.kernels)[1])
-    X, y = complete(*_part(given)[:2])
+    X, y = _part(given)[:2]
+    if isinstance(X, Views) and not X.observed.all():
+        y, X = np.asarray(y)[X.observed.all(axis=1)], complete(X)
     if len(np.unique(np.asarray(y), axis=0)) < 2:
         return [*found, trivial]
     kernels = "precomputed" if given.precomputed else given.inner.kernels
     aligned = np.argsort(-target_alignment(kernels, X, y, task=given.task).value, kind="stable")
     singles = [_single(given, int(m)) for m in aligned[:SHORTLIST]]
     return [*found, max(singles, key=lambda pair: pair[0])[1], trivial]
-
-
-def complete(X: Any, y: Any) -> tuple[Any, Any]:
-    """Samples that have all views, and their targets; all samples where there are no views."""
-    if not isinstance(X, Views) or X.observed.all():
-        return X, y
-    rows = np.flatnonzero(X.observed.all(axis=1))
-    return X[rows], np.asarray(y)[rows]
 
 
 def _single(given: Subject, m: int) -> tuple[float, Baseline]:
