@@ -221,6 +221,11 @@ def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, moni
     words = [f"{k} = {f'{v:.4g}' if isinstance(v, float) else v}" for k, v in chosen.items()]
     reason = "cross-validation on the training part chose {} (score {:.3f})"
     reasons = [reason.format(", ".join(words), search.best_score_)] if chosen else []
+    if chosen.get("C") in (COSTS[0], COSTS[-1]):
+        tried = f"the values tried, {COSTS[0]:g} to {COSTS[-1]:g}"
+        reasons.append(
+            f"C = {chosen['C']:g} is at the edge of {tried}: scale the data, or search on in Python"
+        )
     method = "lp" if options.method == "auto" else options.method
     return Outcome(getattr(search, "best_estimator_", search), method, reasons, seconds)
 

@@ -23,6 +23,7 @@ from ...regularizers import Uniform
 from ...theory import target_alignment
 from .data import Score, Scores
 from .given import Progress, Subject, as_rows, complete
+from .measures import measures, roc
 
 #: costs to choose from, by cross-validation on the training samples
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -152,18 +153,21 @@ def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) 
         return None
     check = _held_out(given) if given.held_out else _folds(given)
     progress("scoring the model")
-    own = gains(given.task, check.truth, check.predict(given.model, lambda X: X))
+    predicted = check.predict(given.model, lambda X: X)
+    own, more = gains(given.task, check.truth, predicted), measures(given.task, check.truth, predicted)
+    curves = roc(given)
+    more |= {} if curves is None else {"AUC": curves.auc}
     model = Score("this model", *_mean_and_error(own))
     metric = "accuracy" if given.task == "classification" else "R²"
     if baselines is not None:
         others = tuple(_given_score(entry, model) for entry in baselines)
-        return Scores(metric, check.how, len(own), model, others)
+        return Scores(metric, check.how, len(own), model, others, more=more)
     progress("choosing the baselines")
     candidates = baselines_for(given)
     scored = [_scored(entry, given.task, check, own, progress) for entry in candidates]
     others = tuple(entry for entry in scored if isinstance(entry, Score))
     failed = tuple(entry for entry in scored if isinstance(entry, str))
-    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE)
+    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE, more)
 
 
 def _scored(baseline: Baseline, task: str, check: Check, own: FloatArray, progress: Progress) -> Score | str:
