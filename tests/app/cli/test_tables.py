@@ -105,6 +105,7 @@ def test_who_is_left_out_is_said(study: Any, capsys: pytest.CaptureFixture[str])
     assert "2 samples with a label, in no view: left out, such as 'Q1' and 'Q2'" in said
     assert "1 sample of the views without 'subtype' in clinical.csv: left out, such as 'P03'" in said
     assert "names of columns of rna.csv" in said
+    assert "Columns of clinical.csv that are not used: 'patient'" in said
     assert "column 'sample' of meth.parquet" in said
     assert len(ready.ids) == N - 1
     assert "P03" not in ready.ids

@@ -223,6 +223,7 @@ def views_design(source: Source, reading: Reading, choice: KernelChoice) -> View
     labels = label_sheet(source, files)
     note("Sample IDs: " + listed(files.taken, 12) + ".")
     values = target_column(labels.frame, reading.target, labels.path)
+    say_unused(files, labels)
     group, sheets = group_values(files, labels)
     sheets, sequences = usable(sheets, reading)
     known = labels.frame.index.to_numpy()[~pd.isna(values)]
@@ -253,6 +254,15 @@ def label_sheet(source: Source, files: Files) -> Sheet:
         found = f"{len(having)} tables have a column" if having else "no table has a column"
         raise CliError(f"{found} {target!r} (--target): name the file of the targets, --labels FILE:COLUMN.")
     return having[0]
+
+
+def say_unused(files: Files, labels: Sheet) -> None:
+    """Name the columns of a file of labels that is no view."""
+    taken = (files.reading.target, files.reading.group)
+    extra = [name for name in labels.names if name not in taken]
+    if extra and all(sheet.path != labels.path for sheet in files.views.values()):
+        name = labels.path.name
+        note(f"Columns of {name} that are not used: {quoted(extra, 5)} (--view NAME={name} uses them).")
 
 
 def group_values(files: Files, labels: Sheet) -> tuple[pd.Series | None, dict[str, Sheet]]:
