@@ -319,6 +319,7 @@ class _Values:
     variances: FloatArray | None
     link: Any
     posterior: Any
+    source: Any
 
     def __call__(self, X: Any) -> FloatArray:
         return self.values
@@ -341,7 +342,7 @@ def _taken_apart(predictor: Any, X: Any) -> tuple[FloatArray, _Values]:
     # precomputed test matrices have no k(x, x), hence no variances
     known = predictor.posterior and not predictor.source.given
     variances = predictor.variance(X) if known else None
-    return parts, _Values(values, variances, predictor.link, predictor.posterior)
+    return parts, _Values(values, variances, predictor.link, predictor.posterior, predictor.source)
 
 
 def _answering(model: Any, values: _Values) -> Any:

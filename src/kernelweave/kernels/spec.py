@@ -71,6 +71,23 @@ def views_in(spec: Any, views: Views) -> list[str]:
     return [name for name in views.names if name in named]
 
 
+def kernel_alone(spec: Any, X: Any, m: int) -> Any:
+    """Kernel number `m` of a specification, as a specification of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel_alone({"a": "linear", "b": "rbf"}, np.zeros((3, 2)), 1)
+    [('b', RBF())]
+    """
+    if not isinstance(X, Views):
+        return [resolve_kernels(spec, X)[m]]
+    by_view = _by_view(spec, X)
+    every = [(own, view) for name, value, view in by_view for own in _named(name, value, X.tables[view])]
+    own, view = every[m]
+    return [(own.name, own.kernel, view)]
+
+
 def _by_view(spec: Any, views: Views) -> Iterator[tuple[str, Any, str]]:
     """Names, kernels (one, or several as in a list) and the view they are for."""
     if isinstance(spec, Mapping):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
 
@@ -33,6 +34,22 @@ def write_tumours(folder: Path) -> None:
     (folder / "new.csv").write_text("\n".join(lines[:5]))
 
 
+def write_study(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    ids, z = [f"P{k:02d}" for k in range(48)], rng.normal(size=48)
+    views = {
+        name: pd.DataFrame(z[:, None] + rng.normal(size=(48, 4)), index=ids).rename(columns="f{}".format)
+        for name in ("rna", "meth", "protein")
+    }
+    views["rna"].T.rename_axis("gene").to_csv(folder / "rna.csv")
+    views["rna"].iloc[:9].T.rename_axis("gene").to_csv(folder / "new_rna.csv")
+    views["meth"].iloc[::-1].rename_axis("sample").reset_index().to_parquet(folder / "meth.parquet")
+    views["protein"].iloc[5:].rename_axis("sample").to_csv(folder / "protein.tsv", sep="\t")
+    patients = [f"d{k // 2}" for k in range(48)]
+    labels = pd.DataFrame({"sample": ids, "subtype": np.where(z > 0, "a", "b"), "patient": patients})
+    labels.to_csv(folder / "clinical.csv", index=False)
+
+
 @pytest.mark.system
 def test_every_command_of_the_guide_runs(
     kw: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -41,6 +58,7 @@ def test_every_command_of_the_guide_runs(
     monkeypatch.setattr(_methods, "COSTS", (0.1, 10.0))
     monkeypatch.setattr(_comparing, "TREES", 20)
     write_tumours(tmp_path)
+    write_study(tmp_path)
     (tmp_path / "spec.toml").write_text(fenced("toml")[0])
     commands = [line for block in fenced("bash") for line in block.splitlines() if line.strip()]
     assert len(commands) >= 6

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -176,6 +178,29 @@ def test_tables_sort_and_code_is_copied(cases: Any, show: Any) -> None:
     page.get_by_role("button", name="Copy Python code").click()
     page.get_by_text("Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == cases("binary").report.settings.code
+
+
+def test_tables_and_figures_are_downloaded(cases: Any, show: Any) -> None:
+    opened = show(cases("multiclass"))
+    page = opened.page
+    assert page.locator("button.download").count() == (
+        page.locator("table.sortable").count() + page.locator("figure svg[role=img]").count()
+    )
+    with page.expect_download() as table:
+        page.locator("button[aria-label='Download score-table.csv']").click()
+    rows = list(csv.reader(Path(table.value.path()).read_text(encoding="utf-8").splitlines()))
+    assert rows[0][0] == "Model"
+    assert rows[1][0] == "this model"
+    assert 0 <= float(rows[1][1]) <= 1
+    with page.expect_download() as figure:
+        page.locator("button[aria-label='Download roc-figure.svg']").click()
+    drawn = ElementTree.fromstring(Path(figure.value.path()).read_text(encoding="utf-8"))
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert float(drawn.attrib["width"]) > 100
+    assert any(
+        line.get("stroke", "none") != "none" for line in drawn.iter("{http://www.w3.org/2000/svg}polyline")
+    )
+    assert opened.faults == []
 
 
 def test_readable_without_scripts(cases: Any, show: Any) -> None:

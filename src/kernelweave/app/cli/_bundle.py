@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
@@ -16,13 +16,17 @@ from sklearn.pipeline import Pipeline
 
 from ..._container import replacing, sweep
 from ..._words import plain, quoted
+from ...estimators import ViewTransformer
+from ...kernels import Views
 from ...persistence import load_model, save_model
-from ._columns import labels
-from ._console import MODEL, CliError, model_file
-from ._design import columns_of, conformed, encoded
+from ._columns import labels, target_column
+from ._console import MODEL, CliError, model_file, note
+from ._design import columns_of, conformed, encoded, load
 from ._facts import file_digest
 from ._npz import GramEncoder, Grams
+from ._options import Reading, Source
 from ._read import Sheet, kind_of
+from ._tables import Files, encoded_views, new_views
 
 SETTINGS = "settings.json"
 
@@ -43,6 +47,11 @@ class Bundle:
     path: Path
     task: str
     target: str
+
+    @property
+    def of_views(self) -> bool:
+        """Whether the model was fitted on several tables."""
+        return isinstance(self.encoder, ViewTransformer)
 
 
 def load_bundle(path: Path) -> Bundle:
@@ -117,6 +126,82 @@ DISTINCT = 0.9
 MOST = 0.5
 
 
+@dataclass(frozen=True)
+class NewSamples:
+    """New data as a model takes them, the names of the rows, the targets there may be, and what to say."""
+
+    X: Any
+    ids: np.ndarray
+    ident: str
+    targets: Any
+    notes: list[str]
+
+    def truth(self, bundle: Bundle, predicted: np.ndarray) -> Any:
+        """The targets, where there is one for every row and they are of the kind the model predicts."""
+        if bundle.target not in self.targets or pd.isna(self.targets[bundle.target]).any():
+            return None
+        values = np.asarray(self.targets[bundle.target])
+        comparable = (kind_of(values) == "text") == (predicted.dtype.kind in "US")
+        truth = labels(values) if bundle.task == "classification" else values
+        return truth if comparable else None
+
+
+def new_samples(
+    bundle: Bundle, source: Source, form: dict[str, Any], ident: str | None, allow_unseen: bool
+) -> NewSamples:
+    """New data for a model, from the kind of files that it was fitted on."""
+    fitted = Reading(**bundle.settings["request"]["reading"])
+    reading = replace(fitted, ident=ident or fitted.ident, **form)
+    if allow_unseen:
+        let_unseen(bundle.encoder)
+    if bundle.of_views:
+        return new_view_samples(bundle, source, reading, allow_unseen)
+    if source.data is None:
+        raise CliError("--view: the model was fitted on one table; name a file: predict MODEL DATA.")
+    data = load(source.data, reading)
+    X = encoded_rows(bundle, data, allow_unseen)
+    if isinstance(data, Grams):
+        return NewSamples(X, np.arange(1, data.n_rows + 1), "row", data.targets, [])
+    named = reading.ident is not None and reading.ident in data.frame
+    ids = data.frame[reading.ident].to_numpy() if named else np.arange(1, data.n_rows + 1)
+    return NewSamples(
+        X, ids, str(reading.ident) if named else "row", data.frame, unused(bundle, data, reading)
+    )
+
+
+def new_view_samples(bundle: Bundle, source: Source, reading: Reading, allow_unseen: bool) -> NewSamples:
+    """New samples of a model of several tables, with their labels where a file has them."""
+    encoders = bundle.encoder.transformers_
+    if not source.views:
+        raise CliError(
+            f"the model was fitted on the views {quoted(encoders)}: give their tables, predict MODEL "
+            + " ".join(f"--view {name}=FILE" for name in encoders)
+        )
+    given = [name or path.name.partition(".")[0] for name, path in source.tables]
+    turned = source.transpose or [t for t in bundle.settings["request"]["transpose"] if t in given]
+    source = replace(source, transpose=turned)
+    views = new_views(bundle.encoder, source, reading, allow_unseen)
+    path, column = source.label_file
+    targets: Any = {}
+    if path is not None:
+        frame = Files(reading).read(path).frame.reindex(views.ids)
+        values = target_column(frame, column or bundle.target, path, "--labels")
+        if pd.isna(values).any():
+            note(f"{pd.isna(values).sum()} of {len(values)} samples have no label, so nothing is scored.")
+        targets = {bundle.target: values}
+    X = encoded_views(bundle.encoder, views)
+    return NewSamples(X, views.ids, reading.ident or "sample", targets, [])
+
+
+def let_unseen(encoder: Any) -> None:
+    """Let categories that an encoder does not know be none of its own."""
+    encoders = encoder.transformers_.values() if isinstance(encoder, ViewTransformer) else [encoder]
+    for one in encoders:
+        for _, step, _ in getattr(one, "transformers_", ()):
+            if hasattr(step, "categories"):
+                step.set_params(handle_unknown="ignore")
+
+
 def encoded_rows(bundle: Bundle, data: Sheet | Grams, allow_unseen: bool) -> Any:
     """New data as the model takes them; Gram matrices for a model of columns are refused, and the reverse."""
     if isinstance(data, Grams):
@@ -125,49 +210,26 @@ def encoded_rows(bundle: Bundle, data: Sheet | Grams, allow_unseen: bool) -> Any
         raise CliError(f"{data.path} holds Gram matrices, and the model was fitted on columns of a table.")
     if isinstance(bundle.encoder, GramEncoder):
         raise CliError(f"{data.path} holds columns, and the model was fitted on Gram matrices (K in an NPZ).")
-    frame = conformed(bundle.encoder, data, allow_unseen)
-    if allow_unseen:
-        for _, step, _ in bundle.encoder.transformers_:
-            if hasattr(step, "categories"):
-                step.set_params(handle_unknown="ignore")
-    return encoded(bundle.encoder, frame)
+    return encoded(bundle.encoder, conformed(bundle.encoder, data, allow_unseen))
 
 
-def new_rows(bundle: Bundle, data: Sheet | Grams) -> tuple[np.ndarray, str]:
-    """What names the rows: the identifier of the training file if it is there too, else numbers."""
-    ident = bundle.settings["request"]["reading"]["ident"]
-    if isinstance(data, Sheet) and ident in data.frame:
-        return data.frame[ident].to_numpy(), ident
-    return np.arange(1, data.n_rows + 1), "row"
-
-
-def unused(bundle: Bundle, data: Sheet | Grams) -> list[str]:
+def unused(bundle: Bundle, data: Sheet, reading: Reading) -> list[str]:
     """A message about columns that the model does not look at."""
-    if isinstance(data, Grams):
-        return []
-    reading = bundle.settings["request"]["reading"]
-    known = {*columns_of(bundle.encoder), bundle.target, reading["ident"], *reading["drop"]}
+    known = {*columns_of(bundle.encoder), bundle.target, reading.ident, reading.group, *reading.drop}
     extra = [name for name in data.names if name not in known]
-    extra = [name for name in extra if not any(fnmatchcase(name, pattern) for pattern in reading["drop"])]
+    extra = [name for name in extra if not any(fnmatchcase(name, pattern) for pattern in reading.drop)]
     return [f"Columns the model does not use: {quoted(extra, 5)}."] if extra else []
-
-
-def known_targets(bundle: Bundle, data: Sheet | Grams, predicted: np.ndarray) -> Any:
-    """The targets, where the data have them for every row and they are of the kind the model predicts."""
-    columns: Any = data.frame if isinstance(data, Sheet) else data.targets
-    if bundle.target not in columns or pd.isna(columns[bundle.target]).any():
-        return None
-    values = np.asarray(columns[bundle.target])
-    comparable = (kind_of(values) == "text") == (predicted.dtype.kind in "US")
-    truth = labels(values) if bundle.task == "classification" else values
-    return truth if comparable else None
 
 
 # -- rows that a model was trained on: digests of a few of them are in its file -----------------------
 
 
-def row_digests(X: np.ndarray) -> np.ndarray:
+def row_digests(X: Any) -> np.ndarray:
     """64 bits of every row, equal for equal rows."""
+    if isinstance(X, Views):
+        X = X.joined()
+    if not isinstance(X, np.ndarray) or X.dtype == object:
+        return pd.util.hash_pandas_object(pd.DataFrame(X).astype(str), index=False).to_numpy()
     rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0 and 0 are one number
     digests = [blake2b(row.tobytes(), digest_size=8).digest() for row in rows]
     return np.frombuffer(b"".join(digests), dtype="<u8")
@@ -183,7 +245,7 @@ def sketch(X: Any) -> str | None:
     >>> sketch(np.ones((6, 2))) is None
     True
     """
-    if not isinstance(X, np.ndarray) or X.ndim != 2:
+    if not isinstance(X, np.ndarray | Views) or X.ndim != 2:
         return None
     distinct = np.unique(row_digests(X))
     if len(distinct) < DISTINCT * len(X):
@@ -191,7 +253,7 @@ def sketch(X: Any) -> str | None:
     return base64.b64encode(distinct[:KEPT].tobytes()).decode()
 
 
-def known_share(X: np.ndarray, text: str) -> float:
+def known_share(X: Any, text: str) -> float:
     """Share of the rows of `X` whose digests are in a sketch, of those that could be.
 
     Examples
@@ -206,11 +268,11 @@ def known_share(X: np.ndarray, text: str) -> float:
     return float(np.isin(found, kept).mean()) if len(found) else 0.0
 
 
-def seen_rows(bundle: Bundle, X: Any, data: Path) -> list[str]:
+def seen_rows(bundle: Bundle, X: Any, data: Path | None) -> list[str]:
     """A message where most rows are rows that the model was trained on."""
     text = bundle.settings.get("training_rows")
     if isinstance(bundle.encoder, GramEncoder):
-        same = file_digest(data) == bundle.settings["data"]["sha256"]
+        same = data is not None and file_digest(data) == bundle.settings["data"]["sha256"]
         share = len(bundle.encoder.rows) / bundle.encoder.n_samples if same else 0.0
     else:
         share = known_share(X, text) if isinstance(text, str) else 0.0

@@ -16,7 +16,8 @@ import pandas as pd
 from ..._registry import did_you_mean
 from ..._words import quoted
 from ...kernels.columns import matching
-from ._console import CliError
+from ._console import CliError, note
+from ._options import Reading
 from ._read import Sheet, as_number, kind_of, row_list
 
 #: what an identifier is usually called
@@ -160,6 +161,49 @@ def match(patterns: list[str], names: list[str], option: str, path: Path) -> lis
     return [name for name in names if name in chosen]
 
 
+# -- rows that belong together ------------------------------------------------------------------------
+
+
+#: what columns are called whose rows of one value belong together
+GROUP_NAME = re.compile(
+    r"(^|[^a-z])(patient|subject|donor|speaker|individual|participant|person|animal|mouse)s?([^a-z]|id|$)",
+    re.I,
+)
+
+
+def group_column(frame: Any, reading: Reading, path: Path) -> np.ndarray | None:
+    """The group of every row, as --group says; None without it."""
+    if reading.group is None:
+        return None
+    values = target_column(frame, reading.group, path, "--group")
+    check_groups(values, reading.group, path)
+    return values.astype(str)
+
+
+def check_groups(values: np.ndarray, name: str, path: Path) -> None:
+    """Refuse rows without a group."""
+    gaps = pd.isna(values)
+    if gaps.any():
+        raise CliError(f"{path}: the group {name!r} is missing in {row_list(gaps)} (--group): fill it in.")
+
+
+def warn_of_repeats(reading: Reading, ids: np.ndarray, frame: pd.DataFrame, path: Path) -> None:
+    """Say so where rows of one sample or patient may come to lie on both sides of a split."""
+    if reading.group is not None:
+        return
+    named = {} if reading.ident is None else {reading.ident: ids}
+    named |= {name: frame[name].to_numpy() for name in frame if GROUP_NAME.search(str(name))}
+    for name, values in named.items():
+        known = values[~pd.isna(values)]
+        distinct = len(set(known.tolist()))
+        if name != reading.target and 1 < distinct < len(known):
+            note(
+                f"Warning: column {name!r} of {path.name} has {distinct} values in {len(known)} rows. "
+                "Rows that belong together are on both sides of the split, and scores are too good: --group "
+                f"{shlex.quote(str(name))} keeps them together."
+            )
+
+
 # -- the target: classes or numbers -------------------------------------------------------------------
 
 
@@ -183,12 +227,27 @@ class Target:
         return [str(name) for name in np.unique(self.y)] if self.task == "classification" else []
 
 
+#: what the column of events of a survival study is called, and what such times are written like
+EVENT_NAME = re.compile(r"event|status|death|dead|deceased|censor|relapse|vital", re.I)
+CENSORED = re.compile(r"\d+(\.\d+)?\+?")
+
+SURVIVAL = (
+    "survival targets, a time and whether the event was seen, are not supported yet. Predict whether the "
+    "event came within a fixed time, leaving out samples that were censored before it."
+)
+
+#: what stands between several labels in one cell
+SEVERAL = re.compile(r"[^;|]+([;|][^;|]+)+")
+
+
 def target_column(columns: Any, name: str, path: Path, option: str = "--target") -> np.ndarray:
     """The column of the targets."""
     if name in columns:
         return np.asarray(columns[name])
     several = [part.strip() for part in name.split(",")]
     if len(several) > 1 and all(part in columns for part in several):
+        if len(several) == 2 and any(EVENT_NAME.search(part) for part in several):
+            raise CliError(f"{path}: {option} {name}: {SURVIVAL}")
         raise CliError(
             f"{path}: {option} takes one column, and {name!r} are {len(several)}; run the command once per "
             "column, or fit all of them in Python, where y may have several columns."
@@ -218,6 +277,7 @@ def check_target(values: np.ndarray, name: str, path: Path) -> None:
 def infer_target(values: np.ndarray, name: str, path: Path, task: str = "auto") -> Target:
     """The targets as classes or numbers."""
     check_target(values, name, path)
+    refuse_unsupported(values, name, path)
     kind, why = decided(values, name)
     if task != "auto":
         kind, why = task, f"--task {task}"
@@ -235,6 +295,23 @@ def infer_target(values: np.ndarray, name: str, path: Path, task: str = "auto") 
             f"{path}: the target {name!r} is {values[0]:g} in every row: there is nothing to learn."
         )
     return Target(values, kind, why)
+
+
+def refuse_unsupported(values: np.ndarray, name: str, path: Path) -> None:
+    """Name the kinds of targets that a fit of the command line does not learn."""
+    if kind_of(values) != "text":
+        return
+    texts = [str(value).strip() for value in values]
+    if all(CENSORED.fullmatch(text) for text in texts) and any(text.endswith("+") for text in texts):
+        odd = next(text for text in texts if text.endswith("+"))
+        raise CliError(f"{path}: the target {name!r} holds censored times, such as {odd!r}: {SURVIVAL}")
+    lists = [text for text in texts if SEVERAL.fullmatch(text)]
+    if len(lists) >= MOSTLY * len(texts):
+        raise CliError(
+            f"{path}: the target {name!r} holds several labels per row, such as {lists[0]!r}, which the "
+            "command line does not fit: make a column of each label and fit one at a time, or use Python, "
+            "where y may have a column for each."
+        )
 
 
 def decided(values: np.ndarray, name: str) -> tuple[str, str]:

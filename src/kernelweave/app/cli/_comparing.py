@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from ...gram import KernelStack
 from ._columns import Parts
@@ -20,6 +24,7 @@ from ._console import CliError
 from ._facts import certificate, live_kernels, score
 from ._methods import COSTS, Options, search_of
 from ._monitor import Monitor
+from ._splits import make_folds
 
 #: MKL methods compared by default
 LEARNED = ("lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes")
@@ -88,31 +93,37 @@ class Verdict:
         )
 
 
-def outer_folds(task: str, n_folds: int, seed: int, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds of the outer loop, in proportion for classes."""
-    smallest = int(np.unique(y, return_counts=True)[1].min()) if task == "classification" else len(y)
-    if smallest < n_folds:
-        what = "the smallest class has" if task == "classification" else "there are"
-        raise CliError(f"--folds {n_folds}: {what} {smallest} rows; use at most {max(smallest, 2)} folds.")
-    splitter: Any = StratifiedKFold if task == "classification" else KFold
-    return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros((len(y), 1)), y))
-
-
-def make_candidate(name: str, parts: Parts, options: Options) -> Any:
+def make_candidate(name: str, parts: Parts, options: Options, cv: Any) -> Any:
     """An estimator that chooses its own parameters, unfitted."""
     classifies = options.task == "classification"
-    splitter: Any = StratifiedKFold if classifies else KFold
-    cv = splitter(INNER_FOLDS, shuffle=True, random_state=options.seed)
     if name == "best single kernel":
         return BestSingleKernel(parts.kernels, options, cv)
     if name == "random forest":
         forest = RandomForestClassifier if classifies else RandomForestRegressor
-        return forest(TREES, random_state=options.seed, n_jobs=options.n_jobs)
+        return on_columns(forest(TREES, random_state=options.seed, n_jobs=options.n_jobs), parts)
     if name == "linear model" and classifies:
-        return GridSearchCV(LogisticRegression(max_iter=2000), {"C": list(COSTS)}, cv=cv)
+        linear = on_columns(LogisticRegression(max_iter=2000), parts)
+        prefix = "" if isinstance(linear, LogisticRegression) else "logisticregression__"
+        return GridSearchCV(linear, {f"{prefix}C": list(COSTS)}, cv=cv)
     if name == "linear model":
-        return RidgeCV(np.geomspace(1e-3, 1e4, 15))
+        return on_columns(
+            RidgeCV(np.geomspace(1e-3, 1e4, 15), cv=cv if isinstance(cv, list) else None), parts
+        )
     return search_of("uniform" if name == "uniform sum" else name, parts.kernels, options, cv)
+
+
+def on_columns(model: Any, parts: Parts) -> Any:
+    """A model of the columns themselves; of views of all of them, with means where samples lack some."""
+    if isinstance(parts.X, np.ndarray) and parts.X.dtype.kind == "f":
+        return model
+    return make_pipeline(FunctionTransformer(columns_of_all), SimpleImputer(keep_empty_features=True), model)
+
+
+def columns_of_all(X: Any) -> np.ndarray:
+    """Columns of numbers of all views, or of an array in which some hold text."""
+    tables = [X] if isinstance(X, np.ndarray) else list(X.tables.values())
+    numbers = [pd.DataFrame(table).infer_objects().select_dtypes("number") for table in tables]
+    return np.hstack([table.to_numpy(np.float64) for table in numbers])
 
 
 def compare_all(
@@ -128,21 +139,33 @@ def compare_all(
     for number, (train, test) in enumerate(folds, 1):
         parts = ready.split(train, test)
         y, truth = ready.target.y[train], ready.target.y[test]
+        inner = inner_folds(options, y, None if ready.group_of is None else ready.group_of[train])
         for entry in entries:
             monitor.part(f"fold {number} of {len(folds)}, {entry.name}", done / total)
             if not entry.failure:
-                run_fold(entry, parts, y, truth, options)
+                run_fold(entry, parts, y, truth, options, inner)
             done += 1
     return sorted(entries, key=lambda entry: -entry.mean)
 
 
-def run_fold(entry: Contender, parts: Parts, y: np.ndarray, truth: np.ndarray, options: Options) -> None:
+def inner_folds(options: Options, y: np.ndarray, group_of: np.ndarray | None) -> Any:
+    """Folds in which the parameters of every method are chosen."""
+    if group_of is not None:
+        where = "--folds, inside a training part"
+        return make_folds(options.task, y, INNER_FOLDS, options.seed, group_of, where)
+    splitter: Any = StratifiedKFold if options.task == "classification" else KFold
+    return splitter(INNER_FOLDS, shuffle=True, random_state=options.seed)
+
+
+def run_fold(
+    entry: Contender, parts: Parts, y: np.ndarray, truth: np.ndarray, options: Options, cv: Any
+) -> None:
     """Fit one method on one training part and score it on the rest."""
     began = time.monotonic()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = make_candidate(entry.name, parts, options).fit(parts.X, y)
+            model = make_candidate(entry.name, parts, options, cv).fit(parts.X, y)
             predicted = model.predict(parts.X_rest)
     except (ValueError, MemoryError, CliError) as error:
         entry.failure = str(error).partition("\n")[0]
@@ -167,14 +190,19 @@ def verdict(entries: list[Contender]) -> Verdict | None:
     return Verdict(best.name, other.name, float(differences.mean()), error)
 
 
+def single_kernels(kernels: Any) -> list[Any]:
+    """Every kernel of a dict, or of a list of (name, kernel, view), alone."""
+    return [[one] for one in kernels] if isinstance(kernels, list) else [{k: v} for k, v in kernels.items()]
+
+
 class BestSingleKernel(BaseEstimator):
     """The one kernel, and its cost, with the best cross-validated score.
 
     Parameters
     ----------
-    kernels : dict of name -> kernel, or "precomputed"
+    kernels : dict of name -> kernel, list of (name, kernel, view), or "precomputed"
     options : Options
-    cv : splitter
+    cv : splitter, or list of splits
     """
 
     def __init__(self, kernels: Any, options: Options, cv: Any) -> None:
@@ -187,7 +215,7 @@ class BestSingleKernel(BaseEstimator):
         self.place_: int = 0
         self.best_: Any = None
         given = isinstance(self.kernels, str)
-        singles: Any = ["precomputed"] * X.shape[2] if given else [{k: v} for k, v in self.kernels.items()]
+        singles: Any = ["precomputed"] * X.shape[2] if given else single_kernels(self.kernels)
         for place, kernel in enumerate(singles):
             search = search_of("uniform", kernel, self.options, self.cv)
             with suppress(ValueError):  # a kernel that cannot be fitted alone is not the best one

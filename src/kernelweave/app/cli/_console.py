@@ -113,6 +113,11 @@ def _described(error: BaseException) -> tuple[str, int]:
 
 TEXT = (".csv", ".tsv", ".txt", ".tab", ".data")
 ARROW = (".parquet", ".pq", ".feather", ".arrow")
+EXCEL = (".xlsx", ".xlsm", ".xls")
+ANNOTATED = (".h5ad", ".h5mu")
+
+#: all endings of data files
+ENDINGS = (*TEXT, *ARROW, *EXCEL, *ANNOTATED, ".npz")
 
 #: the file of a model in the folder that fit wrote
 MODEL = "model.kw"
@@ -147,7 +152,7 @@ def check_spec(path: Path | None) -> None:
 def inside(folder: Path) -> str:
     """The data files of a folder, for a message."""
     try:
-        names = sorted(entry.name for entry in folder.iterdir() if suffix(entry) in (*TEXT, *ARROW, ".npz"))
+        names = sorted(entry.name for entry in folder.iterdir() if suffix(entry) in ENDINGS)
     except OSError:
         return f"There is no folder {folder}."
     return f"Data files there: {quoted(names, 5)}." if names else "There are no data files there."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,11 @@ from ._columns import (
     check_columns,
     check_decimals,
     check_rows,
+    group_column,
     infer_target,
     match,
     target_column,
+    warn_of_repeats,
 )
 from ._console import CliError, note, suffix
 from ._kernels import choose_kernels
@@ -35,11 +38,17 @@ from ._read import Sheet, as_number, kind_of, read_table, row_list
 NO_CATEGORY = "(missing)"
 
 
-def make_encoder(frame: pd.DataFrame, impute: str | None, scale: bool) -> ColumnTransformer:
+#: what a step of an encoder is called that leaves sequences as they are
+SEQUENCES = "sequences"
+
+
+def make_encoder(frame: pd.DataFrame, reading: Reading, sequences: Sequence[str] = ()) -> ColumnTransformer:
     """What encodes columns, in their order: text, which are categories, as zeros and ones, numbers scaled.
 
-    Categories are those of the whole table; means, scales and fillings are learned by `fit`.
+    Categories are those of the whole table; means, scales and fillings are learned by `fit`. Columns of
+    `sequences` are the last ones, and stay as they are.
     """
+    impute, scale = reading.impute, reading.scale == "standard"
     filling = [("fill", SimpleImputer(strategy=impute, keep_empty_features=True))] if impute else []
     steps: list[Any] = [*filling, *([("scale", StandardScaler())] if scale else [])]
 
@@ -48,8 +57,10 @@ def make_encoder(frame: pd.DataFrame, impute: str | None, scale: bool) -> Column
             return OneHotEncoder(categories=[categories_of(frame[n]) for n in names], sparse_output=False)
         return Pipeline(steps) if steps else "passthrough"
 
-    runs = [list(run) for _, run in groupby(frame.columns, lambda name: kind_of(frame[name]))]
-    return ColumnTransformer([(str(k), encoder(names), names) for k, names in enumerate(runs)])
+    others = [name for name in frame.columns if name not in sequences]
+    runs = [list(run) for _, run in groupby(others, lambda name: kind_of(frame[name]))]
+    own = [(str(k), encoder(names), names) for k, names in enumerate(runs)]
+    return ColumnTransformer([*own, *([(SEQUENCES, "passthrough", list(sequences))] if sequences else [])])
 
 
 def categories_of(values: pd.Series) -> np.ndarray:
@@ -61,7 +72,7 @@ def categories_of(values: pd.Series) -> np.ndarray:
 def as_categories(values: pd.Series) -> pd.Series:
     """A column as text; whole numbers without their decimal point."""
     names = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
-    return pd.Series(names, dtype=object).where(values.notna(), np.nan)
+    return pd.Series(names, dtype=object, index=values.index).where(values.notna(), np.nan)
 
 
 def columns_of(encoder: ColumnTransformer) -> dict[str, list[Any] | None]:
@@ -71,6 +82,11 @@ def columns_of(encoder: ColumnTransformer) -> dict[str, list[Any] | None]:
         known: Any = getattr(step, "categories", None)
         found |= {name: None if known is None else list(known[k]) for k, name in enumerate(names)}
     return found
+
+
+def sequences_of(encoder: ColumnTransformer) -> list[str]:
+    """The columns that an encoder takes for sequences."""
+    return [name for step, _, names in encoder.transformers if step == SEQUENCES for name in names]
 
 
 def features_of(encoder: ColumnTransformer) -> dict[str, list[str]]:
@@ -90,11 +106,17 @@ def encoded(encoder: ColumnTransformer, frame: pd.DataFrame) -> np.ndarray:
     """The matrix of a table, of shape (n_rows, n_features)."""
     with np.errstate(over="ignore", invalid="ignore"):
         X: np.ndarray = encoder.transform(frame)
-    if not np.isfinite(X).all():
-        names = [feature for features in features_of(encoder).values() for feature in features]
-        bad = names[int(np.argmin(np.isfinite(X).all(axis=0)))]
-        raise CliError(f"column {bad!r} has values too large to scale: divide it by a constant first.")
+    check_finite(encoder, X)
     return X
+
+
+def check_finite(encoder: ColumnTransformer, X: np.ndarray) -> None:
+    """Refuse numbers that are too large to be scaled."""
+    finite = np.isfinite(X[:, : X.shape[1] - len(sequences_of(encoder))].astype(np.float64, copy=False))
+    if not finite.all():
+        names = [feature for features in features_of(encoder).values() for feature in features]
+        bad = names[int(np.argmin(finite.all(axis=0)))]
+        raise CliError(f"column {bad!r} has values too large to scale: divide it by a constant first.")
 
 
 def conformed(encoder: ColumnTransformer, table: Sheet, allow_unseen: bool = False) -> pd.DataFrame:
@@ -107,12 +129,31 @@ def conformed(encoder: ColumnTransformer, table: Sheet, allow_unseen: bool = Fal
             f"fitted on; it has {quoted(table.names)}. Give it the same columns, or fit a model on "
             "those there are."
         )
-    filled = "SimpleImputer" in str(encoder.transformers)
-    parts = {
-        name: _number(table, name, filled) if known is None else _category(table, name, known, allow_unseen)
-        for name, known in columns.items()
-    }
-    return pd.DataFrame(parts)
+    filled, sequences = "SimpleImputer" in str(encoder.transformers), sequences_of(encoder)
+
+    def values(name: str, known: list[Any] | None) -> np.ndarray:
+        if name in sequences:
+            return sequence(table, name)
+        if known is None:
+            return _number(table, name, filled)
+        return _category(table, name, known, allow_unseen).to_numpy()
+
+    parts = {name: values(name, known) for name, known in columns.items()}
+    return pd.DataFrame(parts, index=table.frame.index)
+
+
+def sequence(table: Sheet, name: str) -> np.ndarray:
+    """A column of sequences: text in every row."""
+    values = table.frame[name].to_numpy()
+    if kind_of(values) != "text":
+        raise CliError(f"{table.path}: column {name!r} holds {kind_of(values)}s, not sequences (--sequence).")
+    gaps = pd.isna(values)
+    if gaps.any():
+        raise CliError(
+            f"{table.path}: column {name!r} has no sequence in {row_list(gaps)}; fill it in, or leave those "
+            "rows out with --drop-rows."
+        )
+    return np.asarray(values)
 
 
 def _number(table: Sheet, name: str, filled: bool) -> np.ndarray:
@@ -165,6 +206,16 @@ def load(path: Path, reading: Reading) -> Sheet | Grams:
     return read_table(path, reading.sep, reading.encoding, reading.decimal)
 
 
+def load_sheet(path: Path, reading: Reading) -> Sheet:
+    """A file of columns, in which what names the samples stays as it is written."""
+    if suffix(path) != ".npz":
+        return read_table(path, reading.sep, reading.encoding, reading.decimal, reading.ident)
+    held = read_arrays(path)
+    if isinstance(held, Grams):
+        raise CliError(f"{path} holds Gram matrices: --view and --labels take tables of columns.")
+    return held
+
+
 @dataclass(frozen=True)
 class TableDesign:
     """A table whose columns are all usable, categories as text, its targets and the names of its rows."""
@@ -174,21 +225,23 @@ class TableDesign:
     ids: np.ndarray
     reading: Reading
     choice: KernelChoice
+    sequences: list[str] = field(default_factory=list)
+    group_of: np.ndarray | None = None
 
     def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
         """Encoded parts; means, scales and fillings are those of the training rows."""
         frame, reading = self.table.frame, self.reading
-        encoder = make_encoder(frame, reading.impute, reading.scale == "standard")
+        encoder = make_encoder(frame, reading, self.sequences)
         with np.errstate(over="ignore", invalid="ignore"):
             encoder.fit(frame.iloc[train])
         X, X_rest = (encoded(encoder, frame.iloc[rows]) for rows in (train, rest))
         features = features_of(encoder)
-        chosen = choose_kernels(self.table, features, self.choice)
+        chosen = choose_kernels(self.table, features, self.choice, self.sequences)
         names = [name for held in features.values() for name in held]
         return Parts(X, X_rest, encoder, *chosen, names, reading.ident or "row")
 
 
-def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | GramDesign:
+def table_design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | GramDesign:
     """A file as data to learn from, or one error about what stands in the way."""
     data = load(path, reading)
     if isinstance(data, Grams):
@@ -200,12 +253,15 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
     if reading.ident is not None:
         ids = target_column(data.frame, reading.ident, path, "--id")
         dropped.add(reading.ident)
+    group_of = group_column(data.frame, reading, path)
+    dropped |= set() if reading.group is None else {reading.group}
     frame = data.frame.drop(columns=list(dropped))
     if frame.columns.empty:
         raise CliError(f"{path} has no column left to learn from beside the target {reading.target!r}.")
     categorical = match(reading.categorical, list(frame), "--categorical", path)
+    sequences = match(reading.sequence, list(frame), "--sequence", path)
     whole = {reading.target: values} if reading.task != "classification" else {}
-    numbers = frame.drop(columns=categorical)
+    numbers = frame.drop(columns=[*categorical, *sequences])
     check_decimals(path, {**{name: numbers[name].to_numpy() for name in numbers}, **whole})
     keep = match(reading.keep, list(frame), "--keep", path)
     if reading.drop_rows:
@@ -213,10 +269,20 @@ def design(path: Path, reading: Reading, choice: KernelChoice) -> TableDesign | 
         if gaps.any():
             note(f"{gaps.sum()} of {len(gaps)} rows have missing values and are left out (--drop-rows).")
         frame, values, ids = frame[~gaps].reset_index(drop=True), values[~gaps], ids[~gaps]
+        group_of = None if group_of is None else group_of[~gaps]
         check_rows(replace(data, frame=frame))
-    check_columns(path, frame, categorical, keep, reading.impute is not None)
+    check_columns(path, frame, [*categorical, *sequences], keep, reading.impute is not None)
     target = infer_target(values, reading.target, path, reading.task)
-    frame = frame.assign(**{name: as_categories(frame[name]) for name in categorical})
+    frame = in_order(frame, categorical, sequences)
     groups = {group: [name for name in held if name in frame] for group, held in data.groups.items()}
     table = Sheet(path, frame, {group: held for group, held in groups.items() if held})
-    return TableDesign(table, target, ids, reading, choice)
+    for name in sequences:
+        sequence(table, name)
+    warn_of_repeats(reading, ids, data.frame, path)
+    return TableDesign(table, target, ids, reading, choice, sequences, group_of)
+
+
+def in_order(frame: pd.DataFrame, categorical: list[str], sequences: list[str]) -> pd.DataFrame:
+    """Columns ready for an encoder: categories as text, sequences at the end."""
+    frame = frame.assign(**{name: as_categories(frame[name]) for name in categorical})
+    return frame[[*(name for name in frame if name not in sequences), *sequences]]

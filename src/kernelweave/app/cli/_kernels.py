@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,19 @@ NUMERIC: dict[str, type[Kernel]] = {
     and all(p.default is not p.empty for p in inspect.signature(cls).parameters.values())
 }
 
+#: kernels of sequences
+STRINGS: dict[str, type[Kernel]] = {
+    name: cls
+    for name, cls in KERNELS.items()
+    if cls.accepts == "string"  # type: ignore[attr-defined]
+    and all(p.default is not p.empty for p in inspect.signature(cls).parameters.values())
+}
+
 #: a prefix makes a group from so many columns on, and so many groups make a default dictionary
 PREFIX_COLUMNS, MOST_GROUPS = 3, 30
 
 #: settings of an entry of the file that are not parameters of the kernel
-OWN = ("type", "name", "columns", "per_column")
+OWN = ("type", "name", "columns", "per_column", "view")
 
 
 #: named kernels on the columns of the encoded matrix, how it came to that, and the groups behind them
@@ -41,22 +50,30 @@ Chosen = tuple[dict[str, Kernel], str, dict[str, list[int]] | None]
 Places = dict[str, list[int]]
 
 
-def choose_kernels(table: Sheet, features: dict[str, list[str]], choice: KernelChoice) -> Chosen:
-    """The kernels that the options ask for, or a default dictionary; `features` are those of each column."""
+def choose_kernels(
+    table: Sheet, features: dict[str, list[str]], choice: KernelChoice, sequences: Sequence[str] = ()
+) -> Chosen:
+    """The kernels that the options ask for, or a default dictionary; `features` are those of each column.
+
+    Columns of `sequences`, the last ones, get kernels of strings.
+    """
     if sum(option is not None for option in (choice.spec, choice.groups, choice.bands)) > 1:
         raise CliError("--kernels, --groups and --bands exclude one another: give one of them.")
     numbers = iter(range(sum(map(len, features.values()))))
     places: Places = {name: [next(numbers) for _ in held] for name, held in features.items()}
-    names, kinds = [name for held in features.values() for name in held], choice.kinds
-    layout = pd.DataFrame(0.0, index=[0], columns=names)  # all that a family of kernels needs of the data
     if choice.spec is not None:
-        return from_file(choice.spec, table, places)
+        return from_file(choice.spec, table, places, sequences)
+    if sequences:
+        return with_sequences(table, features, choice, sequences, places)
+    names, kinds = [name for held in features.values() for name in held], number_kinds(choice.kinds)
+    layout = pd.DataFrame(0.0, index=[0], columns=names)  # all that a family of kernels needs of the data
     if choice.bands is not None:
         return from_bands(choice.bands, layout, kinds)
     given = parse_groups(choice.groups, table) if choice.groups is not None else None
-    named = given or table.groups or prefix_groups(table)
+    views = table.groups if len(table.groups) > 1 else {}
+    named = given or views or prefix_groups(table)
     if named:
-        source = "--groups" if given else "the views of the file" if table.groups else "prefixes of the names"
+        source = "--groups" if given else "the views of the file" if views else "prefixes of the names"
         return from_groups(named, places, layout, kinds, source)
     if kinds:
         return from_groups({"all": table.names}, places, layout, kinds, "--kernel")
@@ -65,11 +82,47 @@ def choose_kernels(table: Sheet, features: dict[str, list[str]], choice: KernelC
     return named_kernels, f"the default dictionary: linear and three RBF widths on all columns{alone}", None
 
 
-def kernel_list(kinds: list[str]) -> list[Kernel]:
+def with_sequences(
+    table: Sheet,
+    features: dict[str, list[str]],
+    choice: KernelChoice,
+    sequences: Sequence[str],
+    where: Places,
+) -> Chosen:
+    """Kernels of the columns of numbers, if there are any, and of every column of sequences."""
+    found, why, places = {}, "", None
+    numbers = {name: held for name, held in features.items() if name not in sequences}
+    if numbers:
+        rest = replace(table, frame=table.frame[list(numbers)])
+        kinds = [kind for kind in choice.kinds if kind.lower() not in STRINGS]
+        some, why, places = choose_kernels(rest, numbers, replace(choice, kinds=kinds))
+        every = [place for name in numbers for place in where[name]]
+        found = {k: v if v.columns is not None else v.with_columns(every) for k, v in some.items()}
+        why += "; "
+    found |= sequence_kernels(sequences, where, choice.kinds)
+    return found, f"{why}kernels of strings on {quoted(sequences)}", places
+
+
+def sequence_kernels(sequences: Sequence[str], where: Places, kinds: Sequence[str]) -> dict[str, Kernel]:
+    """The kernels of strings among those named, Spectrum by default, on every column of sequences."""
+    chosen = [STRINGS[kind.lower()] for kind in kinds if kind.lower() in STRINGS] or [STRINGS["spectrum"]]
+    return {f"{name}: {cls().label}": cls(columns=where[name]) for name in sequences for cls in chosen}
+
+
+def number_kinds(kinds: Sequence[str]) -> list[str]:
+    """Names of kernels, all of them of numbers."""
+    odd = [kind for kind in kinds if kind.lower() in STRINGS]
+    if odd:
+        raise CliError(f"--kernel {odd[0]} is for sequences: name their columns with --sequence COLUMN.")
+    return list(kinds)
+
+
+def kernel_list(kinds: Sequence[str]) -> list[Kernel]:
     """Kernels by name, RBF when none is named."""
     unknown = [kind for kind in kinds if kind.lower() not in NUMERIC]
     if unknown:
-        raise CliError(f"--kernel {unknown[0]}: no such kernel; the names are {', '.join(sorted(NUMERIC))}.")
+        known = ", ".join(sorted({*NUMERIC, *STRINGS}))
+        raise CliError(f"--kernel {unknown[0]}: no such kernel; the names are {known}.")
     return [NUMERIC[kind.lower()]() for kind in kinds] or [RBF()]
 
 
@@ -126,18 +179,24 @@ def prefix_groups(table: Sheet) -> dict[str, list[str]]:
     return groups if enough and 2 <= len(groups) <= MOST_GROUPS else {}
 
 
-def from_file(path: Path, table: Sheet, places: Places) -> Chosen:
-    """Kernels from a TOML file of ``[[kernel]]`` tables."""
+def entries_of(path: Path) -> Iterator[tuple[str, Any]]:
+    """Where the ``[[kernel]]`` tables of a TOML file are, and what is in them."""
     document = load_toml(path)
     unknown = sorted(set(document) - {"kernel"})
     entries = document.get("kernel")
     if unknown or not isinstance(entries, list) or not entries:
         found = f"it has {quoted(unknown)}" if unknown else "it has none"
         raise CliError(f"{path}: expected one or more [[kernel]] tables, {found}.")
+    yield from ((f"{path}, [[kernel]] number {number}", entry) for number, entry in enumerate(entries, 1))
+
+
+def from_file(path: Path, table: Sheet, places: Places, sequences: Sequence[str] = ()) -> Chosen:
+    """Kernels from a TOML file of ``[[kernel]]`` tables."""
     kernels: dict[str, Kernel] = {}
-    for number, entry in enumerate(entries, 1):
-        where = f"{path}, [[kernel]] number {number}"
-        for name, kernel in entry_kernels(entry, where, table, places).items():
+    for where, entry in entries_of(path):
+        if "view" in entry:
+            raise CliError(f"{where}: view is for several tables (--view); leave it out.")
+        for name, kernel in entry_kernels(entry, where, table, places, sequences).items():
             if name in kernels:
                 raise CliError(f'{where}: the name {name!r} is used already; set name = "...".')
             kernels[name] = kernel
@@ -155,18 +214,25 @@ def load_toml(path: Path) -> dict[str, Any]:
         raise CliError(f"{path} cannot be read ({error.strerror}): check its permissions.") from None
 
 
-def entry_kernels(entry: Any, where: str, table: Sheet, positions: Places) -> dict[str, Kernel]:
-    """The kernel that an entry describes, or one per column."""
+def entry_kernels(
+    entry: Any, where: str, table: Sheet, positions: Places, sequences: Sequence[str] = ()
+) -> dict[str, Kernel]:
+    """The kernel that an entry describes, or one per column; kernels of strings see one column each."""
     kernel_class = entry_class(entry, where)
+    texts = kernel_class.accepts == "string"
+    seen = [name for name in table.names if (name in sequences) == texts]
+    if not seen:
+        kind = "sequences (--sequence COLUMN)" if texts else "numbers"
+        raise CliError(f"{where}: {kernel_class.__name__} needs columns of {kind}, and there are none.")
     columns = entry.get("columns", "*")
     patterns = [columns] if isinstance(columns, str) else columns
     if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
         raise CliError(f"{where}: columns = {columns!r} is neither a name, a pattern nor a list of them.")
-    names = match(patterns, table.names, f"{where}, columns", table.path)
+    names = match(patterns, seen, f"{where}, columns", table.path)
     options = parameters(entry, kernel_class, where)
     label = str(entry.get("name", kernel_class(**options).label if columns == "*" else ""))
     label = label or f"{kernel_class(**options).label} on {', '.join(patterns)}"
-    if entry.get("per_column", False):
+    if entry.get("per_column", False) or (texts and len(names) > 1):
         return {f"{label}: {name}": kernel_class(**options, columns=positions[name]) for name in names}
     return {label: kernel_class(**options, columns=[p for name in names for p in positions[name]])}
 
@@ -174,9 +240,10 @@ def entry_kernels(entry: Any, where: str, table: Sheet, positions: Places) -> di
 def entry_class(entry: Any, where: str) -> type[Kernel]:
     """The class that ``type`` names."""
     kind = entry.get("type") if isinstance(entry, Mapping) else None
-    known = {cls.__name__.lower(): cls for cls in NUMERIC.values()} | NUMERIC
+    every = NUMERIC | STRINGS
+    known = {cls.__name__.lower(): cls for cls in every.values()} | every
     if not isinstance(kind, str) or kind.lower() not in known:
-        names = ", ".join(sorted(cls.__name__ for cls in NUMERIC.values()))
+        names = ", ".join(sorted(cls.__name__ for cls in every.values()))
         raise CliError(f"{where}: type = {kind!r} is not one of {names}.")
     return known[kind.lower()]
 

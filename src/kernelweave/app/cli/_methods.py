@@ -13,17 +13,22 @@ from sklearn.model_selection import GridSearchCV
 
 from ... import estimators as kw
 from ...gram.choice import free_memory, show_bytes
+from ...kernels import Views
 from ...kernels.parametric import GroupProductRBF, ProductRBF
 from ...regularizers import REGULARIZERS, ElasticNet, LpNorm, Uniform
 from ._columns import Parts
 from ._console import CliError, StoppedError, note, refusing
 from ._monitor import Brake, Monitor, on_ctrl_c, stopping_with
+from ._splits import make_folds
 
 #: what is tried with --tune
 NORMS = (1.0, 4.0 / 3.0, 2.0, 4.0)
 RATIOS = (0.1, 0.5, 0.9)
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 FOLDS = 5
+
+#: samples with all views from which on a method is chosen by them
+FEWEST = 30
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ class Options:
     method: str = "auto"
     tune: bool = False
     task: str = "classification"
+    missing: str = "error"
+    group_of: np.ndarray | None = None
 
     @property
     def kind(self) -> str:
@@ -69,7 +76,19 @@ def make(method: str, kernels: Any, options: Options) -> Any:
         family, own["regularizer"] = "MKL", LpNorm(options.p) if method == "lp" else REGULARIZERS[method]()
         own |= {"approximation": options.approximation, "rank": options.rank}
     shared = {"memory_limit": options.memory_limit, "n_jobs": options.n_jobs, "random_state": options.seed}
-    return getattr(kw, family + options.kind)(kernels, **own, **shared)
+    return with_missing(getattr(kw, family + options.kind)(kernels, **own, **shared), method, options.missing)
+
+
+def with_missing(model: Any, method: str, missing: str) -> Any:
+    """The estimator, told what to do with views that samples lack, where it can do anything about it."""
+    if missing == "error":
+        return model
+    if "missing" not in model.get_params(deep=False):
+        raise CliError(
+            f"--missing {missing}: --method {method} needs all views of every sample; use --method lp, or "
+            "leave samples that lack one out with --drop-rows."
+        )
+    return model.set_params(missing=missing)
 
 
 def choose(kernels: Any, X: Any, y: np.ndarray, options: Options) -> tuple[str, Any, list[str]]:
@@ -78,6 +97,14 @@ def choose(kernels: Any, X: Any, y: np.ndarray, options: Options) -> tuple[str, 
         return options.method, make(options.method, kernels, options), []
     from ...theory import suggest
 
+    if options.missing == "margin":
+        return "lp", make("lp", kernels, replace(options, p=1.0)), ["--missing margin is for sparse weights"]
+    if isinstance(X, Views):
+        rows = np.flatnonzero(X.observed.all(axis=1))
+        known = options.task == "regression" or len(np.unique(y[rows])) == len(np.unique(y))
+        if len(rows) < FEWEST or not known:
+            return "lp", make("lp", kernels, options), ["too few samples have all views to choose by them"]
+        X, y = X[rows], y[rows]
     found = suggest(kernels, X, y, task=options.task, random_state=options.seed)
     if found.method == "greedy":
         return "gomp", make("gomp", kernels, options).set_params(n_kernels=found.n_kernels), found.reasons
@@ -93,7 +120,8 @@ def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> A
     if method == "gomp":
         search = getattr(kw, f"GroupOMP{options.kind}CV")
         alphas = np.geomspace(1.0, 1e-4, 5)
-        return search(kernels, alphas=alphas, cv=cv, n_jobs=n_jobs, random_state=options.seed)
+        greedy = search(kernels, alphas=alphas, cv=cv, n_jobs=n_jobs, random_state=options.seed)
+        return with_missing(greedy, method, options.missing)
     if method == "gmkl":
         return GridSearchCV(model, {"C": list(COSTS[1:])}, cv=cv, n_jobs=n_jobs)
     tried: list[Any] = [model.regularizer]
@@ -102,7 +130,8 @@ def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> A
     elif method == "elasticnet":
         tried = [ElasticNet(l1_ratio=ratio) for ratio in RATIOS]
     search = getattr(kw, f"MKL{options.kind}CV")
-    return search(kernels, regularizers=tried, Cs=COSTS, cv=cv, tol=options.tol, n_jobs=n_jobs)
+    learned = search(kernels, regularizers=tried, Cs=COSTS, cv=cv, tol=options.tol, n_jobs=n_jobs)
+    return with_missing(learned, method, options.missing)
 
 
 # -- fitting ------------------------------------------------------------------------------------------
@@ -179,16 +208,24 @@ def watched_fit(model: Any, X: Any, y: np.ndarray, checkpoint: Path, monitor: Mo
 
 def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
     """Parameters by cross-validation on the training part, then the best on all of it."""
+    cv: Any = FOLDS
+    if options.group_of is not None:
+        cv = make_folds(options.task, y, FOLDS, options.seed, options.group_of, "--tune")
     check_search(options, parts, y)
     monitor.stage(f"choosing parameters of {options.method} by {FOLDS}-fold cross-validation")
     began = time.monotonic()
     stopped = "Stopped while choosing parameters; there is no model yet, nothing was saved."
     with stopping_with(stopped), refusing("--tune"):
-        search = search_of(options.method, parts.kernels, options).fit(parts.X, y)
+        search = search_of(options.method, parts.kernels, options, cv).fit(parts.X, y)
     seconds, chosen = time.monotonic() - began, getattr(search, "best_params_", {})
     words = [f"{k} = {f'{v:.4g}' if isinstance(v, float) else v}" for k, v in chosen.items()]
     reason = "cross-validation on the training part chose {} (score {:.3f})"
     reasons = [reason.format(", ".join(words), search.best_score_)] if chosen else []
+    if chosen.get("C") in (COSTS[0], COSTS[-1]):
+        tried = f"the values tried, {COSTS[0]:g} to {COSTS[-1]:g}"
+        reasons.append(
+            f"C = {chosen['C']:g} is at the edge of {tried}: scale the data, or search on in Python"
+        )
     method = "lp" if options.method == "auto" else options.method
     return Outcome(getattr(search, "best_estimator_", search), method, reasons, seconds)
 

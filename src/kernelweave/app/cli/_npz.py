@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._words import quoted
 from ...gram import KernelStack
-from ._columns import FEWEST_ROWS, Parts, Target, infer_target, target_column
+from ._columns import FEWEST_ROWS, Parts, Target, group_column, infer_target, target_column
 from ._console import CliError, check_file
 from ._options import KernelChoice, Reading
 from ._read import Sheet, objects
@@ -90,7 +90,7 @@ def read_views(path: Path, matrices: dict[str, np.ndarray], vectors: dict[str, n
         groups[view] = names
         columns.update({name: as_column(values[:, j]) for j, name in enumerate(names)})
     extra = {name: as_column(values) for name, values in vectors.items() if len(values) == n}
-    return Sheet.of(path, {**columns, **extra}, groups if len(groups) > 1 else {})
+    return Sheet.of(path, {**columns, **extra}, groups)
 
 
 def column_names(view: str, width: int, given: dict[str, np.ndarray], alone: bool) -> list[str]:
@@ -186,6 +186,7 @@ class GramDesign:
     grams: Grams
     target: Target
     ids: np.ndarray
+    group_of: np.ndarray | None = None
 
     def split(self, train: np.ndarray, rest: np.ndarray) -> Parts:
         grams = self.grams
@@ -212,4 +213,5 @@ def gram_design(grams: Grams, reading: Reading, choice: KernelChoice) -> GramDes
         raise CliError(f"{path} has {shape[0]} samples; a fit needs at least {FEWEST_ROWS}.")
     values = target_column(grams.targets, reading.target, path)
     target = infer_target(values, reading.target, path, reading.task)
-    return GramDesign(grams, target, np.arange(1, shape[0] + 1))
+    group_of = group_column(grams.targets, reading, path)
+    return GramDesign(grams, target, np.arange(1, shape[0] + 1), group_of)

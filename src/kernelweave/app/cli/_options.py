@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from ._console import CliError, check_file
+
 Method = Literal["auto", "lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes", "uniform"]
 
-COLUMNS, KERNELS, READING = "Columns", "Kernels", "Reading the file"
+COLUMNS, KERNELS, READING, TABLES = "Columns", "Kernels", "Reading the file", "Several tables"
 
-Data = Annotated[
-    Path, typer.Argument(help="CSV, TSV (also .gz), Parquet, Feather, or NPZ with X and y, views, or K.")
-]
 Model = Annotated[Path, typer.Argument(help="The folder that fit --out wrote, or a model.kw in it.")]
 
 
@@ -29,6 +28,80 @@ def option(words: str, panel: str, *names: str, **limits: Any) -> Any:
 Sep = Annotated[str | None, option("Separator of a text file; detected by default.", READING)]
 Encoding = Annotated[str, option("Encoding of a text file.", READING)]
 Decimal = Annotated[str, option("Decimal point of a text file.", READING)]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files that are read: one table, or several of the same samples with their labels."""
+
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            help="CSV, TSV (also .gz), Excel, Parquet, Feather, h5ad, or NPZ with X and y, views, or K."
+        ),
+    ] = None
+    views: Annotated[
+        list[str], option("A table of the same samples, NAME=FILE; repeated for each.", TABLES, "--view")
+    ] = field(default_factory=list)
+    labels: Annotated[
+        str | None, option("The file of the targets, FILE:COLUMN, or FILE and --target.", TABLES)
+    ] = None
+    transpose: Annotated[
+        list[str], option("View whose file has features in rows and samples in columns.", TABLES)
+    ] = field(default_factory=list)
+
+    @property
+    def tables(self) -> list[tuple[str, Path]]:
+        """Names and files of the views; the name is empty where only a file is given."""
+        found = []
+        for text in self.views:
+            name, given, file = text.partition("=")
+            alone = not given or Path(text).exists()
+            found.append(("", Path(text)) if alone else (name.strip(), Path(file)))
+        return found
+
+    @property
+    def label_file(self) -> tuple[Path | None, str | None]:
+        """The file of the labels, and the column that stands behind it."""
+        if self.labels is None or Path(self.labels).exists():
+            return (None if self.labels is None else Path(self.labels)), None
+        file, given, column = self.labels.rpartition(":")
+        return (Path(file), column) if given else (Path(self.labels), None)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """What each file is, and the file."""
+        labels, _ = self.label_file
+        roles = {name or path.name: path for name, path in self.tables}
+        return (
+            roles
+            | ({} if self.data is None else {"data": self.data})
+            | ({"labels": labels} if labels else {})
+        )
+
+    @property
+    def title(self) -> str:
+        """Names of the files, each of them once."""
+        return ", ".join(dict.fromkeys(path.name for path in self.files.values()))
+
+    def check(self, needed: bool = True) -> None:
+        """Refuse files that are not there, and a table beside views."""
+        for path in self.files.values():
+            check_file(path)
+        if self.data is not None and self.views:
+            raise CliError(
+                f"{self.data} and --view: give every table with --view NAME=FILE, also the first one."
+            )
+        if not self.views and (self.labels is not None or self.transpose):
+            raise CliError(
+                "--labels and --transpose are for several tables: give them with --view NAME=FILE."
+            )
+        if needed and not self.files:
+            raise CliError("name a data file, or several tables of the same samples with --view NAME=FILE.")
+        names = [*(name or path.stem for name, path in self.tables), "data", "labels"]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise CliError(f"--view: two tables are called {twice[0]!r}; name them, as in a={twice[0]}.csv.")
 
 
 @dataclass(frozen=True)
@@ -47,8 +120,16 @@ class Reading:
         list[str], option("Column of numbers to use though it looks like an identifier.", COLUMNS)
     ] = field(default_factory=list)
     ident: Annotated[
-        str | None, option("Column that names the rows; goes to predictions.csv.", COLUMNS, "--id")
+        str | None,
+        option("Column that names the rows, and joins tables; goes to predictions.csv.", COLUMNS, "--id"),
     ] = None
+    group: Annotated[
+        str | None,
+        option("Column whose rows of one value, such as a patient, stay on one side of splits.", COLUMNS),
+    ] = None
+    sequence: Annotated[
+        list[str], option("Column of sequences, such as DNA, for kernels of strings.", COLUMNS)
+    ] = field(default_factory=list)
     categorical: Annotated[list[str], option("Column of categories, encoded as zeros and ones.", COLUMNS)] = (
         field(default_factory=list)
     )
@@ -57,12 +138,23 @@ class Reading:
         option("Fill missing numbers; nothing is filled otherwise.", COLUMNS),
     ] = None
     drop_rows: Annotated[bool, option("Leave out rows with missing values.", COLUMNS, "--drop-rows")] = False
+    missing: Annotated[
+        Literal["error", "mask", "margin", "complete"],
+        option("Samples that lack a whole view: refuse, or learn from and predict all the same.", TABLES),
+    ] = "error"
     scale: Annotated[
         Literal["standard", "none"], option("Columns to mean 0 and deviation 1, or as they are.", COLUMNS)
     ] = "standard"
     sep: Sep = None
     encoding: Encoding = "utf-8"
     decimal: Decimal = "."
+
+
+def settled(source: Source, reading: Reading) -> Reading:
+    """Options in which the target is the column that --labels names, if it names one."""
+    source.check()
+    _, column = source.label_file
+    return reading if column is None else replace(reading, target=column)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,16 @@
-"""Data files as tables of named columns: CSV and TSV (also gzipped), Parquet and Feather, through pandas."""
+"""Data files as tables of named columns, through pandas: CSV and TSV (also gzipped), Excel, Parquet, Feather.
+
+AnnData and MuData files are tables too: the values of the variables, and the columns that describe samples.
+"""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import io
 import re
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -17,9 +22,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._console import ARROW, TEXT, CliError, check_file, suffix
+from ._console import ANNOTATED, ARROW, EXCEL, TEXT, CliError, check_file, suffix
 
-KNOWN = "CSV, TSV (.csv, .tsv, .txt, also .gz), Parquet, Feather and NPZ"
+KNOWN = "CSV, TSV (.csv, .tsv, .txt, also .gz), Excel (.xlsx), Parquet, Feather, NPZ, .h5ad and .h5mu"
 
 SEPARATORS = ",;\t|"
 
@@ -75,21 +80,47 @@ class Sheet:
         return list(self.frame.columns)
 
 
-def read_table(path: Path, sep: str | None = None, encoding: str = "utf-8", decimal: str = ".") -> Sheet:
-    """The table in a file with named columns; archives of arrays go to `_npz.read_arrays`."""
+def read_table(
+    path: Path, sep: str | None = None, encoding: str = "utf-8", decimal: str = ".", text: str | None = None
+) -> Sheet:
+    """The table in a file with named columns; archives of arrays go to `_npz.read_arrays`.
+
+    `text` names a column that stays as it is written, such as 007.
+    """
     check_file(path)
     kind = suffix(path)
     convert: Callable[..., np.ndarray]
+    groups: dict[str, list[str]] = {}
     if kind in ARROW:
         frame, convert = read_arrow(path, kind), arrow_column
+    elif kind in EXCEL:
+        frame, convert = read_excel(path, text), excel_column
+    elif kind in ANNOTATED:
+        frame, groups = read_annotated(path, kind)
+        convert = arrow_column
     elif kind in TEXT:
         sep = "\t" if kind in (".tsv", ".tab") and sep is None else sep
-        frame, convert = read_csv(path, sep, encoding, decimal), partial(text_column, decimal=decimal)
+        frame, convert = read_csv(path, sep, encoding, decimal, text), partial(text_column, decimal=decimal)
     else:
         raise CliError(f"{path}: the name ends in {kind or 'nothing'!r}; kernelweave reads {KNOWN}.")
     if frame.empty:
         raise CliError(f"{path} has names of columns and no rows of data.")
-    return Sheet.of(path, {name: convert(frame[name]) for name in frame})
+    columns = {name: convert(frame[name]) for name in frame if name != text}
+    kept = {name: as_written(frame[name]) if name == text else columns[name] for name in frame}
+    return Sheet.of(path, kept, groups)
+
+
+def as_written(values: pd.Series) -> np.ndarray:
+    """A column of names: whole numbers without their decimal point, None where there is none."""
+    cells = zip(values, values.isna(), strict=True)
+    return objects(
+        None
+        if gap
+        else str(int(cell))
+        if isinstance(cell, float) and cell.is_integer()
+        else str(cell).strip()
+        for cell, gap in cells
+    )
 
 
 def arrow_column(values: pd.Series) -> np.ndarray:
@@ -161,7 +192,9 @@ def as_number(cell: str, decimal: str = ".") -> float | None:
         return None
 
 
-def read_csv(path: Path, sep: str | None, encoding: str, decimal: str) -> pd.DataFrame:
+def read_csv(
+    path: Path, sep: str | None, encoding: str, decimal: str, kept: str | None = None
+) -> pd.DataFrame:
     """A delimited text file whose first line names the columns; rows without any value are left out."""
     text = read_text(path, encoding)
     sep = sep or sniff(text[:SAMPLE])
@@ -171,6 +204,7 @@ def read_csv(path: Path, sep: str | None, encoding: str, decimal: str) -> pd.Dat
         frame = pd.read_csv(
             io.StringIO(text), sep=sep, header=0, names=check_lines(text, path, sep), index_col=False,
             decimal=decimal, na_values=sorted(MISSING), skipinitialspace=True, low_memory=False,
+            dtype=None if kept is None else {kept: str},
         )  # fmt: skip
     except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise CliError(f"{path}: {error}; is {sep!r} the separator (--sep)?") from None
@@ -266,6 +300,65 @@ def read_arrow(path: Path, kind: str) -> pd.DataFrame:
     frame.columns = [str(name) for name in frame.columns]
     check_header(list(frame.columns), path)
     return frame
+
+
+# -- Excel, AnnData and MuData ----------------------------------------------------------------
+
+
+def read_excel(path: Path, kept: str | None) -> pd.DataFrame:
+    """The first sheet of an Excel file, whose first row names the columns."""
+    try:
+        frame = pd.read_excel(path, na_values=sorted(MISSING), dtype=None if kept is None else {kept: str})
+    except ImportError as error:
+        raise CliError(
+            f"{path}: reading Excel files needs openpyxl: pip install 'kernelweave[excel]', or save the "
+            f"sheet as CSV ({error})."
+        ) from None
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
+        raise CliError(f"{path} is damaged, or no Excel file ({error}): save it as CSV.") from error
+    frame.columns = ["" if str(name).startswith("Unnamed: ") else str(name).strip() for name in frame.columns]
+    check_header(list(frame.columns), path)
+    return frame.dropna(how="all")
+
+
+def excel_column(values: pd.Series) -> np.ndarray:
+    """A column of a sheet as numbers, dates or text."""
+    return arrow_column(values) if values.dtype.kind == "M" else text_column(values, ".")
+
+
+def read_annotated(path: Path, kind: str) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """The variables of an AnnData file, or of every modality of a MuData file, and what it says of samples.
+
+    The names of the samples are the first column.
+    """
+    module = "anndata" if kind == ".h5ad" else "mudata"
+    try:
+        reader = importlib.import_module(module)
+    except ImportError:
+        raise CliError(
+            f"{path}: reading {kind} files needs {module}: pip install 'kernelweave[omics]'."
+        ) from None
+    try:
+        held = reader.read_h5ad(path) if kind == ".h5ad" else reader.read_h5mu(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise CliError(f"{path} is damaged, or no {kind} file ({error}): write it again.") from error
+    parts = {"X": held} if kind == ".h5ad" else dict(held.mod)
+    tables = {name: values_of(part, path).reindex(held.obs_names) for name, part in parts.items()}
+    if len(tables) > 1:
+        tables = {name: table.add_prefix(f"{name}:") for name, table in tables.items()}
+    ids = pd.DataFrame({str(held.obs.index.name or "sample"): held.obs_names}, index=held.obs_names)
+    frame = pd.concat([ids, *tables.values(), held.obs], axis=1)
+    frame.columns = [str(name) for name in frame.columns]
+    check_header(list(frame.columns), path)
+    return frame, {name: list(map(str, table.columns)) for name, table in tables.items()}
+
+
+def values_of(part: Any, path: Path) -> pd.DataFrame:
+    """The matrix X of an AnnData object, samples in rows."""
+    if part.X is None:
+        raise CliError(f"{path} has no matrix X: write one of its layers there.")
+    X = part.X.toarray() if hasattr(part.X, "toarray") else np.asarray(part.X)
+    return pd.DataFrame(X, index=part.obs_names, columns=part.var_names)
 
 
 # -- columns ----------------------------------------------------------------------------------

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import typer
-from sklearn.model_selection import train_test_split
 
 from ..._words import versions
 from ...gram import parse_memory
 from ._bundle import save_bundle, sketch, write_text
 from ._columns import Parts, Target
 from ._console import INTERRUPTED, MODEL, CliError, note, print_json, refusing
-from ._design import design
 from ._facts import (
     WEIGHT_COLUMNS,
     certificate,
@@ -31,16 +29,18 @@ from ._facts import (
 from ._folder import PREDICTIONS, REPORT, WEIGHTS, OutFolder
 from ._methods import Options, Outcome, fit_model
 from ._monitor import Monitor, stopping_with
-from ._options import KernelChoice, Reading
+from ._options import KernelChoice, Reading, Source
 from ._output import csv_text, print_summary, table_text
-from .report import make_report
+from ._splits import split_rows
+from ._tables import design, views_column
+from .report import make_report, report_data
 
 
 @dataclass(frozen=True)
 class Job:
     """Everything a fit is asked for."""
 
-    data: Path
+    source: Source
     out: Path
     reading: Reading
     choice: KernelChoice
@@ -56,7 +56,7 @@ class Job:
         """What the problem depends on; the tolerance may change when a fit is resumed."""
         names = ("method", "tune", "p", "C", "seed", "approximation", "rank")
         return {
-            "data": str(self.data),
+            **source_request(self.source),
             "test_size": self.test_size,
             **{name: getattr(self.options, name) for name in names},
             "reading": asdict(self.reading),
@@ -64,36 +64,26 @@ class Job:
         }
 
 
-def split_rows(target: Target, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows to learn from, rows held out, and those predicted: the held-out ones, or all where none are."""
-    every = np.arange(len(target.y))
-    if test_size == 0:
-        return every, every[:0], every
-    labels = target.y if target.task == "classification" else None
-    try:
-        train, test = train_test_split(every, test_size=test_size, stratify=labels, random_state=seed)
-    except ValueError as error:
-        raise CliError(
-            f"--test-size {test_size}: {error} Use another share, or 0 to hold nothing out."
-        ) from None
-    return np.sort(train), np.sort(test), np.sort(test)
-
-
 def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
     """Read, split, fit, write, report, say."""
     check_options(job)
     with Monitor(quiet) as monitor:
-        monitor.stage(f"reading {job.data.name}")
-        ready = design(job.data, job.reading, job.choice)
+        monitor.stage(f"reading {job.source.title}")
+        ready = design(job.source, job.reading, job.choice)
         target = ready.target
-        train, test, shown = split_rows(target, job.test_size, job.options.seed)
+        train, test, shown = split_rows(target, job.test_size, job.options.seed, ready.group_of)
         parts = ready.split(train, shown)
         y, truth = target.y[train], target.y[shown]
         folder = OutFolder(job.out, job.force)
-        folder.check_data(job.data)
+        for path in job.source.files.values():
+            folder.check_data(path)
         folder.check()
-        checkpoint = folder.start({**job.request, "sha256": file_digest(job.data)}, resume)
-        options = replace(job.options, groups=parts.groups, task=target.task)
+        digests = [file_digest(path) for path in job.source.files.values()]
+        checkpoint = folder.start({**job.request, "sha256": digests}, resume)
+        own = None if ready.group_of is None else ready.group_of[train]
+        options = replace(
+            job.options, groups=parts.groups, task=target.task, missing=job.reading.missing, group_of=own
+        )
         outcome = fit_model(options, parts, y, checkpoint, monitor)
         monitor.stage("writing model, weights and predictions")
         facts = {
@@ -107,8 +97,7 @@ def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
         if not outcome.interrupted:
             folder.forget()
             if job.report:
-                held_out = {"X_test": parts.X_rest, "y_test": truth} if len(test) else {}
-                samples = {"X": parts.X, "y": y, **held_out}
+                samples = report_data(ready, parts, train, test)
                 facts |= report_facts(job, folder, outcome.model, samples, facts, monitor)
     finish(job.out, facts, outcome, as_json)
 
@@ -139,7 +128,7 @@ def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[s
         kernels = f"the widths of one Gaussian kernel, one per {'group' if parts.groups else 'column'}"
     return {
         "command": shlex.join(["kernelweave", *job.command]),
-        "data": {"file": job.data.name, "path": str(job.data.resolve()), "sha256": file_digest(job.data)},
+        "data": data_facts(job.source),
         "target": job.reading.target,
         "task": target.task,
         "task_because": target.why,
@@ -161,11 +150,30 @@ def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[s
     }
 
 
+def source_request(source: Source) -> dict[str, Any]:
+    """The files of a fit, as what it depends on."""
+    if not source.views:
+        return {"data": str(source.data)}
+    return {"views": source.views, "labels": source.labels, "transpose": source.transpose}
+
+
+def data_facts(source: Source) -> dict[str, Any]:
+    """Names, places and checksums of the files."""
+    files = [
+        {"role": role, "file": path.name, "path": str(path.resolve()), "sha256": file_digest(path)}
+        for role, path in source.files.items()
+    ]
+    if not source.views:
+        return {key: files[0][key] for key in ("file", "path", "sha256")}
+    return {"file": source.title, "files": files}
+
+
 def write_all(
     folder: OutFolder, model: Any, parts: Parts, facts: dict[str, Any], ids: np.ndarray, truth: np.ndarray
 ) -> dict[str, float]:
     """Write weights, predictions, model and settings, all or none; the scores. An earlier report goes."""
     columns = predictions(model, parts.X_rest)
+    columns |= views_column(parts.X_rest)
     scores = score(facts["task"], truth, columns["prediction"])
     with folder.staging(stale=[REPORT]) as stage:
         save_bundle(stage, model, parts.encoder, {**facts, "scores": scores}, sketch(parts.X))
@@ -179,7 +187,7 @@ def report_facts(
 ) -> dict[str, Any]:
     """The report page; its baselines, and where it is. Ctrl-C leaves it out."""
     monitor.stage("report")
-    title = f"{job.reading.target} from {job.data.name}"
+    title = f"{job.reading.target} from {job.source.title}"
     again = f"kernelweave report {shlex.quote(str(job.out))}"
     stopped = (
         f"Stopped while making the report; the model is in {job.out / MODEL}. `{again}` makes the report."

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from . import _options as opt
-from ._console import CliError, check_file, check_spec, guarded
+from ._console import CliError, check_spec, guarded
 
 
 @guarded
 @opt.spread
 def compare(
-    data: opt.Data,
+    source: opt.Source,
     reading: opt.Reading,
     choice: opt.KernelChoice,
     methods: Annotated[
@@ -32,20 +32,22 @@ def compare(
     Parameters of every method are chosen by cross-validation inside each training part; the scores
     are those of rows that had no part in it.
     """
-    check_file(data)
+    reading = opt.settled(source, reading)
     check_spec(choice.spec)
-    from ._comparing import compare_all, outer_folds, verdict
+    from ._comparing import compare_all, verdict
     from ._console import print_json
-    from ._design import design
     from ._methods import Options
     from ._monitor import Monitor, stopping_with
+    from ._splits import make_folds
+    from ._tables import design
 
     with stopping_with("Stopped; there is no comparison yet."), Monitor(quiet) as monitor:
-        monitor.stage(f"reading {data.name}")
-        ready = design(data, reading, choice)
-        names = chosen_methods(methods, hasattr(ready, "table"))
-        outer = outer_folds(ready.target.task, folds, seed, ready.target.y)
-        options = Options(tol=tol, n_jobs=n_jobs, seed=seed, task=ready.target.task)
+        monitor.stage(f"reading {source.title}")
+        ready = design(source, reading, choice)
+        target = ready.target
+        names = chosen_methods(methods, not hasattr(ready, "grams"))
+        outer = make_folds(target.task, target.y, folds, seed, ready.group_of, f"--folds {folds}")
+        options = Options(tol=tol, n_jobs=n_jobs, seed=seed, task=target.task, missing=reading.missing)
         monitor.stage("comparing")
         entries = compare_all(names, ready, outer, options, monitor)
     found = verdict(entries)

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from . import _options as opt
-from ._console import check_file, check_spec, guarded
+from ._console import check_spec, guarded
 
 
 @guarded
 @opt.spread
 def fit(
-    data: opt.Data,
+    source: opt.Source,
     reading: opt.Reading,
     choice: opt.KernelChoice,
     out: Annotated[Path, typer.Option(help="Folder for model, weights, predictions and report.")] = Path(
@@ -49,13 +49,16 @@ def fit(
 ) -> None:
     """Learn a model and the weights of its kernels from a table, and report on both.
 
+    Several tables of the same samples are given by --view NAME=FILE, and are joined by sample IDs:
+    fit --view rna=rna.csv --view meth=meth.parquet --labels clinical.csv:subtype --id sample.
+
     Ctrl-C keeps the model learned so far; the same command then resumes the fit.
     """
-    check_file(data)
+    reading = opt.settled(source, reading)
     check_spec(choice.spec)
     from ._methods import Options
     from ._run_fit import Job, run
 
     options = Options(p, C, tol, memory_limit, n_jobs, seed, None, approximation, rank, method, tune)
-    job = Job(data, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
+    job = Job(source, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
     run(job, resume, quiet, as_json)

@@ -28,8 +28,16 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
     bundle = load_bundle(model)
     estimator, settings, kind = bundle.estimator, bundle.settings, type(bundle.estimator).__name__
     if as_json:
-        gram = isinstance(bundle.encoder, GramEncoder)
-        columns = [bundle.encoder.names] if gram else features_of(bundle.encoder).values()
+        encoders = getattr(bundle.encoder, "transformers_", None)
+        if isinstance(bundle.encoder, GramEncoder):
+            columns = [bundle.encoder.names]
+        elif isinstance(encoders, dict):
+            columns = [
+                [f"{view}: {name}" for held in features_of(own).values() for name in held]
+                for view, own in encoders.items()
+            ]
+        else:
+            columns = list(features_of(bundle.encoder).values())
         facts = {
             "estimator": kind,
             "weights": weight_facts(estimator),

@@ -8,13 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from . import _options as opt
-from ._console import check_file, check_out, guarded, model_file
+from ._console import check_out, guarded, model_file
 
 
 @guarded
+@opt.spread
 def predict(
     model: opt.Model,
-    data: opt.Data,
+    source: opt.Source,
+    ident: Annotated[
+        str | None, opt.option("Column of sample IDs; by default as in the fit.", opt.TABLES, "--id")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file to write; stdout by default.")] = None,
     allow_unseen: opt.AllowUnseen = False,
     sep: opt.Sep = None,
@@ -23,30 +27,33 @@ def predict(
     as_json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Predict with a model that fit has written, and score it where the target is known."""
+    """Predict with a model that fit has written, and score it where the target is known.
+
+    A model of several tables takes them by --view NAME=FILE; one fitted with --missing does without some.
+    """
     file = model_file(model)
-    check_file(data)
-    check_out(out, file, data)
+    source.check()
+    check_out(out, file, *source.files.values())
     import numpy as np
 
-    from ._bundle import encoded_rows, known_targets, load_bundle, new_rows, seen_rows, unused, write_text
+    from ._bundle import load_bundle, new_samples, seen_rows, write_text
     from ._console import note, print_json, refusing
-    from ._design import load
     from ._facts import predictions, score
-    from ._options import Reading
     from ._output import cells, table_text
+    from ._tables import views_column
 
     bundle = load_bundle(model)
-    reading = Reading(bundle.target, sep=sep, encoding=encoding, decimal=decimal)
-    table = load(data, reading)
-    X = encoded_rows(bundle, table, allow_unseen)
-    for message in [*unused(bundle, table), *seen_rows(bundle, X, data)]:
+    new = new_samples(
+        bundle, source, {"sep": sep, "encoding": encoding, "decimal": decimal}, ident, allow_unseen
+    )
+    for message in [*new.notes, *seen_rows(bundle, new.X, source.data)]:
         note(message)
-    with refusing(str(data)):
-        columns = predictions(bundle.estimator, X)
-    ids, ident = new_rows(bundle, table)
-    truth = known_targets(bundle, table, np.asarray(columns["prediction"]))
+    with refusing(source.title):
+        columns = predictions(bundle.estimator, new.X)
+    truth = new.truth(bundle, np.asarray(columns["prediction"]))
     scores: dict[str, Any] = {} if truth is None else score(bundle.task, truth, columns["prediction"])
+    columns |= views_column(new.X, len(bundle.encoder.transformers_) if bundle.of_views else 0)
+    ids, ident = new.ids, new.ident
     if out is not None:
         write_text(out, table_text(ids, truth, columns, ident))
     if as_json:

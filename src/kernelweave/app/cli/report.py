@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import _options as opt
-from ._console import check_file, check_out, guarded, model_file
+from ._console import CliError, check_file, check_out, guarded, model_file
 
 #: what of the facts goes to the page's account of the data
 SHOWN = ("command", "target", "task_because", "kernels", "reasons", "seconds")
@@ -20,6 +20,10 @@ def report(
     data: Annotated[
         Path | None, typer.Option(help="The file the model was fitted on; by default where it was then.")
     ] = None,
+    view: Annotated[
+        list[str] | None, typer.Option(help="A table it was fitted on, NAME=FILE, if it was moved.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="The file of the labels, if it was moved.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; beside the model by default.")] = None,
     stability: Annotated[
         bool, typer.Option("--stability/--no-stability", help="Weight intervals over sub-samples.")
@@ -30,9 +34,10 @@ def report(
 ) -> None:
     """Write report.html of a model, from the data it was fitted on."""
     file = model_file(model)
-    if data is not None:
-        check_file(data)
-    check_out(out, file, data)
+    moved = opt.Source(data, view or [], None if labels is None else str(labels))
+    for path in moved.files.values():
+        check_file(path)
+    check_out(out, file, *moved.files.values())
     from ._bundle import load_bundle, write_text
     from ._console import note, print_json
     from ._folder import REPORT, OutFolder
@@ -45,11 +50,11 @@ def report(
         folder.check([REPORT], forced=False)
     with stopping_with("Stopped; no report was written."), Monitor(quiet) as monitor:
         monitor.stage("reading the data")
-        source = training_file(bundle, data)
+        source = training_files(bundle, moved)
         samples = training_data(bundle, source)
         monitor.stage("report")
         options = {"stability": stability, "random_state": int(bundle.settings["request"]["seed"])}
-        title = f"{bundle.target} from {source.name}"
+        title = f"{bundle.target} from {bundle.settings['data']['file']}"
         page, baselines = make_report(bundle.estimator, samples, title, bundle.settings, monitor, **options)
     if folder is None:
         write_text(path, page)
@@ -62,36 +67,70 @@ def report(
         note(f"Report written to {path}.")
 
 
-def training_file(bundle: Any, data: Path | None) -> Path:
-    """The file a model was fitted on; another one is refused."""
-    from ._console import CliError
+def training_files(bundle: Any, moved: opt.Source) -> opt.Source:
+    """The files a model was fitted on, wherever they are now; others are refused."""
+    data, request = bundle.settings["data"], bundle.settings["request"]
+    if "files" not in data:
+        if moved.views or moved.labels:
+            raise CliError("--view and --labels: the model was fitted on one file; name it with --data.")
+        return opt.Source(training_file(data, moved.data, "--data"))
+    if moved.data is not None:
+        raise CliError("--data: the model was fitted on several files; name those that moved with --view.")
+    given = moved.files
+    odd = [role for role in given if role not in [one["role"] for one in data["files"]]]
+    if odd:
+        raise CliError(f"--view {odd[0]}: the model was not fitted on such a view.")
+    paths = {
+        one["role"]: training_file(one, given.get(one["role"]), option_of(one["role"]))
+        for one in data["files"]
+    }
+    labels = paths.pop("labels", None)
+    told = None if labels is None else str(labels)
+    named = {name or path.name: name for name, path in opt.Source(views=request["views"]).tables}
+    views = [f"{named[role]}={path}" if named[role] else str(path) for role, path in paths.items()]
+    return opt.Source(views=views, labels=told, transpose=request["transpose"])
+
+
+def option_of(role: str) -> str:
+    """The option that names a file."""
+    return "--labels" if role == "labels" else f"--view {role}="
+
+
+def training_file(known: dict[str, Any], given: Path | None, option: str) -> Path:
+    """One of the files a model was fitted on; another one is refused."""
     from ._facts import file_digest
 
-    known = bundle.settings["data"]
-    path = data or Path(known["path"])
-    if data is None and not path.exists():
-        raise CliError(f"{path}, which the model was fitted on, is not there any more: name it with --data.")
+    path = given or Path(known["path"])
+    if given is None and not path.exists():
+        raise CliError(
+            f"{path}, which the model was fitted on, is not there any more: name it with {option}."
+        )
     check_file(path)
     if file_digest(path) != known["sha256"]:
         raise CliError(
             f"{path} is not the file the model was fitted on, or was changed since: name that file "
-            f"({known['file']}) with --data, or fit a model on this one."
+            f"({known['file']}) with {option}, or fit a model on this one."
         )
     return path
 
 
-def training_data(bundle: Any, path: Path) -> dict[str, Any]:
+def training_data(bundle: Any, source: opt.Source) -> dict[str, Any]:
     """Training part and held-out part, as they were for the fit."""
-    from ._design import design
-    from ._options import KernelChoice, Reading
-    from ._run_fit import split_rows
+    from ._splits import split_rows
+    from ._tables import design
 
     request = bundle.settings["request"]
-    ready = design(path, Reading(**request["reading"]), KernelChoice())
-    train, test, shown = split_rows(ready.target, request["test_size"], request["seed"])
-    parts, y = ready.split(train, shown), ready.target.y
-    held_out = {"X_test": parts.X_rest, "y_test": y[test]} if len(test) else {}
-    return {"X": parts.X, "y": y[train], **held_out}
+    ready = design(source, opt.Reading(**request["reading"]), opt.KernelChoice())
+    train, test, shown = split_rows(ready.target, request["test_size"], request["seed"], ready.group_of)
+    return report_data(ready, ready.split(train, shown), train, test)
+
+
+def report_data(ready: Any, parts: Any, train: Any, test: Any) -> dict[str, Any]:
+    """What a report looks at: samples, targets, names and groups of the training part, and held-out ones."""
+    y, ids = ready.target.y, ready.ids
+    groups = None if ready.group_of is None else ready.group_of[train]
+    held_out = {"X_test": parts.X_rest, "y_test": y[test], "ids_test": ids[test]} if len(test) else {}
+    return {"X": parts.X, "y": y[train], "ids": ids[train], "groups": groups, **held_out}
 
 
 def make_report(
@@ -99,13 +138,17 @@ def make_report(
 ) -> tuple[str, list[dict[str, Any]]]:
     """The page, and the baselines it compares with: name, score and standard error.
 
-    `data` are X and y of the training rows, and X_test and y_test where rows were held out.
+    `data` are what `report_data` gives.
     """
     import warnings
 
     from ..report import Report
 
-    source = {"file": facts["data"]["file"], "sha256": facts["data"]["sha256"]}
+    known = facts["data"]
+    source = {key: known[key] for key in ("file", "sha256") if key in known}
+    source |= {one["role"]: f"{one['file']}, SHA-256 {one['sha256']}" for one in known.get("files", ())}
+    if facts["request"]["tune"]:
+        source["tuned"] = "by cross-validation on the training samples"
     source |= {name.replace("_", " "): facts[name] for name in SHOWN if facts.get(name)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

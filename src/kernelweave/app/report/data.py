@@ -48,7 +48,7 @@ class Scores:
     """The model's score and those of the baselines.
 
     `trivial` is the name of the baseline that looks at no kernel; `failed` says which ones could not be
-    fitted, and why; `note` how they were made.
+    fitted, and why; `note` how they were made; `more` other figures of the model on the same samples.
     """
 
     metric: str
@@ -59,6 +59,7 @@ class Scores:
     trivial: str | None = None
     failed: tuple[str, ...] = ()
     note: str = ""
+    more: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -237,6 +238,49 @@ class Confusion:
     def shares(self) -> FloatArray:
         """Shares of the true classes."""
         return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+
+
+@dataclass(frozen=True)
+class Roc:
+    """ROC curves of classes against the others, and the areas under them."""
+
+    curves: tuple[Curve, ...]
+    areas: tuple[float, ...]
+    part: str
+
+    @property
+    def auc(self) -> float:
+        """The mean area over the classes."""
+        return float(np.mean(self.areas))
+
+
+@dataclass(frozen=True)
+class ViewsUsed:
+    """The views that samples have.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The views of the fit.
+    patterns : tuple of (str, int, float or None)
+        Views that samples have together, such as "rna+protein", how many samples, and their score.
+    labels, used, truth, predicted : tuple of str
+        Of every sample; `used` is its pattern.
+    part : str
+    metric : str
+    missing : str
+        What the model does with views that samples lack.
+    """
+
+    names: tuple[str, ...]
+    patterns: tuple[tuple[str, int, float | None], ...]
+    labels: tuple[str, ...]
+    used: tuple[str, ...]
+    truth: tuple[str, ...]
+    predicted: tuple[str, ...]
+    part: str
+    metric: str
+    missing: str
 
 
 @dataclass(frozen=True)

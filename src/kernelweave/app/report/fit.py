@@ -9,13 +9,14 @@ import numpy as np
 
 from ..._typing import IntArray
 from ...inspection import drop_one, kernel_alignments, stability_selection
-from ...inspection._models import spread
+from ...inspection._models import data_for, spread
 from ...inspection.alignments import clustered
+from ...kernels import resolve_kernels
 from ...losses import LOSSES, Loss
 from ...regularizers import REGULARIZERS, Regularizer
 from ...theory.alignment import effective_number
 from .data import Convergence, Curve, Fitted, KernelFacts, PathCurves, Redundancy, Stability
-from .given import Progress, Subject, as_rows
+from .given import Progress, Subject, as_rows, complete
 from .words import count, fixed, number
 
 #: most lines in one figure
@@ -196,16 +197,18 @@ def stability(given: Subject, wanted: Any, progress: Progress) -> Stability | No
         size = min(n, MOST_SAMPLES, int((MATRIX_BYTES / (8 * M)) ** 0.5))
         if size < LEAST_SAMPLES:
             return None
-        X, y = given.X, given.y
+        X, y, groups = given.X, given.y, given.groups
         if size < n:
             rows = spread(n, size)
             X, y = given.subset(X, rows), None if y is None else np.asarray(y)[rows]
+            groups = None if groups is None else np.asarray(groups)[rows]
         wanted = stability_selection(
             given.model,
             X,
             y,
             n_subsamples=ROUNDS if size <= FEW else FEWER_ROUNDS,
             random_state=given.random_state,
+            groups=groups,
             progress=lambda done, total: progress(f"weights on sub-sample {done} of {total}"),
         )
     low, high, frequency = np.asarray(wanted.low), np.asarray(wanted.high), np.asarray(wanted.frequency)
@@ -236,7 +239,13 @@ def redundancy(given: Subject, found: KernelFacts) -> Redundancy | None:
     chosen = np.sort(_kept(given.inner, found.heaviest(len(found.names)))[:MOST_ALIGNED])
     if given.parts is None or len(chosen) < 2:
         return None
-    matrix = kernel_alignments(given.model, given.X, ALIGNED_SAMPLES, kernels=chosen)
+    model, X = given.model, given.X
+    if given.inner.model_.source.given and not given.precomputed:  # kernels with gaps: where there are none
+        model, X = given.inner.kernels, complete(data_for(given.model, X))
+        chosen = chosen[chosen < len(resolve_kernels(model, X))]  # without indicators of gaps
+        if len(X) < LEAST_SAMPLES or len(chosen) < 2:
+            return None
+    matrix = kernel_alignments(model, X, ALIGNED_SAMPLES, kernels=chosen)
     order = clustered(matrix, optimal_ordering=True)
     names = tuple(found.names[m] for m in chosen[order])
     left_out = len(found.names) - len(chosen)

@@ -39,6 +39,9 @@ class Subject:
     X_test: Any = None
     y_test: Any = None
     random_state: int = 0
+    ids: Any = None
+    ids_test: Any = None
+    groups: Any = None
 
     @cached_property
     def inner(self) -> Any:
@@ -95,8 +98,10 @@ class Subject:
 
     @cached_property
     def labels(self) -> list[str]:
-        """Names of the samples looked at: those of the table, or row numbers."""
-        table = self.X_test if self.held_out else self.X
+        """Names of the samples looked at: those given, those of the table, or row numbers."""
+        table, given = (self.X_test, self.ids_test) if self.held_out else (self.X, self.ids)
+        if given is not None:
+            return [str(given[row]) for row in self.rows]
         index = table.ids if isinstance(table, Views) else getattr(table, "index", None)
         return [str(row if index is None else index[row]) for row in self.rows]
 
@@ -132,6 +137,11 @@ def as_rows(X: Any) -> range:
     if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
         return range(as_stack(X).shape[0])  # a list of matrices
     return range(X.shape[0] if hasattr(X, "shape") else len(X))
+
+
+def complete(X: Any) -> Any:
+    """The samples that have all views; all of them where data are no views."""
+    return X[np.flatnonzero(X.observed.all(axis=1))] if isinstance(X, Views) else X
 
 
 def take(X: Any, rows: IntArray) -> Any:

@@ -36,6 +36,14 @@ class Report:
     errors : Confusion, Residuals, Novelty or None
     settings : Settings
         Parameters, versions and code.
+    roc : Roc or None
+        ROC curves of a classifier on held-out samples.
+    views : ViewsUsed or None
+        Which views each sample has.
+    methods : str
+        A paragraph on methods for a paper.
+    advice : tuple of str
+        What to try where the fit is poor.
 
     Examples
     --------
@@ -62,6 +70,10 @@ class Report:
     convergence: data.Convergence | None
     errors: data.Confusion | data.Residuals | data.Novelty | None
     settings: data.Settings
+    roc: data.Roc | None = None
+    views: data.ViewsUsed | None = None
+    methods: str = ""
+    advice: tuple[str, ...] = ()
 
     @classmethod
     def from_model(
@@ -78,14 +90,17 @@ class Report:
         stability: Any = True,
         random_state: int = 0,
         progress: Callable[[str], Any] | None = None,
+        ids: Any = None,
+        ids_test: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
         from ...kernels import as_views
-        from . import fit, scores, settings
+        from . import fit, measures, methods, scores, settings
         from . import given as looked
 
         samples = (as_views(X, y), y, as_views(X_test, y_test), y_test)
-        given = looked.Subject(model, *samples, random_state)
+        given = looked.Subject(model, *samples, random_state, ids, ids_test, groups)
         if getattr(given.inner, "multilabel_", False):
             raise ValueError(
                 "the model has several labels per sample, and a report shows one: fit and report one column "
@@ -102,18 +117,22 @@ class Report:
             scored = scores.scores(given, baselines, say)
             steady = fit.stability(given, stability, say)
         say("taking the prediction apart")
-        found = fit.kernels(given, steady)
+        found, made, ended = fit.kernels(given, steady), fit.fitted(given, source), fit.convergence(given)
         return cls(
             title=title or f"{type(given.inner).__name__}, {len(found.names)} kernels",
-            fitted=fit.fitted(given, source),
+            fitted=made,
             scores=scored,
             kernels=found,
             samples=looked.samples(given),
             redundancy=fit.redundancy(given, found),
             path=fit.path(given),
-            convergence=fit.convergence(given),
+            convergence=ended,
             errors=looked.errors(given),
             settings=settings.settings(given),
+            roc=measures.roc(given),
+            views=measures.views_used(given),
+            methods=methods.methods(given, made, scored, found, ended),
+            advice=methods.advice(given, made, scored),
         )
 
     def __repr__(self) -> str:
@@ -144,6 +163,9 @@ def write_report(
     stability: Any = True,
     random_state: int = 0,
     progress: Callable[[str], Any] | None = None,
+    ids: Any = None,
+    ids_test: Any = None,
+    groups: Any = None,
 ) -> Path:
     """Write the report of a fitted model as one HTML file that needs no network.
 
@@ -171,6 +193,10 @@ def write_report(
         Seed of the sub-samples and folds.
     progress : callable, optional
         Called with a few words before each step.
+    ids, ids_test : sequence, optional
+        Names of the samples; by default those of `Views`, the index of a DataFrame, or row numbers.
+    groups : array-like of shape (n,), optional
+        Training samples of one group, such as a patient, stay together in folds and sub-samples.
 
     Returns
     -------
@@ -204,6 +230,9 @@ def write_report(
         stability=stability,
         random_state=random_state,
         progress=progress,
+        ids=ids,
+        ids_test=ids_test,
+        groups=groups,
     )
     target = Path(path)
     target.write_text(report.html(), encoding="utf-8")

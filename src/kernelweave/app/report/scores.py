@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
 
 from ..._typing import FloatArray
@@ -17,14 +17,19 @@ from ...estimators import MKLClassifier, MKLClassifierCV, MKLRegressor, MKLRegre
 from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection._models import data_for, spread
-from ...kernels import RBF, resolve_kernels
+from ...kernels import RBF, Views
+from ...kernels.spec import kernel_alone
 from ...regularizers import Uniform
 from ...theory import target_alignment
 from .data import Score, Scores
-from .given import Progress, Subject, as_rows
+from .given import Progress, Subject, as_rows, complete
+from .measures import measures, roc
 
 #: costs to choose from, by cross-validation on the training samples
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+#: folds in which costs are chosen, and in which samples are scored where nothing is held out
+FOLDS = 3
 
 #: single kernels that are trained, those best aligned with the target
 SHORTLIST = 3
@@ -65,7 +70,11 @@ def baselines_for(given: Subject) -> list[Baseline]:
     found = []
     if own != "uniform" and not isinstance(own, Uniform) and M * n**2 <= MOST_ENTRIES:
         found.append(_tuned(given, "uniform sum of the kernels", given.inner.kernels)[1])
-    X, y = _part(given)
+    X, y = _part(given)[:2]
+    if isinstance(X, Views) and not X.observed.all():
+        y, X = np.asarray(y)[X.observed.all(axis=1)], complete(X)
+    if len(np.unique(np.asarray(y), axis=0)) < 2:
+        return [*found, trivial]
     kernels = "precomputed" if given.precomputed else given.inner.kernels
     aligned = np.argsort(-target_alignment(kernels, X, y, task=given.task).value, kind="stable")
     singles = [_single(given, int(m)) for m in aligned[:SHORTLIST]]
@@ -76,8 +85,7 @@ def _single(given: Subject, m: int) -> tuple[float, Baseline]:
     name = f"best single kernel: {given.inner.kernel_names_[m]}"
     if given.precomputed:
         return _tuned(given, name, "precomputed", lambda X: KernelStack([as_stack(X).matrix(m)]))
-    kernel = resolve_kernels(given.inner.kernels, data_for(given.model, given.X))[m][1]
-    return _tuned(given, name, [kernel])
+    return _tuned(given, name, kernel_alone(given.inner.kernels, data_for(given.model, given.X), m))
 
 
 def _tuned(
@@ -86,14 +94,17 @@ def _tuned(
     """The plain sum of kernels, its cost chosen by cross-validation, and its score there."""
     classifies = given.task == "classification"
     options: dict[str, Any] = {"normalize": getattr(given.inner, "normalize", "variance")}
+    if getattr(given.inner, "missing", "error") != "error":
+        options["missing"] = given.inner.missing
     if hasattr(given.inner, "kernels") and getattr(given.inner, "loss", None) is not None:
         options["loss"] = given.inner.loss
     cost = float(getattr(given.inner, "C", None) or 1.0)
     costs = sorted({*COSTS, cost})
     Search = MKLClassifierCV if classifies else MKLRegressorCV
-    search = Search(kernels, regularizers="uniform", Cs=costs, cv=3, **options)
-    X, y = _part(given)
+    X, y, groups = _part(given)
     try:
+        cv = FOLDS if groups is None else list(splitter(given.task).split(np.zeros((len(y), 1)), y, groups))
+        search = Search(kernels, regularizers="uniform", Cs=costs, cv=cv, **options)
         search.fit(view(X), y)
     except FAILURES:
         Plain = MKLClassifier if classifies else MKLRegressor
@@ -101,20 +112,25 @@ def _tuned(
     return float(search.best_score_), Baseline(name, clone(search.best_estimator_), view)
 
 
-def _part(given: Subject) -> tuple[Any, Any]:
-    """Training samples as the kernels see them, all of them or as many as are quickly dealt with.
+def _part(given: Subject) -> tuple[Any, Any, Any]:
+    """Training samples as the kernels see them, all of them or as many as are quickly dealt with; groups.
 
     Those left are spread evenly over the samples in the order of their targets: every class in proportion.
     """
     X, y, M = data_for(given.model, given.X), np.asarray(given.y), len(given.inner.kernel_names_)
     most = min(TUNED_SAMPLES, max(50, int((MATRIX_BYTES / (8 * M)) ** 0.5)))
     if len(y) <= most:
-        return X, given.y
+        return X, given.y, given.groups
     order = (
         np.argsort(np.unique(y, return_inverse=True)[1], kind="stable") if y.ndim == 1 else np.arange(len(y))
     )
     rows = np.sort(order[spread(len(y), most)])
-    return given.subset(X, rows), y[rows]
+    return given.subset(X, rows), y[rows], None if given.groups is None else np.asarray(given.groups)[rows]
+
+
+def splitter(task: str) -> Any:
+    """Folds of whole groups, classes in proportion."""
+    return StratifiedGroupKFold(FOLDS) if task == "classification" else GroupKFold(FOLDS)
 
 
 # -- scores -------------------------------------------------------------------------------------------
@@ -122,8 +138,8 @@ def _part(given: Subject) -> tuple[Any, Any]:
 
 NOTE = "The baselines chose their cost C by cross-validation on the training samples."
 
-#: folds where nothing is held out, and most samples in them
-FOLDS, MOST_SAMPLES = 3, 1500
+#: most samples in folds where nothing is held out
+MOST_SAMPLES = 1500
 
 
 def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) -> Scores | None:
@@ -137,18 +153,21 @@ def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) 
         return None
     check = _held_out(given) if given.held_out else _folds(given)
     progress("scoring the model")
-    own = gains(given.task, check.truth, check.predict(given.model, lambda X: X))
+    predicted = check.predict(given.model, lambda X: X)
+    own, more = gains(given.task, check.truth, predicted), measures(given.task, check.truth, predicted)
+    curves = roc(given)
+    more |= {} if curves is None else {"AUC": curves.auc}
     model = Score("this model", *_mean_and_error(own))
     metric = "accuracy" if given.task == "classification" else "R²"
     if baselines is not None:
         others = tuple(_given_score(entry, model) for entry in baselines)
-        return Scores(metric, check.how, len(own), model, others)
+        return Scores(metric, check.how, len(own), model, others, more=more)
     progress("choosing the baselines")
     candidates = baselines_for(given)
     scored = [_scored(entry, given.task, check, own, progress) for entry in candidates]
     others = tuple(entry for entry in scored if isinstance(entry, Score))
     failed = tuple(entry for entry in scored if isinstance(entry, str))
-    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE)
+    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE, more)
 
 
 def _scored(baseline: Baseline, task: str, check: Check, own: FloatArray, progress: Progress) -> Score | str:
@@ -207,7 +226,11 @@ def _folds(given: Subject) -> Check:
     n = len(np.asarray(given.y))
     rows = np.random.RandomState(given.random_state).permutation(spread(n, MOST_SAMPLES))
     truth = np.asarray(given.y)[rows]
-    cv = check_cv(FOLDS, truth, classifier=given.task == "classification")
+    cv: Any = check_cv(FOLDS, truth, classifier=given.task == "classification")
+    if given.groups is not None:
+        cv = list(
+            splitter(given.task).split(np.zeros((len(truth), 1)), truth, np.asarray(given.groups)[rows])
+        )
 
     def predict(estimator: Any, view: Callable[[Any], Any]) -> Any:
         own = estimator is given.model

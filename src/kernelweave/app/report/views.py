@@ -15,6 +15,7 @@ from ..._typing import FloatArray, IntArray
 from ..._words import plain as _plain
 from . import data
 from .figures import Bar, Dot, Scale, Square, short
+from .methods import GAPS
 from .words import ALWAYS, certificate, count, fixed, named, number, percent, plus_minus, share_rule, signed
 
 if TYPE_CHECKING:
@@ -112,6 +113,25 @@ def everything(report: Report) -> str:
 
 
 # -- scores -------------------------------------------------------------------------------------
+
+
+def more_figures(scores: data.Scores) -> list[tuple[str, str]]:
+    """Figures of the model beside its score."""
+    return [
+        (name if name.isupper() or name == "F1" else name.capitalize(), number(value))
+        for name, value in scores.more.items()
+    ]
+
+
+def roc_legend(found: data.Roc) -> list[tuple[str, str]]:
+    """Colours and names of ROC curves, with the areas under them."""
+    pairs = list(zip(found.curves, found.areas, strict=True))[:8]
+    return [(f"s{k}", f"{curve.name}: {fixed(area)}") for k, (curve, area) in enumerate(pairs)]
+
+
+def gaps_words(found: data.ViewsUsed) -> str:
+    """What the model does with views that samples lack, as a sentence."""
+    return f"{GAPS[found.missing][0].upper()}{GAPS[found.missing][1:]}."
 
 
 def score_bars(scores: data.Scores) -> list[Bar]:
@@ -277,6 +297,9 @@ def taken_apart(report: Report) -> TakenApart:
         f": {seen} {t}, predicted {p}" for t, p in zip(found.truth, found.predicted, strict=bool(found.truth))
     ]
     headings = [f"Sample {a}{b}" for a, b in zip(found.labels, told or [""] * len(found.labels), strict=True)]
+    if report.views is not None and len(report.views.patterns) > 1:
+        used = dict(zip(report.views.labels, report.views.used, strict=True))
+        headings = [f"{a}; views {used[b]}" for a, b in zip(headings, found.labels, strict=True)]
     sample = found.wrong.index(True) if True in found.wrong else 0
     function = int(found.values[:, sample].argmax())
     return TakenApart(

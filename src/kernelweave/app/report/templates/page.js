@@ -1,5 +1,5 @@
 "use strict";
-// Readable without this script: it adds tooltips, sorting, the sample picker and copying.
+// Readable without this script: it adds tooltips, sorting, the sample picker, copying and downloads.
 // Text from the data goes in through textContent and attributes only.
 (() => {
   const $ = (selector, root = document) => root.querySelector(selector);
@@ -95,6 +95,65 @@
       button.textContent = "Copied";
       setTimeout(() => { button.textContent = "Copy"; }, 1600);
     });
+  }
+
+  // -- downloads: every table as CSV, every figure as SVG -----------------------------------------
+
+  function save(name, text, type) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  // text that a spreadsheet would take for a formula gets an apostrophe in front
+  const risky = (text) => /^[=+\-@\t\r']/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^-$/i.test(text);
+
+  function cellText(cell) {
+    const value = cell.getAttribute("data-sort");
+    const text = value === null ? cell.textContent.trim() : value;
+    const safe = risky(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  }
+
+  const csvOf = (table) => [...table.rows].map((row) => [...row.cells].map(cellText).join(",")).join("\n") + "\n";
+
+  const INLINE = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity",
+    "font-family", "font-size", "font-weight", "text-anchor", "visibility", "display"];
+
+  // alone, a drawing has neither the style of the page nor its width
+  function svgOf(svg) {
+    const copied = svg.cloneNode(true);
+    const originals = [svg, ...$$("*", svg)];
+    [copied, ...$$("*", copied)].forEach((node, k) => {
+      const style = getComputedStyle(originals[k]);
+      for (const name of INLINE) node.setAttribute(name, style.getPropertyValue(name));
+    });
+    const box = svg.getBoundingClientRect();
+    copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    copied.setAttribute("width", box.width);
+    copied.setAttribute("height", box.height);
+    return new XMLSerializer().serializeToString(copied);
+  }
+
+  function downloadButton(words, name, make) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy download";
+    button.textContent = words;
+    button.setAttribute("aria-label", `Download ${name}`);
+    button.addEventListener("click", make);
+    return button;
+  }
+
+  for (const table of $$("table.sortable")) {
+    const name = `${table.id}.csv`;
+    table.parentElement.after(downloadButton("CSV", name, () => save(name, csvOf(table), "text/csv")));
+  }
+  for (const svg of $$("figure svg[role=img]")) {
+    const name = `${svg.id}.svg`;
+    svg.closest("figure").append(downloadButton("SVG", name, () => save(name, svgOf(svg), "image/svg+xml")));
   }
 
   // -- printing: everything open -------------------------------------------------------------------

@@ -1,0 +1,105 @@
+"""Rows to learn from, rows held out, and folds; rows of one group stay together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    train_test_split,
+)
+
+from ..._words import quoted
+from ._columns import Target
+from ._console import CliError
+
+#: divisions of the groups that are tried; the one nearest to the proportions of the classes is taken
+DRAWS = 50
+
+#: rows to learn from, and the others
+Split = tuple[np.ndarray, np.ndarray]
+
+
+def split_rows(
+    target: Target, test_size: float, seed: int, group_of: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows to learn from, rows held out, and those predicted: the held-out ones, or all where none are."""
+    every = np.arange(len(target.y))
+    if test_size == 0:
+        return every, every[:0], every
+    classes = target.y if target.task == "classification" else None
+    try:
+        if group_of is None:
+            train, test = train_test_split(every, test_size=test_size, stratify=classes, random_state=seed)
+        else:
+            train, test = split_groups(classes, group_of, test_size, seed)
+    except ValueError as error:
+        raise CliError(
+            f"--test-size {test_size}: {error} Use another share, or 0 to hold nothing out."
+        ) from None
+    return np.sort(train), np.sort(test), np.sort(test)
+
+
+def split_groups(classes: np.ndarray | None, group_of: np.ndarray, test_size: float, seed: int) -> Split:
+    """Whole groups held out, about `test_size` of the rows, and of those of each class.
+
+    Of several random divisions of the groups, the one whose counts are nearest to their shares.
+
+    Examples
+    --------
+    >>> train, test = split_groups(None, np.repeat(["a", "b", "c", "d"], 2), 0.25, 0)
+    >>> len(test)
+    2
+    """
+    codes = np.zeros(len(group_of), dtype=int)
+    if classes is not None:
+        codes = np.unique(classes, return_inverse=True)[1]
+    counts = np.bincount(codes)
+    draws = GroupShuffleSplit(DRAWS, test_size=test_size, random_state=seed).split(codes, groups=group_of)
+
+    def distance(split: Split) -> float:
+        return float(np.abs(np.bincount(codes[split[1]], minlength=len(counts)) - test_size * counts).sum())
+
+    train, test = min(draws, key=distance)
+    check_taught(classes, [(train, test)], "")
+    return train, test
+
+
+def make_folds(
+    task: str, y: np.ndarray, n_folds: int, seed: int, group_of: np.ndarray | None, option: str
+) -> list[Split]:
+    """Folds of a cross-validation, classes in proportion, groups whole."""
+    classes = y if task == "classification" else None
+    splitter: Any
+    if group_of is None:
+        smallest = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
+        if smallest < n_folds:
+            what = "there are" if classes is None else "the smallest class has"
+            raise CliError(f"{option}: {what} {smallest} rows; use at most {max(smallest, 2)} folds.")
+        splitter = (KFold if classes is None else StratifiedKFold)(n_folds, shuffle=True, random_state=seed)
+    else:
+        n_groups = len(np.unique(group_of))
+        if n_groups < n_folds:
+            raise CliError(f"{option}: there are {n_groups} groups (--group) for {n_folds} folds.")
+        grouped = GroupKFold if classes is None else StratifiedGroupKFold
+        splitter = grouped(n_folds, shuffle=True, random_state=seed)
+    splits = list(splitter.split(np.zeros((len(y), 1)), y, group_of))
+    check_taught(classes, splits, f"{option}: ")
+    return splits
+
+
+def check_taught(classes: np.ndarray | None, splits: list[Split], option: str) -> None:
+    """Refuse training parts that lack a class, and parts to score on without a row."""
+    for train, test in splits:
+        unseen = [] if classes is None else np.setdiff1d(classes, classes[train]).tolist()
+        if unseen or not len(test):
+            lacking = f"class {quoted(unseen, 3)}" if unseen else "rows to score on"
+            raise CliError(
+                f"{option}the groups (--group) cannot be divided so that every part has what it needs: "
+                f"{lacking} would be missing. A class needs rows in several groups."
+            )

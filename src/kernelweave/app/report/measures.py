@@ -1,0 +1,91 @@
+"""More figures of a model than its score, its ROC curves, and which views its predictions had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn import metrics
+
+from ...inspection._models import spread
+from ...kernels import Views
+from .data import Curve, Roc, ViewsUsed
+from .given import Subject
+
+#: most points of a ROC curve
+MOST_POINTS = 60
+
+
+def measures(task: str, truth: Any, predicted: Any) -> dict[str, float]:
+    """Figures beside the score: balanced accuracy and F1 (mean over the classes), or errors.
+
+    Examples
+    --------
+    >>> measures("regression", np.array([1.0, 2.0]), np.array([1.0, 4.0]))["RMSE"].round(3)
+    np.float64(1.414)
+    """
+    if task == "classification":
+        options: dict[str, Any] = {"average": "macro", "zero_division": 0.0}
+        return {
+            "balanced accuracy": float(metrics.recall_score(truth, predicted, **options)),
+            "F1": float(metrics.f1_score(truth, predicted, **options)),
+        }
+    residuals = np.asarray(truth, dtype=float) - np.asarray(predicted, dtype=float).reshape(np.shape(truth))
+    return {
+        "RMSE": np.sqrt(np.mean(residuals**2)),
+        "mean absolute error": float(np.mean(np.abs(residuals))),
+    }
+
+
+def roc(given: Subject) -> Roc | None:
+    """ROC curves on held-out samples, of the second of two classes or of every class against the others."""
+    if given.task != "classification" or not given.held_out or given.truth is None:
+        return None
+    classes = given.inner.classes_
+    values = np.asarray(given.model.decision_function(given.seen), dtype=float)
+    if values.ndim == 1:
+        values, classes = values[:, None], classes[1:]
+    curves, areas = [], []
+    for k, label in enumerate(classes if values.shape[1] == len(classes) else ()):
+        hit = given.truth == label
+        if hit.all() or not hit.any():
+            continue
+        false, true, _ = metrics.roc_curve(hit, values[:, k])
+        at = spread(len(false), MOST_POINTS)
+        curves.append(Curve(str(label), false[at].tolist(), true[at].tolist()))
+        areas.append(float(metrics.roc_auc_score(hit, values[:, k])))
+    return Roc(tuple(curves), tuple(areas), given.part) if curves else None
+
+
+def views_used(given: Subject) -> ViewsUsed | None:
+    """The views that each of the samples looked at has, and how well those of a pattern are predicted."""
+    if not isinstance(given.seen, Views):
+        return None
+    fitted = list(getattr(given.inner, "views_in_", given.seen.names))
+    names, there = np.array(given.seen.names, dtype=object), given.seen.observed
+    used = ["+".join(names[row]) for row in there]
+    scores: dict[str, float | None] = dict.fromkeys(used)
+    metric = "accuracy" if given.task == "classification" else "RMSE"
+    if given.truth is not None and given.task != "novelty":
+        for pattern in scores:
+            rows = np.array([one == pattern for one in used])
+            truth, found = np.asarray(given.truth)[rows], given.predicted[rows]
+            right = float(np.mean(truth == found)) if metric == "accuracy" else None
+            scores[pattern] = right if right is not None else measures("regression", truth, found)["RMSE"]
+    counts = {pattern: used.count(pattern) for pattern in scores}
+    order = sorted(counts, key=lambda pattern: -counts[pattern])
+    patterns = tuple((pattern, counts[pattern], scores[pattern]) for pattern in order)
+    missing = str(getattr(given.inner, "missing", "error"))
+    told = () if given.truth is None else tuple(map(str, given.truth))
+    predicted = tuple(map(str, given.predicted))
+    return ViewsUsed(
+        tuple(fitted),
+        patterns,
+        tuple(given.labels),
+        tuple(used),
+        told,
+        predicted,
+        given.part,
+        metric,
+        missing,
+    )
