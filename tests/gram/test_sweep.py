@@ -1,6 +1,7 @@
 """Models trained together are what they are trained one by one; what they ask for is read once."""
 
 import _thread
+import signal
 
 import numpy as np
 import pytest
@@ -134,6 +135,15 @@ def test_a_failure_ends_all(gram):
     assert ended == [True, True]
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as it is in a terminal; what runs in the background may have been told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_reaches_every_model_once(gram):
     def model(K):
         try:
@@ -149,6 +159,7 @@ def test_an_interrupt_reaches_every_model_once(gram):
         np.testing.assert_array_equal(found, gram.quad(np.ones(30)))
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_fit_keeps_the_best_of_every_class(iris):
     model, seen = kw.MKLClassifier(KERNELS, tol=1e-12, regularizer=kw.LpNorm(p=1)), set()
 

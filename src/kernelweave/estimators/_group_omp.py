@@ -314,6 +314,7 @@ class BaseGroupOMP(BaseKernels):
                 told["output_groups"] = tuple(setup.groups.columns)
                 titles = [f"outputs {name}" for name in setup.groups.names]
             training = Training(self, len(titles), told, names)
+            self.kernel_names_ = source.names  # those of the data given, before indicators join them
             setup = setup._replace(validation=self._checked(setup.validation, source))
             dictionary = self._dictionary(setup.spec, source, task)
             self.kernel_names_ = dictionary.names

@@ -62,9 +62,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : str or MKLSolver, default="auto"
-        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize", each for
-        some regularisers (see `kernelweave.solvers.multiple`); to compare with, "interleaved", "silp" or
-        "qcqp"; or an object.
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "newton_norms", each for some regularisers (see `kernelweave.solvers.multiple`); to compare with,
+        "interleaved", "silp" or "qcqp"; or an object.
     gram : {"auto", "dense", "packed", "cached", "store", "blocked", "dask"}, default="auto"
         Where the Gram matrices live: all in memory, as triangles, as rows computed when asked for
         and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of

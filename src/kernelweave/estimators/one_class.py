@@ -125,9 +125,9 @@ class MKLOneClass(NoveltyDetection, BaseMKL):
         Cost of leaving a sample outside; overrides `nu` when given. At least 1 / n; any positive number for
         form="level", which needs it.
     solver : str or MKLSolver, default="auto"
-        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize", each for
-        some regularisers (see `kernelweave.solvers.multiple`); to compare with, "interleaved", "silp" or
-        "qcqp"; or an object.
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "newton_norms", each for some regularisers (see `kernelweave.solvers.multiple`); to compare with,
+        "interleaved", "silp" or "qcqp"; or an object.
     normalize, gram, approximation, rank, tol, max_iter, memory_limit, device, n_jobs, random_state, \
 checkpoint, verbose
         As in `MKLClassifier`.

@@ -43,9 +43,9 @@ class MKLRegressor(RealTargets, BaseMKL):
     multioutput : {"shared", "independent"}, default="shared"
         Several outputs share one set of kernel weights, or learn one each.
     solver : str or MKLSolver, default="auto"
-        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize", each for
-        some regularisers (see `kernelweave.solvers.multiple`); to compare with, "interleaved", "silp" or
-        "qcqp"; or an object.
+        "auto" by the regulariser; "newton", "alternating", "joint_ascent", "majorize_minimize" or
+        "newton_norms", each for some regularisers (see `kernelweave.solvers.multiple`); to compare with,
+        "interleaved", "silp" or "qcqp"; or an object.
     gram, approximation, rank, tol, max_iter, fit_intercept, memory_limit, device, n_jobs, random_state, \
 checkpoint, verbose
         As in `MKLClassifier`.

@@ -14,6 +14,9 @@ from ..run import Run
 PRUNED = 1e-6  # weights under this share of the largest become exactly zero
 COLLAPSED = 1e-9  # share of the objective below which all components together count as zero
 
+#: share of the objective that is rounding
+ROUNDING = 1e-13
+
 
 class MajorizeMinimize(MKLSolver):
     """Machine at the weights of the tangent, d_m = 1 / B_m, again and again.
@@ -65,7 +68,10 @@ class MajorizeMinimize(MKLSolver):
         """Train the machine tightly enough that the objective does not rise."""
         for self._tol in (min(1e-6, 0.01 * run.tol), 1e-9, 1e-12):
             state = super().train(run, weights, previous, alpha)
-            if previous is None or state.certificate.primal <= previous.certificate.primal:
+            if previous is None:
+                return state
+            before = previous.certificate
+            if state.certificate.primal <= before.primal + ROUNDING * before.scale:
                 return state
         # no machine does better: the iterate before was stationary to rounding, and there is no other step
         assert previous is not None
