@@ -49,6 +49,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "family:PerGroup": {"groups": {"a": [0, 1], "b": [False, True, True, False]}},
     "family:RandomSubsets": {"n_kernels": 30},
     "regularizer:Mahalanobis": {"E": np.eye(3) + 0.1},
+    "regularizer:PatternNorm": {"patterns": np.array([[True, True, False], [False, True, True]])},
     "regularizer:TermSum": {"terms": [LogTerm(0.5), 2.0 * GroupLassoTerm(), MFocussTerm()]},
     "penalty:PenaltySum": {"penalties": [L1(0.1), L2(0.2, mean=1.0)]},
     "constraint:Box": {"upper": np.array([np.inf, 2.0, 1.0, 1.0])},

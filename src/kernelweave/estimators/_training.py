@@ -135,7 +135,7 @@ class Training:
 def in_threads(require: str | None) -> bool:
     """Whether joblib, as it is configured, has models trained in this process."""
     backend, _ = get_active_backend(prefer="threads", require=require)
-    return bool(backend.supports_sharedmem)
+    return bool(getattr(backend, "supports_sharedmem", False))
 
 
 def _on_view(model: Callable[[Any], Any], dictionary: Any, gram: Gram) -> Any:

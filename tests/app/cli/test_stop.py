@@ -21,7 +21,7 @@ from kernelweave.app.cli._facts import file_digest
 from kernelweave.app.cli._folder import OutFolder
 from kernelweave.app.cli._methods import Options
 from kernelweave.app.cli._monitor import Brake
-from kernelweave.app.cli._options import KernelChoice, Reading
+from kernelweave.app.cli._options import KernelChoice, Reading, Source
 from kernelweave.app.cli._run_fit import Job
 
 pytestmark = pytest.mark.system  # whole commands
@@ -228,7 +228,7 @@ def test_ctrl_c_elsewhere_stops_at_once(
 def leave_checkpoint(kw: Kw, data: Path, out: Path) -> None:
     """The files of a fit that was killed, its checkpoint cut short."""
     reading, choice, options = Reading("y"), KernelChoice(kinds=["rbf"]), Options(p=1.2, method="lp")
-    job = Job(data, out, reading, choice, options, 0.25, False, False, [])
+    job = Job(Source(data), out, reading, choice, options, 0.25, False, False, [])
     OutFolder(out).start({**job.request, "sha256": file_digest(data)}, None)
     (out / ".kernelweave" / "checkpoint").write_bytes(b"cut")
 

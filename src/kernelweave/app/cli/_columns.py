@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -306,7 +307,8 @@ def refuse_unsupported(values: np.ndarray, name: str, path: Path) -> None:
         odd = next(text for text in texts if text.endswith("+"))
         raise CliError(f"{path}: the target {name!r} holds censored times, such as {odd!r}: {SURVIVAL}")
     lists = [text for text in texts if SEVERAL.fullmatch(text)]
-    if len(lists) >= MOSTLY * len(texts):
+    parts = Counter(part for text in set(texts) for part in set(re.split("[;|]", text)))
+    if len(lists) >= MOSTLY * len(texts) and max(parts.values()) > 1:  # labels come in several combinations
         raise CliError(
             f"{path}: the target {name!r} holds several labels per row, such as {lists[0]!r}, which the "
             "command line does not fit: make a column of each label and fit one at a time, or use Python, "

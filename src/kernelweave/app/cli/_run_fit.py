@@ -79,7 +79,8 @@ def run(job: Job, resume: bool | None, quiet: bool, as_json: bool) -> None:
             folder.check_data(path)
         folder.check()
         digests = [file_digest(path) for path in job.source.files.values()]
-        checkpoint = folder.start({**job.request, "sha256": digests}, resume)
+        digest = digests if job.source.views else digests[0]
+        checkpoint = folder.start({**job.request, "sha256": digest}, resume)
         own = None if ready.group_of is None else ready.group_of[train]
         options = replace(
             job.options, groups=parts.groups, task=target.task, missing=job.reading.missing, group_of=own

@@ -131,7 +131,6 @@
       for (const name of INLINE) node.setAttribute(name, style.getPropertyValue(name));
     });
     const box = svg.getBoundingClientRect();
-    copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     copied.setAttribute("width", box.width);
     copied.setAttribute("height", box.height);
     return new XMLSerializer().serializeToString(copied);
