@@ -179,14 +179,12 @@ def test_a_growing_part_of_the_samples(device):
 
 
 def test_small_memory_takes_row_blocks(torch, monkeypatch):
-    from kernelweave.gram.torch import engine
+    from kernelweave.gram.torch import engine, sums
 
     monkeypatch.setattr(engine, "HOST_SAMPLES", 10)
     seen = []
-    compute = engine.TorchGram._computed
-    monkeypatch.setattr(
-        engine.TorchGram, "_computed", lambda self, factors: seen.append(1) or compute(self, factors)
-    )
+    computed = sums.ComputedMatrix
+    monkeypatch.setattr(sums, "ComputedMatrix", lambda *args: seen.append(1) or computed(*args))
     X, y = data_of("hinge", 80)
     kernels = [RBF(g) for g in (0.1, 1.0)]
     small = kw.MKLClassifier(kernels, device="torch:cpu", memory_limit="40KB").fit(X, y)

@@ -335,7 +335,7 @@ class Sums(Gram):
         plain = self.constants.roots is None and self.constants.means is None
         found = [part.stream(own, centres) for part, own, centres in live] if plain else []
         streams = [stream for stream in found if stream is not None]
-        if plain and len(streams) == len(live):
+        if live and len(streams) == len(live):
             return lambda rows, columns, v: sum(stream(rows, columns, v) for stream in streams)
         return partial(self._tiled, factors)
 
@@ -474,7 +474,8 @@ class Sums(Gram):
 
     def _lower(self) -> Iterator[tuple[slice, slice]]:
         """Rows, and all columns up to the last of them."""
-        for rows in self._tiles(self.n_samples, self.n_samples, min(LEAST_TILES, -(-self.n_samples // FEW))):
+        least = max(1, min(LEAST_TILES, -(-self.n_samples // FEW)))
+        for rows in self._tiles(self.n_samples, self.n_samples, least):
             yield rows, slice(0, rows.stop)
 
     def _tiles(self, n_rows: int, n_columns: int, least: int = 1) -> list[slice]:
