@@ -158,10 +158,6 @@ def matrices_of(
     return [matrices[m] for m in range(len(source.names))], source.names, source.gaps
 
 
-def _copy(regularizer: Any) -> Any:
-    return clone(regularizer, safe=False)
-
-
 class BaseMKLCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
@@ -174,7 +170,8 @@ class BaseMKLCV(BaseSearch):
         Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(1e-2, 1e2, n))
         if len(regularizers) == 0:
             raise ValueError("regularizers=[] is empty: give at least one regularizer, for example 'lp'.")
-        points = [[{"regularizer": own, "C": float(C)} for C in Cs] for own in map(_copy, regularizers)]
+        copies = [clone(regularizer, safe=False) for regularizer in regularizers]
+        points = [[{"regularizer": own, "C": float(C)} for C in Cs] for own in copies]
         template, chains = self._template(), []
         for chain in points:
             own = clone(template).set_params(**chain[0])

@@ -40,13 +40,13 @@ class Swept(Gram):
     ----------
     gram : Gram
         The engine, of all models.
-    model : Model
+    model : Worker
         Which of them asks.
     """
 
     portable = False
 
-    def __init__(self, gram: Gram, model: Model) -> None:
+    def __init__(self, gram: Gram, model: Worker) -> None:
         self.gram, self.model, self.passes = gram, model, 0.0
         names = ("name", "n_samples", "n_kernels", "streams", "most_combined", "centred", "conditional")
         for name in (*names, "words", "scales", "unrounded"):
@@ -165,7 +165,7 @@ class Abandoned(BaseException):
     """Another model has failed: this one need not be trained."""
 
 
-class Model(threading.Thread):
+class Worker(threading.Thread):
     """One of the models, in a thread that runs only when it is its turn.
 
     Attributes
@@ -257,7 +257,7 @@ class Sweep:
         self.gram, self.n_jobs, self.lock = gram, n_jobs, threading.Lock()
         self.room = free_share() if limit is None else max(limit - gram.nbytes, 0)
         self.changed = threading.Condition(self.lock)
-        self.models: list[Model] = []
+        self.models: list[Worker] = []
 
     def run(self, tasks: Sequence[Callable[[Gram], Result]]) -> list[Result]:
         """Results of tasks, called with a view of the kernels each."""
@@ -268,7 +268,7 @@ class Sweep:
 
     def _together(self, tasks: Sequence[Callable[[Gram], Result]]) -> list[Result]:
         threads = self.n_jobs == 1 and may_use_threads()
-        self.models = [Model(self, task, threads) for task in tasks]
+        self.models = [Worker(self, task, threads) for task in tasks]
         self._start()
         while not all(model.state == "over" for model in self.models):
             try:
@@ -342,7 +342,7 @@ class Sweep:
         most = max(LEAST_SUMS, SUM_BYTES // size)
         return most if self.room is None else max(1, min(most, self.room // size - FACTORS))
 
-    def _give(self, models: Sequence[Model], found: Sequence[Any]) -> None:
+    def _give(self, models: Sequence[Worker], found: Sequence[Any]) -> None:
         for model, answer in zip(models, found, strict=True):
             model.answer = answer
             model.state = "ready"
