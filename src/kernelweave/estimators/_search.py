@@ -257,7 +257,10 @@ class BaseSearch(NestedKernels):
                 self._scores(scorer, template, each, targets[test], folds.score_options(test))
                 for each, (_, test) in zip(values, folds.splits, strict=True)
             ]
-            return [Point(*one, column) for one, column in zip(tried, np.array(scores).T, strict=True)]
+            return [
+                Point(line, value, params, column)
+                for (line, value, params), column in zip(tried, np.array(scores).T, strict=True)
+            ]
 
         weight = setup.weight[folds.used]
         constant = partial(self._constant_scores, scorer, targets, weight, folds)

@@ -210,7 +210,7 @@ class BaseMKLCV(BaseSearch):
         template, first = self._template(), float(grid.values[0])
         for own in copies:
             start = clone(template).set_params(regularizer=own, C=first)
-            grid.lines.append((own, specs_along(start, "C", grid.values)[0]))
+            grid.lines.append((own, specs_along(start, "C", grid.values.tolist())[0]))
         return clone(template).set_params(regularizer=copies[0], C=first), grid
 
     def _lines(self, grid: Grid, y: Any, weight: FloatArray) -> dict[int, FloatArray]:

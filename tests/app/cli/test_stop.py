@@ -200,9 +200,9 @@ def swallowing(*arguments: Any, **options: Any) -> None:
 @pytest.mark.parametrize(
     ("where", "command", "said"),
     [
-        ("_run_fit.make_report", ["fit", "--method", "uniform"], "the model is in"),
-        ("_methods.search_of", ["fit", "--tune"], "nothing was saved"),
-        ("_methods.choose", ["fit"], "nothing was saved"),
+        ("_run_fit.make_report", ["fit", "--method", "uniform", "--no-tune"], "the model is in"),
+        ("_methods.search_of", ["fit"], "nothing was saved"),
+        ("_methods.choose", ["fit", "--no-tune"], "nothing was saved"),
         ("_comparing.run_fold", ["compare"], "no comparison yet"),
     ],
 )

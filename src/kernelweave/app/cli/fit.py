@@ -22,9 +22,18 @@ def fit(
         "kernelweave-out"
     ),
     method: Annotated[opt.Method, typer.Option(help="How weights are learned.")] = "auto",
-    p: Annotated[float, typer.Option("--p", min=1.0, help="Norm of --method lp: 1 is sparse.")] = 2.0,
-    C: Annotated[float, typer.Option("--C", help="Cost of errors.")] = 1.0,
-    tune: Annotated[bool, typer.Option("--tune", help="Choose parameters by cross-validation.")] = False,
+    p: Annotated[
+        float | None,
+        typer.Option("--p", min=1.0, help="Norm of --method lp: 1 is sparse. Not tuned if given."),
+    ] = None,
+    C: Annotated[float | None, typer.Option("--C", help="Cost of errors. Not tuned if given.")] = None,
+    tune: Annotated[
+        bool | None,
+        typer.Option(
+            "--tune/--no-tune",
+            help="Choose parameters by cross-validation (the default), or fit once, with --C and --p.",
+        ),
+    ] = None,
     tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
     test_size: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of rows held out.")] = 0.25,
     seed: opt.Seed = 0,
@@ -52,13 +61,27 @@ def fit(
     Several tables of the same samples are given by --view NAME=FILE, and are joined by sample IDs:
     fit --view rna=rna.csv --view meth=meth.parquet --labels clinical.csv:subtype --id sample.
 
-    Ctrl-C keeps the model learned so far; the same command then resumes the fit.
+    Parameters are chosen by cross-validation on the training rows. --no-tune fits once: Ctrl-C then keeps the
+    model learned so far, and the same command resumes the fit.
     """
     reading = opt.settled(source, reading)
     check_spec(choice.spec)
     from ._methods import Options
     from ._run_fit import Job, run
 
-    options = Options(p, C, tol, memory_limit, n_jobs, seed, None, approximation, rank, method, tune)
+    fixed = C is not None or p is not None or approximation is not None
+    options = Options(
+        2.0 if p is None else p,
+        1.0 if C is None else C,
+        tol,
+        memory_limit,
+        n_jobs,
+        seed,
+        approximation=approximation,
+        rank=rank,
+        method=method,
+        tune=not fixed if tune is None else tune,
+        asked=tune is not None,
+    )
     job = Job(source, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
     run(job, resume, quiet, as_json)

@@ -147,7 +147,7 @@ def make_report(
     known = facts["data"]
     source = {key: known[key] for key in ("file", "sha256") if key in known}
     source |= {one["role"]: f"{one['file']}, SHA-256 {one['sha256']}" for one in known.get("files", ())}
-    if facts["request"]["tune"]:
+    if facts.get("tuned"):
         source["tuned"] = "by cross-validation on the training samples"
     source |= {name.replace("_", " "): facts[name] for name in SHOWN if facts.get(name)}
     with warnings.catch_warnings():
