@@ -471,7 +471,7 @@ def test_a_sketch_of_many_rows_estimates_the_share(
     assert _bundle.known_share(X[4000:], text) == 0.0
 
 
-@pytest.mark.parametrize("extra", [[], ["--tune"]], ids=["fit", "tune"])
+@pytest.mark.parametrize("extra", [["--no-tune"], []], ids=["fit", "tune"])
 def test_widths_of_gmkl_are_called_by_the_columns(
     extra: list[str], kw: Kw, diabetes: Path, tmp_path: Path
 ) -> None:
