@@ -96,6 +96,14 @@ def test_margins_of_samples_that_all_lack_something():
     assert model.dual_gap_ <= 1e-4
     plain = kw.MKLClassifier(RBF(), regularizer=kw.LpNorm(p=1), missing="mask", tol=1e-4).fit(X, y)
     assert model.weights_.sum() > plain.weights_[:3].sum()  # norms that no sample sees together
+    train, test = np.arange(len(y) - 10), np.arange(len(y) - 10, len(y))
+    Cs, rule = [0.1, 1.0, 10.0], kw.LpNorm(p=1)
+    search = kw.MKLClassifierCV(
+        RBF(gamma=0.1), regularizers=rule, Cs=Cs, cv=[(train, test)], missing="margin", tol=1e-6
+    ).fit(X, y)
+    each = [kw.MKLClassifier(RBF(gamma=0.1), regularizer=rule, C=C, missing="margin", tol=1e-6) for C in Cs]
+    scores = [one.fit(X[train], y[train]).score(X[test], y[test]) for one in each]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], scores)
 
 
 def test_errors_name_views_samples_and_counts():
