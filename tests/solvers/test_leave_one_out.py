@@ -43,7 +43,7 @@ def test_exact_for_the_squared_loss(draw, fit_intercept, C):
 @pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("loss", [Squared(), Hinge()])
 def test_several_outputs_are_left_out_as_each_alone(draw, loss, copies):
-    """Also where they share the inverse, and where some samples are equal in one output and not in another."""
+    """Also where they share the inverse, and where samples are equal in one output and not in another."""
     sample = draw(loss, n=30, C=1.0)
     groups = np.r_[np.arange(30), np.arange(4)] if copies else np.arange(30)
     rng, K = np.random.default_rng(0), sample.K[np.ix_(groups, groups)]
