@@ -56,7 +56,7 @@ def cells(mode: Mode) -> list[dict]:
     methods = mode.pick(quick=["complete", "mask", "nearest neighbours"], full=list(METHODS))
     found = []
     for name in sets:
-        splits = range(FIRST, FIRST + mode.count(quick=2, full=10))
+        splits = range(FIRST, FIRST + mode.count(quick=2, full=5))
         found += [{"data": name, "method": m, "split": s} for m in methods for s in splits]
     return sorted(found, key=lambda cell: cell["split"])
 

@@ -117,7 +117,8 @@ def left_out_later(
             "`probability`, or choose a loss that is a sum over samples."
         )
     keep = _keep_face if problem.loss.coupled else _keep_free
-    first = group = np.arange(len(K))
+    first: IntArray = np.arange(len(K))
+    group = first
     several = alpha.ndim == 2 and not problem.loss.coupled
     if not isinstance(K, WeightedRows):  # to look for equal samples takes all of K
         first, group = _equal_samples(K, problem.y[:, :0] if several else problem.y)
