@@ -46,13 +46,13 @@ class MKLClassifier(ClassLabels, BaseMKL):
     normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
         How kernels are made comparable, with constants of the training samples.
     missing : {"error", "mask", "margin", "complete"}, default="error"
-        Of `Views`, what to do with views that samples lack, in `fit` and in predictions: refuse them; let
-        their components be 0, the mean, with an indicator of each view with gaps as one more kernel; the
-        same without indicators, and margins in the space of each sample's own views, for
-        ``regularizer=LpNorm(p=1)``; or complete them from the sample's other views (conditional mean
-        embeddings). All but "error" centre every kernel on the samples that have it, at the scale that
-        `normalize` gives it there; with `approximation`, "mask" has no indicators. Where training samples
-        lack nothing the fit is that of "error", and new samples may lack views all the same.
+        Of `Views`, and of precomputed matrices with rows of NaN, what to do with views that samples lack, in
+        `fit` and in predictions: refuse them; let their components be 0, the mean, with an indicator of
+        each view with gaps as one more kernel; the same without indicators, and margins in the space of each
+        sample's own views, for ``regularizer=LpNorm(p=1)``; or complete them from the sample's other views
+        (conditional mean embeddings). All but "error" centre every kernel on the samples that have it, at the
+        scale that `normalize` gives it there; with `approximation`, "mask" has no indicators. Where training
+        samples lack nothing the fit is that of "error", and new samples may lack views all the same.
     multiclass : {"ovr", "ovo", "shared", "joint"}, default="ovr"
         More than two classes: one model per class, one per pair of classes, one per class with kernel weights
         shared by all, or one machine of all classes (Zien & Ong 2007), also with shared weights, whose loss
