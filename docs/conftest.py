@@ -30,7 +30,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.skip(reason=f"needs {package}"))
     for name in data_of(item):
         if find(name) is None:
-            item.add_marker(pytest.mark.skip(reason=f"no {name}.npz here: set KERNELWEAVE_DATA to its folder"))
+            item.add_marker(
+                pytest.mark.skip(reason=f"no {name}.npz here: set KERNELWEAVE_DATA to its folder")
+            )
 
 
 def data_of(item: pytest.Item) -> list[str]:
