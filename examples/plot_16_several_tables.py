@@ -47,13 +47,11 @@ print(f"accuracy on new patients: {model.score(views[~train], labels[~train]):.3
 # %%
 # New patients may come with any of the tables.
 
-alone = {name: views[~train].select([name]) for name in views.names}
-there = {name: held.observed[:, 0] for name, held in alone.items()}
-scores = {
-    f"{name} alone": model.score(held[there[name]], labels[~train][there[name]])
-    for name, held in alone.items()
-}
-scores["all tables"] = model.score(views[~train], labels[~train])
+new, truth = views[~train], labels[~train]
+scores = {}
+for name, there in zip(new.names, new.observed.T, strict=True):
+    scores[f"{name} alone"] = model.score(new[there].select([name]), truth[there])
+scores["all tables"] = model.score(new, truth)
 
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 bars = ax.barh(list(scores), list(scores.values()))
