@@ -3,8 +3,8 @@ Views that samples lack
 =======================
 
 Not every sample is measured in every way. ``missing="complete"`` predicts a view from the others, in the
-feature space of its kernel; ``"mask"`` lets a sample have no say where it lacks a view. The usual way out, means
-of the columns in place of what is missing, is drawn beside them.
+feature space of its kernel; ``"mask"`` lets a sample have no say where it lacks a view. The usual way out, to
+put means of the columns in place of what is missing, is drawn beside them.
 
 The views are three parts of the handwritten digits of scikit-learn (upper, middle and lower rows), of which
 a growing share is taken away at random, each sample keeping one at least.
