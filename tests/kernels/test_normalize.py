@@ -227,7 +227,7 @@ def test_dimension_of_a_rare_feature():
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf])
 def test_dimension_is_positive(wrong):
-    with pytest.raises(ValueError, match="dimension=.*expected a positive number"):
+    with pytest.raises(ValueError, match=r"dimension=.*expected a positive number"):
         Dimension(wrong).fit(K)
 
 

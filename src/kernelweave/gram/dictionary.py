@@ -261,7 +261,7 @@ class Checked:
         return product.astype(v.dtype, copy=False)
 
     def __getitem__(self, key: Any) -> FloatArray:
-        return self.K[key]
+        return np.asarray(self.K[key])
 
     def finish(self) -> None:
         """Check what no product has, and whether K is positive semidefinite."""

@@ -280,7 +280,7 @@ class Dimension(Normalization):
     --------
     Three eigenvalues are left of the identity by centring, and half of their number is the dimension:
 
-    >>> Dimension().fit(2.0 * np.eye(4)).scale_
+    >>> round(Dimension().fit(2.0 * np.eye(4)).scale_, 10)
     0.5
     """
 
@@ -321,18 +321,19 @@ class Dimension(Normalization):
         if inverse == 0.0:
             return 0.0
         total, values = float(counts.sum()), _centred_eigenvalues(part, counts)
-        if values.sum() <= 1e3 * eps * total * mean_diag:  # these samples are alike: one direction of them all
+        if (
+            values.sum() <= 1e3 * eps * total * mean_diag
+        ):  # these samples are alike: one direction of them all
             values = np.array([total / inverse])
         # an eigenvalue counts fully from ten times the rounding of the largest, or of the entries, on: a rank
         # that jumped from one number to the next would make rounding decide the scale
         floor = min(max(eps ** (2 / 3) * values.max(), 1e2 * eps * total * mean_diag), 0.1 * values.max())
         rank = float(np.clip(np.log10(np.maximum(values, floor) / floor), 0.0, 1.0).sum())
-        return _scale_of_dimension(values / values.max(), min(self.dimension, 0.5 * rank)) / values.max()
+        found = _scale_of_dimension(values / values.max(), min(self.dimension, 0.5 * rank))
+        return found / float(values.max())
 
 
-NORMALIZATIONS = Registry(
-    "normalization", (Variance, Dimension, Spherical, Trace, Center, NoNormalization)
-)
+NORMALIZATIONS = Registry("normalization", (Variance, Dimension, Spherical, Trace, Center, NoNormalization))
 
 
 def resolve_normalization(spec: Any) -> Normalization:
