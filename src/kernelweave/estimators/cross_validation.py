@@ -24,7 +24,7 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
 from ._base import Spec
-from ._chain import Chain, Node, without_matrix
+from ._chain import Chain, Guide, Node, without_matrix
 from ._labels import LabelsMixin, LossScore
 from ._mkl import BaseMKL, Setup, SubProblem, left_out
 from ._search import Attempt, BaseSearch, Folds, Grid, Metadata, Tried
@@ -39,11 +39,11 @@ LEAVE_ONE_OUT = "leave-one-out"
 class Fold(NamedTuple):
     """Held-out decision values (n_test, n_functions) of every point, and what others begin with.
 
-    Norms guide other folds, and nodes points beyond the ends of the chains.
+    Guides are for other folds, and nodes for points beyond the ends of the chains.
     """
 
     values: list[FloatArray]
-    norms: list[list[list[FloatArray]]]  # chain, problem, point
+    guides: list[list[list[Guide]]]  # chain, problem, point
     nodes: list[list[list[Node]]]  # chain, problem, end
 
 
@@ -70,12 +70,9 @@ class ChainSearch:
         """Solve the grid on `train` and evaluate it on `test`; `nodes` are those of an earlier grid."""
         dictionary, parts = self._dictionary(train), [part.part(train) for part in self.setup.problems]
         solved, ends = self._solved(dictionary, parts, guides, nodes)
-        norms = [
-            [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
-            for lines in solved
-        ]
+        own = [[[Guide.of(found, dictionary) for found in line] for line in lines] for lines in solved]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, parts, points, self._samples(test)), norms, ends)
+        return Fold(_held_out(dictionary, parts, points, self._samples(test)), own, ends)
 
     def left_out(self, nodes: Any = None) -> Fold:
         """Solve the grid on all samples, and evaluate it on each by the model without that sample.
@@ -252,7 +249,7 @@ class BaseMKLCV(BaseSearch):
         solved, guides = [], None
         if nodes is None:  # the first fold guides the others: their solutions are near its own
             solved.append(search.fold(*folds.splits[0], None))
-            guides, nodes = solved[0].norms, [None] * len(folds.splits)
+            guides, nodes = solved[0].guides, [None] * len(folds.splits)
         rest = list(zip(folds.splits, nodes, strict=True))[len(solved) :]
         tasks = (delayed(ChainSearch.fold)(search, *split, guides, own) for split, own in rest)
         for fold in in_turn(self.n_jobs, tasks):

@@ -40,6 +40,7 @@ def fit(
     memory_limit: opt.Memory = None,
     approximation: opt.Approximation = None,
     rank: opt.Rank = 100,
+    normalize: opt.Normalize = "variance",
     n_jobs: opt.Jobs = None,
     resume: Annotated[
         bool | None,
@@ -70,18 +71,9 @@ def fit(
     from ._run_fit import Job, run
 
     fixed = C is not None or p is not None or approximation is not None
-    options = Options(
-        2.0 if p is None else p,
-        1.0 if C is None else C,
-        tol,
-        memory_limit,
-        n_jobs,
-        seed,
-        approximation=approximation,
-        rank=rank,
-        method=method,
-        tune=not fixed if tune is None else tune,
-        asked=tune is not None,
-    )
+    numbers = {"p": p or 2.0, "C": 1.0 if C is None else C, "tol": tol, "seed": seed, "rank": rank}
+    rules = {"approximation": approximation, "normalize": normalize, "memory_limit": memory_limit}
+    tuning = {"tune": not fixed if tune is None else tune, "asked": tune is not None}
+    options = Options(method=method, n_jobs=n_jobs, **numbers, **rules, **tuning)  # type: ignore[arg-type]
     job = Job(source, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
     run(job, resume, quiet, as_json)
