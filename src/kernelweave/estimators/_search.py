@@ -269,12 +269,18 @@ class BaseSearch(NestedKernels):
             points = self._explored(lambda lines: judged(*attempt(lines)), grid, lines, constant)
         self._record(points, folds)
         self._warn_of_end(points, grid)
-        self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
+        best = clone(template).set_params(**self.best_params_)
+        self.best_estimator_ = self._fit_best(best, X, y, sample_weight)
         own = ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_")
         for name in (*own, "patterns_", "observed_"):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
+
+    @staticmethod
+    def _fit_best(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        """The last fit, of the best point; an instance may carry another way to make it."""
+        return model.fit(X, y, sample_weight)
 
     def _scores(
         self, scorer: Any, template: Any, values: list[FloatArray], y: Any, options: dict[str, Any]

@@ -226,24 +226,35 @@ def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, moni
         cv = make_folds(options.task, y, FOLDS, options.seed, options.group_of, "--tune")
     monitor.stage(f"choosing parameters of {options.method} by {FOLDS}-fold cross-validation")
     began = time.monotonic()
-    stopped = (
-        "Stopped while choosing parameters; there is no model yet, nothing was saved. --no-tune fits once, "
-        "and keeps what it has."
-    )
+    stopped = "Stopped while choosing parameters; there is no model yet, nothing was saved."
+    method, brakes = "lp" if options.method == "auto" else options.method, []
+
+    def fit_best(model: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Any:
+        if "checkpoint" in model.get_params(deep=False):
+            model.set_params(checkpoint=checkpoint)
+        monitor.stage(f"fitting {method}")
+        brakes.append(watched_fit(model, X, y, checkpoint, monitor))
+        return model
+
     with stopping_with(stopped), refusing("--tune"):
         search = search_of(options.method, parts.kernels, options, cv)
         if isinstance(search, BaseSearch):
-            search._listener = monitor.part
+            vars(search).update(_listener=monitor.part, _fit_best=fit_best)
         search.fit(parts.X, y)
-    method = "lp" if options.method == "auto" else options.method
-    model = getattr(search, "best_estimator_", search)
-    return Outcome(model, method, search_words(search), time.monotonic() - began, tuned=True)
+    brake = brakes[0] if brakes else None
+    return Outcome(
+        search.best_estimator_,
+        method,
+        search_words(search),
+        time.monotonic() - began,
+        brake is not None and brake.asked,
+        None if brake is None else brake.n_machines,
+        tuned=True,
+    )
 
 
 def search_words(search: Any) -> list[str]:
-    """What a search chose, among what, and how far its grid was extended; nothing where there was none."""
-    if not hasattr(search, "best_params_"):
-        return []
+    """What a search chose, among what, and how far its grid was extended."""
 
     def number(value: Any) -> str:
         return f"{value:.4g}" if isinstance(value, float) else str(value)

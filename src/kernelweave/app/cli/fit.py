@@ -62,8 +62,9 @@ def fit(
     Several tables of the same samples are given by --view NAME=FILE, and are joined by sample IDs:
     fit --view rna=rna.csv --view meth=meth.parquet --labels clinical.csv:subtype --id sample.
 
-    Parameters are chosen by cross-validation on the training rows. --no-tune fits once: Ctrl-C then keeps the
-    model learned so far, and the same command resumes the fit.
+    Parameters are chosen by cross-validation on the training rows; --no-tune fits once.
+
+    Ctrl-C keeps the model learned so far; the same command then resumes the fit.
     """
     reading = opt.settled(source, reading)
     check_spec(choice.spec)
