@@ -195,6 +195,10 @@ class BaseSearch(NestedKernels):
         shared["device"] = self.device or getattr(self, "_data_device", None)
         return self._searched(**shared)
 
+    #: how the best point is fitted in the end, and who is told of progress: an instance may carry its own
+    _fit_best: Any = staticmethod(lambda model, X, y, sample_weight: model.fit(X, y, sample_weight))
+    _listener: Any = None
+
     #: at which end of the grid models fit most closely
     _rough: ClassVar[int] = 1
 
@@ -277,11 +281,6 @@ class BaseSearch(NestedKernels):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
-    @staticmethod
-    def _fit_best(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-        """The last fit, of the best point; an instance may carry another way to make it."""
-        return model.fit(X, y, sample_weight)
-
     def _scores(
         self, scorer: Any, template: Any, values: list[FloatArray], y: Any, options: dict[str, Any]
     ) -> list[float]:
@@ -358,12 +357,11 @@ class BaseSearch(NestedKernels):
         return np.array(found)
 
     def _say(self, words: str) -> None:
-        """Tell of progress: on standard output where it is verbose, and whom it may carry as `_listener`."""
+        """Tell of progress: on standard output where it is verbose, and to who listens."""
         if self.verbose:
             print(f"[{type(self).__name__}] {words}")
-        listener = getattr(self, "_listener", None)
-        if listener is not None:
-            listener(words)
+        if self._listener is not None:
+            self._listener(words)
 
     def _record(self, points: list[Point], folds: Folds) -> None:
         scores = np.column_stack([point.scores for point in points])

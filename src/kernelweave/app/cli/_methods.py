@@ -239,7 +239,7 @@ def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, moni
     with stopping_with(stopped), refusing("--tune"):
         search = search_of(options.method, parts.kernels, options, cv)
         if isinstance(search, BaseSearch):
-            vars(search).update(_listener=monitor.part, _fit_best=fit_best)
+            search._listener, search._fit_best = monitor.part, fit_best
         search.fit(parts.X, y)
     brake = brakes[0] if brakes else None
     return Outcome(
