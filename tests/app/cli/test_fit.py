@@ -193,6 +193,36 @@ def test_normalize(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
     assert "--normalize is for weights of several kernels: --method gmkl learns one." in refused.err
 
 
+def test_tuned_unless_told_otherwise(kw: Kw, table: Callable[..., Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def fitted(path: Path, *options: str) -> dict[str, Any]:
+        shown = kw("fit", path, "--method", "uniform", *options, "--out", out, "--no-report", "-q", "--json")
+        assert shown.code == 0, shown.err
+        return {**json.loads(shown.out), "err": shown.err}
+
+    path = table()
+    found = fitted(path)
+    assert found["tuned"] is True
+    chose, tried = found["reasons"]
+    assert "chose regularizer = Uniform(), C = " in chose
+    assert tried.startswith("C was tried from ")
+    lowest, highest = (float(tried.split()[k].strip(",")) for k in (4, 6))
+    cost = kernelweave.load_model(out / "model.kw")[-1].C
+    assert lowest <= cost <= highest
+    for fixed in (["--no-tune"], ["--C", "3"], ["--p", "1"]):
+        once = fitted(path, *fixed)
+        assert once["tuned"] is False
+        assert kernelweave.load_model(out / "model.kw")[-1].C == (3.0 if "--C" in fixed else 1.0)
+    few = table("few.csv", y=["yes"] * 5 + ["no"] * 55)
+    lacking = fitted(few)
+    assert lacking["tuned"] is False
+    assert "Nothing is tuned: 5 folds need at least 5 training rows in every class" in lacking["err"]
+    refused = kw("fit", few, "--tune", "--out", out, "-q")
+    assert refused.code == 2
+    assert "--tune: 5 folds need at least 5" in refused.err
+
+
 def names_of(result: Any) -> list[str]:
     assert result.code == 0, result.err
     return [row["kernel"] for row in json.loads(result.out)["weights"]]
