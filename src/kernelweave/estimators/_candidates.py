@@ -135,7 +135,7 @@ def held_out(
     is as long as the candidates that fit.
     """
     values: list[list[list[FloatArray]]] = []
-    seconds, guides = np.zeros(len(found)), {}
+    seconds, guides = np.zeros(len(found)), dict[int, Any]()
     for k in range(n_folds):
         dictionary, setup, evaluate = fold(k)
         row: list[list[FloatArray]] = []

@@ -17,17 +17,17 @@ from .._typing import FloatArray
 from ..gram import Dictionary
 from ._base import all_or_nothing, one_or_all
 from ._candidates import Candidate, candidates, families_of, held_out, simplest, stack_shares
-from ._input import check_choice, check_positive, check_settings
+from ._input import check_choice, check_positive, check_settings, positive_grid
 from ._labels import LabelsMixin, LossScore, fit_link, link_of
-from ._mkl import BaseMKL, Model, Setup
+from ._mkl import BaseMKL, Model, Setup, margins_later
 from ._search import BaseSearch, Folds
 from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, _held_out, matrices_of
 from .path import specs_along
 from .regressor import MKLRegressor
 
-#: costs that every candidate is tried with: of classifiers, and of regressors, whose data may have no noise
-CLASS_COSTS, TARGET_COSTS = np.geomspace(1e-3, 1e3, 9), np.geomspace(1e-2, 1e6, 9)
+#: from where to where costs go: of classifiers, and of regressors, whose data may have next to no noise
+CLASS_COSTS, TARGET_COSTS = (1e-3, 1e3), (1e-2, 1e6)
 
 
 class Competition(NamedTuple):
@@ -37,8 +37,6 @@ class Competition(NamedTuple):
     ----------
     candidates : list of Candidate
     costs : list of float
-    values : list of ndarray of shape (n_tested, n_functions)
-        Held-out values, fold after fold.
     scores : ndarray of shape (n_candidates + 1, n_folds)
     shares : ndarray of shape (n_candidates,)
         Of the stack.
@@ -47,7 +45,6 @@ class Competition(NamedTuple):
 
     candidates: list[Candidate]
     costs: list[float]
-    values: list[FloatArray]
     scores: FloatArray
     shares: FloatArray
     seconds: FloatArray
@@ -82,7 +79,7 @@ class BaseMKLAuto(BaseSearch):
         with blas_threads_for(len(setup.weight)):
             found = self._compete(template, setup, folds, labels[folds.used])
             chosen = simplest(found.scores)
-            self._fit_chosen(template, setup, found, chosen, folds)
+            self._fit_chosen(template, setup, found, chosen)
         self.cv_results_ = {
             "candidate": [*(one.name for one in found.candidates), "stack"],
             "C": [*found.costs, np.nan],
@@ -110,7 +107,8 @@ class BaseMKLAuto(BaseSearch):
         parts = (matrices.values, matrices.names, self.normalize, self.missing, matrices.gaps)
         search = ChainSearch(setup, [], *parts)
         entrants = self._candidates(matrices)
-        Cs = [*(CLASS_COSTS if is_classifier(self) else TARGET_COSTS)]
+        ends = CLASS_COSTS if is_classifier(self) else TARGET_COSTS
+        Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(*ends, n)).tolist()
         chains = [_chain(template, one, Cs) for one in entrants]
 
         def fold(k: int) -> Any:
@@ -140,13 +138,13 @@ class BaseMKLAuto(BaseSearch):
         together = [np.vstack(one) for one in best]
         shares = stack_shares(together, np.vstack(tested), not is_classifier(self))
         survivors = [entrants[j] for j in kept]
-        return Competition(survivors, costs, together, np.array([*scores, crossed]), shares, seconds[kept])
+        return Competition(survivors, costs, np.array([*scores, crossed]), shares, seconds[kept])
 
     def _candidates(self, matrices: Any) -> list[Candidate]:
         views: dict[str, Any] = {}
-        if matrices.gaps is not None and len(set(matrices.gaps.names)) > 1:
-            names = np.array(matrices.gaps.names)
-            views = {str(name): np.flatnonzero(names == name) for name in dict.fromkeys(matrices.gaps.names)}
+        if matrices.gaps is not None and len(set(matrices.gaps.views)) > 1:
+            names = np.array(matrices.gaps.views)
+            views = {str(name): np.flatnonzero(names == name) for name in dict.fromkeys(matrices.gaps.views)}
         families = families_of(matrices.kernels, matrices.values) if isinstance(matrices.values, list) else {}
         return candidates(views, families, len(matrices.names))
 
@@ -169,7 +167,7 @@ class BaseMKLAuto(BaseSearch):
 
     # -- the model ------------------------------------------------------------------------------
 
-    def _fit_chosen(self, template: Any, setup: Setup, found: Competition, chosen: int, folds: Folds) -> None:
+    def _fit_chosen(self, template: Any, setup: Setup, found: Competition, chosen: int) -> None:
         """Fit a candidate, or those of the stack, on all samples."""
         shares = found.shares if chosen == len(found.candidates) else np.eye(len(found.candidates))[chosen]
         places, largest = np.flatnonzero(shares), int(np.argmax(shares))
@@ -180,17 +178,24 @@ class BaseMKLAuto(BaseSearch):
             own = candidate.on(dictionary)
             assert own is not None
             lines = candidate.solve(own, setup, _chain(template, candidate, [found.costs[j]]))
-            fits.append((own, [Model(line[0], line[0].state.alpha, None) for line in lines]))
+            factor, models = found.costs[j] / setup.spec.C, []
+            for (solution,), part in zip(lines, setup.problems, strict=True):
+                problem, later = part.problem.at_cost(factor), own.gram.streams and not own.source.given
+                models.append(
+                    Model(solution, solution.state.alpha, margins_later(solution, problem, own.gram, later))
+                )
+            fits.append((own, models))
         if len(fits) == 1:
             template._store(*fits[0], setup.weight)
         else:
             _store_stack(template, dictionary, fits, shares[places], setup.weight)
         if is_classifier(self):
-            tested = np.concatenate([test for _, test in folds.splits])
-            values = sum(share * one for share, one in zip(shares, found.values, strict=True))
-            weight = setup.weight[setup.weight > 0][tested]
-            kept = ([partial(np.asarray, values)], setup.labels[tested], weight)
-            template.model_.link = link_of(setup.spec.loss, fit_link, *kept)
+            margins = [
+                partial(_stack_margins, shares[places], models)
+                for models in zip(*(fit[1] for fit in fits), strict=True)
+            ]
+            weight = setup.weight[setup.weight > 0]
+            template.model_.link = link_of(setup.spec.loss, fit_link, margins, setup.labels, weight)
         self.best_estimator_ = template
 
     def _reason(self, chosen: int) -> str:
@@ -206,8 +211,9 @@ class BaseMKLAuto(BaseSearch):
             )
             alone = int(np.argmax(mean[:-1]))
             return (
-                f"Several models together ({parts}) scored {score} on samples held out. That is more than any of the "
-                f"{count} candidates alone, of which {names[alone]!r} was the best with {mean[alone]:.3f}."
+                f"Several models together ({parts}) scored {score} on samples held out. That is more than "
+                f"any of the {count} candidates alone, of which {names[alone]!r} was the best with "
+                f"{mean[alone]:.3f}."
             )
         first = f"The model {name!r} scored {score} on samples held out"
         if best == chosen:
@@ -219,7 +225,7 @@ class BaseMKLAuto(BaseSearch):
 
     @property
     def candidates_(self) -> list[dict[str, Any]]:
-        """Candidates from the simplest on, and their stack: name, cost, score, standard error, share, seconds."""
+        """Candidates from the simplest to the stack: name, cost, score, standard error, share, seconds."""
         check_is_fitted(self, "best_estimator_")
         keys = ("candidate", "C", "mean_test_score", "standard_error", "stack_share", "seconds")
         rows = zip(*(self.cv_results_[key] for key in keys), strict=True)
@@ -231,8 +237,13 @@ class BaseMKLAuto(BaseSearch):
         return self.best_estimator_.predict(X)
 
     @property
+    def n_iter_(self) -> Any:
+        """Machines trained for what was fitted in the end."""
+        return self.best_estimator_.n_iter_
+
+    @property
     def dual_gap_(self) -> Any:
-        """Relative duality gaps of what was fitted."""
+        """Relative duality gaps of what was fitted in the end."""
         return self.best_estimator_.dual_gap_
 
 
@@ -252,9 +263,9 @@ def _store_stack(
     shares: FloatArray,
     weight: FloatArray,
 ) -> None:
-    """Set the fitted attributes: the functions f = sum_j w_j f_j of one model,
+    """Set the fitted attributes of the functions f = sum_j w_j f_j.
 
-    f_m = K_m sum_j w_j d_jm alpha_j,    d_m = sum_j w_j d_jm
+    Their components and weights are f_m = K_m sum_j w_j d_jm alpha_j and d_m = sum_j w_j d_jm.
     """
     states = [[model.solution.state for model in models] for _, models in fits]
     weights = np.array(
@@ -284,6 +295,12 @@ def _store_stack(
     estimator.objective_ = one_or_all(np.array([result.state.certificate.primal for result in results]))
 
 
+def _stack_margins(shares: FloatArray, models: Sequence[Model]) -> FloatArray:
+    """Leave-one-out predictions of the sum of models."""
+    parts = [(share, model.margins) for share, model in zip(shares, models, strict=True)]
+    return np.asarray(sum(share * margins() for share, margins in parts if margins is not None))
+
+
 def _stack_norms(
     dictionary: Dictionary, shares: FloatArray, weights: FloatArray, models: Sequence[Model]
 ) -> FloatArray:
@@ -296,7 +313,7 @@ def _stack_norms(
 
 
 class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
-    """Classifier that needs no choice: methods compete on held-out samples, and the simplest good one is taken.
+    """Classifier that needs no choice: methods compete on held-out samples, the simplest good one is taken.
 
     On one set of Gram matrices and folds the uniform sum of the kernels, that of every view, of linear, wide
     and narrow kernels, learned weights with the lp norms of p = 2, 4/3, 1 and the elastic net are tried at
@@ -317,6 +334,8 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
         As in `MKLClassifier`.
     multiclass : {"ovr", "shared"}, default="ovr"
         As in `MKLClassifier`.
+    Cs : int or sequence of float, default=9
+        The costs that every candidate is tried with; a number n means n values from 0.001 to 1000.
     cv, scoring
         As in `MKLClassifierCV`.
     time_budget : float, optional
@@ -347,8 +366,9 @@ observed_, n_features_in_
     --------
     >>> from sklearn.datasets import load_iris
     >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = kw.MKLAutoClassifier(cv=3).fit(X[::2], y[::2])
+    >>> model = kw.MKLAutoClassifier(RBF(), Cs=3, cv=3).fit(X[::2], y[::2])
     >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
     True
     >>> model.candidates_[0]["candidate"]
@@ -362,6 +382,7 @@ observed_, n_features_in_
         kernels: Any = "auto",
         *,
         loss: Any = "hinge",
+        Cs: int | Sequence[float] = 9,
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
@@ -378,6 +399,7 @@ observed_, n_features_in_
     ) -> None:
         self.kernels = kernels
         self.loss = loss
+        self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
         self.normalize = normalize
@@ -398,13 +420,13 @@ observed_, n_features_in_
         return self.best_estimator_.decision_function(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities of the model, calibrated on held-out values."""
+        """Class probabilities of the model."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_proba(X)
 
 
 class MKLAutoRegressor(LossScore, BaseMKLAuto):
-    """Regressor that needs no choice: methods compete on held-out samples, and the simplest good one is taken.
+    """Regressor that needs no choice: methods compete on held-out samples, the simplest good one is taken.
 
     As in `MKLAutoClassifier`; the stack has the least squared error of held-out values.
 
@@ -412,6 +434,8 @@ class MKLAutoRegressor(LossScore, BaseMKLAuto):
     ----------
     kernels, loss, normalize, missing, multioutput, tol, max_iter, fit_intercept, device
         As in `MKLRegressor`.
+    Cs : int or sequence of float, default=9
+        The costs that every candidate is tried with; a number n means n values from 0.01 to a million.
     cv, scoring, time_budget, n_jobs, verbose
         As in `MKLAutoClassifier`; R^2 by default.
 
@@ -425,8 +449,9 @@ weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_,
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, Linear
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = kw.MKLAutoRegressor(cv=3).fit(X[:150], y[:150])
+    >>> model = kw.MKLAutoRegressor([Linear(), RBF()], Cs=3, cv=3).fit(X[:150], y[:150])
     >>> bool(model.score(X[150:], y[150:]) > 0.4)
     True
     """
@@ -438,6 +463,7 @@ weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_,
         kernels: Any = "auto",
         *,
         loss: Any = "squared",
+        Cs: int | Sequence[float] = 9,
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
@@ -453,6 +479,7 @@ weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_,
     ) -> None:
         self.kernels = kernels
         self.loss = loss
+        self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
         self.normalize = normalize

@@ -209,7 +209,7 @@ class Predictor:
     def __call__(self, X: Any) -> FloatArray:
         """Values of the functions on new data, shape (n_new, n_outputs)."""
         stages = np.flatnonzero(self._mix).tolist()
-        return np.einsum("nsc,s->nc", self.staged(X, stages), self._mix[stages])
+        return np.asarray(np.einsum("nsc,s->nc", self.staged(X, stages), self._mix[stages]))
 
     def staged(self, X: Any, stages: Sequence[int] | None = None) -> FloatArray:
         """Values at all stages of a path, or some of them; shape (n_new, len(stages), n_outputs)."""
@@ -369,9 +369,7 @@ class Predictor:
         fits = 0 <= stage < n_stages <= len(intercepts) and len(intercepts) % n_stages == 0
         plain = all(type(term) is KernelTerm for term in terms)
         demand(fits and (plain or n_stages == 1), "it has no such stage")
-        shares = state.get("shares")  # older files have none
-        if shares is not None:
-            shares = checked(shares, "f", (n_stages,))
+        shares = None if state["shares"] is None else checked(state["shares"], "f", (n_stages,))
         made: dict[int, Any] = {}
         posterior = [_unpacked(one, made) for one in state["posterior"]]
         chosen = state["posterior_rows"]
