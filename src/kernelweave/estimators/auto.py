@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +20,7 @@ from ._base import all_or_nothing, one_or_all
 from ._candidates import Candidate, candidates, families_of, held_out, simplest, stack_shares
 from ._input import check_choice, check_positive, check_settings, positive_grid
 from ._labels import LabelsMixin, LossScore, fit_link, link_of
-from ._mkl import BaseMKL, Model, Setup, margins_later
+from ._mkl import BaseMKL, Model, Setup
 from ._search import BaseSearch, Folds
 from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, _held_out, matrices_of
@@ -172,19 +173,14 @@ class BaseMKLAuto(BaseSearch):
         shares = found.shares if chosen == len(found.candidates) else np.eye(len(found.candidates))[chosen]
         places, largest = np.flatnonzero(shares), int(np.argmax(shares))
         template.set_params(regularizer=found.candidates[largest].regularizer, C=found.costs[largest])
-        dictionary, fits = template._dictionary(setup), []
+        dictionary, fits, given = template._dictionary(setup), [], float(setup.spec.C or 1.0)
         for j in places:
-            candidate = found.candidates[j]
-            own = candidate.on(dictionary)
-            assert own is not None
-            lines = candidate.solve(own, setup, _chain(template, candidate, [found.costs[j]]))
-            factor, models = found.costs[j] / setup.spec.C, []
-            for (solution,), part in zip(lines, setup.problems, strict=True):
-                problem, later = part.problem.at_cost(factor), own.gram.streams and not own.source.given
-                models.append(
-                    Model(solution, solution.state.alpha, margins_later(solution, problem, own.gram, later))
-                )
-            fits.append((own, models))
+            candidate, C = found.candidates[j], found.costs[j]
+            (spec,) = _chain(template, candidate, [C])
+            problems = [replace(one, problem=one.problem.at_cost(C / given)) for one in setup.problems]
+            own = setup._replace(spec=spec, problems=problems)
+            margins = is_classifier(self) and not hasattr(spec.loss, "probability")
+            fits.append(template._models(own, lambda _, one=candidate: one.on(dictionary), margins))
         if len(fits) == 1:
             template._store(*fits[0], setup.weight)
         else:
