@@ -123,7 +123,7 @@ def rivals(classes: bool, sizes: list[int]) -> dict[str, Callable[[], BaseEstima
                 cv=3,
             ),
             "logistic regression": lambda: LogisticRegressionCV(
-                Cs=8, cv=3, max_iter=2000, use_legacy_attributes=False, l1_ratios=(0,)
+                Cs=8, cv=3, max_iter=2000, use_legacy_attributes=False, scoring="accuracy", l1_ratios=(0,)
             ),
             "SVM": lambda: svm(True),
             "stacked SVMs of views": lambda: StackingClassifier(per_view(lambda: svm(True), sizes), cv=3),

@@ -17,7 +17,7 @@ from ..kernels import Linear
 from ..regularizers import ElasticNet, LpNorm, Regularizer, Uniform
 from ..solvers.run import Result
 from ._base import Spec
-from ._chain import Chain
+from ._chain import Chain, Guide
 from ._mkl import Setup
 
 #: shares of the stack below this are taken for zero
@@ -150,15 +150,11 @@ def held_out(
                 row.append([])
                 continue
             lines = candidate.solve(own, setup, chain, guides.get(j))
-            guides.setdefault(j, [_norms(own, line) for line in lines])
+            guides.setdefault(j, [[Guide.of(one, own) for one in line] for line in lines])
             row.append(evaluate(own, setup, list(zip(*lines, strict=True))))
             seconds[j] += time.perf_counter() - start
         values.append(row)
     return values, seconds[: len(found)]
-
-
-def _norms(dictionary: Dictionary, line: Sequence[Result]) -> list[FloatArray]:
-    return [dictionary.all_weights(one.state.certificate.norms) for one in line]
 
 
 def stack_shares(values: Sequence[FloatArray], targets: FloatArray, squared: bool) -> FloatArray:
