@@ -338,8 +338,4 @@ def margins_later(
     K: Any = None if low_rank else solution.matrix
     if K is None:
         K = gram.combine(state.weights) if whole else WeightedRows(gram, state.weights, later)
-    most, columns = None if whole else MOST_FREE, range(problem.shape[1])
-    if problem.loss.coupled:
-        return left_out_later(K, problem, state.alpha, f, most)
-    parts = [left_out_later(K, problem.column(k), state.alpha[:, k], f[:, k], most) for k in columns]
-    return lambda: np.column_stack([part() for part in parts])
+    return left_out_later(K, problem, state.alpha, f, None if whole else MOST_FREE)
