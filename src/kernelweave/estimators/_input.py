@@ -263,11 +263,9 @@ def check_gaps(views: Views, missing: str = "error") -> None:
         raise ValueError(f"{len(nothing)} of {n} samples have none of the views: leave out {shown}.")
     if missing != "error":
         return
-    counts = zip(views.names, np.count_nonzero(~there, axis=0), strict=True)
-    shown = listed(f"{name} is missing in {count} of {n} samples" for name, count in counts if count)
     raise ValueError(
-        f"{shown}; missing='complete' completes views from the others, missing='mask' and 'margin' do "
-        "without them. Or leave those samples out, X[X.observed.all(axis=1)] of X = Views(...)."
+        f"{listed(views.lacking)}; missing='complete' completes views from the others, missing='mask' and "
+        "'margin' do without them. Or leave those samples out, X[X.observed.all(axis=1)] of X = Views(...)."
     )
 
 

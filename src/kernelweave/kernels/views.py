@@ -207,6 +207,12 @@ class Views:
         observed = np.column_stack([there[name] for name in names])
         return self.made_of(tables, observed, self.ids, self.ordered)
 
+    @property
+    def lacking(self) -> list[str]:
+        """Which views are missing, and in how many samples, in words."""
+        counts = zip(self.names, np.count_nonzero(~self.observed, axis=0), strict=True)
+        return [f"{name} is missing in {count} of {len(self)} samples" for name, count in counts if count]
+
     def _known(self, name: Any) -> str:
         if name not in self.tables:
             raise ValueError(

@@ -393,6 +393,13 @@ def test_sequences_reach_the_kernels_of_strings(table: Any, tmp_path: Path) -> N
         design(Source(path), Reading(drop=["dna"]), KernelChoice(kinds=["spectrum"])).split(rows, rows)
 
 
+def test_kernels_of_strings_need_a_view_of_sequences(study: Any) -> None:
+    files = source_in(study())
+    choice, rows = KernelChoice(kinds=["spectrum"]), np.arange(N)
+    with pytest.raises(CliError, match="--kernel spectrum is for sequences"):
+        design(files, settled(files, Reading(ident="sample")), choice).split(rows, rows)
+
+
 # -- whole commands -----------------------------------------------------------------------------
 
 
