@@ -46,10 +46,11 @@ class Views:
 
     Parameters
     ----------
-    tables : dict of str to table, list of tables, DataFrame or MuData
+    tables : dict of str to table, list of tables, DataFrame, AnnData or MuData
         NumPy arrays, sparse matrices, tables of pandas, polars or pyarrow, AnnData objects, lists of texts.
         Those of a list are called "view 0", "view 1", ...; a DataFrame whose columns have two levels, as
-        ``pandas.concat({...}, axis=1)`` makes it, has a view for each name of the first level.
+        ``pandas.concat({...}, axis=1)`` makes it, has a view for each name of the first level. One AnnData
+        object is one view, "X".
     ids : sequence, optional
         The samples to take, in this order, such as ``y.index`` of labels. By default those of the first
         table, then what others have beside them. Without IDs in the tables, names of the rows.
@@ -140,9 +141,9 @@ class Views:
         return made
 
     def in_order_of(self, y: Any) -> Views:
-        """The samples of labels with an index, in their order; the views themselves where that is none.
+        """The samples of labels that have an index, in the order of the labels.
 
-        They stay as they are where either has no IDs, or where their order was asked for.
+        The views stay as they are where either has no IDs, or where their order was asked for.
         """
         if self.ids is None or self.ordered or not hasattr(y, "iloc"):
             return self
@@ -206,6 +207,12 @@ class Views:
                 tables[name] = take_rows(like.tables[name], np.zeros(n, dtype=int))
         observed = np.column_stack([there[name] for name in names])
         return self.made_of(tables, observed, self.ids, self.ordered)
+
+    @property
+    def patterns(self) -> np.ndarray:
+        """The views that each sample has, such as "rna+protein"."""
+        names = np.array(self.names, dtype=object)
+        return np.array(["+".join(names[there]) for there in self.observed], dtype=object)
 
     @property
     def lacking(self) -> list[str]:
@@ -430,7 +437,7 @@ def _joined(found: Found, wanted: np.ndarray | None) -> np.ndarray | None:
     if wanted is not None:
         _refuse_repeated("ids", wanted)
     if len(own) < len(found):
-        common = _refuse_unequal(found, own, wanted)
+        common = _common_ids(found, own, wanted)
         if common is None:
             return None
         found.update({name: (table, common) for name, (table, _) in found.items()})
@@ -464,7 +471,7 @@ def _refuse_repeated(what: str, labels: np.ndarray) -> None:
         )
 
 
-def _refuse_unequal(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np.ndarray | None:
+def _common_ids(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np.ndarray | None:
     """The IDs of tables of which some have none; an error where rows cannot stand as they are."""
     sizes = {name: table.shape[0] for name, (table, _) in found.items()}
     without = [name for name in found if name not in own]

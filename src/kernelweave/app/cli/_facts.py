@@ -110,8 +110,7 @@ def views_column(model: Any, X: Any) -> dict[str, np.ndarray]:
     fitted = getattr(model, "views_in_", ())
     if not isinstance(X, Views) or (X.observed.all() and len(X.names) >= len(fitted)):
         return {}
-    names = np.array(X.names, dtype=object)
-    return {"views": np.array(["+".join(names[there]) for there in X.observed], dtype=object)}
+    return {"views": X.patterns}
 
 
 def file_digest(path: Path) -> str:
