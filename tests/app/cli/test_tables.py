@@ -460,6 +460,7 @@ def test_groups_everywhere(study: Any, kw: Any) -> None:
     )
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(f"P{k:02d}" in page for k in range(3) if f"P{k:02d}" in held)
+    assert all(f"View {name}" in page for name in ("rna", "meth", "prot"))
     (folder / "moved").mkdir()
     (folder / "rna.csv").rename(folder / "moved" / "rna.csv")
     lost = kw("report", out, "--no-stability")
