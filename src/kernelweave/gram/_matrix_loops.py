@@ -11,8 +11,6 @@ import numpy as np
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
-WIDE = 256  # columns of eight matrices that are added to the sums of several models at a time
-
 MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
 
 
@@ -58,60 +56,13 @@ def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-unt
             )
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _copied(x, row, first, size):  # type: ignore[no-untyped-def]
-    for j in range(size):
-        x[j] = row[first + j]
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _four_sums(o, x, w, size):  # type: ignore[no-untyped-def]
-    """Four sums of eight values; constant distances tell the compiler that nothing overlaps."""
-    a0, a1, a2, a3, a4, a5, a6, a7 = w[0, 0], w[0, 1], w[0, 2], w[0, 3], w[0, 4], w[0, 5], w[0, 6], w[0, 7]
-    b0, b1, b2, b3, b4, b5, b6, b7 = w[1, 0], w[1, 1], w[1, 2], w[1, 3], w[1, 4], w[1, 5], w[1, 6], w[1, 7]
-    c0, c1, c2, c3, c4, c5, c6, c7 = w[2, 0], w[2, 1], w[2, 2], w[2, 3], w[2, 4], w[2, 5], w[2, 6], w[2, 7]
-    d0, d1, d2, d3, d4, d5, d6, d7 = w[3, 0], w[3, 1], w[3, 2], w[3, 3], w[3, 4], w[3, 5], w[3, 6], w[3, 7]
-    for j in range(size):
-        p, q, r, s = x[j], x[WIDE + j], x[2 * WIDE + j], x[3 * WIDE + j]
-        t, u, v, z = x[4 * WIDE + j], x[5 * WIDE + j], x[6 * WIDE + j], x[7 * WIDE + j]
-        o[j] += a0 * p + a1 * q + a2 * r + a3 * s + a4 * t + a5 * u + a6 * v + a7 * z
-        o[WIDE + j] += b0 * p + b1 * q + b2 * r + b3 * s + b4 * t + b5 * u + b6 * v + b7 * z
-        o[2 * WIDE + j] += c0 * p + c1 * q + c2 * r + c3 * s + c4 * t + c5 * u + c6 * v + c7 * z
-        o[3 * WIDE + j] += d0 * p + d1 * q + d2 * r + d3 * s + d4 * t + d5 * u + d6 * v + d7 * z
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_each_eight(out, A, B, C, D, E, F, G, H, w, start, stop):  # type: ignore[no-untyped-def]
-    """Lower rows start..stop of eight matrices, added to the sums of all models while they are at hand.
-
-    out[i - start, t, q] has columns t * WIDE and on of the models 4 q .. 4 q + 3, one after another, whose
-    weights are w[q], of shape (4, 8).
-    """
-    x = np.empty(8 * WIDE)
-    for i in range(start, stop):
-        for t in range(i // WIDE + 1):
-            first = t * WIDE
-            size = min(WIDE, i + 1 - first)
-            _copied(x, A[i], first, size)
-            _copied(x[WIDE:], B[i], first, size)
-            _copied(x[2 * WIDE :], C[i], first, size)
-            _copied(x[3 * WIDE :], D[i], first, size)
-            _copied(x[4 * WIDE :], E[i], first, size)
-            _copied(x[5 * WIDE :], F[i], first, size)
-            _copied(x[6 * WIDE :], G[i], first, size)
-            _copied(x[7 * WIDE :], H[i], first, size)
-            for q in range(w.shape[0]):
-                _four_sums(out[i - start, t, q], x, w[q], size)
-
-
 @numba.njit(cache=True, nogil=True)
-def spread_lower(out, sums, model, start, stop):  # type: ignore[no-untyped-def]
-    """Lower rows start..stop of the sum of one model, from what `add_each_eight` left."""
-    for i in range(start, stop):
-        row = out[i]
-        for t in range(i // WIDE + 1):
-            first, own = t * WIDE, sums[i - start, t, model // 4]
-            _copied(row[first:], own, model % 4 * WIDE, min(WIDE, i + 1 - first))
+def pick_lower(part, K, samples, start):  # type: ignore[no-untyped-def]
+    """part = K restricted to `samples` on both axes, rows from `start` and columns as far as `part` goes."""
+    for a in range(part.shape[0]):
+        own, row = part[a], K[samples[start + a]]
+        for b in range(part.shape[1]):
+            own[b] = row[samples[b]]
 
 
 @numba.njit(cache=True, nogil=True)

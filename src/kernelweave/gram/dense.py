@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -25,8 +26,9 @@ SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are r
 LARGE_SUPPORT = 0.6  # above this share, several alpha are multiplied as a matrix
 QUAD_ROWS = 128  # rows of such a product at a time
 CACHED_BYTES = 1 << 24  # matrices so small stay in the cache from one model to the next
-MOST_RELEASED = 4  # weighted sums whose memory is kept for the next
+MOST_RELEASED = 16  # weighted sums whose memory is kept for the next
 ROWS_EACH = 16  # rows of the sums of several models made at a time
+FEWEST_EACH = 3  # sums from which they are made as a product of matrices
 
 
 class DenseGram(Gram):
@@ -121,36 +123,62 @@ class DenseGram(Gram):
         return out
 
     def combine_each(self, weights: FloatArray) -> list[FloatArray]:
-        """Eight matrices at a time are added to all sums, a few columns after another."""
-        from ._matrix_loops import WIDE, add_each_eight, spread_lower
+        return self._sums(weights) if self._pays(weights) else [self.combine(own) for own in weights]
+
+    def square_each(self, samples: IntArray, weights: FloatArray) -> list[FloatArray]:
+        if self._pays(weights):
+            return self._sums(weights, np.asarray(samples))
+        return [self.square(samples, own) for own in weights]
+
+    def _pays(self, weights: FloatArray) -> bool:
+        """Whether several sums are made faster by a product of matrices than one after another."""
+        return len(weights) >= FEWEST_EACH and self.nbytes > CACHED_BYTES
+
+    def _sums(self, weights: FloatArray, samples: IntArray | None = None) -> list[FloatArray]:
+        """Lower rows of all sums: weights (k, M) times what the M matrices have there, by BLAS.
+
+        A row is taken where it is if matrices are equally far apart in memory; others are copied a few at a
+        time, so that they lie side by side.
+        """
+        from ._matrix_loops import pick_lower
 
         factors = weights * self.scales
-        live, n = np.flatnonzero(factors.any(axis=0)), self.n_samples
-        if len(weights) == 1 or len(live) < 2 or self.nbytes <= CACHED_BYTES:
-            return [self.combine(own) for own in weights]
-        fours, eights = -(-len(weights) // 4), -(-len(live) // 8)
-        padded = np.zeros((eights, 4 * fours, 8))
-        padded[np.arange(len(live)) // 8, : len(weights), np.arange(len(live)) % 8] = factors[:, live].T
-        own = padded.reshape(eights, fours, 4, 8)
-        matrices = [self.matrices[m] for m in live]
-        matrices += matrices[-1:] * (8 * eights - len(live))
-        out = [self.released.pop() if self.released else np.empty((n, n)) for _ in weights]
-        room = threading.local()  # every thread has sums of its own
+        live = np.flatnonzero(factors.any(axis=0))
+        factors, matrices = np.ascontiguousarray(factors[:, live]), [self.matrices[m] for m in live]
+        n = self.n_samples if samples is None else len(samples)
+        stack = _as_one(matrices) if samples is None else None
+        sums, step = [self._empty(n) for _ in weights], ROWS_EACH if stack is None else 1
+        room = threading.local()  # every thread has rows of its own
 
         def fill(rows: slice) -> None:
             if not hasattr(room, "sums"):
-                room.sums = np.empty((ROWS_EACH, -(-n // WIDE), fours, 4 * WIDE))
-            room.sums.fill(0.0)
-            for e in range(eights):
-                add_each_eight(room.sums, *matrices[8 * e : 8 * e + 8], own[e], rows.start, rows.stop)
-            for model, K in enumerate(out):
-                spread_lower(K, room.sums, model, rows.start, rows.stop)
+                room.sums = np.empty((len(weights), step * n))
+                room.parts = np.empty((len(live), step * n)) if stack is None else None
+            shape = (rows.stop - rows.start, rows.stop)
+            size = shape[0] * shape[1]
+            if stack is None:
+                parts = room.parts.ravel()[: len(live) * size].reshape(-1, *shape)
+                for part, K in zip(parts, matrices, strict=True):
+                    if samples is None:
+                        part[:] = K[rows, : rows.stop]
+                    else:
+                        pick_lower(part, K, samples, rows.start)
+                parts = parts.reshape(-1, size)
+            else:
+                parts = stack[:, rows.start, : rows.stop]
+            found = np.matmul(factors, parts, out=room.sums[:, :size])
+            for own, total in zip(found, sums, strict=True):
+                total[rows, : rows.stop] = own.reshape(shape)
 
-        deque(map_tiles(fill, tiles(n, ROWS_EACH)), maxlen=0)
-        for K in out:
-            mirror_lower(K)
-        self._count(0.5 * len(live))
-        return out
+        deque(map_tiles(fill, tiles(n, step)), maxlen=0)
+        for total in sums:
+            mirror_lower(total)
+        self._count(0.5 * len(live) * (n / max(self.n_samples, 1)) ** 2)
+        return sums
+
+    def _empty(self, n: int) -> FloatArray:
+        """Memory of a weighted sum: that of an earlier one, where it was released."""
+        return self.released.pop() if self.released and n == self.n_samples else np.empty((n, n))
 
     def release(self, K: FloatArray) -> None:
         """Memory that was used before is faster than new one."""
@@ -348,6 +376,26 @@ class ByRow(NamedTuple):
         rows, first = np.unique(samples[places], return_index=True)
         owners = np.repeat(np.arange(len(lists)), sizes)
         return cls(rows, np.append(first, len(samples)), owners[places], places, sizes)
+
+
+def _as_one(matrices: Sequence[FloatArray]) -> FloatArray | None:
+    """Matrices (M, n, n) of double precision as one array, where they are equally far apart; None elsewhere.
+
+    Examples
+    --------
+    >>> stack = np.arange(12.0).reshape(3, 2, 2)
+    >>> np.shares_memory(_as_one(list(stack)), stack)
+    True
+    >>> _as_one([stack[0], stack[2], stack[1]]) is None
+    True
+    """
+    places = {K.ctypes.data - first.ctypes.data for first, K in pairwise(matrices)}
+    if len(places) != 1 or min(places) <= 0 or any(K.dtype != np.float64 for K in matrices):
+        return None
+    first = matrices[0]
+    return np.lib.stride_tricks.as_strided(
+        first, (len(matrices), *first.shape), (*places, *first.strides), writeable=False
+    )
 
 
 def _quad_blocks(K: FloatArray, columns: FloatArray) -> FloatArray:

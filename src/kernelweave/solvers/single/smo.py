@@ -158,5 +158,11 @@ class Search:
 
 def _product(K: FloatArray, a: FloatArray) -> FloatArray:
     """K a, reading only the rows where a is not zero."""
+    from ...gram._matrix_loops import add_rows
+
     support = np.flatnonzero(a)
-    return product(K[support].T, a[support]) if len(support) < 0.5 * len(a) else product(K, a)
+    if len(support) >= 0.5 * len(a):
+        return product(K, a)
+    out = np.zeros(len(a))
+    add_rows(out, K, support, a[support])
+    return out
