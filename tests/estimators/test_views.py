@@ -289,6 +289,8 @@ def holed(rows=(), column=None, everywhere=False):
         ),
         ({"rna": RNA, "protein": PROTEIN.assign(p2="x")}, "view 'protein': .*'p2' holds text"),
         ({"rna": RNA.set_axis([*"aabc"], axis=1)}, "view 'rna': X has several columns named 'a'"),
+        ({"rna": RNA.T, "protein": PROTEIN}, r"view 'rna' has none of the 30 samples.*pass table\.T"),
+        ({"rna": RNA.reset_index(), "protein": PROTEIN}, r"'index' holds text.*Views\(tables, on=\.\.\.\)"),
     ],
 )
 def test_data_that_cannot_be_used(data, words):
@@ -297,6 +299,11 @@ def test_data_that_cannot_be_used(data, words):
         kw.MKLClassifier(spec).fit(data, LABELS)
     with pytest.raises((ValueError, TypeError), match=words.split(":")[0] if "NaN" in words else "."):
         kw.MKLClassifier(spec).fit({name: TABLES[name] for name in data}, LABELS).predict(data)
+
+
+def test_a_list_of_tables_is_no_table():
+    with pytest.raises(ValueError, match=r"X is a list of 2 tables: pass Views\(X\), or a dict"):
+        kw.MKLClassifier(RBF()).fit([RNA, PROTEIN], Y)
 
 
 def test_an_imputer_fills_single_values():

@@ -123,10 +123,13 @@ def test_objects_of_the_omics_tools():
     views = as_views(Modes())
     same(views, {"rna": A, "protein": B}, IDS)
     assert views.columns == ["rna: g1", "rna: g2", "protein: p1", "protein: p2", "protein: p3"]
+    same(as_views(Observations(), pd.Series(range(6), index=IDS)), {"X": B}, IDS)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning:mudata")
 def test_anndata_and_mudata():
-    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    anndata = pytest.importorskip("anndata", reason="needs anndata: kernelweave[omics]")
+    mudata = pytest.importorskip("mudata", reason="needs mudata: kernelweave[omics]")
     both = mudata.MuData({"rna": anndata.AnnData(RNA), "protein": anndata.AnnData(PROTEIN[::-1])})
     views = Views(both, ids=IDS)
     same(views, {"rna": A, "protein": B}, IDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -21,6 +21,7 @@ from ..solvers.run import Result
 from ..solvers.single import machine_gap
 from ._base import Spec
 from ._mkl import AnyDictionary, SubProblem, live_regularizer
+from ._spanned import Spanned
 
 #: share of the tolerance that weights known already may cost, by what is expected of the norms
 KNOWN_SHARE = 1.0
@@ -61,6 +62,18 @@ class Node:
     known: Known
 
 
+class Guide(NamedTuple):
+    """What the solution of a similar problem tells: norms of all kernels, and machines that it took."""
+
+    norms: FloatArray
+    n_machines: int
+
+    @classmethod
+    def of(cls, found: Result, dictionary: AnyDictionary) -> Guide:
+        """That of a solution."""
+        return cls(dictionary.all_weights(found.state.certificate.norms), found.n_iter)
+
+
 class Chain:
     """Solves one problem at point after point, and computes no more than each of them asks for.
 
@@ -86,15 +99,16 @@ class Chain:
     part : SubProblem
     C : float
         The cost it was set up with; the points' own costs replace it.
-    guides : sequence of ndarray of shape (M,), optional
-        Norms (of all kernels) of a similar problem at the same points.
+    guides : sequence of Guide, optional
+        What is known from a similar problem at the same points.
     """
 
     def __init__(
-        self, dictionary: AnyDictionary, part: SubProblem, C: Any, guides: Sequence[FloatArray] | None = None
+        self, dictionary: AnyDictionary, part: SubProblem, C: Any, guides: Sequence[Guide] | None = None
     ) -> None:
         self.dictionary, self.part, self.C = dictionary, part, C
-        self.guides = None if guides is None else [norms[dictionary.live] for norms in guides]
+        self.guides = None if guides is None else [guide.norms[dictionary.live] for guide in guides]
+        self.machines = [] if guides is None else [guide.n_machines for guide in guides]
         self.gram = part.gram(dictionary)
         self.nodes: list[Node] = []
 
@@ -107,6 +121,10 @@ class Chain:
         self.t = np.log(costs) if len(bound) == 1 else np.arange(len(points), dtype=float)
         self.found: list[Result | None] = [None] * len(points)
         self.smooth = len(bound) == 1 and self._is_smooth()
+        if self.smooth and len(points) > 1:
+            parts = (self.part.problem, self.gram, self.rules[0])
+            if Spanned.serves(*parts, points[0]):
+                return Spanned(*parts, points, self.C).solve(self.guides, self.machines)
         place, stride = 0, FIRST_STRIDE if self.smooth else 1
         self._take(0)
         while place < len(points) - 1:

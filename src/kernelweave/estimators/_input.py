@@ -109,6 +109,11 @@ def check_table(X: Any) -> None:
     """Refuse what is no table of samples, and masked entries: NumPy forgets the mask on conversion."""
     if X is None or isinstance(X, str | bytes):
         raise ValueError(f"X={X!r}: pass the samples themselves, such as the table pandas.read_csv returns.")
+    if isinstance(X, list | tuple) and X and all(len(getattr(part, "shape", ())) == 2 for part in X):
+        raise ValueError(
+            f"X is a {type(X).__name__} of {len(X)} tables: pass Views(X), or a dict of name to table, for "
+            "tables of the same samples; Gram matrices go with kernels='precomputed'."
+        )
     if np.ma.is_masked(X):
         raise ValueError(
             f"X is a masked array, and masked entries are missing values. {not_finite_error(_unmasked(X))} "

@@ -23,7 +23,7 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
 from ._base import Spec
-from ._chain import Chain
+from ._chain import Chain, Guide
 from ._input import positive_grid
 from ._labels import LabelsMixin, LossScore
 from ._mkl import BaseMKL, Setup, SubProblem, left_out
@@ -37,10 +37,10 @@ LEAVE_ONE_OUT = "leave-one-out"
 
 
 class Fold(NamedTuple):
-    """Held-out decision values (n_test, n_functions) of every point, and norms to guide other folds."""
+    """Held-out decision values (n_test, n_functions) of every point, and what guides other folds."""
 
     values: list[FloatArray]
-    norms: list[list[list[FloatArray]]]  # chain, problem, point
+    guides: list[list[list[Guide]]]  # chain, problem, point
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,9 @@ class ChainSearch:
         """Solve the grid on `train` and evaluate it on `test`."""
         dictionary, parts = self._dictionary(train), [part.part(train) for part in self.setup.problems]
         solved = self._solved(dictionary, parts, guides)
-        norms = [
-            [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
-            for lines in solved
-        ]
+        own = [[[Guide.of(found, dictionary) for found in line] for line in lines] for lines in solved]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, parts, points, self._samples(test)), norms)
+        return Fold(_held_out(dictionary, parts, points, self._samples(test)), own)
 
     def left_out(self) -> list[FloatArray]:
         """Solve the grid on all samples, and evaluate it on each by the model without that sample.
@@ -197,7 +194,10 @@ class BaseMKLCV(BaseSearch):
         first = search.fold(*folds.splits[0], None)
         rest = parallel(
             self.n_jobs,
-            (delayed(ChainSearch.fold)(search, train, test, first.norms) for train, test in folds.splits[1:]),
+            (
+                delayed(ChainSearch.fold)(search, train, test, first.guides)
+                for train, test in folds.splits[1:]
+            ),
         )
         return points, [fold.values for fold in (first, *rest)]
 

@@ -29,6 +29,8 @@ from .strings import text_column
 #: IDs that a message shows
 SHOWN = 3
 
+SPELLING = "IDs have to be spelled alike, and be of one type."
+
 
 class Views:
     """Several tables of the same samples, as one X.
@@ -282,7 +284,7 @@ class Views:
 def as_views(X: Any, y: Any = None) -> Any:
     """Views of a dict of tables, of a DataFrame whose columns have several levels and of MuData; else X.
 
-    Where labels `y` are given, in their order.
+    Where labels `y` are given, in their order. An AnnData object alone is one view, "X".
 
     Examples
     --------
@@ -302,7 +304,8 @@ def named_view(name: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise type(error)(f"view {name!r}: {error}") from error
+        remedy = " A column of sample IDs is named by Views(tables, on=...)." * ("holds text" in str(error))
+        raise type(error)(f"view {name!r}: {error}{remedy}") from error
 
 
 # -- tables as they come ------------------------------------------------------------------------
@@ -312,6 +315,8 @@ def _by_name(tables: Any, alone: bool = False) -> Any:
     """Names and tables; with `alone`, None for what may as well be one table."""
     if hasattr(type(tables), "mod") and hasattr(type(tables), "obs_names"):  # MuData
         tables = tables.mod
+    elif _is_anndata(tables):
+        tables = {"X": tables}
     levels = getattr(getattr(tables, "columns", None), "nlevels", 1)
     if is_pandas(tables) and levels > 1:
         tables = {name: tables[name] for name in tables.columns.get_level_values(0).unique()}
@@ -332,7 +337,7 @@ def _by_name(tables: Any, alone: bool = False) -> Any:
 def _read(table: Any, on: str | None) -> tuple[Any, np.ndarray | None]:
     """A table, and the IDs of its rows where it has some."""
     labels: np.ndarray | None = None
-    if hasattr(type(table), "obs_names") and hasattr(type(table), "var_names"):  # AnnData
+    if _is_anndata(table):
         labels, table = _labels(table.obs_names), _of_anndata(table)
     elif on is not None and is_frame(table) and on in (column_names(table) or ()):
         values, table = split_column(table, on)
@@ -345,6 +350,10 @@ def _read(table: Any, on: str | None) -> tuple[Any, np.ndarray | None]:
     if 0 in table.shape:
         raise ValueError(f"it has shape {tuple(table.shape)}: a view needs rows and columns.")
     return table, labels
+
+
+def _is_anndata(table: Any) -> bool:
+    return hasattr(type(table), "obs_names") and hasattr(type(table), "var_names")
 
 
 def _of_anndata(table: Any) -> Any:
@@ -421,7 +430,7 @@ def _joined(found: Found, wanted: np.ndarray | None) -> np.ndarray | None:
         found.update({name: (table, common) for name, (table, _) in found.items()})
         own = {"": common}
     everyone = dict.fromkeys(label for ids in own.values() for label in ids)
-    _refuse_disjoint(own)
+    _refuse_disjoint(own, found)
     if wanted is None:
         return _labels(everyone)
     absent = [label for label in wanted if label not in everyone]
@@ -466,16 +475,17 @@ def _refuse_unequal(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np
     return common
 
 
-def _refuse_disjoint(own: dict[str, np.ndarray]) -> None:
+def _refuse_disjoint(own: dict[str, np.ndarray], found: Found) -> None:
     """Raise where a table has no sample that any other has."""
     times = Counter(label for ids in own.values() for label in ids)
     for name, ids in own.items():
         if len(own) > 1 and all(times[label] == 1 for label in ids):
             others = [label for other, labels in own.items() if other != name for label in labels]
+            turned = not set(map(str, others)).isdisjoint(column_names(found[name][0]) or ())
             raise ValueError(
                 f"view {name!r} has none of the {len(set(others))} samples of the other tables: its "
-                f"{len(ids)} IDs are such as {_shown(ids)}, theirs such as {_shown(others)}. IDs have "
-                "to be spelled alike, and be of one type."
+                f"{len(ids)} IDs are such as {_shown(ids)}, theirs such as {_shown(others)}. "
+                + ("Its columns are the samples: pass table.T." if turned else SPELLING)
             )
 
 

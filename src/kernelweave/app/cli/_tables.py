@@ -25,6 +25,7 @@ from ._columns import (
     infer_target,
     target_column,
     warn_of_repeats,
+    warn_of_survival,
 )
 from ._console import CliError, note, refusing
 from ._design import (
@@ -97,10 +98,11 @@ def refuse_repeated(ids: Iterable[str], what: str) -> None:
         )
 
 
-def turned(sheet: Sheet) -> Sheet:
+def turned(sheet: Sheet, decimal: str) -> Sheet:
     """A table with features in rows, the first column naming them: samples in rows, indexed by their IDs."""
     path, first = sheet.path, sheet.names[0]
     values = sheet.frame.drop(columns=first)
+    check_decimals(path, {name: values[name].to_numpy() for name in values}, decimal)
     odd = next((name for name in values if kind_of(values[name].to_numpy()) != "number"), None)
     if odd is not None:
         cells = [cell for cell in values[odd] if isinstance(cell, str)]
@@ -141,7 +143,8 @@ class Files:
             name = sheet.names[0] if transposed else id_column(sheet, self.reading.ident)
             where = "names of columns" if transposed else f"column {name!r}"
             self.taken.append(f"{where} of {path.name}")
-            self.whole[key] = turned(sheet) if transposed else with_ids(sheet, self.reading.ident)
+            ident, decimal = self.reading.ident, self.reading.decimal
+            self.whole[key] = turned(sheet, decimal) if transposed else with_ids(sheet, ident)
         return self.whole[key]
 
     def add(self, name: str, path: Path, transposed: bool) -> None:
@@ -236,6 +239,7 @@ def views_design(source: Source, reading: Reading, choice: KernelChoice) -> View
     target = infer_target(values[at], reading.target, labels.path, reading.task)
     group_of = None if group is None else groups_at(group, kept, reading)
     warn_of_repeats(replace(reading, ident=None), kept, labels.frame.loc[kept], labels.path)
+    warn_of_survival(target, reading.target, labels.frame, labels.path)
     shown = {
         name: replace(sheet, frame=sheet.frame[sheet.frame.index.isin(kept)])
         for name, sheet in sheets.items()
@@ -307,7 +311,7 @@ def usable(sheets: dict[str, Sheet], reading: Reading) -> tuple[dict[str, Sheet]
         for column in texts:
             sequence(present(replace(sheet, frame=frame[[column]])), column)
         numbers = frame.drop(columns=[*categorical, *texts])
-        check_decimals(path, {column: numbers[column].to_numpy() for column in numbers})
+        check_decimals(path, {column: numbers[column].to_numpy() for column in numbers}, reading.decimal)
         check_columns(path, frame, [*categorical, *texts], chosen["keep"][name], imputed=True)
         ready[name] = present(replace(sheet, frame=in_order(frame, categorical, texts), groups={}))
     return ready, chosen["sequence"]

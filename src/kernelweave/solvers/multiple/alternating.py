@@ -46,7 +46,7 @@ class Alternating(MKLSolver):
     Each half-step minimises the joint objective, which therefore never rises; for the lp norm
     with p > 1 every limit point is optimal (Kloft et al. 2011, Algorithm 1 and Theorem 4).
     Three things make it fast. Machines are solved only as well as the current gap deserves.
-    Many samples are first looked at through a few of them: the norms on fewer, few and, by one
+    Many samples are first looked at through a few of them: the norms on few and, by one
     machine, some of the samples, continued to all of them, are the start, and the Jacobian of the map
     from log norms to log norms turns plain steps into Newton steps; it is taken anew on all samples
     where steps are slow,
@@ -151,34 +151,32 @@ class Alternating(MKLSolver):
         """`newton` at the end of a first solve."""
         return self.newton(run, pilot.problem, pilot.gram, pilot.state, pilot.matrix)
 
-    def foresee(self, run: Run, fewer: Pilot, pilot: Pilot) -> Pilot:
+    def foresee(self, run: Run, pilots: list[Pilot]) -> Pilot:
         """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls.
 
-        Where part of the samples costs its share of the entries, one more machine, on `MIDDLE` of them, says
-        how far to trust that: a Newton step from it leads to the log norms there, and the change to them is
-        continued by its correlation with the change before, which is 0 where both are noise.
+        From those on fewer and few samples; or, where a part of the samples costs its share of the entries,
+        from those on few and on `MIDDLE` of them, to which one more machine and a Newton step lead. What is
+        continued over a shorter way has less noise in it.
         """
-        n, newton = run.gram.n_samples, self.of_pilot(run, pilot)
-        sizes, count = (len(fewer.rows), len(pilot.rows)), int(MIDDLE * n)
-        first, second = _log(fewer.norms), _log(pilot.norms)
-        if newton is None or not run.gram.parts_in_place or count < 1.5 * sizes[1]:
-            found = second + _continued(second - first, *sizes, n)
-        else:
-            expected = _continued(second - first, *sizes, count)
-            middle = self._middle(run, newton, second + expected, count)
-            trust = _correlation(expected, middle - second, pilot.norms)
-            found = middle + trust * _continued(middle - second, sizes[1], count, n)
+        n, pilot = run.gram.n_samples, pilots[-1]
+        newton, few, count = self.of_pilot(run, pilot), len(pilot.rows), int(MIDDLE * n)
+        found = known = _log(pilot.norms)
+        if len(pilots) > 1:
+            found = known + _continued(known - _log(pilots[-2].norms), len(pilots[-2].rows), few, n)
+        elif count >= 1.5 * few:
+            middle = self._middle(run, newton, known, count)
+            found = middle + _continued(middle - known, few, count, n)
         return replace(pilot, norms=np.exp(found), newton=newton)
 
-    def _middle(self, run: Run, newton: FloatArray, log_norms: FloatArray, count: int) -> FloatArray:
-        """Log norms of the problem on `count` samples: a Newton step from those that are expected."""
+    def _middle(self, run: Run, newton: FloatArray | None, log_norms: FloatArray, count: int) -> FloatArray:
+        """Log norms of the problem on `count` samples: a Newton or plain step from those expected."""
         problem, gram, rows = run.problem, run.gram, run.problem.spread(count)
         weights, few = self.weights_of(run.regularizer, np.exp(log_norms)), problem.subset(rows)
         K = gram.square(rows, weights)
         single = machine_for(K, choose_single(self.single, problem.loss))
         alpha = spread(single.solve(K, few, LAST_SHARE * run.tol).alpha, rows, gram.n_samples)
-        norms = weights * np.sqrt(np.maximum(gram.quad(alpha), 0.0))
-        return log_norms + np.clip(newton @ (_log(norms) - log_norms), -1.0, 1.0)
+        step = _log(weights * np.sqrt(np.maximum(gram.quad(alpha), 0.0))) - log_norms
+        return log_norms + np.clip(step if newton is None else newton @ step, -1.0, 1.0)
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
         """Fine at once where Newton steps will make the machine most of what is left."""
@@ -238,14 +236,6 @@ def _continued(change: FloatArray, few: int, some: int, more: int) -> FloatArray
     """What follows a change from `few` to `some` samples up to `more`, in 1 / sqrt(samples)."""
     step = (some**-0.5 - more**-0.5) / (few**-0.5 - some**-0.5)
     return np.asarray(step * np.clip(change, -1.0, 1.0))
-
-
-def _correlation(a: FloatArray, b: FloatArray, weights: FloatArray) -> float:
-    """That of two changes of log norms, from 0 to 1; where all change alike nothing does."""
-    share = weights / weights.sum()
-    a, b = a - share @ a, b - share @ b
-    size = float(np.sqrt((share @ a**2) * (share @ b**2)))
-    return float(np.clip(share @ (a * b) / size, 0.0, 1.0)) if size > 0.0 else 0.0
 
 
 def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
