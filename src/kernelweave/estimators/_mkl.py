@@ -28,7 +28,7 @@ from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
-from ..solvers.leave_one_out import MOST_FREE, WeightedRows, left_out_later
+from ..solvers.leave_one_out import MOST_FREE, WeightedRows, left_out_later, marks_of
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, one_or_all
@@ -335,5 +335,6 @@ def margins_later(
     most, columns = None if whole else MOST_FREE, range(problem.shape[1])
     if problem.loss.coupled:
         return left_out_later(K, problem, state.alpha, f, most)
-    parts = [left_out_later(K, problem.column(k), state.alpha[:, k], f[:, k], most) for k in columns]
+    marks = None if isinstance(K, WeightedRows) else marks_of(K)
+    parts = [left_out_later(K, problem.column(k), state.alpha[:, k], f[:, k], most, marks) for k in columns]
     return lambda: np.column_stack([part() for part in parts])

@@ -83,67 +83,52 @@ def _prefix(row, alpha, start, stop):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def quad_rows(K, support, alpha):  # type: ignore[no-untyped-def]
-    """alpha' K alpha = sum_i alpha_i (2 sum_{j<i} K_ij alpha_j + K_ii alpha_i), i in `support`.
-
-    Reads whole row prefixes, four rows at a time; `alpha` is complete, `support` increasing.
-    """
-    total, size = 0.0, support.shape[0]
-    whole = size - size % 4
-    for s in range(0, whole, 4):
-        i0, i1, i2, i3 = support[s], support[s + 1], support[s + 2], support[s + 3]
-        r0, r1, r2, r3 = K[i0], K[i1], K[i2], K[i3]
-        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-        for j in range(i0):
-            a = alpha[j]
-            t0 += r0[j] * a
-            t1 += r1[j] * a
-            t2 += r2[j] * a
-            t3 += r3[j] * a
-        t1 += _prefix(r1, alpha, i0, i1)
-        t2 += _prefix(r2, alpha, i0, i2)
-        t3 += _prefix(r3, alpha, i0, i3)
-        total += alpha[i0] * (2.0 * t0 + r0[i0] * alpha[i0]) + alpha[i1] * (2.0 * t1 + r1[i1] * alpha[i1])
-        total += alpha[i2] * (2.0 * t2 + r2[i2] * alpha[i2]) + alpha[i3] * (2.0 * t3 + r3[i3] * alpha[i3])
-    for s in range(whole, size):
-        i = support[s]
-        total += alpha[i] * (2.0 * _prefix(K[i], alpha, 0, i) + K[i, i] * alpha[i])
-    return total
+def inner_lower_four(out, A, B, C, D, rows, P):  # type: ignore[no-untyped-def]
+    """out_m += sum_r (2 sum_{j<i} K_ij P_rj + K_ii P_ri), i = rows[r], K the m-th of four matrices."""
+    for r in range(rows.shape[0]):
+        i, p = rows[r], P[r]
+        a, b, c, d = A[i], B[i], C[i], D[i]
+        s, t, u, v = 0.0, 0.0, 0.0, 0.0
+        for j in range(i):
+            s += a[j] * p[j]
+            t += b[j] * p[j]
+            u += c[j] * p[j]
+            v += d[j] * p[j]
+        out[0] += 2.0 * s + a[i] * p[i]
+        out[1] += 2.0 * t + b[i] * p[i]
+        out[2] += 2.0 * u + c[i] * p[i]
+        out[3] += 2.0 * v + d[i] * p[i]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def quad_many_rows(out, K, rows, cuts, columns, alpha):  # type: ignore[no-untyped-def]
-    """out_c += a_c' K a_c for the rows a_c of alpha (k, n); every row of K is read once.
+def quad_four(out, A, B, C, D, rows, cuts, columns, alpha):  # type: ignore[no-untyped-def]
+    """out[m, k] += a_k' K_m a_k for four matrices and the rows a_k of alpha; rows of K_m are read once.
+
+        a' K a = sum_i a_i (2 sum_{j<i} K_ij a_j + K_ii a_i)
 
     Row rows[r] is that of the columns[cuts[r]:cuts[r + 1]] that are not zero there.
     """
     for r in range(rows.shape[0]):
         i = rows[r]
-        row = K[i]
+        a, b, c, d = A[i], B[i], C[i], D[i]
         for q in range(cuts[r], cuts[r + 1]):
-            a = alpha[columns[q]]
-            out[columns[q]] += a[i] * (2.0 * _prefix(row, a, 0, i) + row[i] * a[i])
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def quad_many_gather(out, K, rows, cuts, columns, alpha, supports, firsts):  # type: ignore[no-untyped-def]
-    """The same, picking single entries: column c is not zero at supports[firsts[c]:firsts[c + 1]]."""
-    seen = np.zeros(alpha.shape[0], np.int64)
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        row = K[i]
-        for q in range(cuts[r], cuts[r + 1]):
-            c = columns[q]
-            a, own, total = alpha[c], supports[firsts[c] : firsts[c] + seen[c]], 0.0
-            for b in range(own.shape[0]):
-                total += row[own[b]] * a[own[b]]
-            out[c] += a[i] * (2.0 * total + row[i] * a[i])
-            seen[c] += 1
+            k = columns[q]
+            x = alpha[k]
+            s, t, u, v = 0.0, 0.0, 0.0, 0.0
+            for j in range(i):
+                s += a[j] * x[j]
+                t += b[j] * x[j]
+                u += c[j] * x[j]
+                v += d[j] * x[j]
+            out[0, k] += x[i] * (2.0 * s + a[i] * x[i])
+            out[1, k] += x[i] * (2.0 * t + b[i] * x[i])
+            out[2, k] += x[i] * (2.0 * u + c[i] * x[i])
+            out[3, k] += x[i] * (2.0 * v + d[i] * x[i])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def quad_gather(K, support, alpha):  # type: ignore[no-untyped-def]
-    """The same, picking single entries: for a support so small that most of a row is not needed."""
+    """alpha' K alpha, picking single entries: for a support so small that most of a row is not needed."""
     total = 0.0
     for a in range(support.shape[0]):
         i = support[a]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
-LARGE_SUPPORT = 0.6  # above this share, several alpha are multiplied as a matrix
-QUAD_ROWS = 128  # rows of such a product at a time
+OFTEN = 2  # columns of alpha that a sample has on average, from which their outer products are summed first
 CACHED_BYTES = 1 << 24  # matrices so small stay in the cache from one model to the next
 MOST_RELEASED = 16  # weighted sums whose memory is kept for the next
 ROWS_EACH = 16  # rows of the sums of several models made at a time
@@ -255,40 +254,56 @@ class DenseGram(Gram):
         return list(out)
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
-        return np.asarray(self.quad_each(alpha.reshape(self.n_samples, -1), kernels).sum(axis=0))
+        columns = alpha.reshape(self.n_samples, -1)
+        support = np.flatnonzero(columns.any(axis=1))
+        if np.count_nonzero(columns) < OFTEN * len(support) or len(support) == 0:
+            return np.asarray(self.quad_each(columns, kernels).sum(axis=0))
+        return self._quad_of_all(columns, support, kernels)
+
+    def _quad_of_all(self, alpha: FloatArray, support: IntArray, kernels: IntArray | None) -> FloatArray:
+        """sum_c a_c' K_m a_c = <K_m, A A'>: one product an entry, of lower rows of A A' and of every K_m."""
+        from ._matrix_loops import inner_lower_four
+
+        chosen, fours = self._fours(kernels)
+        step = max(1, ROW_BLOCK_BYTES // (8 * self.n_samples))
+
+        def add(some: slice) -> FloatArray:
+            rows, total = support[some], np.zeros((len(fours), 4))
+            P = alpha[rows] @ alpha[: rows[-1] + 1].T
+            for own, four in zip(total, fours, strict=True):
+                inner_lower_four(own, *four, rows, P)
+            return total.ravel()[: len(chosen)]
+
+        total = sum(map_tiles(add, tiles(len(support), step)), np.zeros(len(chosen)))
+        self._count(0.5 * len(support) / self.n_samples * len(chosen))
+        return np.asarray(self.scales[chosen] * total)
 
     def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
-        if alpha.shape[1] > 1 and self.nbytes <= CACHED_BYTES:
-            return super().quad_each(alpha, kernels)
-        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        """Four matrices at a time: their rows come from memory side by side, and alpha once for all four."""
+        from ._matrix_loops import quad_four, quad_gather
+
+        chosen, fours = self._fours(kernels)
         columns = np.ascontiguousarray(alpha.T, dtype=np.float64)
-        supports: list[IntArray] = [np.flatnonzero(column) for column in columns]
-        matrices = [self.matrices[m] for m in chosen]
-        self._count(0.5 * np.count_nonzero(columns.any(axis=0)) / self.n_samples * len(matrices))
-        form = self._form(columns, supports)
-        found = np.array(list(map_tiles(form, matrices))).reshape(len(chosen), len(columns))
-        return np.asarray((self.scales[chosen][:, None] * found).T)
+        lists = ByRow.of([np.flatnonzero(column) for column in columns])
 
-    def _form(self, columns: FloatArray, supports: list[IntArray]) -> Callable[[FloatArray], FloatArray]:
-        """alpha' K alpha of every column as a function of K, by the fastest way for their supports."""
-        from ._matrix_loops import quad_gather, quad_many_gather, quad_many_rows, quad_rows
-
-        share = sum(len(support) for support in supports) / max(columns.size, 1)
-        if len(columns) == 1:
-            quad = quad_gather if share < SMALL_SUPPORT else quad_rows
-            return lambda K: np.array([quad(K, supports[0], columns[0])])
-        if share > LARGE_SUPPORT:
-            return lambda K: _quad_blocks(K, columns)
-        lists = ByRow.of(supports)
-        firsts = np.concatenate([[0], np.cumsum(lists.sizes)])
-        few = (np.concatenate(supports), firsts) if share < SMALL_SUPPORT else ()
-
-        def many(K: FloatArray) -> FloatArray:
-            out = np.zeros(len(columns))
-            (quad_many_gather if few else quad_many_rows)(out, K, *lists[:3], columns, *few)
+        def four(matrices: Sequence[FloatArray]) -> FloatArray:
+            out = np.zeros((4, len(columns)))
+            quad_four(out, *matrices, *lists[:3], columns)
             return out
 
-        return many
+        if len(columns) == 1 and len(lists.rows) < SMALL_SUPPORT * self.n_samples:
+            matrices = [self.matrices[m] for m in chosen]
+            found = np.array([[quad_gather(K, lists.rows, columns[0])] for K in matrices]).reshape(-1, 1)
+        else:
+            found = np.vstack([*map_tiles(four, fours), np.empty((0, len(columns)))])[: len(chosen)]
+        self._count(0.5 * len(lists.rows) / self.n_samples * len(chosen))
+        return np.asarray((self.scales[chosen][:, None] * found).T)
+
+    def _fours(self, kernels: IntArray | None) -> tuple[IntArray, list[list[FloatArray]]]:
+        """Kernels, all by default, and their matrices four by four; the last one fills the last four."""
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        fours = [[self.matrices[m] for m in chosen[some]] for some in tiles(len(chosen), 4)]
+        return chosen, [four + four[-1:] * (4 - len(four)) for four in fours]
 
     def inner(self, A: FloatArray) -> FloatArray:
         flat = np.ascontiguousarray(A).ravel()
@@ -396,13 +411,3 @@ def _as_one(matrices: Sequence[FloatArray]) -> FloatArray | None:
     return np.lib.stride_tricks.as_strided(
         first, (len(matrices), *first.shape), (*places, *first.strides), writeable=False
     )
-
-
-def _quad_blocks(K: FloatArray, columns: FloatArray) -> FloatArray:
-    """alpha' K alpha of every row of `columns`, a block of rows of the lower triangle at a time."""
-    total = np.zeros(len(columns))
-    for rows in tiles(len(K), QUAD_ROWS):
-        left = columns[:, rows]
-        below = columns[:, : rows.start] @ K[rows, : rows.start].T
-        total += np.einsum("ci,ci->c", left, 2.0 * below + left @ K[rows, rows].T)
-    return total

@@ -98,11 +98,12 @@ def left_out_later(
     alpha: FloatArray,
     f: FloatArray,
     most: int | None = MOST_FREE,
+    marks: FloatArray | None = None,
 ) -> Callable[[], FloatArray]:
     """`leave_one_out` when it is called, without K.
 
     What is kept of K is its diagonal and the rows of the samples free to move, at the samples with a dual
-    variable.
+    variable. Several outputs share the `marks` of K (`marks_of`).
 
     Examples
     --------
@@ -120,7 +121,7 @@ def left_out_later(
     everything = np.arange(len(K))
     if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
         return keep(K, everything, problem, alpha, f, most)
-    first, group = _equal_samples(K, problem.y)
+    first, group = _equal_samples(marks_of(K) if marks is None else marks, problem.y)
     if len(first) == len(alpha):
         return keep(K, everything, problem, alpha, f, most)
     C, total = np.zeros((len(first), 1)), np.zeros_like(alpha[first])
@@ -131,13 +132,14 @@ def left_out_later(
     return lambda: found()[group]
 
 
-def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
-    """First member of every group of equal samples, and the group of each sample.
-
-    Equal rows of K have equal products with one random vector; unequal ones almost surely not.
-    """
+def marks_of(K: FloatArray) -> FloatArray:
+    """K times one random vector, rounded: equal for equal rows of K, almost surely not for unequal ones."""
     mark = product(K, np.random.RandomState(0).standard_normal(len(K)))
-    digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
+    return np.asarray(np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10))
+
+
+def _equal_samples(digits: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
+    """First member of every group of equal samples, and the group of each sample, by the `marks_of` K."""
     if len(np.unique(digits)) == len(digits):
         return np.arange(len(digits)), np.arange(len(digits))
     _, first, group = np.unique(np.column_stack([digits, y]), axis=0, return_index=True, return_inverse=True)

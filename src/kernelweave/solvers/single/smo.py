@@ -70,7 +70,7 @@ class SMO(SingleSolver):
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0], len(alpha) <= self.exact_samples)
-        if not K.any():
+        if not (K.diagonal().any() or K.any()):
             search.note(alpha[:, 0])  # without kernels many points are optimal: the one that is known is kept
             if search.gap <= tol:
                 return search.best
