@@ -251,12 +251,12 @@ class BaseMKL(BaseKernels):
         gram = part.gram(dictionary)
         solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
         report.done(solution)
-        gram, without = gram.engine, None
+        view, gram, without = gram, gram.engine, None
         if margins:
             # what is computed anew can be so after the fit
             computed = gram.streams or isinstance(gram, LowRankGram)
             later = computed and gram.portable and not dictionary.source.given
-            without = margins_later(solution, part.problem, gram, later)
+            without = margins_later(solution, part.problem, gram if later else view, later)
             if not later and margins * kept_bytes(solution.state.alpha) > MOST_KEPT_BYTES:
                 without = partial(np.asarray, without())
         problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
@@ -336,6 +336,7 @@ def margins_later(
     if low_rank and gram.n_samples > MOST_LEFT_OUT:
         return lambda: f
     K: Any = None if low_rank else solution.matrix
+    K = gram.at_hand(state.weights) if K is None else K
     if K is None:
         K = gram.combine(state.weights) if whole else WeightedRows(gram, state.weights, later)
     return left_out_later(K, problem, state.alpha, f, None if whole else MOST_FREE)

@@ -74,7 +74,7 @@ class SMO(SingleSolver):
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0], len(alpha) <= self.exact_samples)
-        if not K.any():
+        if not (K.diagonal().any() or K.any()):
             search.note(alpha[:, 0])  # without kernels many points are optimal: the one that is known is kept
             if search.gap <= tol:
                 return search.best
@@ -163,5 +163,11 @@ class Search:
 
 def _product(K: FloatArray, a: FloatArray) -> FloatArray:
     """K a, reading only the rows where a is not zero."""
+    from ...gram._matrix_loops import add_rows
+
     support = np.flatnonzero(a)
-    return product(K[support].T, a[support]) if len(support) < 0.5 * len(a) else product(K, a)
+    if len(support) >= 0.5 * len(a):
+        return product(K, a)
+    out = np.zeros(len(a))
+    add_rows(out, K, support, a[support])
+    return out
