@@ -38,24 +38,21 @@ def measures(task: str, truth: Any, predicted: Any) -> dict[str, float]:
     }
 
 
-def roc(given: Subject) -> Roc | None:
-    """ROC curves on held-out samples, of the second of two classes or of every class against the others."""
-    if given.task != "classification" or not given.held_out or given.truth is None:
-        return None
-    classes = given.inner.classes_
-    values = np.asarray(given.model.decision_function(given.seen), dtype=float)
+def roc(classes: Any, truth: Any, values: Any, part: str) -> Roc | None:
+    """ROC curves of decision values: of the second of two classes, or of every class against the others."""
+    values = np.asarray(values, dtype=float)
     if values.ndim == 1:
         values, classes = values[:, None], classes[1:]
     curves, areas = [], []
     for k, label in enumerate(classes if values.shape[1] == len(classes) else ()):
-        hit = given.truth == label
+        hit = truth == label
         if hit.all() or not hit.any():
             continue
         false, true, _ = metrics.roc_curve(hit, values[:, k])
         at = spread(len(false), MOST_POINTS)
         curves.append(Curve(str(label), false[at].tolist(), true[at].tolist()))
         areas.append(float(metrics.roc_auc_score(hit, values[:, k])))
-    return Roc(tuple(curves), tuple(areas), given.part) if curves else None
+    return Roc(tuple(curves), tuple(areas), part) if curves else None
 
 
 def views_used(given: Subject) -> ViewsUsed | None:
