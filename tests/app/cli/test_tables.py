@@ -336,6 +336,7 @@ def test_real_files_of_several_modalities(study: Any) -> None:
     assert ready.views.names == ["meth", "prot"]
     for name, there in zip(ready.views.names, ready.views.observed.T, strict=True):
         assert set(ready.ids[there]) == set(tables[name].index[3:])
+        assert list(ready.views[name].columns) == list(tables[name].columns)  # as in files of their own
         np.testing.assert_allclose(ready.views[name][there], tables[name].loc[ready.ids[there]])
 
 

@@ -120,7 +120,10 @@ class Files:
         else:
             alone = view_name(name, path)
             found = {alone: groups.get(alone, next(iter(groups.values()), sheet.names))}
-        self.views |= {view: replace(sheet, frame=sheet.frame[held]) for view, held in found.items()}
+        for view, held in found.items():
+            own = f"{view}:" if len(groups) > 1 else ""  # the name of its modality, in MuData files
+            frame = sheet.frame[held].set_axis([column.removeprefix(own) for column in held], axis=1)
+            self.views[view] = replace(sheet, frame=frame)
 
 
 def read_views(source: Source, reading: Reading) -> Files:
