@@ -35,9 +35,6 @@ MOST_NEWTON = 1000
 #: share of the samples of the machine that says how norms go on from a few samples to all
 MIDDLE = 0.4
 
-#: gap of the first machine on all samples after that one, where weights follow norms as their square roots
-EXPECTED_GAP = 2.5e-4
-
 #: share of the tolerance left to the last machine
 LAST_SHARE = 0.2
 
@@ -125,11 +122,9 @@ class Alternating(MKLSolver):
         return self.init(run, norms if norms.any() else np.ones(len(norms)))
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
-        self._newton, self._stale = pilot.newton, run.gram.parts_in_place
-        if self._newton is None and not self._stale:
-            self._newton = self.of_pilot(run, pilot)
-        # where the weights are nearly right, a coarse machine would hide by how much
-        self._first_tol = run.tol if self._newton is None else LAST_SHARE * run.tol
+        # the weights are nearly right, a coarse machine would hide by how much
+        self._first_tol, self._stale = LAST_SHARE * run.tol, run.gram.parts_in_place
+        self._newton = pilot.newton if pilot.newton is not None else self.of_pilot(run, pilot)
 
     def learn_nearby(self, run: Run, known: Known) -> None:
         if self.memory > 0:
@@ -164,29 +159,18 @@ class Alternating(MKLSolver):
         """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls.
 
         From those on fewer and few samples; or, where a part of the samples costs its share of the entries,
-        from those on few and on `MIDDLE` of them, to which one more machine and a Newton step lead. That pays
-        if it is likely to save a machine on all samples (`_likely_enough`).
+        from those on few and on `MIDDLE` of them, to which one more machine and a Newton step lead. What is
+        continued over a shorter way has less noise in it.
         """
         n, pilot = run.gram.n_samples, pilots[-1]
-        few, count, known = len(pilot.rows), int(MIDDLE * n), _log(pilot.norms)
+        newton, few, count = self.of_pilot(run, pilot), len(pilot.rows), int(MIDDLE * n)
+        found = known = _log(pilot.norms)
         if len(pilots) > 1:
             found = known + _continued(known - _log(pilots[-2].norms), len(pilots[-2].rows), few, n)
-            return replace(pilot, norms=np.exp(found), newton=self.of_pilot(run, pilot))
-        if count < 1.5 * few or not self._likely_enough(run, pilot):
-            return pilot
-        newton = self.of_pilot(run, pilot)
-        middle = self._middle(run, newton, known, count)
-        found = middle + _continued(middle - known, few, count, n)
+        elif count >= 1.5 * few:
+            middle = self._middle(run, newton, known, count)
+            found = middle + _continued(middle - known, few, count, n)
         return replace(pilot, norms=np.exp(found), newton=newton)
-
-    def _likely_enough(self, run: Run, pilot: Pilot) -> bool:
-        """Whether one machine on all samples may do after a look at some of them.
-
-        Weights follow norms as d ~ n^k, and norms in turn weights: an error of log norms makes one of about
-        k / (1 - k) times its size, and the gap falls with its square.
-        """
-        k = float(run.regularizer.log_slopes(pilot.norms).diagonal().max()) if pilot.norms.all() else 1.0
-        return k < 1.0 and EXPECTED_GAP * (k / (1.0 - k)) ** 2 <= run.tol
 
     def _middle(self, run: Run, newton: FloatArray | None, log_norms: FloatArray, count: int) -> FloatArray:
         """Log norms of the problem on `count` samples: a Newton or plain step from those expected."""
@@ -211,7 +195,7 @@ class Alternating(MKLSolver):
             proof = state.certificate
             image = proof.dual_norms if self.dual else proof.norms
             self._from, self._plain = self._points[-1], self.safe(_log(image))
-            far = self._stale and (self._newton is None or state.residual > FAR)
+            far = self._stale and state.residual > FAR
             slow = far or SLOW * self._before < state.residual
             wanted = slow and state.residual < NEAR
             newton = self.newton(run, run.problem, run.gram, state, run.K) if wanted else None
