@@ -232,11 +232,12 @@ def test_model_files_keep_what_predictions_need(missing, share, tmp_path):
     assert again.patterns_ == model.patterns_
 
 
+@pytest.mark.parametrize("normalize", ["variance", "dimension"])
 @pytest.mark.parametrize(("missing", "share"), [("complete", 0.3), ("complete", 0.0), ("mask", 0.0)])
-def test_low_rank_is_the_same_where_features_are_exact(missing, share, tmp_path):
+def test_low_rank_is_the_same_where_features_are_exact(missing, share, normalize, tmp_path):
     """Completion by a regression of features is that by kernels, whose ridge it also chooses."""
     X, y = views(share=share)
-    options = {"missing": missing, "tol": 1e-8, "loss": "squared"}
+    options = {"missing": missing, "tol": 1e-8, "loss": "squared", "normalize": normalize}
     low = kw.MKLClassifier(Linear(), approximation="nystroem", rank=10, **options).fit(X, y)
     exact = kw.MKLClassifier(Linear(), **options).fit(X, y)
     new = views()[0]

@@ -21,6 +21,7 @@ from ..gram.tables import Table
 from ..kernels import Views, as_views
 from ..kernels.columns import column_names
 from ..kernels.faults import as_floats, is_missing, is_pandas, not_finite_error, unusable_error
+from ..kernels.views import lacking
 
 #: sizes whose squares and products with C are floating-point numbers
 WITHIN = (1e-100, 1e100)
@@ -110,6 +111,11 @@ def check_table(X: Any) -> None:
     """Refuse what is no table of samples, and masked entries: NumPy forgets the mask on conversion."""
     if X is None or isinstance(X, str | bytes):
         raise ValueError(f"X={X!r}: pass the samples themselves, such as the table pandas.read_csv returns.")
+    if isinstance(X, list | tuple) and X and all(len(getattr(part, "shape", ())) == 2 for part in X):
+        raise ValueError(
+            f"X is a {type(X).__name__} of {len(X)} tables: pass Views(X), or a dict of name to table, for "
+            "tables of the same samples; Gram matrices go with kernels='precomputed'."
+        )
     if np.ma.is_masked(X):
         raise ValueError(
             f"X is a masked array, and masked entries are missing values. {not_finite_error(_unmasked(X))} "
@@ -262,11 +268,9 @@ def check_gaps(views: Views | Gaps, missing: str = "error") -> None:
         raise ValueError(f"{len(nothing)} of {n} samples have none of the {what}: leave out {shown}.")
     if missing != "error":
         return
-    counts = zip(views.names, np.count_nonzero(~there, axis=0), strict=True)
-    shown = listed(f"{name} is missing in {count} of {n} samples" for name, count in counts if count)
     raise ValueError(
-        f"{shown}; missing='complete' completes {what} from the others, missing='mask' and 'margin' do "
-        f"without them. Or leave those samples out{how}."
+        f"{listed(lacking(views.names, there))}; missing='complete' completes {what} from the others, "
+        f"missing='mask' and 'margin' do without them. Or leave those samples out{how}."
     )
 
 

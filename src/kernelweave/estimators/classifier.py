@@ -43,8 +43,11 @@ class MKLClassifier(ClassLabels, BaseMKL):
         "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     C : float, default=1.0
         Cost of errors; larger fits the training data more closely.
-    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
-        How kernels are made comparable, with constants of the training samples.
+    normalize : {"variance", "dimension", "spherical", "trace", "center"}, Normalization or None, \
+default="variance"
+        How kernels are made comparable, with constants of the training samples: the same variance in
+        feature space, or the same effective dimension, for linear kernels beside narrow Gaussian ones (see
+        `kernelweave.kernels.Dimension`); on the unit sphere; mean diagonal 1; centred.
     missing : {"error", "mask", "margin", "complete"}, default="error"
         Of `Views`, and of precomputed matrices with rows of NaN, what to do with views that samples lack, in
         `fit` and in predictions: refuse them; let their components be 0, the mean, with an indicator of

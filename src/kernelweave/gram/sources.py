@@ -366,6 +366,7 @@ class StackSource(KernelSource):
 
     def restrict(self, support: IntArray) -> None:
         self.support, self._stack = self.support[support], None
+        vars(self).pop("gaps", None)
         if self.owned is not None:
             self.owned = self.owned[support]
 
@@ -425,6 +426,16 @@ class FoldSource(KernelSource):
     def train(self, m: int) -> FloatArray:
         return take_square(self.matrices[m], self.support)
 
+    def train_all(self) -> Iterator[tuple[int, FloatArray]]:
+        if len({K.dtype for K in self.matrices}) > 1:
+            yield from super().train_all()
+            return
+        # one array for all of them: its memory comes in large pages
+        size = self.n_samples
+        parts = np.empty((len(self.matrices), size, size), self.matrices[0].dtype)
+        for m, part in enumerate(parts):
+            yield m, take_square(self.matrices[m], self.support, part)
+
     def train_on(self, kernels: Sequence[int], rows: IntArray) -> Iterator[tuple[int, FloatArray]]:
         part = copy(self)
         part.restrict(rows)
@@ -464,6 +475,9 @@ class StackFoldSource(FoldSource):
 
     def train(self, m: int) -> FloatArray:
         return self.stack[self.support, self.support].matrix(m)
+
+    def train_all(self) -> Iterator[tuple[int, FloatArray]]:
+        return KernelSource.train_all(self)
 
     def blocks(self) -> Blocks:
         return Blocks.of_matrices(self.stack[self.support, self.support])
@@ -539,12 +553,13 @@ class ParametricSource(KernelSource):
         return np.array([float(self.square(m, x[None])[0, 0]) for x in X])
 
 
-def take_square(K: FloatArray, rows: IntArray) -> FloatArray:
-    """K on some samples, both axes."""
+def take_square(K: FloatArray, rows: IntArray, part: FloatArray | None = None) -> FloatArray:
+    """K on some samples, both axes; in the memory of `part` where that is given."""
     from ._matrix_loops import take_square as compiled
 
-    if not K.flags.c_contiguous:
-        return np.asarray(K[np.ix_(rows, rows)])
-    part = np.empty((len(rows), len(rows)), K.dtype)
-    compiled(K, rows, part)
+    part = np.empty((len(rows), len(rows)), K.dtype) if part is None else part
+    if K.flags.c_contiguous:
+        compiled(K, rows, part)
+    else:
+        part[:] = K[np.ix_(rows, rows)]
     return part

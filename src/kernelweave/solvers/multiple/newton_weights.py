@@ -282,10 +282,10 @@ def projected_inverse_form(
     ridge, count = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size), parts[0].shape[1]
     if len(K) <= int(tied) or not (ridge > 0.0 or curvature.any()):
         return np.zeros((count, count))
-    A = K.copy()
+    A = K.copy(order="C")
     A.flat[:: len(A) + 1] += curvature + ridge
     every = np.hstack([*parts, np.ones((len(A), 1))])
-    solved = cho_solve(positive_factor(A), every)
+    solved = cho_solve(positive_factor(A, own=True), every, check_finite=False)
     form = every[:, :-1].reshape(-1, count).T @ solved[:, :-1].reshape(-1, count)
     if tied:
         ones = solved[:, -1]
