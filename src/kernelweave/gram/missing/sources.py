@@ -157,8 +157,8 @@ class GapSource(KernelSource):
         n = self.n_samples
         total = np.zeros((n, n))  # of all kernels
         for m, K in enumerate(self.matrices):
-            own = np.flatnonzero(self.observed[:, m])
-            total[np.ix_(own, own)] += self.shares[m] * K
+            there = np.flatnonzero(self.observed[:, m])
+            total[np.ix_(there, there)] += self.shares[m] * K
         with blas_threads_for(n):
             for view, own in self._owners():
                 members, rest = self._members(view), np.flatnonzero(~self.has(view))
