@@ -366,6 +366,7 @@ class StackSource(KernelSource):
 
     def restrict(self, support: IntArray) -> None:
         self.support, self._stack = self.support[support], None
+        vars(self).pop("gaps", None)
         if self.owned is not None:
             self.owned = self.owned[support]
 
