@@ -104,6 +104,10 @@ class TorchGram(Sums):
         self._keep_given()
 
     @property
+    def scales(self) -> FloatArray:  # type: ignore[override]
+        return self.constants.scales
+
+    @property
     def rounds(self) -> bool:
         return bool(self.kind.dtype != torch.float64)
 
