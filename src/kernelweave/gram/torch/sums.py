@@ -84,6 +84,10 @@ class Matrix(ABC):
     def multiply(self, v: Any) -> Any:
         """S v in double precision, for a tensor v of shape (n,) or (n, c) in double precision."""
 
+    def multiply_from(self, samples: Any, v: Any) -> Any:
+        """S times a vector that is v on some samples, a tensor of positions, and zero elsewhere."""
+        return self.multiply(v.new_zeros(len(self)).index_copy_(0, samples, v))
+
     @abstractmethod
     def part(self, samples: Any) -> Matrix:
         """The same on some samples, a tensor of positions."""
@@ -106,7 +110,7 @@ class Matrix(ABC):
 
     def tensor(self, values: Any) -> Any:
         """Numbers of the host in the precision and on the device of this matrix."""
-        return torch.as_tensor(np.ascontiguousarray(values)).to(self.like)
+        return like(values, self.like)
 
     @cached_property
     def sketch(self) -> tuple[Any, Any]:
@@ -225,6 +229,9 @@ class ComputedMatrix(Matrix):
 
     def multiply(self, v: Any) -> Any:
         return self.stream(self.every, self.every, v)
+
+    def multiply_from(self, samples: Any, v: Any) -> Any:
+        return self.stream(self.every, samples, v) if len(samples) else v.new_zeros(len(self))
 
     def diag(self) -> Any:
         return self.gram._diag(self.factors) - self.shift

@@ -225,12 +225,13 @@ def value_hessian(
     for k in range(problem.shape[1]):
         free = np.flatnonzero(np.isfinite(curvature[:, k]))
         G = _slopes(gram, state.alpha[:, k], free, directions)
-        if K is None or isinstance(K, np.ndarray):
-            K_free = gram.square(free, state.weights) if K is None else K[np.ix_(free, free)]
+        part, rows = (gram.square(free, state.weights), np.arange(len(free))) if K is None else (K, free)
+        if isinstance(part, np.ndarray):
+            K_free = part if K is None else K[np.ix_(free, free)]
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
             form = projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept, size)
         else:  # on another device
-            form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
+            form = part.inverse_form(rows, curvature[free, k], G, problem.fit_intercept)
         total = total + form
     return np.asarray(total)
 
