@@ -174,3 +174,29 @@ def test_systems_without_a_factor(rng, monkeypatch):
         matrix_of(K, 2.0), torch.as_tensor(extra), torch.as_tensor(right), 1e-10, most=40
     )
     np.testing.assert_allclose(got.numpy(), np.linalg.solve(K + np.diag(extra), right), rtol=1e-6, atol=1e-7)
+
+
+def test_compiled_steps_are_the_plain_ones(rng):
+    from kernelweave.solvers.single import _torch_descent
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    pytest.importorskip("triton", reason="needs Triton")
+    for loss, fit_intercept in ((Hinge(), True), (EpsInsensitive(0.1), True), (Hinge(), False)):
+        K, problem = problem_of(loss, rng, n=3000, fit_intercept=fit_intercept)
+        S = torch.as_tensor(K - 30.0, device="cuda").float()
+        matrix = type(matrix_of(np.eye(1)))(S, 30.0)
+        both = []
+        for compiled in (True, False):
+            box = _torch_descent.Box.of(problem, S.device)
+            descent = _torch_descent.Descent(matrix, box, problem.start()[:, 0])
+            with pytest.MonkeyPatch.context() as patch:
+                if not compiled:
+                    patch.setattr(_torch_descent, "loops_for", lambda tensor: None)
+                descent.steps(20)
+            both.append(descent)
+        assert float((both[0].a - both[1].a).abs().max()) <= 1e-7
+        few = torch.arange(100, device="cuda")
+        torch.testing.assert_close(
+            matrix.multiply_from(few, both[0].a[few]), S[:, few].double() @ both[0].a[few]
+        )

@@ -16,7 +16,7 @@ from ..base import Gram
 from ..blocks import tiles
 from ..choice import show_bytes
 from ..shared import count
-from .parts import DevicePart, FromHost, Stored, few_rows, like, times
+from .parts import DevicePart, FromHost, Stored, few_rows, like, loops_for, times
 
 #: rows of a matrix that stand for it in a preconditioner, and steps to the least eigenvalue among them
 LANDMARKS, BISECTIONS = 4096, 6
@@ -187,6 +187,11 @@ class StoredMatrix(Matrix):
 
     def multiply(self, v: Any) -> Any:
         return times(self.S, v)
+
+    def multiply_from(self, samples: Any, v: Any) -> Any:
+        loops = loops_for(self.S) if self.S.dtype == torch.float32 else None
+        few = 2 * len(samples) < len(self)
+        return loops.multiply_some(self.S, samples, v) if loops and few else super().multiply_from(samples, v)
 
     def rows(self, indices: Any) -> Any:
         return self.S[indices]

@@ -120,10 +120,10 @@ class Descent:
     def _largest(self) -> Any:
         """A little more than the largest eigenvalue of K, within sum zero when tied."""
         v = torch.cos(torch.arange(len(self.a), device=self.a.device, dtype=self.a.dtype) ** 2)
-        size = torch.ones_like(v[0])
+        v = v - v.mean() if self.tied else v
+        size = torch.linalg.vector_norm(v)
         for _ in range(POWERS):
-            v = v - v.mean() if self.tied else v
-            v = self._product(v / torch.linalg.vector_norm(v))
+            v = self._product(v / size)
             v = v - v.mean() if self.tied else v
             size = torch.linalg.vector_norm(v)
         return 1.05 * size + 1e-30
