@@ -144,9 +144,15 @@ def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
     return first, group.ravel()
 
 
-def _allowed(K: FloatArray | WeightedRows, most: int | None) -> int:
+def _allowed(n_samples: int, most: int | None) -> int:
     """How many variables may adapt: `most`, and no more than their rows of K have room for."""
-    return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / len(K))))
+    return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / n_samples)))
+
+
+def kept_bytes(alpha: FloatArray) -> int:
+    """What `left_out_later` keeps of a matrix at most, for dual variables (n, c)."""
+    support = np.count_nonzero(alpha, axis=0)
+    return int(8 * (np.minimum(support, _allowed(len(alpha), MOST_FREE)) * support).sum())
 
 
 def _keep_free(
@@ -162,7 +168,7 @@ def _keep_free(
     curvature = problem.loss.dual_curvature(y, alpha / C) / C
     diagonal = K.diagonal()[rows].astype(np.float64)
     free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
-    free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(K, most))).astype(int)]
+    free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(len(K), most))).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha), free)
     R = _block(K, rows[free], rows[np.concatenate([free, bound])]) if len(free) else np.empty((0, len(bound)))
     return partial(_without, R, free, bound, diagonal, curvature[free], alpha, f, problem.fit_intercept)
@@ -233,7 +239,7 @@ def _keep_face(
     """The same of coupled outputs."""
     diagonal = K.diagonal()[rows].astype(np.float64)
     out = f - diagonal[:, None] * alpha
-    face = Face.of(problem, alpha, _allowed(K, most)) if diagonal.any() else None
+    face = Face.of(problem, alpha, _allowed(len(K), most)) if diagonal.any() else None
     if face is None or len(face.rows) == 0:
         return lambda: out
     free, place = np.unique(face.rows, return_inverse=True)

@@ -27,9 +27,9 @@ ROWS, COLUMNS = 32, 128
 PAIRS, KERNELS, PROGRAMS = 64, 64, 4096
 
 
-#: rows and columns of a tile of a matrix that is read once, of one whose entries are computed, and columns of
-#: points at a time
-THIN, SQUARE, DEPTH, WARPS = (16, 256), (64, 64), 32, 4
+#: rows and columns of a tile of a matrix that is read once, of some rows of it, of one whose entries are
+#: computed, and columns of points at a time
+THIN, SOME, SQUARE, DEPTH, WARPS = (4, 512), (16, 256), (64, 64), 32, 4
 
 
 #: sizes: compiled once whatever they are
@@ -300,7 +300,7 @@ def multiply_double(S: Any, v: Any) -> Any:
 def multiply_some(S: Any, samples: Any, v: Any) -> Any:
     """S[samples]' v of a matrix in single precision, for v of shape (n_samples,) in double."""
     out = torch.empty(S.shape[1], dtype=torch.float64, device=S.device)
-    rows, wide = THIN
+    rows, wide = SOME
     sizes = (len(samples), S.shape[1], S.stride(0), rows, wide)
     _times_some[(-(-S.shape[1] // wide),)](S, samples, v, out, *sizes)
     return out

@@ -336,16 +336,19 @@ class Descent:
         return self.upper * (r - self.kink).clamp(min=0.0) - self.lower * (-r - self.kink).clamp(min=0.0)
 
     def _intercept(self, r: Any) -> Any:
-        """The b of least loss at r - b: the slope rises by an end of the interval at every r -+ kink."""
-        if self.kink == 0.0:
-            places, rises = r, self.upper - self.lower
-        else:
-            places, rises = torch.cat([r - self.kink, r + self.kink]), torch.cat([self.upper, -self.lower])
-        places, order = torch.sort(places)
-        slopes = torch.cumsum(rises[order], dim=0) - (self.upper.sum() - self.box.total)
-        rounding = 1e-12 * (self.upper.sum() - self.lower.sum())
-        edges = torch.searchsorted(slopes, torch.stack([-rounding, rounding]), right=True)
+        """The b of least loss at r - b: where the slope changes its sign, or the middle of where it is 0."""
+        rises, start, zeros = self._slopes
+        places, order = torch.sort(r if self.kink == 0.0 else torch.cat([r - self.kink, r + self.kink]))
+        edges = torch.searchsorted(torch.cumsum(rises[order], dim=0) - start, zeros, right=True)
         return places[edges.clamp(max=len(places) - 1)].mean()
+
+    @cached_property
+    def _slopes(self) -> tuple[Any, Any, Any]:
+        """By what the slope in b rises at every r -+ kink, where it begins, and between what it is 0."""
+        rises = self.upper - self.lower
+        zeros = 1e-12 * rises.sum() * rises.new_tensor([-1.0, 1.0])
+        rises = rises if self.kink == 0.0 else torch.cat([self.upper, -self.lower])
+        return rises, self.upper.sum() - self.box.total, zeros
 
     def machine(self, problem: Problem, n_iter: int) -> Machine:
         """The point on the host, its sum right to the last bit, and its predictions."""

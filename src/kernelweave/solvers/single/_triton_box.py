@@ -19,7 +19,7 @@ except ImportError:  # the plain versions are used
     tl = None
 
 #: samples at a time, warps that share them, and most passes to the multiplier
-BLOCK, WARPS, PASSES = 2048, 16, 100
+BLOCK, WARPS, PASSES = 1024, 16, 100
 
 
 @jit
