@@ -28,7 +28,7 @@ from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
-from ..solvers.leave_one_out import MOST_FREE, WeightedRows, left_out_later
+from ..solvers.leave_one_out import MOST_FREE, WeightedRows, kept_bytes, left_out_later
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, one_or_all
@@ -302,12 +302,6 @@ class BaseMKL(BaseKernels):
         value = self.stationarity_
         warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
         return value
-
-
-def kept_bytes(alpha: FloatArray) -> int:
-    """What `margins_later` keeps of a matrix at most, for dual variables (n, c)."""
-    support = np.count_nonzero(alpha, axis=0)
-    return int(8 * (np.minimum(support, MOST_FREE) * support).sum())
 
 
 def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:

@@ -165,9 +165,15 @@ def _share_curvature(problem: Problem, alpha: FloatArray) -> bool:
     return bool((curvature == curvature[:, :1]).all())
 
 
-def _allowed(K: FloatArray | WeightedRows, most: int | None) -> int:
+def _allowed(n_samples: int, most: int | None) -> int:
     """How many variables may adapt: `most`, and no more than their rows of K have room for."""
-    return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / len(K))))
+    return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / n_samples)))
+
+
+def kept_bytes(alpha: FloatArray) -> int:
+    """What `left_out_later` keeps of a matrix at most, for dual variables (n, c)."""
+    support = np.count_nonzero(alpha, axis=0)
+    return int(8 * (np.minimum(support, _allowed(len(alpha), MOST_FREE)) * support).sum())
 
 
 def _keep_free(
@@ -182,7 +188,7 @@ def _keep_free(
     curvature = _curvature(problem, alpha)[:, 0]
     diagonal = K.diagonal()[rows].astype(np.float64)
     free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
-    free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(K, most))).astype(int)]
+    free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(len(K), most))).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha.reshape(len(rows), -1).any(axis=1)), free)
     R = _block(K, rows[free], rows[np.concatenate([free, bound])]) if len(free) else np.empty((0, len(bound)))
     return partial(_without, R, free, bound, diagonal, curvature[free], alpha, f, problem.fit_intercept)
@@ -253,7 +259,7 @@ def _keep_face(
     """The same of coupled outputs."""
     diagonal = K.diagonal()[rows].astype(np.float64)
     out = f - diagonal[:, None] * alpha
-    face = Face.of(problem, alpha, _allowed(K, most)) if diagonal.any() else None
+    face = Face.of(problem, alpha, _allowed(len(K), most)) if diagonal.any() else None
     if face is None or len(face.rows) == 0:
         return lambda: out
     free, place = np.unique(face.rows, return_inverse=True)

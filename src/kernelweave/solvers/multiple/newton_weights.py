@@ -226,13 +226,14 @@ def value_hessian(
     for g, k in enumerate(first):  # outputs of one curvature, as all of the squared loss, share P
         free, members = np.flatnonzero(np.isfinite(curvature[:, k])), np.flatnonzero(group.ravel() == g)
         G = [_slopes(gram, state.alpha[:, j], free, directions) for j in members]
-        if K is None or isinstance(K, np.ndarray):
-            K_free = gram.square(free, state.weights) if K is None else K[np.ix_(free, free)]
+        part, rows = (gram.square(free, state.weights), np.arange(len(free))) if K is None else (K, free)
+        if isinstance(part, np.ndarray):
+            K_free = part if K is None else K[np.ix_(free, free)]
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
             total += projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept, size)
         else:  # on another device
             for own in G:
-                total += K.inverse_form(free, curvature[free, k], own, problem.fit_intercept)
+                total += part.inverse_form(rows, curvature[free, k], own, problem.fit_intercept)
     return np.asarray(total)
 
 
