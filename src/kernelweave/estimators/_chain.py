@@ -214,7 +214,7 @@ class Chain:
         start: dict[str, Any] = {"alpha": nodes[0].state.alpha} if nodes else {}
         if norms is not None:
             start["norms"] = norms if rule.sparse and rule.convex else _positive(norms)
-        if norms is not None and nodes and rule.convex and not rule.ascends:
+        if norms is not None and nodes and rule.convex and rule.priced and not rule.ascends:
             between = [mixture for mixture in self._mixtures(place, nodes)[:1] if mixture.has_matrices]
             known = between[0].known() if between else nodes[0].known
             most = KNOWN_SHARE * point.tol * nodes[0].state.certificate.scale

@@ -80,7 +80,8 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         by less than half of what the last kernel gained.
     dictionary_sample : int or float, optional
         Number or share of the remaining kernels scored at each step, drawn at random; all by default.
-    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    normalize : {"variance", "dimension", "spherical", "trace", "center"}, Normalization or None, \
+default="variance"
     missing : {"error", "mask", "complete"}, default="error"
         What to do with views that samples lack, as in `MKLClassifier`.
     fit_intercept : bool, default=True

@@ -391,9 +391,8 @@ def left_out_margins(refit: Refit, fit: Fit) -> FloatArray:
     problem, alpha = refit.task.problem, refit.task.root * fit.scaled_alpha
     K = refit.matrix()
     f = K @ alpha + fit.intercept + refit.offset(alpha)
-    columns = range(problem.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.column_stack([leave_one_out(K, problem.column(k), alpha[:, k], f[:, k]) for k in columns])
+        out = leave_one_out(K, problem, alpha, f)
     # a lone free sample decides the intercept: what it would be without is not known to first order
     return np.where(np.isfinite(out), out, f)
 
