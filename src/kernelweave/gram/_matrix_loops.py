@@ -173,6 +173,15 @@ def add_rows(out, K, rows, coefficients):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def take_block(K, rows, columns, part):  # type: ignore[no-untyped-def]
+    """part = K at some rows and columns."""
+    for a in range(rows.shape[0]):
+        row, own = K[rows[a]], part[a]
+        for b in range(columns.shape[0]):
+            own[b] = row[columns[b]]
+
+
+@numba.njit(cache=True, nogil=True)
 def take_square(K, samples, part):  # type: ignore[no-untyped-def]
     """part = K restricted to `samples` on both axes.
 
@@ -180,10 +189,7 @@ def take_square(K, samples, part):  # type: ignore[no-untyped-def]
     """
     size = samples.shape[0]
     if MANY_SAMPLES * size >= K.shape[0]:
-        for a in range(size):
-            row, own = K[samples[a]], part[a]
-            for b in range(size):
-                own[b] = row[samples[b]]
+        take_block(K, samples, samples, part)
         return
     for start in range(0, size, 8):
         stop = min(start + 8, size)
