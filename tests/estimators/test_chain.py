@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, r2_score
 
 import kernelweave as kw
 from kernelweave.estimators import _spanned
 from kernelweave.estimators._base import Spec
 from kernelweave.estimators._chain import Chain, Guide, Mixture, _excess
-from kernelweave.estimators._search import FrozenClassifier
+from kernelweave.estimators._search import FrozenClassifier, FrozenRegressor
 from kernelweave.estimators.path import prepare, specs_along
 from kernelweave.gram import DenseGram, FeatureSource
 from kernelweave.kernels import RBF, Linear
@@ -171,3 +171,14 @@ def test_the_score_of_a_fold_is_the_accuracy(rng, multilabel):
     for own in (None, weight):
         expected = accuracy_score(y, frozen.predict(None), sample_weight=own)
         assert frozen.score(None, y, own) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("flat", [False, True])
+def test_the_score_of_values_is_that_of_sklearn(rng, outputs, flat):
+    y, f = rng.normal(size=(2, 12, outputs))
+    y = np.ones_like(y) if flat else y
+    for weight in (None, rng.uniform(0.5, 2.0, size=12)):
+        for values in (f, y):
+            own = FrozenRegressor(values, "squared").score(np.zeros((12, 1)), y, weight)
+            np.testing.assert_allclose(own, r2_score(y, values, sample_weight=weight), atol=1e-12)

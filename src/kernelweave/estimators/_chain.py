@@ -37,6 +37,9 @@ FIRST_STRIDE, MOST_STRIDE, WIDER = 2, 4, 0.3
 #: sums of the kernels kept to interpolate between, and samples up to which they are
 MATRICES, MOST_SAMPLES = 3, 3000
 
+#: share of a bound that a dual variable which is there has at least
+NEARLY = 1.0 - 1e-9
+
 #: guides that change by no more than this share stay where they are
 STILL = 0.1
 
@@ -54,12 +57,15 @@ class Node:
         What is thought of its component norms.
     known : Known
         What else its solution leaves to others.
+    n_bounded : int
+        Dual variables that rise with C: those at a bound. Without any, nothing changes any more.
     """
 
     t: float
     state: State
     norms: FloatArray
     known: Known
+    n_bounded: int
 
 
 class Guide(NamedTuple):
@@ -207,7 +213,7 @@ class Chain:
         start: dict[str, Any] = {"alpha": nodes[0].state.alpha} if nodes else {}
         if norms is not None:
             start["norms"] = norms if rule.sparse and rule.convex else _positive(norms)
-        if norms is not None and nodes and rule.convex and not rule.ascends:
+        if norms is not None and nodes and rule.convex and rule.priced and not rule.ascends:
             between = [mixture for mixture in self._mixtures(place, nodes)[:1] if mixture.has_matrices]
             known = between[0].known() if between else nodes[0].known
             most = KNOWN_SHARE * point.tol * nodes[0].state.certificate.scale
@@ -222,7 +228,9 @@ class Chain:
         room = MATRICES - 1 if self.smooth and self.gram.n_samples <= MOST_SAMPLES else 0
         first = len(self.nodes) - room
         self.nodes = [node if k >= first else _without_matrix(node) for k, node in enumerate(self.nodes)]
-        self.nodes.append(Node(float(self.t[place]), found.state, thought, known))
+        self.nodes.append(
+            Node(float(self.t[place]), found.state, thought, known, _n_bounded(problem, found.state.alpha))
+        )
         return replace(found, matrix=None)
 
     def _expected(self, place: int, nodes: list[Node]) -> FloatArray | None:
@@ -240,7 +248,9 @@ class Chain:
         apart = [node for node in nodes[1:] if node.t != first.t][:1]
         if not apart:
             return norms
-        return norms * _change(apart[0].norms, norms, (self.t[place] - first.t) / (first.t - apart[0].t))
+        power = (self.t[place] - first.t) / (first.t - apart[0].t)
+        fewer = first.n_bounded / apart[0].n_bounded if apart[0].n_bounded else 1.0
+        return norms * _change(apart[0].norms, norms, power * min(fewer, 1.0))
 
 
 class Mixture:
@@ -286,6 +296,15 @@ def _change(before: FloatArray, now: FloatArray, power: float = 1.0) -> FloatArr
     both = (before > 0.0) & (now > 0.0)
     log = power * (np.log(np.where(both, now, 1.0)) - np.log(np.where(both, before, 1.0)))
     return np.exp(np.clip(log, -np.log(MOST_CHANGE), np.log(MOST_CHANGE)))
+
+
+def _n_bounded(problem: Problem, alpha: FloatArray) -> int:
+    """How many dual variables are at a bound other than zero; none where they have no bounds."""
+    if not problem.loss.separable or problem.loss.coupled:
+        return 0
+    lower, upper = problem.box()
+    above, below = (alpha >= NEARLY * upper) & (upper > 0.0), (alpha <= NEARLY * lower) & (lower < 0.0)
+    return int(np.count_nonzero(above | below))
 
 
 def _positive(norms: FloatArray) -> FloatArray:

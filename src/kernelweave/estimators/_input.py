@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .._typing import FloatArray, IntArray
 from .._words import listed, quoted
 from ..gram import KernelStack
+from ..gram.sources import Gaps
 from ..gram.tables import Table
 from ..kernels import Views, as_views
 from ..kernels.columns import column_names
@@ -252,26 +253,29 @@ def check_views(X: Views, fitted: dict[str, Any] | None, estimator: str) -> None
             )
 
 
-def check_gaps(views: Views, missing: str = "error") -> None:
+def check_gaps(views: Views | Gaps, missing: str = "error") -> None:
     """Refuse samples that have no view at all, and unless `missing` says what to do, any that lack one."""
-    there, n = views.observed, len(views)
+    there, n = views.observed, len(views.observed)
     if there.all():
         return
+    what, how, ids = "views", ", X[X.observed.all(axis=1)] of X = Views(...)", getattr(views, "ids", None)
+    if isinstance(views, Gaps):
+        what, how = "kernels", ""
     nothing = np.flatnonzero(~there.any(axis=1))
     if len(nothing):
-        shown = listed(map(str, nothing)) if views.ids is None else quoted(views.ids[nothing], 5)
-        raise ValueError(f"{len(nothing)} of {n} samples have none of the views: leave out {shown}.")
+        shown = listed(map(str, nothing)) if ids is None else quoted(ids[nothing], 5)
+        raise ValueError(f"{len(nothing)} of {n} samples have none of the {what}: leave out {shown}.")
     if missing != "error":
         return
     counts = zip(views.names, np.count_nonzero(~there, axis=0), strict=True)
     shown = listed(f"{name} is missing in {count} of {n} samples" for name, count in counts if count)
     raise ValueError(
-        f"{shown}; missing='complete' completes views from the others, missing='mask' and 'margin' do "
-        "without them. Or leave those samples out, X[X.observed.all(axis=1)] of X = Views(...)."
+        f"{shown}; missing='complete' completes {what} from the others, missing='mask' and 'margin' do "
+        f"without them. Or leave those samples out{how}."
     )
 
 
-def patterns_of(views: Views) -> list[tuple[tuple[str, ...], int]]:
+def patterns_of(views: Views | Gaps) -> list[tuple[tuple[str, ...], int]]:
     """Which views samples have together, and how many samples have them, the most frequent first."""
     rows, counts = np.unique(views.observed, axis=0, return_counts=True)
     names = [tuple(name for name, own in zip(views.names, row, strict=True) if own) for row in rows]

@@ -26,7 +26,7 @@ FIRST_PLACES = (2, 1, 3, 0, 4)
 MOST_MACHINES = 3
 
 #: share of the tolerance left to the problem within the span
-SHARE = 0.1
+SHARE = 0.3
 
 #: entries of K_m alpha of all kernels up to which they are kept
 MOST_ENTRIES = 10_000_000
@@ -106,7 +106,7 @@ class Spanned:
     def _known_norms(self, place: int) -> FloatArray:
         """Component norms found here, of the similar problem, or at the nearest point; else equal ones."""
         known = [k for k, state in enumerate(self.states) if state is not None]
-        norms = np.ones(self.gram.n_kernels)
+        norms: FloatArray = np.ones(self.gram.n_kernels)
         if self.norms is not None and self.states[place] is None:
             norms = self.norms[place]
         elif known:
@@ -143,8 +143,8 @@ class Spanned:
         """The solution by the solver itself."""
         problem, point = self.span.problem.at_cost(self.factors[place]), self.points[place]
         solver, norms = choose_solver("auto", self.rule), self._known_norms(place)
-        limits: Any = point.tol, point.max_iter
-        found: Result = solver.solve(problem, self.gram, self.rule, *limits, norms=norms)
+        most: Any = point.max_iter
+        found: Result = solver.solve(problem, self.gram, self.rule, point.tol, most, norms=norms)
         self.machines[place] += found.n_iter
         return found
 

@@ -11,6 +11,13 @@ import numpy as np
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
+<<<<<<< HEAD
+=======
+WIDE = 256  # columns of eight matrices that are added to the sums of several models at a time
+
+MANY_SAMPLES = 4  # one in so many samples are many
+
+>>>>>>> main
 MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
 
 
@@ -172,8 +179,17 @@ def add_rows(out, K, rows, coefficients):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def take_square(K, samples, part):  # type: ignore[no-untyped-def]
-    """part = K restricted to `samples` on both axes: one triangle is read, eight rows at a time."""
+    """part = K restricted to `samples` on both axes.
+
+    Rows of many samples are read from end to end; of few, one triangle, eight rows at a time.
+    """
     size = samples.shape[0]
+    if MANY_SAMPLES * size >= K.shape[0]:
+        for a in range(size):
+            row, own = K[samples[a]], part[a]
+            for b in range(size):
+                own[b] = row[samples[b]]
+        return
     for start in range(0, size, 8):
         stop = min(start + 8, size)
         for b in range(start):

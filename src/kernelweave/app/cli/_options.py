@@ -150,6 +150,12 @@ class Reading:
     decimal: Decimal = "."
 
 
+Normalize = Annotated[
+    Literal["variance", "dimension", "spherical", "trace", "center", "none"],
+    option("How kernels are put on one scale; dimension where linear and narrow ones are mixed.", KERNELS),
+]
+
+
 def settled(source: Source, reading: Reading) -> Reading:
     """Options in which the target is the column that --labels names, if it names one."""
     source.check()
