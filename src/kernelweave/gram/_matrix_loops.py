@@ -11,13 +11,9 @@ import numpy as np
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
-<<<<<<< HEAD
-=======
-WIDE = 256  # columns of eight matrices that are added to the sums of several models at a time
 
 MANY_SAMPLES = 4  # one in so many samples are many
 
->>>>>>> main
 MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
 
 
