@@ -11,7 +11,6 @@ import numpy as np
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
-
 MANY_SAMPLES = 4  # one in so many samples are many
 
 MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache

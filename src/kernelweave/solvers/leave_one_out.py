@@ -103,7 +103,7 @@ def left_out_later(
     """`leave_one_out` when it is called, without K.
 
     What is kept of K is its diagonal and the rows of the samples free to move, at the samples with a dual
-    variable. Outputs that share M, as all of the squared loss do, share these rows and M^-1; all of them the
+    variable. Outputs that share M, as all of the squared loss do, share these rows and M^-1; all share the
     `marks` of K (`marks_of`).
 
     Examples

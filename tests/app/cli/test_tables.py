@@ -393,6 +393,13 @@ def test_sequences_reach_the_kernels_of_strings(table: Any, tmp_path: Path) -> N
         design(Source(path), Reading(drop=["dna"]), KernelChoice(kinds=["spectrum"])).split(rows, rows)
 
 
+def test_kernels_of_strings_need_a_view_of_sequences(study: Any) -> None:
+    files = source_in(study())
+    choice, rows = KernelChoice(kinds=["spectrum"]), np.arange(N)
+    with pytest.raises(CliError, match="--kernel spectrum is for sequences"):
+        design(files, settled(files, Reading(ident="sample")), choice).split(rows, rows)
+
+
 # -- whole commands -----------------------------------------------------------------------------
 
 
@@ -453,6 +460,7 @@ def test_groups_everywhere(study: Any, kw: Any) -> None:
     )
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(f"P{k:02d}" in page for k in range(3) if f"P{k:02d}" in held)
+    assert all(f"View {name}" in page for name in ("rna", "meth", "prot"))
     (folder / "moved").mkdir()
     (folder / "rna.csv").rename(folder / "moved" / "rna.csv")
     lost = kw("report", out, "--no-stability")

@@ -20,6 +20,9 @@ from .newton_weights import n_free, value_hessian
 #: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
 SLOW, NEAR = 0.3, 0.3
 
+#: gaps from which steps take Newton's matrix of all samples, not of few, where all are at hand
+FAR = 0.02
+
 #: most that log norms may change by more than the plain step: what is all but zero is slow to return
 LEAP = 4.0
 
@@ -31,6 +34,9 @@ MOST_NEWTON = 1000
 
 #: share of the samples of the machine that says how norms go on from a few samples to all
 MIDDLE = 0.4
+
+#: gap of the first machine on all samples after that one, where weights follow norms as their square roots
+EXPECTED_GAP = 2.5e-4
 
 #: share of the tolerance left to the last machine
 LAST_SHARE = 0.2
@@ -108,6 +114,7 @@ class Alternating(MKLSolver):
         self._before = np.inf  # residual of the last iterate
         self._from = self._plain = self._points[0]  # where the last step started, and its plain end
         self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
+        self._stale = False  # whether it is that of few samples, and one of all costs little
         return self.weights_of(run.regularizer, np.exp(self._points[0]))
 
     def restart(self, run: Run, state: State) -> FloatArray:
@@ -118,9 +125,11 @@ class Alternating(MKLSolver):
         return self.init(run, norms if norms.any() else np.ones(len(norms)))
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
-        # the weights are nearly right, a coarse machine would hide by how much
-        self._first_tol = LAST_SHARE * run.tol
-        self._newton = pilot.newton if pilot.newton is not None else self.of_pilot(run, pilot)
+        self._newton, self._stale = pilot.newton, run.gram.parts_in_place
+        if self._newton is None and not self._stale:
+            self._newton = self.of_pilot(run, pilot)
+        # where the weights are nearly right, a coarse machine would hide by how much
+        self._first_tol = run.tol if self._newton is None else LAST_SHARE * run.tol
 
     def learn_nearby(self, run: Run, known: Known) -> None:
         if self.memory > 0:
@@ -155,18 +164,29 @@ class Alternating(MKLSolver):
         """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls.
 
         From those on fewer and few samples; or, where a part of the samples costs its share of the entries,
-        from those on few and on `MIDDLE` of them, to which one more machine and a Newton step lead. What is
-        continued over a shorter way has less noise in it.
+        from those on few and on `MIDDLE` of them, to which one more machine and a Newton step lead. That pays
+        if it is likely to save a machine on all samples (`_likely_enough`).
         """
         n, pilot = run.gram.n_samples, pilots[-1]
-        newton, few, count = self.of_pilot(run, pilot), len(pilot.rows), int(MIDDLE * n)
-        found = known = _log(pilot.norms)
+        few, count, known = len(pilot.rows), int(MIDDLE * n), _log(pilot.norms)
         if len(pilots) > 1:
             found = known + _continued(known - _log(pilots[-2].norms), len(pilots[-2].rows), few, n)
-        elif count >= 1.5 * few:
-            middle = self._middle(run, newton, known, count)
-            found = middle + _continued(middle - known, few, count, n)
+            return replace(pilot, norms=np.exp(found), newton=self.of_pilot(run, pilot))
+        if count < 1.5 * few or not self._likely_enough(run, pilot):
+            return pilot
+        newton = self.of_pilot(run, pilot)
+        middle = self._middle(run, newton, known, count)
+        found = middle + _continued(middle - known, few, count, n)
         return replace(pilot, norms=np.exp(found), newton=newton)
+
+    def _likely_enough(self, run: Run, pilot: Pilot) -> bool:
+        """Whether one machine on all samples may do after a look at some of them.
+
+        Weights follow norms as d ~ n^k, and norms in turn weights: an error of log norms makes one of about
+        k / (1 - k) times its size, and the gap falls with its square.
+        """
+        k = float(run.regularizer.log_slopes(pilot.norms).diagonal().max()) if pilot.norms.all() else 1.0
+        return k < 1.0 and EXPECTED_GAP * (k / (1.0 - k)) ** 2 <= run.tol
 
     def _middle(self, run: Run, newton: FloatArray | None, log_norms: FloatArray, count: int) -> FloatArray:
         """Log norms of the problem on `count` samples: a Newton or plain step from those expected."""
@@ -191,13 +211,16 @@ class Alternating(MKLSolver):
             proof = state.certificate
             image = proof.dual_norms if self.dual else proof.norms
             self._from, self._plain = self._points[-1], self.safe(_log(image))
-            slow = SLOW * self._before < state.residual < NEAR
-            newton = self.newton(run, run.problem, run.gram, state, run.K) if slow else None
+            far = self._stale and (self._newton is None or state.residual > FAR)
+            slow = far or SLOW * self._before < state.residual
+            wanted = slow and state.residual < NEAR
+            newton = self.newton(run, run.problem, run.gram, state, run.K) if wanted else None
+            self._stale = False
             if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
                 self._newton, self._points, self._images = newton, self._points[-1:], []
             step = self._plain - self._from
-            far = self._plain if self._newton is None else self._from + self._newton @ step
-            self._images = [*self._images, far]
+            aim = self._plain if self._newton is None else self._from + self._newton @ step
+            self._images = [*self._images, aim]
         self._before = state.residual
         leap = extrapolate(self._points, self._images) - self._plain
         proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
@@ -269,15 +292,8 @@ def newton_factor(
         return None
     H = value_hessian(problem, gram, state, K)
     of_weights = each - H * state.weights / squares[:, None]
-    factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
+    factor = np.linalg.inv(each - of_weights @ regularizer.log_slopes(norms))
     return factor if np.isfinite(factor).all() else None
-
-
-def log_weight_slopes(regularizer: Regularizer, norms: FloatArray, step: float = 1e-5) -> FloatArray:
-    """d log d_m / d log n_l, by differences."""
-    start = np.log(regularizer.weights(norms))
-    moved = [np.log(regularizer.weights(norms * np.exp(step * unit))) for unit in np.eye(len(norms))]
-    return (np.array(moved) - start).T / step
 
 
 class JointAscent(Alternating):

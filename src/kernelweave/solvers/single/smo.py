@@ -22,6 +22,10 @@ INTERIOR_ROUNDS = 20
 #: and so many for each pair of them
 SAMPLE_STEPS, PAIR_STEPS = 100, 0.2
 
+#: the next violation, a share of the last: at most the one, at least the other, and by the share of the
+#: tolerance that its gap is to be
+NEXT, LEAST_NEXT, AIM = 0.2, 1e-3, 0.3
+
 #: below this gap, rounds without halving it after which a machine is as good as rounding lets it be
 FINE_GAP, IDLE_ROUNDS = 1e-7, 5
 
@@ -119,7 +123,8 @@ class Search:
             if self.gap <= self.tol or eps <= 1e-13 * size or self.n_iter >= allowed or idle >= IDLE_ROUNDS:
                 return
             if steps < budget:
-                eps *= 0.2
+                # the gap falls about as the violation does
+                eps *= NEXT if self.small else min(NEXT, max(LEAST_NEXT, AIM * self.tol / self.gap))
 
     def guess(self, a: FloatArray) -> bool:
         """The exact solution by way of the samples that are free at `a`; whether few rounds led to it."""
