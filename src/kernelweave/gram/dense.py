@@ -166,8 +166,8 @@ class DenseGram(Gram):
             else:
                 parts = stack[:, rows.start, : rows.stop]
             found = np.matmul(factors, parts, out=room.sums[:, :size])
-            for own, total in zip(found, sums, strict=True):
-                total[rows, : rows.stop] = own.reshape(shape)
+            for own, total in zip(found.reshape(-1, *shape), sums, strict=True):
+                total[rows, : rows.stop] = own
 
         deque(map_tiles(fill, tiles(n, step)), maxlen=0)
         for total in sums:
