@@ -24,7 +24,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from reproduce import Experiment, Line, Mode, Summary, alike, by, ordering, select, table, threshold
+from reproduce import (
+    Experiment,
+    Line,
+    Mode,
+    Summary,
+    alike,
+    by,
+    mean,
+    ordering,
+    select,
+    standard_error,
+    table,
+    threshold,
+)
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.model_selection import KFold, train_test_split
 
@@ -151,13 +164,16 @@ def draw(rows: list[dict]):
     """Accuracy on the leaves by the share of views that are missing."""
     import matplotlib.pyplot as plt
 
-    shares = sorted({row["data"] for row in rows if row["data"].startswith("leaves")})
+    leaves = [name for name in SETS if name.startswith("leaves")]
     figure, axes = plt.subplots(figsize=(5, 3.5))
-    for method in METHODS if shares else ():
-        means = [np.mean(select(rows, "accuracy", data=name, method=method)) for name in shares]
-        axes.plot([SETS[name][3] * 100 for name in shares], means, marker="o", label=method)
-    axes.set(xlabel="views missing (%)", ylabel="test accuracy (%)")
-    if shares:
+    for method in METHODS:
+        found = {100 * SETS[name][3]: select(rows, "accuracy", data=name, method=method) for name in leaves}
+        found = {share: values for share, values in found.items() if values}
+        if found:
+            means, errors = ([of(values) for values in found.values()] for of in (mean, standard_error))
+            axes.errorbar(list(found), means, errors, marker="o", markersize=4, capsize=2, label=method)
+    axes.set(xlabel="views missing (%)", ylabel="test accuracy on the leaves (%)")
+    if axes.has_data():
         axes.legend(frameon=False, fontsize=8)
     figure.tight_layout()
     return figure
@@ -165,7 +181,7 @@ def draw(rows: list[dict]):
 
 EXPERIMENT = Experiment(
     title="missing views",
-    paper="kernelweave",
+    paper="Our own statements",
     cells=cells,
     run=run,
     summarise=summarise,

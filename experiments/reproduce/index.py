@@ -22,7 +22,8 @@ What was measured, how, and on what. Every number on these pages is written by a
 The five papers' experiments are run again by `python experiments`. Of those in the second table below, every
 row, one per split and method, is committed beside the pages (`data/NAME/rows.csv.gz`), and all tables and
 verdicts are made from these rows by rules that were fixed before the results were seen. Pages of other
-experiments are of an earlier run under an earlier rule, and say so; nothing of them counts here. The rules:
+experiments are of an earlier run under an earlier rule, and say so; nothing of them counts here. What we
+promise of methods that no paper tried is judged likewise, as our own statements. The rules:
 
 * A **figure** is *reproduced* if our mean is within two standard errors of the difference from the paper's,
   and *not reproduced* otherwise, higher or lower. Being higher than published is no merit.
@@ -66,8 +67,12 @@ def short(paper: str) -> str:
     'Kloft et al. (2011)'
     >>> short("Varma & Babu (2009), Table 4")
     'Varma & Babu (2009)'
+    >>> short("Our own statements")
+    'Our own statements'
     """
     authors, _, rest = paper.partition(" (")
+    if not rest:
+        return paper
     first, comma, _ = authors.partition(",")
     return f"{first} et al. ({rest[:5]}" if comma else f"{authors} ({rest[:5]}"
 

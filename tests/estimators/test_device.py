@@ -178,6 +178,24 @@ def test_a_growing_part_of_the_samples(device):
     assert model.dual_gap_ <= 1e-3
 
 
+def test_classes_trained_together_are_those_trained_alone(device, monkeypatch):
+    from kernelweave.gram import sweep
+    from kernelweave.gram.torch import engine
+
+    monkeypatch.setattr(engine, "HOST_SAMPLES", 10)
+    monkeypatch.setattr(sweep, "SMALL_SUM", 0)  # no sum is held on to
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.argmax(X + 0.3 * rng.normal(size=X.shape), axis=1)
+    kernels = [RBF(gamma=gamma) for gamma in (0.1, 0.5, 2.0)]
+    options = {"C": 5.0, "tol": 1e-5, "regularizer": kw.LpNorm(2), "device": device}
+    model = kw.MKLClassifier(kernels, **options).fit(X, y)
+    for k in range(3):
+        alone = kw.MKLClassifier(kernels, **options).fit(X, np.where(y == k, 1, -1))
+        np.testing.assert_allclose(model.weights_[k], alone.weights_, atol=2e-2)
+        assert model.objective_[k] == pytest.approx(alone.objective_, rel=3e-5)
+
+
 def test_small_memory_takes_row_blocks(torch, monkeypatch):
     from kernelweave.gram.torch import engine, sums
 

@@ -15,6 +15,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import (
     GridSearchCV,
+    StratifiedGroupKFold,
     cross_val_predict,
     cross_val_score,
     learning_curve,
@@ -188,6 +189,8 @@ def test_what_takes_arrays_takes_views():
     model, other = kw.MKLClassifier(SPEC), kw.MKLClassifier(SIDE_BY_SIDE)
     views = kw.Views(TABLES)
     assert_array_equal(cross_val_score(model, VIEWS, Y, cv=3), cross_val_score(other, X, Y, cv=3))
+    grouped = {"cv": StratifiedGroupKFold(3), "groups": np.arange(N) // 2}
+    assert_array_equal(cross_val_score(model, VIEWS, Y, **grouped), cross_val_score(other, X, Y, **grouped))
     assert_array_equal(cross_val_predict(model, views, LABELS, cv=3), cross_val_predict(other, X, Y, cv=3))
     for found, expected in zip(
         learning_curve(model, VIEWS, Y, cv=2, train_sizes=[0.5, 1.0]),

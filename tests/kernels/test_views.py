@@ -48,6 +48,8 @@ def test_a_sample_of_one_table_is_a_gap_in_the_other():
     views = Views({"rna": RNA.iloc[:4], "protein": PROTEIN.iloc[2:]})
     assert views.ids.tolist() == [*IDS[:4], *IDS[4:]]
     np.testing.assert_array_equal(views.observed, [[1, 0]] * 2 + [[1, 1]] * 2 + [[0, 1]] * 2)
+    assert views.patterns.tolist() == ["rna"] * 2 + ["rna+protein"] * 2 + ["protein"] * 2
+    assert views.lacking == ["rna is missing in 2 of 6 samples", "protein is missing in 2 of 6 samples"]
     assert np.isnan(views["rna"].iloc[4:]).all(axis=None)
     np.testing.assert_array_equal(views["protein"].iloc[2:], B[2:])
 

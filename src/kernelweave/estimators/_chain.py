@@ -95,6 +95,7 @@ class Chain:
     Where the loss is smooth so are alpha and d in log C. One point in a few is solved then, and those between
     are interpolated, both by the same polynomial through two or three solved points: their sum of the kernels
     is that of known matrices, and what is left to compute is alpha' K_m alpha, half a pass over the kernels.
+    Points of the squared loss are solved together (`Spanned`).
 
     Whatever begins, the solver goes on until the gap is closed: every point is certified like a fit of its
     own.

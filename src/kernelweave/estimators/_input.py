@@ -21,6 +21,7 @@ from ..gram.tables import Table
 from ..kernels import Views, as_views
 from ..kernels.columns import column_names
 from ..kernels.faults import as_floats, is_missing, is_pandas, not_finite_error, unusable_error
+from ..kernels.views import lacking
 
 #: sizes whose squares and products with C are floating-point numbers
 WITHIN = (1e-100, 1e100)
@@ -267,11 +268,9 @@ def check_gaps(views: Views | Gaps, missing: str = "error") -> None:
         raise ValueError(f"{len(nothing)} of {n} samples have none of the {what}: leave out {shown}.")
     if missing != "error":
         return
-    counts = zip(views.names, np.count_nonzero(~there, axis=0), strict=True)
-    shown = listed(f"{name} is missing in {count} of {n} samples" for name, count in counts if count)
     raise ValueError(
-        f"{shown}; missing='complete' completes {what} from the others, missing='mask' and 'margin' do "
-        f"without them. Or leave those samples out{how}."
+        f"{listed(lacking(views.names, there))}; missing='complete' completes {what} from the others, "
+        f"missing='mask' and 'margin' do without them. Or leave those samples out{how}."
     )
 
 

@@ -28,7 +28,7 @@ from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
 from ..solvers.growing import may_grow
-from ..solvers.leave_one_out import MOST_FREE, WeightedRows, left_out_later
+from ..solvers.leave_one_out import MOST_FREE, WeightedRows, kept_bytes, left_out_later
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
 from ._base import Spec, all_or_nothing, one_or_all
@@ -206,6 +206,18 @@ class BaseMKL(BaseKernels):
 
     def _fit_problems(self, setup: Setup, margins: bool = False) -> list[Model]:
         """Compute the Gram matrices once, train every model on them, and store what is common."""
+        dictionary, models = self._models(setup, self._dictionary, margins)
+        self._store(dictionary, models, setup.weight)
+        if not np.atleast_2d(self.weights_).any(axis=1).all():
+            scaled = is_regressor(self) and setup.problems[0].problem.loss.task == "regression"
+            or_scale = ", or bring y to unit scale" if scaled else ""
+            warn(f"every kernel has weight 0, so the model is constant: raise C{or_scale}.")
+        return models
+
+    def _models(
+        self, setup: Setup, dictionary_of: Callable[[Setup], AnyDictionary], margins: bool = False
+    ) -> tuple[AnyDictionary, list[Model]]:
+        """The kernels, and every model trained on them."""
         spec, problems = setup.spec, [one.problem for one in setup.problems]
         rows = [np.arange(0) if one.rows is None else one.rows for one in setup.problems]
         told = {
@@ -218,19 +230,14 @@ class BaseMKL(BaseKernels):
         }
         training = Training(self, len(problems), told)
         with blas_threads_for(int(np.count_nonzero(setup.weight))):
-            dictionary = self._dictionary(setup)
+            dictionary = dictionary_of(setup)
             parts = [(one.title, one) for one in setup.problems]
             live_regularizer(spec, dictionary).bound_to(dictionary.gram)  # what it takes is computed once
             train = partial(self._train, spec, len(parts) if margins else 0)
             together = _see_the_same(setup, dictionary)
             models = training.models(train, dictionary, parts, dictionary.gram, together=together)
-        self._store(dictionary, models, setup.weight)
         training.end(all(model.solution.converged for model in models))
-        if not np.atleast_2d(self.weights_).any(axis=1).all():
-            scaled = is_regressor(self) and problems[0].loss.task == "regression"
-            or_scale = ", or bring y to unit scale" if scaled else ""
-            warn(f"every kernel has weight 0, so the model is constant: raise C{or_scale}.")
-        return models
+        return dictionary, models
 
     def _train(
         self,
@@ -244,12 +251,12 @@ class BaseMKL(BaseKernels):
         gram = part.gram(dictionary)
         solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
         report.done(solution)
-        gram, without = gram.engine, None
+        view, gram, without = gram, gram.engine, None
         if margins:
             # what is computed anew can be so after the fit
             computed = gram.streams or isinstance(gram, LowRankGram)
             later = computed and gram.portable and not dictionary.source.given
-            without = margins_later(solution, part.problem, gram, later)
+            without = margins_later(solution, part.problem, gram if later else view, later)
             if not later and margins * kept_bytes(solution.state.alpha) > MOST_KEPT_BYTES:
                 without = partial(np.asarray, without())
         problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
@@ -297,12 +304,6 @@ class BaseMKL(BaseKernels):
         return value
 
 
-def kept_bytes(alpha: FloatArray) -> int:
-    """What `margins_later` keeps of a matrix at most, for dual variables (n, c)."""
-    support = np.count_nonzero(alpha, axis=0)
-    return int(8 * (np.minimum(support, MOST_FREE) * support).sum())
-
-
 def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:
     """Whether all models see the same matrices; machines on factors make passes of their own."""
     return all(one.rows is None for one in setup.problems) and not isinstance(dictionary, LowRankDictionary)
@@ -329,6 +330,7 @@ def margins_later(
     if low_rank and gram.n_samples > MOST_LEFT_OUT:
         return lambda: f
     K: Any = None if low_rank else solution.matrix
+    K = gram.at_hand(state.weights) if K is None else K
     if K is None:
         K = gram.combine(state.weights) if whole else WeightedRows(gram, state.weights, later)
     return left_out_later(K, problem, state.alpha, f, None if whole else MOST_FREE)

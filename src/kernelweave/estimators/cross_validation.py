@@ -152,25 +152,34 @@ def _held_out(
     return np.split(values, len(points), axis=1)
 
 
-def matrices_of(
-    template: BaseMKL, setup: Setup
-) -> tuple[list[FloatArray] | GramStore | FeatureSource, list[str], Gaps | None]:
+class Matrices(NamedTuple):
     """Checked, not normalised matrices of the kernels on the samples of positive weight, names, and gaps.
 
-    Those of a store stay there; for a device the kernels themselves.
+    Those of a store stay there; for a device the kernels themselves. And the kernels, where they are known.
     """
+
+    values: list[FloatArray] | GramStore | FeatureSource
+    names: list[str]
+    gaps: Gaps | None
+    kernels: Sequence[Any]
+
+
+def matrices_of(template: BaseMKL, setup: Setup) -> Matrices:
+    """The matrices that all folds are parts of."""
     used = np.flatnonzero(setup.weight)
     if isinstance(setup.table, GramStore):
         everything = len(used) == len(setup.table)
-        return setup.table if everything else setup.table[used, used], setup.table.names, None
+        stored = setup.table if everything else setup.table[used, used]
+        return Matrices(stored, setup.table.names, None, [None] * len(setup.table.names))
     source = template._source(setup.table, setup.weight)
     if setup.spec.device is not None and isinstance(source, FeatureSource):
         check_parts(source, source.blocks())
-        return source, source.names, source.gaps
+        return Matrices(source, source.names, source.gaps, source.kernels)
     matrices = dict(source.train_all())
     for m, name in enumerate(source.names):
         check_kernel_matrix(matrices[m], f"kernel {name!r}", PSD_FLOPS / len(source.names))
-    return [matrices[m] for m in range(len(source.names))], source.names, source.gaps
+    values, kernels = [matrices[m] for m in range(len(source.names))], getattr(source, "kernels", None)
+    return Matrices(values, source.names, source.gaps, kernels or [None] * len(values))
 
 
 def cost_unit(spec: Spec, y: Any, weight: FloatArray) -> float:
@@ -222,7 +231,7 @@ class BaseMKLCV(BaseSearch):
                 f"cv={self.cv!r}: {type(setup.spec.loss).__name__} couples samples, and no formula leaves "
                 "one of them out: pass a number of folds, such as cv=5."
             )
-        matrices, names, gaps = matrices_of(template, setup)
+        matrices, names, gaps, _ = matrices_of(template, setup)
         search = ChainSearch(setup, [], matrices, names, self.normalize, self.missing, gaps)
         ends: dict[int, list[list[list[Node]]]] = {}  # of each line the nodes of every fold and problem
 

@@ -68,7 +68,8 @@ def mkl_path(
 
     Every point is certified to the estimator's `tol` like a fit of its own, and begins with what its
     neighbours know: their solution, if that closes its gap (`n_iter` is 0 then), and else the norms and dual
-    variables to expect. Of smooth losses, points between solved ones are interpolated first.
+    variables to expect. Of smooth losses, points between solved ones are interpolated first; of the squared
+    loss, all are solved within the span of single-kernel fits at a few of them.
 
     Parameters
     ----------

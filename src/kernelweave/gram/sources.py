@@ -366,6 +366,7 @@ class StackSource(KernelSource):
 
     def restrict(self, support: IntArray) -> None:
         self.support, self._stack = self.support[support], None
+        vars(self).pop("gaps", None)
         if self.owned is not None:
             self.owned = self.owned[support]
 
@@ -451,7 +452,14 @@ class FoldSource(KernelSource):
         return X[part]
 
     def cross(self, m: int, X: IntArray) -> FloatArray:
-        return np.asarray(self.matrices[m][np.ix_(X, self.support)])
+        from ._matrix_loops import take_block
+
+        K = self.matrices[m]
+        if not K.flags.c_contiguous:
+            return np.asarray(K[np.ix_(X, self.support)])
+        part = np.empty((len(X), len(self.support)), K.dtype)
+        take_block(K, X, self.support, part)
+        return part
 
     def diag(self, m: int, X: IntArray) -> FloatArray:
         return np.asarray(self.matrices[m][X, X])

@@ -86,8 +86,15 @@ class Normalization(BaseEstimator):
         """
         return alpha, 0.0
 
+    def __copy__(self) -> Self:  # there is one for every kernel, and estimators are slow to copy
+        rule = type(self).__new__(type(self))
+        rule.__dict__.update(self.__dict__)
+        return rule
+
     def take(self, samples: np.ndarray) -> Self:
         """The rule for `expand` where only these training samples have coefficients."""
+        if not self.per_sample:
+            return self
         rule = copy(self)
         for name in self.per_sample:
             setattr(rule, name, getattr(self, name)[samples])

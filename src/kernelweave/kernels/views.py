@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,10 +46,11 @@ class Views:
 
     Parameters
     ----------
-    tables : dict of str to table, list of tables, DataFrame or MuData
+    tables : dict of str to table, list of tables, DataFrame, AnnData or MuData
         NumPy arrays, sparse matrices, tables of pandas, polars or pyarrow, AnnData objects, lists of texts.
         Those of a list are called "view 0", "view 1", ...; a DataFrame whose columns have two levels, as
-        ``pandas.concat({...}, axis=1)`` makes it, has a view for each name of the first level.
+        ``pandas.concat({...}, axis=1)`` makes it, has a view for each name of the first level. One AnnData
+        object is one view, "X".
     ids : sequence, optional
         The samples to take, in this order, such as ``y.index`` of labels. By default those of the first
         table, then what others have beside them. Without IDs in the tables, names of the rows.
@@ -140,9 +141,9 @@ class Views:
         return made
 
     def in_order_of(self, y: Any) -> Views:
-        """The samples of labels with an index, in their order; the views themselves where that is none.
+        """The samples of labels that have an index, in the order of the labels.
 
-        They stay as they are where either has no IDs, or where their order was asked for.
+        The views stay as they are where either has no IDs, or where their order was asked for.
         """
         if self.ids is None or self.ordered or not hasattr(y, "iloc"):
             return self
@@ -206,6 +207,17 @@ class Views:
                 tables[name] = take_rows(like.tables[name], np.zeros(n, dtype=int))
         observed = np.column_stack([there[name] for name in names])
         return self.made_of(tables, observed, self.ids, self.ordered)
+
+    @property
+    def patterns(self) -> np.ndarray:
+        """The views that each sample has, such as "rna+protein"."""
+        names = np.array(self.names, dtype=object)
+        return np.array(["+".join(names[there]) for there in self.observed], dtype=object)
+
+    @property
+    def lacking(self) -> list[str]:
+        """Which views are missing, and in how many samples, in words."""
+        return lacking(self.names, self.observed)
 
     def _known(self, name: Any) -> str:
         if name not in self.tables:
@@ -424,7 +436,7 @@ def _joined(found: Found, wanted: np.ndarray | None) -> np.ndarray | None:
     if wanted is not None:
         _refuse_repeated("ids", wanted)
     if len(own) < len(found):
-        common = _refuse_unequal(found, own, wanted)
+        common = _common_ids(found, own, wanted)
         if common is None:
             return None
         found.update({name: (table, common) for name, (table, _) in found.items()})
@@ -458,7 +470,7 @@ def _refuse_repeated(what: str, labels: np.ndarray) -> None:
         )
 
 
-def _refuse_unequal(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np.ndarray | None:
+def _common_ids(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np.ndarray | None:
     """The IDs of tables of which some have none; an error where rows cannot stand as they are."""
     sizes = {name: table.shape[0] for name, (table, _) in found.items()}
     without = [name for name in found if name not in own]
@@ -504,3 +516,15 @@ def _at(table: Any, places: np.ndarray, ids: np.ndarray | None) -> Any:
     if len(places) != table.shape[0] or (places != np.arange(len(places))).any():
         table = with_gaps(table, places)
     return table.set_axis(ids, axis=0) if ids is not None and is_pandas(table) else table
+
+
+def lacking(names: Sequence[str], observed: np.ndarray) -> list[str]:
+    """Which views or kernels are missing, and in how many samples, in words.
+
+    Examples
+    --------
+    >>> lacking(["rna", "dna"], np.array([[True, True], [True, False]]))
+    ['dna is missing in 1 of 2 samples']
+    """
+    counts = zip(names, np.count_nonzero(~observed, axis=0), strict=True)
+    return [f"{name} is missing in {count} of {len(observed)} samples" for name, count in counts if count]

@@ -131,11 +131,10 @@ def certificate(
     bounds = np.sqrt(squares + noise.of_squares)
     most = weights * bounds if own else norms  # a norm is the root of a number that rounding may have made 0
     largest = omega(most, energy + 0.5 * float(weights @ noise.of_squares))
-    apart = difference(problem, regularizer, alpha, f, spread, largest, bounds, products)
-    misfit = float(problem.misfit(alpha, f).sum())
-    rounding = (
-        float(problem.misfit(alpha, f, spread).sum()) - misfit + 0.5 * float(weights @ noise.of_squares)
-    )
+    misfit, largest_misfit = (float(problem.misfit(alpha, f, how).sum()) for how in (None, spread))
+    parts = (spread, largest, bounds, products, largest_misfit)
+    apart = difference(problem, regularizer, alpha, f, *parts)
+    rounding = largest_misfit - misfit + 0.5 * float(weights @ noise.of_squares)
     machine_primal, dual = primal_loss + machine_energy, primal - apart
     # a concave penalty has logarithms, of any sign
     convex = regularizer.convex
@@ -163,6 +162,7 @@ def difference(
     omega: float,
     dual_norms: FloatArray,
     products: float,
+    misfit: float | None = None,
 ) -> float:
     """P - D as a sum of terms that are not negative: what Fenchel's inequality leaves, twice.
 
@@ -191,6 +191,8 @@ def difference(
         r.
     products : float
         sum_m <alpha, f_m>, the f_m on the samples: sum_m d_m s_m for those of alpha.
+    misfit : float, optional
+        The first sum, of alpha itself, when the caller has it already.
     """
     if not regularizer.convex or not problem.has_right_sum(alpha):
         return np.inf
@@ -198,7 +200,9 @@ def difference(
     if share != 1.0 and problem.fit_intercept and problem.loss.alpha_sum != 0.0:
         return np.inf
     blocks = omega + regularizer.conjugate(share * dual_norms) - share * products
-    return float(problem.misfit(alpha, f, spread, share).sum()) + abs(blocks)
+    if misfit is None or share != 1.0:
+        misfit = float(problem.misfit(alpha, f, spread, share).sum())
+    return misfit + abs(blocks)
 
 
 @dataclass(frozen=True)

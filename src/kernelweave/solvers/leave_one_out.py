@@ -98,11 +98,13 @@ def left_out_later(
     alpha: FloatArray,
     f: FloatArray,
     most: int | None = MOST_FREE,
+    marks: FloatArray | None = None,
 ) -> Callable[[], FloatArray]:
     """`leave_one_out` when it is called, without K.
 
     What is kept of K is its diagonal and the rows of the samples free to move, at the samples with a dual
-    variable. Outputs that share M, as all of the squared loss do, share these rows and M^-1.
+    variable. Outputs that share M, as all of the squared loss do, share these rows and M^-1; all share the
+    `marks` of K (`marks_of`).
 
     Examples
     --------
@@ -121,10 +123,11 @@ def left_out_later(
     group = first
     several = alpha.ndim == 2 and not problem.loss.coupled
     if not isinstance(K, WeightedRows):  # to look for equal samples takes all of K
-        first, group = _equal_samples(K, problem.y[:, :0] if several else problem.y)
+        marks = marks_of(K) if marks is None else marks
+        first, group = _equal_samples(marks, problem.y[:, :0] if several else problem.y)
     if several and not (len(first) == len(alpha) and _share_curvature(problem, alpha)):
         columns = range(alpha.shape[1])
-        parts = [left_out_later(K, problem.column(k), alpha[:, k], f[:, k], most) for k in columns]
+        parts = [left_out_later(K, problem.column(k), alpha[:, k], f[:, k], most, marks) for k in columns]
         return lambda: np.column_stack([part() for part in parts])
     if len(first) == len(alpha):
         return keep(K, np.arange(len(K)), problem, alpha, f, most)
@@ -136,13 +139,14 @@ def left_out_later(
     return lambda: found()[group]
 
 
-def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
-    """First member of every group of equal samples, and the group of each sample.
-
-    Equal rows of K have equal products with one random vector; unequal ones almost surely not.
-    """
+def marks_of(K: FloatArray) -> FloatArray:
+    """K times one random vector, rounded: equal for equal rows of K, almost surely not for unequal ones."""
     mark = product(K, np.random.RandomState(0).standard_normal(len(K)))
-    digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
+    return np.asarray(np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10))
+
+
+def _equal_samples(digits: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
+    """First member of every group of equal samples, and the group of each sample, by the `marks_of` K."""
     if len(np.unique(digits)) == len(digits):
         return np.arange(len(digits)), np.arange(len(digits))
     _, first, group = np.unique(np.column_stack([digits, y]), axis=0, return_index=True, return_inverse=True)
@@ -161,9 +165,15 @@ def _share_curvature(problem: Problem, alpha: FloatArray) -> bool:
     return bool((curvature == curvature[:, :1]).all())
 
 
-def _allowed(K: FloatArray | WeightedRows, most: int | None) -> int:
+def _allowed(n_samples: int, most: int | None) -> int:
     """How many variables may adapt: `most`, and no more than their rows of K have room for."""
-    return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / len(K))))
+    return sys.maxsize if most is None else min(most, max(100, int(MOST_ENTRIES / n_samples)))
+
+
+def kept_bytes(alpha: FloatArray) -> int:
+    """What `left_out_later` keeps of a matrix at most, for dual variables (n, c)."""
+    support = np.count_nonzero(alpha, axis=0)
+    return int(8 * (np.minimum(support, _allowed(len(alpha), MOST_FREE)) * support).sum())
 
 
 def _keep_free(
@@ -178,7 +188,7 @@ def _keep_free(
     curvature = _curvature(problem, alpha)[:, 0]
     diagonal = K.diagonal()[rows].astype(np.float64)
     free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
-    free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(K, most))).astype(int)]
+    free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(len(K), most))).astype(int)]
     bound = np.setdiff1d(np.flatnonzero(alpha.reshape(len(rows), -1).any(axis=1)), free)
     R = _block(K, rows[free], rows[np.concatenate([free, bound])]) if len(free) else np.empty((0, len(bound)))
     return partial(_without, R, free, bound, diagonal, curvature[free], alpha, f, problem.fit_intercept)
@@ -249,7 +259,7 @@ def _keep_face(
     """The same of coupled outputs."""
     diagonal = K.diagonal()[rows].astype(np.float64)
     out = f - diagonal[:, None] * alpha
-    face = Face.of(problem, alpha, _allowed(K, most)) if diagonal.any() else None
+    face = Face.of(problem, alpha, _allowed(len(K), most)) if diagonal.any() else None
     if face is None or len(face.rows) == 0:
         return lambda: out
     free, place = np.unique(face.rows, return_inverse=True)

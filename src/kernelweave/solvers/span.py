@@ -119,6 +119,8 @@ class Span:
     ) -> State:
         """The solution within the span at so many times the costs, certified on all samples.
 
+        Where the machine at the weights of `norms` is within `tol` the weights are not looked for.
+
         Parameters
         ----------
         factor : float
@@ -129,15 +131,43 @@ class Span:
         norms : ndarray of shape (M,), optional
             Component norms to start from.
         """
+        z = self._points @ self._targets
+        if norms is not None:
+            weights = regularizer.weights(norms)
+            c = np.linalg.solve(self.small.combine(weights) + np.eye(self.size) / factor, z)
+            squares = np.maximum(self.small.quad(c[:, None]), 0.0)
+            value = 0.5 * (float(z @ c) + regularizer.price(weights))
+            if _price_of(regularizer, weights, squares) <= tol * value:
+                return self._certified(factor, regularizer, weights, c, squares, tol)
         costs, loss = np.full((self.size, 1), factor), self.problem.loss
-        few = Problem((self._points @ self._targets)[:, None], loss, costs, fit_intercept=False)
+        few = Problem(z[:, None], loss, costs, fit_intercept=False)
         found = solver.solve(few, self.small, regularizer, tol, norms=norms).state
-        c, problem, shape = found.alpha[:, 0], self.problem.at_cost(factor), self.problem.y.shape
-        alpha = (c @ self._points).reshape(shape)
-        mixed = np.multiply.outer(c, found.weights).ravel()
+        parts = (found.weights, found.alpha[:, 0], found.squares, tol)
+        return self._certified(factor, regularizer, *parts)
+
+    def _certified(
+        self,
+        factor: float,
+        regularizer: Regularizer,
+        weights: FloatArray,
+        c: FloatArray,
+        squares: FloatArray,
+        tol: float,
+    ) -> State:
+        """The dual point A c, with its certificate on all samples."""
+        problem, shape = self.problem.at_cost(factor), self.problem.y.shape
+        alpha, mixed = (c @ self._points).reshape(shape), np.multiply.outer(c, weights).ravel()
         fitted = (mixed @ self._products.reshape(len(mixed), -1)).reshape(shape)
-        proof = certificate(problem, self.gram, regularizer, alpha, found.weights, fitted, found.squares)
-        return State(found.weights, alpha, fitted, found.squares, proof, proof.gap, tol)
+        proof = certificate(problem, self.gram, regularizer, alpha, weights, fitted, squares)
+        return State(weights, alpha, fitted, squares, proof, proof.gap, tol)
+
+
+def _price_of(regularizer: Regularizer, weights: FloatArray, squares: FloatArray) -> float:
+    """Omega(n) + Omega*(r) - n'r, n_m = d_m r_m: the part of P - D that is due to the weights."""
+    r = np.sqrt(squares)
+    share = regularizer.dual_scale(r)
+    left = regularizer.penalty(weights * r) + regularizer.conjugate(share * r)
+    return float(left - share * (weights @ squares))
 
 
 def _length(point: FloatArray, costs: FloatArray) -> float:

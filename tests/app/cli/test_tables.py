@@ -336,6 +336,7 @@ def test_real_files_of_several_modalities(study: Any) -> None:
     assert ready.views.names == ["meth", "prot"]
     for name, there in zip(ready.views.names, ready.views.observed.T, strict=True):
         assert set(ready.ids[there]) == set(tables[name].index[3:])
+        assert list(ready.views[name].columns) == list(tables[name].columns)  # as in files of their own
         np.testing.assert_allclose(ready.views[name][there], tables[name].loc[ready.ids[there]])
 
 
@@ -391,6 +392,13 @@ def test_sequences_reach_the_kernels_of_strings(table: Any, tmp_path: Path) -> N
         design(Source(path), Reading(), KernelChoice())
     with pytest.raises(CliError, match="--sequence COLUMN"):
         design(Source(path), Reading(drop=["dna"]), KernelChoice(kinds=["spectrum"])).split(rows, rows)
+
+
+def test_kernels_of_strings_need_a_view_of_sequences(study: Any) -> None:
+    files = source_in(study())
+    choice, rows = KernelChoice(kinds=["spectrum"]), np.arange(N)
+    with pytest.raises(CliError, match="--kernel spectrum is for sequences"):
+        design(files, settled(files, Reading(ident="sample")), choice).split(rows, rows)
 
 
 # -- whole commands -----------------------------------------------------------------------------
@@ -464,6 +472,7 @@ def test_groups_everywhere(study: Any, kw: Any) -> None:
     )
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(f"P{k:02d}" in page for k in range(3) if f"P{k:02d}" in held)
+    assert all(f"View {name}" in page for name in ("rna", "meth", "prot"))
     (folder / "moved").mkdir()
     (folder / "rna.csv").rename(folder / "moved" / "rna.csv")
     lost = kw("report", out, "--no-stability")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, mean_squared_error, roc_auc_score
+from sklearn.model_selection import cross_val_predict
 
 import kernelweave as kw
 from kernelweave.app.report import Report
@@ -37,11 +38,20 @@ def test_figures_are_those_of_scikit_learn(given: Any, rng: np.random.Generator)
     assert more["balanced accuracy"] == pytest.approx(balanced_accuracy_score(truth, predicted))
     assert more["F1"] == pytest.approx(f1_score(truth, predicted, average="macro"))
     assert more["AUC"] == pytest.approx(roc_auc_score(truth == "well", model.decision_function(X)))
-    curve = given["report"].roc.curves[0]
+    curve = given["report"].scores.roc.curves[0]
     assert curve.name == "well"
     assert np.trapezoid(curve.y, curve.x) == pytest.approx(more["AUC"])
     y, f = rng.normal(size=(2, 30))
     assert measures("regression", y, f)["RMSE"] == pytest.approx(np.sqrt(mean_squared_error(y, f)))
+
+
+def test_where_nothing_is_held_out_curves_are_those_of_folds(given: Any) -> None:
+    views, y = given["views"][:40], given["y"][:40]
+    report = Report.from_model(given["model"], views, y, baselines=[], stability=False)
+    rows = np.random.RandomState(0).permutation(40)
+    values = cross_val_predict(given["model"], views[rows], y[rows], cv=3, method="decision_function")
+    assert report.scores.more["AUC"] == pytest.approx(roc_auc_score(y[rows] == "well", values))
+    assert "on the cross-validated samples: the area under the curve" in report.html()
 
 
 def test_the_page_names_samples_and_the_views_they_have(given: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,9 @@ from kernelweave.gram import DenseGram
 from kernelweave.losses import Hinge, Logistic, Squared
 from kernelweave.regularizers import BlockNorm, LpNorm
 from kernelweave.solvers import Problem
-from kernelweave.solvers.multiple import Alternating
+from kernelweave.solvers.multiple import Alternating, choose_solver
 from kernelweave.solvers.multiple.alternating import newton_factor
+from kernelweave.solvers.multiple.newton_weights import value_hessian
 from kernelweave.solvers.run import Run
 
 
@@ -55,3 +58,18 @@ def test_fewer_machines_than_the_plain_iteration(rng):
     ours, theirs = (solver.solve(problem, gram, LpNorm(p=4 / 3), 1e-5) for solver in (Alternating(), plain))
     assert ours.converged
     assert ours.n_iter <= theirs.n_iter / 2
+
+
+@pytest.mark.parametrize("loss", [Squared(), Hinge()], ids=repr)
+@pytest.mark.parametrize("tied", [True, False])
+def test_hessian_of_several_outputs_is_the_sum_of_each(loss, tied):
+    """Also where all outputs share one factorisation, as those of the squared loss do."""
+    rng, rule = np.random.default_rng(0), LpNorm(p=1)
+    factors = rng.normal(size=(3, 30, 4))
+    gram = DenseGram([A @ A.T for A in factors])
+    problem = Problem(np.sign(rng.normal(size=(30, 4))), loss, np.ones((30, 1)), tied)
+    state = choose_solver("auto", rule).solve(problem, gram, rule, 1e-6, 100).state
+    K = gram.combine(state.weights)
+    parts = [(problem.column(k), replace(state, alpha=state.alpha[:, [k]])) for k in range(4)]
+    each = [value_hessian(own, gram, part, K) for own, part in parts]
+    np.testing.assert_allclose(value_hessian(problem, gram, state, K), sum(each), rtol=1e-10, atol=1e-12)

@@ -98,7 +98,7 @@ def test_conjugate_gradients_where_factors_do_not_fit(loss, rng, monkeypatch):
 @pytest.mark.parametrize("kink", [0.0, 0.2])
 @pytest.mark.parametrize("tied", [True, False])
 def test_projection_is_the_nearest_point(kink, tied, rng):
-    from kernelweave.solvers.single.torch_box import BoxProjection
+    from kernelweave.solvers.single._torch_descent import BoxProjection
 
     lower, upper = -rng.uniform(0.1, 1.0, size=40), rng.uniform(0.1, 1.0, size=40)
     v, total, step = 2.0 * rng.normal(size=40), 1.5, 0.7
@@ -119,9 +119,9 @@ def test_samples_without_a_dual_variable_are_left_out(rng, monkeypatch):
     sizes = []
     rounds = torch_box.TorchBox._rounds
 
-    def noted(self, K, *args):
-        sizes.append(len(K))
-        return rounds(self, K, *args)
+    def noted(self, descent, *args):
+        sizes.append(len(descent.a))
+        return rounds(self, descent, *args)
 
     monkeypatch.setattr(torch_box.TorchBox, "_rounds", noted)
     few = torch_box.TorchBox().solve(matrix_of(K, 30.0, torch.float32), problem, 1e-5)
@@ -135,23 +135,25 @@ def test_samples_without_a_dual_variable_are_left_out(rng, monkeypatch):
     "loss", [Hinge(), EpsInsensitive(0.1), OneClass()], ids=lambda loss: type(loss).__name__
 )
 def test_gaps_on_the_device_are_those_of_the_host(loss, rng):
-    from kernelweave.solvers.single.torch_box import Descent
+    from kernelweave.solvers.single._torch_descent import Box, Descent
 
     for fit_intercept in (True, False):
         K, problem = problem_of(loss, rng, n=40, fit_intercept=fit_intercept)
-        descent = Descent(matrix_of(K, 30.0), problem, problem.start()[:, 0])
+        descent = Descent(matrix_of(K, 30.0), Box.of(problem, torch.device("cpu")), problem.start()[:, 0])
         for _ in range(3):
             descent.steps(3)
-            machine = descent.machine(0)
+            machine = descent.machine(problem, 0)
             expected = machine_gap(problem, machine.alpha, machine.fitted)
             assert descent.gap() == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 def test_exchanged_sets_end_at_the_solution(rng):
-    from kernelweave.solvers.single.torch_box import Descent
+    from kernelweave.solvers.single._torch_descent import Box, Descent
 
     K, problem = problem_of(Hinge(), rng, C=3.0)
-    descent = Descent(matrix_of(K - 30.0 + np.eye(120)), problem, problem.start()[:, 0])
+    descent = Descent(
+        matrix_of(K - 30.0 + np.eye(120)), Box.of(problem, torch.device("cpu")), problem.start()[:, 0]
+    )
     descent.steps(15)
     assert descent.gap() > 1e-4
     for _ in range(5):  # each keeps the best of its points
@@ -172,3 +174,29 @@ def test_systems_without_a_factor(rng, monkeypatch):
         matrix_of(K, 2.0), torch.as_tensor(extra), torch.as_tensor(right), 1e-10, most=40
     )
     np.testing.assert_allclose(got.numpy(), np.linalg.solve(K + np.diag(extra), right), rtol=1e-6, atol=1e-7)
+
+
+def test_compiled_steps_are_the_plain_ones(rng):
+    from kernelweave.solvers.single import _torch_descent
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    pytest.importorskip("triton", reason="needs Triton")
+    for loss, fit_intercept in ((Hinge(), True), (EpsInsensitive(0.1), True), (Hinge(), False)):
+        K, problem = problem_of(loss, rng, n=3000, fit_intercept=fit_intercept)
+        S = torch.as_tensor(K - 30.0, device="cuda").float()
+        matrix = type(matrix_of(np.eye(1)))(S, 30.0)
+        both = []
+        for compiled in (True, False):
+            box = _torch_descent.Box.of(problem, S.device)
+            descent = _torch_descent.Descent(matrix, box, problem.start()[:, 0])
+            with pytest.MonkeyPatch.context() as patch:
+                if not compiled:
+                    patch.setattr(_torch_descent, "loops_for", lambda tensor: None)
+                descent.steps(20)
+            both.append(descent)
+        assert float((both[0].a - both[1].a).abs().max()) <= 1e-7
+        few = torch.arange(100, device="cuda")
+        torch.testing.assert_close(
+            matrix.multiply_from(few, both[0].a[few]), S[:, few].double() @ both[0].a[few]
+        )

@@ -44,11 +44,36 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """One line of a figure."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    error: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Roc:
+    """ROC curves of classes against the others, and the areas under them."""
+
+    curves: tuple[Curve, ...]
+    areas: tuple[float, ...]
+    part: str
+
+    @property
+    def auc(self) -> float:
+        """The mean area over the classes."""
+        return float(np.mean(self.areas))
+
+
+@dataclass(frozen=True)
 class Scores:
     """The model's score and those of the baselines.
 
     `trivial` is the name of the baseline that looks at no kernel; `failed` says which ones could not be
-    fitted, and why; `note` how they were made; `more` other figures of the model on the same samples.
+    fitted, and why; `note` how they were made; `more` other figures of the model on the same samples, and
+    `roc` its curves there.
     """
 
     metric: str
@@ -60,6 +85,7 @@ class Scores:
     failed: tuple[str, ...] = ()
     note: str = ""
     more: dict[str, float] = field(default_factory=dict)
+    roc: Roc | None = None
 
 
 @dataclass(frozen=True)
@@ -178,16 +204,6 @@ class Redundancy:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One line of a figure."""
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    error: Sequence[float] | None = None
-
-
-@dataclass(frozen=True)
 class PathCurves:
     """Models of growing size or cost, and the one chosen.
 
@@ -238,20 +254,6 @@ class Confusion:
     def shares(self) -> FloatArray:
         """Shares of the true classes."""
         return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
-
-
-@dataclass(frozen=True)
-class Roc:
-    """ROC curves of classes against the others, and the areas under them."""
-
-    curves: tuple[Curve, ...]
-    areas: tuple[float, ...]
-    part: str
-
-    @property
-    def auc(self) -> float:
-        """The mean area over the classes."""
-        return float(np.mean(self.areas))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -37,55 +38,48 @@ def measures(task: str, truth: Any, predicted: Any) -> dict[str, float]:
     }
 
 
-def roc(given: Subject) -> Roc | None:
-    """ROC curves on held-out samples, of the second of two classes or of every class against the others."""
-    if given.task != "classification" or not given.held_out or given.truth is None:
-        return None
-    classes = given.inner.classes_
-    values = np.asarray(given.model.decision_function(given.seen), dtype=float)
+def roc(classes: Any, truth: Any, values: Any, part: str) -> Roc | None:
+    """ROC curves of decision values: of the second of two classes, or of every class against the others."""
+    values = np.asarray(values, dtype=float)
     if values.ndim == 1:
         values, classes = values[:, None], classes[1:]
     curves, areas = [], []
     for k, label in enumerate(classes if values.shape[1] == len(classes) else ()):
-        hit = given.truth == label
+        hit = truth == label
         if hit.all() or not hit.any():
             continue
         false, true, _ = metrics.roc_curve(hit, values[:, k])
         at = spread(len(false), MOST_POINTS)
         curves.append(Curve(str(label), false[at].tolist(), true[at].tolist()))
         areas.append(float(metrics.roc_auc_score(hit, values[:, k])))
-    return Roc(tuple(curves), tuple(areas), given.part) if curves else None
+    return Roc(tuple(curves), tuple(areas), part) if curves else None
 
 
 def views_used(given: Subject) -> ViewsUsed | None:
     """The views that each of the samples looked at has, and how well those of a pattern are predicted."""
     if not isinstance(given.seen, Views):
         return None
-    fitted = list(getattr(given.inner, "views_in_", given.seen.names))
-    names, there = np.array(given.seen.names, dtype=object), given.seen.observed
-    used = ["+".join(names[row]) for row in there]
-    scores: dict[str, float | None] = dict.fromkeys(used)
+    fitted = tuple(getattr(given.inner, "views_in_", given.seen.names))
+    used = given.seen.patterns
     metric = "accuracy" if given.task == "classification" else "RMSE"
-    if given.truth is not None and given.task != "novelty":
-        for pattern in scores:
-            rows = np.array([one == pattern for one in used])
-            truth, found = np.asarray(given.truth)[rows], given.predicted[rows]
-            right = float(np.mean(truth == found)) if metric == "accuracy" else None
-            scores[pattern] = right if right is not None else measures("regression", truth, found)["RMSE"]
-    counts = {pattern: used.count(pattern) for pattern in scores}
-    order = sorted(counts, key=lambda pattern: -counts[pattern])
-    patterns = tuple((pattern, counts[pattern], scores[pattern]) for pattern in order)
-    missing = str(getattr(given.inner, "missing", "error"))
-    told = () if given.truth is None else tuple(map(str, given.truth))
-    predicted = tuple(map(str, given.predicted))
+
+    def score(pattern: str) -> float | None:
+        if given.truth is None or given.task == "novelty":
+            return None
+        truth, found = given.truth[used == pattern], given.predicted[used == pattern]
+        if metric == "accuracy":
+            return float(np.mean(truth == found))
+        return float(measures("regression", truth, found)["RMSE"])
+
+    counts = Counter(used).most_common()
     return ViewsUsed(
-        tuple(fitted),
-        patterns,
-        tuple(given.labels),
-        tuple(used),
-        told,
-        predicted,
-        given.part,
-        metric,
-        missing,
+        names=fitted,
+        patterns=tuple((pattern, times, score(pattern)) for pattern, times in counts),
+        labels=tuple(given.labels),
+        used=tuple(used),
+        truth=() if given.truth is None else tuple(map(str, given.truth)),
+        predicted=tuple(map(str, given.predicted)),
+        part=given.part,
+        metric=metric,
+        missing=str(getattr(given.inner, "missing", "error")),
     )

@@ -36,8 +36,6 @@ class Report:
     errors : Confusion, Residuals, Novelty or None
     settings : Settings
         Parameters, versions and code.
-    roc : Roc or None
-        ROC curves of a classifier on held-out samples.
     views : ViewsUsed or None
         Which views each sample has.
     methods : str
@@ -70,7 +68,6 @@ class Report:
     convergence: data.Convergence | None
     errors: data.Confusion | data.Residuals | data.Novelty | None
     settings: data.Settings
-    roc: data.Roc | None = None
     views: data.ViewsUsed | None = None
     methods: str = ""
     advice: tuple[str, ...] = ()
@@ -129,7 +126,6 @@ class Report:
             convergence=ended,
             errors=looked.errors(given),
             settings=settings.settings(given),
-            roc=measures.roc(given),
             views=measures.views_used(given),
             methods=methods.methods(given, made, scored, found, ended),
             advice=methods.advice(given, made, scored),

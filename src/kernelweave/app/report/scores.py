@@ -21,7 +21,7 @@ from ...kernels import RBF, Views
 from ...kernels.spec import kernel_alone
 from ...regularizers import Uniform
 from ...theory import target_alignment
-from .data import Score, Scores
+from .data import Roc, Score, Scores
 from .given import Progress, Subject, as_rows, complete
 from .measures import measures, roc
 
@@ -154,19 +154,29 @@ def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) 
     progress("scoring the model")
     predicted = check.predict(given.model, lambda X: X)
     own, more = gains(given.task, check.truth, predicted), measures(given.task, check.truth, predicted)
-    curves = roc(given)
+    curves = _curves(given, check)
     more |= {} if curves is None else {"AUC": curves.auc}
     model = Score("this model", *_mean_and_error(own))
     metric = "accuracy" if given.task == "classification" else "R²"
     if baselines is not None:
         others = tuple(_given_score(entry, model) for entry in baselines)
-        return Scores(metric, check.how, len(own), model, others, more=more)
+        return Scores(metric, check.how, len(own), model, others, more=more, roc=curves)
     progress("choosing the baselines")
     candidates = baselines_for(given)
     scored = [_scored(entry, given.task, check, own, progress) for entry in candidates]
     others = tuple(entry for entry in scored if isinstance(entry, Score))
     failed = tuple(entry for entry in scored if isinstance(entry, str))
-    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE, more)
+    return Scores(metric, check.how, len(own), model, others, candidates[-1].name, failed, NOTE, more, curves)
+
+
+def _curves(given: Subject, check: Check) -> Roc | None:
+    """ROC curves of a classifier on the samples of its score."""
+    if given.task != "classification":
+        return None
+    try:
+        return roc(given.inner.classes_, check.truth, check.values(), check.part)
+    except FAILURES:  # a fold without one of the classes
+        return None
 
 
 def _scored(baseline: Baseline, task: str, check: Check, own: FloatArray, progress: Progress) -> Score | str:
@@ -200,12 +210,15 @@ class Check:
     """Samples on which models are compared.
 
     `predict(estimator, view)` gives the predictions of the model itself, or of a baseline fitted on what
-    `view` takes from the data.
+    `view` takes from the data; `values()` the decision values of the model. `part` and `how` say in words
+    which samples these are, and how they were predicted.
     """
 
     truth: Any
+    part: str
     how: str
     predict: Callable[[Any, Callable[[Any], Any]], Any]
+    values: Callable[[], Any]
 
 
 def _held_out(given: Subject) -> Check:
@@ -217,7 +230,10 @@ def _held_out(given: Subject) -> Check:
         trained = _in_pipeline(given.model, estimator).fit(view(given.X), given.y)
         return trained.predict(view(given.X_test))
 
-    return Check(np.asarray(given.y_test), "on the held-out samples", predict)
+    def values() -> Any:
+        return given.model.decision_function(given.X_test)
+
+    return Check(np.asarray(given.y_test), given.part, "on the held-out samples", predict, values)
 
 
 def _folds(given: Subject) -> Check:
@@ -236,8 +252,12 @@ def _folds(given: Subject) -> Check:
         estimator = _afresh(given.model) if own else _in_pipeline(given.model, estimator)
         return cross_val_predict(estimator, given.subset(view(given.X), rows), truth, cv=cv)
 
+    def values() -> Any:
+        own, X = _afresh(given.model), given.subset(given.X, rows)
+        return cross_val_predict(own, X, truth, cv=cv, method="decision_function")
+
     how = f"by {FOLDS}-fold cross-validation of the training samples (nothing was held out)"
-    return Check(truth, how, predict)
+    return Check(truth, "cross-validated", how, predict, values)
 
 
 def _afresh(model: Any) -> Any:

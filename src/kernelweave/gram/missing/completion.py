@@ -60,6 +60,11 @@ def best_ridge(S: FloatArray, K: FloatArray, unit: float) -> float:
     return unit * float(RIDGES[fine[int(np.argmin(_left_out(*spectrum, unit * RIDGES[fine])))]])
 
 
+def evenly(n: int) -> IntArray:
+    """Those of n samples that choose a ridge."""
+    return np.unique(np.linspace(0, n - 1, min(MOST_LEFT_OUT, n)).astype(int))
+
+
 class Completion:
     """Embeddings of the samples that lack a view, as combinations of those that have it.
 
@@ -74,9 +79,9 @@ class Completion:
         Kernels of the other views between samples that have this one; overwritten.
     rest : ndarray of shape (n_rest, n_O)
         The same between those that lack it and those that have it.
-    K : ndarray of shape (n_O, n_O)
-        The kernel of this view, whose error of leaving one out chooses lambda; on some of the samples where
-        they are many.
+    K : ndarray
+        The kernel of this view, whose error of leaving one out chooses lambda, between some of the samples
+        that have it, `evenly` spread.
     weight : ndarray of shape (n_O,)
 
     Attributes
@@ -94,9 +99,9 @@ class Completion:
         unit = float(S.diagonal().mean())
         self.ridge = 1.0
         if unit > 0.0:
-            some = np.unique(np.linspace(0, len(S) - 1, min(MOST_LEFT_OUT, len(S))).astype(int))
-            part = np.ix_(some, some)
-            self.ridge = best_ridge(S[part], K[part] * np.outer(self.root[some], self.root[some]), unit)
+            some = evenly(len(S))
+            root = self.root[some]
+            self.ridge = best_ridge(S[np.ix_(some, some)], K * np.outer(root, root), unit)
         S.flat[:: len(S) + 1] += self.ridge
         self._factor = cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
         self.rows = self.solve(rest.T).T

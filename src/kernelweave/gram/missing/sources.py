@@ -13,7 +13,7 @@ from ..._typing import BoolArray, FloatArray, IntArray
 from ...kernels import Normalization, Views, resolve_normalization
 from ..sources import KernelSource, take_square
 from ..terms import KernelTerm, checked, demand
-from .completion import Completion
+from .completion import Completion, evenly
 from .terms import GapBlock, GapTerm, Indicator, IndicatorTerm
 
 #: what to do with views that samples lack
@@ -155,19 +155,20 @@ class GapSource(KernelSource):
     def _complete(self) -> None:
         """Completions of all views, and the matrices of all samples that they make."""
         n = self.n_samples
-        total, sums = np.zeros((n, n)), {}  # of all kernels, and of those of a view
-        for view, own in self._owners():
-            parts = [self.shares[m] * self.matrices[m] for m in self._members(view)]
-            sums[view] = sum(parts[1:], parts[0])
-            total[np.ix_(own, own)] += sums[view]
+        total = np.zeros((n, n))  # of all kernels
+        for m, K in enumerate(self.matrices):
+            there = np.flatnonzero(self.observed[:, m])
+            total[np.ix_(there, there)] += self.shares[m] * K
         with blas_threads_for(n):
             for view, own in self._owners():
-                K, S = sums.pop(view), take_square(total, own)
-                S -= K
-                rest = np.flatnonzero(~self.has(view))
+                members, rest = self._members(view), np.flatnonzero(~self.has(view))
+                S, some = take_square(total, own), evenly(len(own))
+                for m in members:
+                    S -= self.shares[m] * self.matrices[m]
+                K = sum(self.shares[m] * self.matrices[m][np.ix_(some, some)] for m in members)
                 found = Completion(S, total[np.ix_(rest, own)], K, self.weight[own])
                 self.completions[view] = found
-                for m in self._members(view) if len(rest) else ():
+                for m in members if len(rest) else ():
                     self.matrices[m] = found.spread(self.matrices[m], own, rest)
 
     def _members(self, view: str) -> list[int]:

@@ -27,9 +27,9 @@ ROWS, COLUMNS = 32, 128
 PAIRS, KERNELS, PROGRAMS = 64, 64, 4096
 
 
-#: rows and columns of a tile of a matrix that is read once, of one whose entries are computed, and columns of
-#: points at a time
-THIN, SQUARE, DEPTH, WARPS = (16, 256), (64, 64), 32, 4
+#: rows and columns of a tile of a matrix that is read once, of some rows of it, of one whose entries are
+#: computed, and columns of points at a time
+THIN, SOME, SQUARE, DEPTH, WARPS = (4, 512), (16, 256), (64, 64), 32, 4
 
 
 #: sizes: compiled once whatever they are
@@ -117,6 +117,20 @@ def _times(S, v, out, n, m, base_row, ROWS: tl.constexpr, COLUMNS: tl.constexpr)
         s = tl.load(S + i[:, None] * base_row + j[None, :], mask=inside, other=0.0)
         total += s.to(tl.float64) * tl.load(v + k * m + j, mask=j < m, other=0.0)[None, :]
     tl.store(out + k * n + i, tl.sum(total, axis=1), mask=i < n)
+
+
+@jit
+def _times_some(S, samples, v, out, n, m, base_row, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Some rows of a matrix in single precision, each times a number in double, summed: columns in turn."""
+    j = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros((ROWS, COLUMNS), tl.float64)
+    for start in range(0, n, ROWS):
+        k = start + tl.arange(0, ROWS)
+        i = tl.load(samples + k, mask=k < n, other=0)
+        inside = (k[:, None] < n) & (j[None, :] < m)
+        s = tl.load(S + i[:, None] * base_row + j[None, :], mask=inside, other=0.0)
+        total += s.to(tl.float64) * tl.load(v + k, mask=k < n, other=0.0)[:, None]
+    tl.store(out + j, tl.sum(total, axis=0), mask=j < m)
 
 
 @jit
@@ -281,6 +295,15 @@ def multiply_double(S: Any, v: Any) -> Any:
     rows, wide = THIN
     _times[(-(-n // rows), len(columns))](S, columns, out, n, m, S.stride(0), rows, wide)
     return out.T.reshape(n, *v.shape[1:])
+
+
+def multiply_some(S: Any, samples: Any, v: Any) -> Any:
+    """S[samples]' v of a matrix in single precision, for v of shape (n_samples,) in double."""
+    out = torch.empty(S.shape[1], dtype=torch.float64, device=S.device)
+    rows, wide = SOME
+    sizes = (len(samples), S.shape[1], S.stride(0), rows, wide)
+    _times_some[(-(-S.shape[1] // wide),)](S, samples, v, out, *sizes)
+    return out
 
 
 def stream_gaussians(

@@ -12,7 +12,7 @@ from ..._backend import free_bytes, torch
 from ..._typing import FloatArray, IntArray
 from ...kernels import Normalization, resolve_normalization
 from ...kernels.normalize import Variance
-from ..base import Gram
+from ..base import MOST_DIAGONALS, Gram
 from ..blocked import Unrounded
 from ..blocks import Blocks, among, normalised
 from ..choice import EngineChoice, Needs, Task
@@ -104,6 +104,10 @@ class TorchGram(Sums):
         self._keep_given()
 
     @property
+    def scales(self) -> FloatArray:  # type: ignore[override]
+        return self.constants.scales
+
+    @property
     def rounds(self) -> bool:
         return bool(self.kind.dtype != torch.float64)
 
@@ -127,6 +131,19 @@ class TorchGram(Sums):
             S = self._whole(factors)
             return np.asarray(S.double().cpu().numpy()) + self._shift(factors)
         return self._matrix(factors)
+
+    def square(self, samples: IntArray, weights: FloatArray) -> Any:
+        """On the device whatever its size: what is asked of it, `Matrix.inverse_form`, is faster there."""
+        part, factors = self.subset(samples), self._factors(weights)
+        self._count(0.5 * (part.n_samples / self.n_samples) ** 2, factors)
+        return part._matrix(factors)
+
+    def _diagonals(self) -> FloatArray:
+        constants = self.constants
+        plain = constants.roots is None and constants.means is None
+        if plain and self.n_kernels <= MOST_DIAGONALS and all(part.unit_diagonal for part in self.parts):
+            return constants.scales[:, None]
+        return super()._diagonals()
 
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         factors, columns = self._factors(weights), alpha.reshape(self.n_samples, -1)

@@ -490,7 +490,7 @@ def part_of(shared: Shared, like: Any) -> DevicePart:
 
 def like(values: Any, tensor: Any) -> Any:
     """Numbers of the host as a tensor of the same precision and device as another."""
-    return torch.as_tensor(np.ascontiguousarray(values)).to(tensor)
+    return as_tensor(values).to(tensor)
 
 
 @cache

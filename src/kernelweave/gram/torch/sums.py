@@ -16,7 +16,7 @@ from ..base import Gram
 from ..blocks import tiles
 from ..choice import show_bytes
 from ..shared import count
-from .parts import DevicePart, FromHost, Stored, few_rows, like, times
+from .parts import DevicePart, FromHost, Stored, few_rows, like, loops_for, times
 
 #: rows of a matrix that stand for it in a preconditioner, and steps to the least eigenvalue among them
 LANDMARKS, BISECTIONS = 4096, 6
@@ -84,6 +84,10 @@ class Matrix(ABC):
     def multiply(self, v: Any) -> Any:
         """S v in double precision, for a tensor v of shape (n,) or (n, c) in double precision."""
 
+    def multiply_from(self, samples: Any, v: Any) -> Any:
+        """S times a vector that is v on some samples, a tensor of positions, and zero elsewhere."""
+        return self.multiply(v.new_zeros(len(self)).index_copy_(0, samples, v))
+
     @abstractmethod
     def part(self, samples: Any) -> Matrix:
         """The same on some samples, a tensor of positions."""
@@ -106,7 +110,7 @@ class Matrix(ABC):
 
     def tensor(self, values: Any) -> Any:
         """Numbers of the host in the precision and on the device of this matrix."""
-        return torch.as_tensor(np.ascontiguousarray(values)).to(self.like)
+        return like(values, self.like)
 
     @cached_property
     def sketch(self) -> tuple[Any, Any]:
@@ -184,6 +188,11 @@ class StoredMatrix(Matrix):
     def multiply(self, v: Any) -> Any:
         return times(self.S, v)
 
+    def multiply_from(self, samples: Any, v: Any) -> Any:
+        loops = loops_for(self.S) if self.S.dtype == torch.float32 else None
+        few = 2 * len(samples) < len(self)
+        return loops.multiply_some(self.S, samples, v) if loops and few else super().multiply_from(samples, v)
+
     def rows(self, indices: Any) -> Any:
         return self.S[indices]
 
@@ -225,6 +234,9 @@ class ComputedMatrix(Matrix):
 
     def multiply(self, v: Any) -> Any:
         return self.stream(self.every, self.every, v)
+
+    def multiply_from(self, samples: Any, v: Any) -> Any:
+        return self.stream(self.every, samples, v) if len(samples) else v.new_zeros(len(self))
 
     def diag(self) -> Any:
         return self.gram._diag(self.factors) - self.shift

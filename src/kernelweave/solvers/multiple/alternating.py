@@ -20,6 +20,9 @@ from .newton_weights import n_free, value_hessian
 #: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
 SLOW, NEAR = 0.3, 0.3
 
+#: gaps from which steps take Newton's matrix of all samples, not of few, where all are at hand
+FAR = 0.02
+
 #: most that log norms may change by more than the plain step: what is all but zero is slow to return
 LEAP = 4.0
 
@@ -108,6 +111,7 @@ class Alternating(MKLSolver):
         self._before = np.inf  # residual of the last iterate
         self._from = self._plain = self._points[0]  # where the last step started, and its plain end
         self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
+        self._stale = False  # whether it is that of few samples, and one of all costs little
         return self.weights_of(run.regularizer, np.exp(self._points[0]))
 
     def restart(self, run: Run, state: State) -> FloatArray:
@@ -119,7 +123,7 @@ class Alternating(MKLSolver):
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
         # the weights are nearly right, a coarse machine would hide by how much
-        self._first_tol = LAST_SHARE * run.tol
+        self._first_tol, self._stale = LAST_SHARE * run.tol, run.gram.parts_in_place
         self._newton = pilot.newton if pilot.newton is not None else self.of_pilot(run, pilot)
 
     def learn_nearby(self, run: Run, known: Known) -> None:
@@ -191,13 +195,16 @@ class Alternating(MKLSolver):
             proof = state.certificate
             image = proof.dual_norms if self.dual else proof.norms
             self._from, self._plain = self._points[-1], self.safe(_log(image))
-            slow = SLOW * self._before < state.residual < NEAR
-            newton = self.newton(run, run.problem, run.gram, state, run.K) if slow else None
+            far = self._stale and state.residual > FAR
+            slow = far or SLOW * self._before < state.residual
+            wanted = slow and state.residual < NEAR
+            newton = self.newton(run, run.problem, run.gram, state, run.K) if wanted else None
+            self._stale = False
             if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
                 self._newton, self._points, self._images = newton, self._points[-1:], []
             step = self._plain - self._from
-            far = self._plain if self._newton is None else self._from + self._newton @ step
-            self._images = [*self._images, far]
+            aim = self._plain if self._newton is None else self._from + self._newton @ step
+            self._images = [*self._images, aim]
         self._before = state.residual
         leap = extrapolate(self._points, self._images) - self._plain
         proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
@@ -269,15 +276,8 @@ def newton_factor(
         return None
     H = value_hessian(problem, gram, state, K)
     of_weights = each - H * state.weights / squares[:, None]
-    factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
+    factor = np.linalg.inv(each - of_weights @ regularizer.log_slopes(norms))
     return factor if np.isfinite(factor).all() else None
-
-
-def log_weight_slopes(regularizer: Regularizer, norms: FloatArray, step: float = 1e-5) -> FloatArray:
-    """d log d_m / d log n_l, by differences."""
-    start = np.log(regularizer.weights(norms))
-    moved = [np.log(regularizer.weights(norms * np.exp(step * unit))) for unit in np.eye(len(norms))]
-    return (np.array(moved) - start).T / step
 
 
 class JointAscent(Alternating):

@@ -222,16 +222,18 @@ def value_hessian(
         return _face_hessian(problem, gram, state, np.asarray(K), directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
-    for k in range(problem.shape[1]):
-        free = np.flatnonzero(np.isfinite(curvature[:, k]))
-        G = _slopes(gram, state.alpha[:, k], free, directions)
-        if K is None or isinstance(K, np.ndarray):
-            K_free = gram.square(free, state.weights) if K is None else K[np.ix_(free, free)]
+    _, first, group = np.unique(curvature, axis=1, return_index=True, return_inverse=True)
+    for g, k in enumerate(first):  # outputs of one curvature, as all of the squared loss, share P
+        free, members = np.flatnonzero(np.isfinite(curvature[:, k])), np.flatnonzero(group.ravel() == g)
+        G = [_slopes(gram, state.alpha[:, j], free, directions) for j in members]
+        part, rows = (gram.square(free, state.weights), np.arange(len(free))) if K is None else (K, free)
+        if isinstance(part, np.ndarray):
+            K_free = part if K is None else K[np.ix_(free, free)]
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
-            form = projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept, size)
+            total += projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept, size)
         else:  # on another device
-            form = K.inverse_form(free, curvature[free, k], G, problem.fit_intercept)
-        total = total + form
+            for own in G:
+                total += part.inverse_form(rows, curvature[free, k], own, problem.fit_intercept)
     return np.asarray(total)
 
 
@@ -270,22 +272,24 @@ def _face_hessian(
 
 
 def projected_inverse_form(
-    K: FloatArray, curvature: FloatArray, G: FloatArray, tied: bool, size: float = 0.0
+    K: FloatArray, curvature: FloatArray, G: FloatArray | list[FloatArray], tied: bool, size: float = 0.0
 ) -> FloatArray:
-    """G' P G with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`.
+    """sum_j G_j' P G_j with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`.
 
     A share of the diagonal of K, or of `size` where that is more, is added to it: K may be zero on the
     samples that are free.
     """
-    ridge = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size)
+    parts = G if isinstance(G, list) else [G]
+    ridge, count = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size), parts[0].shape[1]
     if len(K) <= int(tied) or not (ridge > 0.0 or curvature.any()):
-        return np.zeros((G.shape[1], G.shape[1]))
+        return np.zeros((count, count))
     A = K.copy(order="C")
     A.flat[:: len(A) + 1] += curvature + ridge
-    right = np.column_stack([G, np.ones(len(A))])
-    solved = cho_solve(positive_factor(A, own=True), right, check_finite=False)
-    form, ones = G.T @ solved[:, :-1], solved[:, -1]
+    every = np.hstack([*parts, np.ones((len(A), 1))])
+    solved = cho_solve(positive_factor(A, own=True), every, check_finite=False)
+    form = every[:, :-1].reshape(-1, count).T @ solved[:, :-1].reshape(-1, count)
     if tied:
-        shift = G.T @ ones
-        form -= np.outer(shift, shift) / ones.sum()
+        ones = solved[:, -1]
+        shift = (ones @ every[:, :-1]).reshape(-1, count)
+        form -= shift.T @ shift / ones.sum()
     return 0.5 * (form + form.T)

@@ -3,8 +3,8 @@
 Reading order: ``base.py``, ``smooth.py``, ``smo.py`` (with ``_box_qp.py`` and, for
 what is badly conditioned, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors,
 ``joint_newton.py`` for losses that couple samples, ``block_descent.py`` (with ``_face.py``) for those that
-couple classes. ``torch_smooth.py`` and ``torch_box.py`` are machines on
-a device.
+couple classes. ``torch_smooth.py`` and ``torch_box.py`` (with ``_torch_descent.py`` and, compiled,
+``_triton_box.py``) are machines on a device.
 """
 
 from typing import Any
