@@ -41,8 +41,8 @@ def test_an_extended_search_is_a_search_of_all_its_values(cv, monkeypatch):
         return found
 
     monkeypatch.setattr(ChainSearch, "_solved", kept)
-    search = search_of(regularizers=["lp", "uniform"], Cs=4, cv=cv, tol=1e-6).fit(X, y)
-    assert max(gaps) <= 1e-6
+    search = search_of(regularizers=["lp", "uniform"], Cs=4, cv=cv, tol=1e-4).fit(X, y)
+    assert max(gaps) <= 1e-4
     lowest, highest = search.grid_extended_["C"]
     assert lowest == 0.01
     assert 100.0 < highest <= 1e8
@@ -50,7 +50,7 @@ def test_an_extended_search_is_a_search_of_all_its_values(cv, monkeypatch):
     for name in ("lp", "uniform"):
         costs = np.array([point["C"] for point in points if point["regularizer"] == name])
         np.testing.assert_allclose(costs[1:] / costs[:-1], 100.0 ** (2 / 3))
-    again = search_of(regularizers=["lp", "uniform"], Cs=np.unique(costs), cv=cv, tol=1e-6).fit(X, y)
+    again = search_of(regularizers=["lp", "uniform"], Cs=np.unique(costs), cv=cv, tol=1e-4).fit(X, y)
     own = [k for k, point in enumerate(again.cv_results_["params"]) if point in points]
     assert len(own) == len(points)
     shared = [again.cv_results_["mean_test_score"][k] for k in own]
