@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from kernelweave.datasets import find
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "extending"))  # the worked examples
@@ -19,12 +22,23 @@ NEEDS = {"gpu.md": "torch", "dask.md": "distributed"}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Pages whose code needs an optional package are skipped without it."""
+    """Pages whose code needs an optional package or real data are skipped without them."""
     package = NEEDS.get(item.path.name, "")
     if package == "torch":
         item.add_marker(pytest.mark.torch)
     if package and find_spec(package) is None:
         item.add_marker(pytest.mark.skip(reason=f"needs {package}"))
+    for name in data_of(item):
+        if find(name) is None:
+            item.add_marker(
+                pytest.mark.skip(reason=f"no {name}.npz here: set KERNELWEAVE_DATA to its folder")
+            )
+
+
+def data_of(item: pytest.Item) -> list[str]:
+    """The real data sets that a page loads."""
+    code = "".join(example.source for example in item.dtest.examples) if hasattr(item, "dtest") else ""
+    return re.findall(r'\bload\("(\w+)"', code)
 
 
 @pytest.fixture(autouse=True)

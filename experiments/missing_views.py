@@ -1,18 +1,22 @@
-"""Samples that lack whole views: completed, masked, margins of their own, and imputed.
+"""Samples that lack whole views: completed, masked, margins of their own, imputed, and left out.
 
 Views are taken away at random, in training and test samples alike; every sample keeps one. mfeat: 200
 training samples and 600 test samples, 30 % and 60 % of the views missing; protein fold: 300 training samples
 and the rest, 30 %; 100 leaves: half of the samples each, with the masks that come with the data, 10 to 50 %.
-A repetition is a split, or a mask.
+A repetition is a split, on the leaves with a mask of its own.
 
-Columns are standardised by the training samples that have them. One Gaussian kernel per view, the uniform sum
-of kernels, hinge loss, one model per class, C from 0.1 to 100 by three-fold cross-validation on the training
-samples, completion within the folds. "mean" and "nearest neighbours" (KNNImputer, k = 5, on all columns side
-by side) fill columns first, fitted on the training samples, and train the same learner; "margin" is p = 1,
-its own rule. "nothing missing" is what there is to lose.
+One protocol for all sets and methods. Columns are standardised by the training samples that have them; one
+Gaussian kernel per view, the uniform sum of kernels, squared loss on one output per class (one factorisation
+serves the 100 classes of the leaves as it does ten), C from 0.01 to 100 by three-fold cross-validation on the
+training samples, completion within the folds. "mean" and "nearest neighbours" (KNNImputer, k = 5, on all
+columns side by side) fill columns first, fitted on the training samples, and train the same learner. "left
+out" trains on the samples that have every view, and gives test samples the means of views they lack; where
+fewer than ten training samples have every view it has no entry. "margin" is p = 1, its own rule. "nothing
+missing" is what there is to lose.
 
 The statements judged were fixed beforehand: completion reaches .935, .82 and .415, is above masking and above
-nearest neighbours, and on the leaves nowhere below another.
+nearest neighbours, and on the leaves nowhere below another. So was the protocol, which was settled on other
+splits and, for the leaves, by the time a cell takes.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 from reproduce import Experiment, Line, Mode, Summary, alike, by, ordering, select, table, threshold
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import KFold, train_test_split
 
 import kernelweave as kw
 from kernelweave import datasets
@@ -36,8 +40,14 @@ SETS = {
     **{f"leaves, {share} %": ("leaves100_missing", 800, None, share / 100) for share in (10, 20, 30, 40, 50)},
 }
 BOUNDS = {"mfeat, 30 %": 93.5, "mfeat, 60 %": 82.0, "protein fold, 30 %": 41.5}
-METHODS = ("complete", "mask", "margin", "nearest neighbours", "mean", "nothing missing")
-COSTS = (0.1, 1.0, 10.0, 100.0)
+METHODS = ("complete", "mask", "margin", "nearest neighbours", "mean", "left out", "nothing missing")
+COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+#: the first split; those before settled the protocol
+FIRST = 100
+
+#: training samples that have every view, without which none are left out
+FEWEST = 10
 
 
 def cells(mode: Mode) -> list[dict]:
@@ -46,8 +56,8 @@ def cells(mode: Mode) -> list[dict]:
     methods = mode.pick(quick=["complete", "mask", "nearest neighbours"], full=list(METHODS))
     found = []
     for name in sets:
-        count = mode.count(quick=2, full=10 if name.startswith("leaves") else 5)
-        found += [{"data": name, "method": m, "split": s} for m in methods for s in range(count)]
+        splits = range(FIRST, FIRST + mode.count(quick=2, full=5))
+        found += [{"data": name, "method": m, "split": s} for m in methods for s in splits]
     return sorted(found, key=lambda cell: cell["split"])
 
 
@@ -91,14 +101,22 @@ def run(data: str, method: str, split: int) -> list[dict]:
     if method != "nothing missing":
         views = {name: np.where(there[:, [v]], views[name], np.nan) for v, name in enumerate(names)}
     views = dict(standardised(views, at))
-    if method in ("nearest neighbours", "mean"):
+    if method in ("nearest neighbours", "mean", "left out"):
         views = filled(views, at, KNNImputer() if method == "nearest neighbours" else SimpleImputer())
+    if method == "left out":
+        at = np.flatnonzero(there[:size].all(axis=1))
+        if len(at) < FEWEST:
+            return [{"samples": len(at)}]
     missing = method if method in ("complete", "mask", "margin") else "error"
     rule = kw.LpNorm(p=1) if method == "margin" else "uniform"
-    search = kw.MKLClassifierCV(RBF(), regularizers=rule, Cs=COSTS, cv=3, missing=missing, tol=1e-2)
+    folds = KFold(3, shuffle=True, random_state=split)
+    search = kw.MKLClassifierCV(
+        RBF(), loss="squared", multiclass="shared", regularizers=rule, Cs=COSTS, cv=folds, missing=missing
+    )
     X, y = kw.Views(views), y[rows]
-    search.fit(X[:size], y[:size])
-    return [{"accuracy": 100.0 * search.score(X[size:], y[size:]), "C": search.best_params_["C"]}]
+    search.fit(X[at], y[at])
+    score, C = search.score(X[size:], y[size:]), search.best_params_["C"]
+    return [{"accuracy": 100.0 * score, "C": C, "samples": len(at)}]
 
 
 def lines_of(rows: list[dict], name: str) -> Iterator[Line]:
@@ -153,5 +171,5 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     draw=draw,
     data=("mfeat", "proteinfold_kpca27", "leaves100_missing"),
-    version="1",
+    version="2",
 )

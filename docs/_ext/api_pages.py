@@ -90,7 +90,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "AutogradKernel",
                 "ParametricKernel",
             ),
-            "Normalisation": ("NORMALIZATIONS", "Normalization", "resolve_normalization"),
+            "Normalisation": ("NORMALIZATIONS", "Dimension", "Normalization", "resolve_normalization"),
             "What kernels are functions of": (
                 "SquaredEuclidean",
                 "Euclidean",

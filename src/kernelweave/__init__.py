@@ -47,6 +47,8 @@ if TYPE_CHECKING:
         GroupOMPClassifierCV,
         GroupOMPRegressor,
         GroupOMPRegressorCV,
+        MKLAutoClassifier,
+        MKLAutoRegressor,
         MKLClassifier,
         MKLClassifierCV,
         MKLOneClass,
@@ -77,7 +79,8 @@ __all__ = [
     "SMKL", "BlockNorm", "ElasticNet", "EmpiricalBayesClassifier", "EmpiricalBayesRegressor",
     "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
     "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
-    "MFocussTerm", "MKLClassifier", "MKLClassifierCV", "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
+    "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLClassifier", "MKLClassifierCV",
+    "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
     "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "ViewTransformer", "Views", "Wedge",
     "__version__", "dask", "datasets", "estimators", "gram", "inspection", "kernels", "load_model", "losses",
     "mkl_path", "persistence", "regularizers", "report", "save_model", "solvers", "stability_selection",
@@ -87,7 +90,8 @@ __all__ = [
 #: submodule -> the names that are its own
 _HOMES = {
     "estimators": (
-        "MKLClassifier MKLRegressor MKLOneClass EmpiricalBayesClassifier EmpiricalBayesRegressor "
+        "MKLAutoClassifier MKLAutoRegressor MKLClassifier MKLRegressor MKLOneClass "
+        "EmpiricalBayesClassifier EmpiricalBayesRegressor "
         "GMKLClassifier GMKLRegressor GMKLOneClass GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
         "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV ViewTransformer mkl_path"
     ),

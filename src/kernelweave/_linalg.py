@@ -15,26 +15,40 @@ from ._typing import FloatArray
 GROWTH = 10.0
 
 
-def positive_factor(A: FloatArray) -> Any:
+def positive_factor(A: FloatArray, own: bool = False) -> Any:
     """`cho_factor` (lower) of A, to whose diagonal as much is added as rounding has taken away.
 
     Rounding of the entries moves eigenvalues by up to n eps max|A|; where that makes some negative, A + t I
     is factored for the first t that does, from this size on.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric.
+    own : bool, default=False
+        Whether A, in row order, may become the factor: nothing is copied then.
 
     Examples
     --------
     >>> positive_factor(np.array([[1.0, 1.0], [1.0, 1.0]]))[0][0]
     array([1., 1.])
     """
-    added, diagonal = 0.0, A.diagonal()
+    added, diagonal = 0.0, A.diagonal().copy()
     while True:
         try:
-            return cho_factor(A + added * np.eye(len(A)) if added else A, lower=True, check_finite=False)
+            # in column order, which is that of LAPACK, a symmetric matrix is the same
+            return cho_factor(A.T if own else A, lower=True, overwrite_a=own, check_finite=False)
         except LinAlgError:
+            if own:  # the rows up to the diagonal are as they were
+                A = np.tril(A, -1)
+                A += A.T
+            else:
+                A = A.copy()
             first = len(A) * np.finfo(np.float64).eps * float(np.abs(diagonal).max())
             added = GROWTH * added or max(first, 1e-300)
             if not np.isfinite(added):
                 raise
+            A.flat[:: len(A) + 1] = diagonal + added
 
 
 SMALL_MATRIX = 1000  # below, starting and joining threads costs more than they save

@@ -15,12 +15,13 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 
 import kernelweave as kw
-from kernelweave.estimators import _labels, _mkl
+from kernelweave.estimators import _labels, _mkl, group_omp
 from kernelweave.gram.predictor import Later
 from kernelweave.kernels import RBF, Linear
 from kernelweave.losses import Hinge, MulticlassHinge
 from kernelweave.persistence import load_model, save_model
 from kernelweave.solvers import Problem, leave_one_out
+from kernelweave.solvers.greedy.refit import Kept
 from kernelweave.solvers.leave_one_out import left_out_later
 
 KERNELS = {"rbf": RBF(0.5), "linear": Linear()}
@@ -99,6 +100,8 @@ def test_a_fit_leaves_no_sample_out(monkeypatch):
         kw.MKLClassifier(KERNELS, approximation="nystroem", rank=5, random_state=0),
         kw.MKLClassifierCV(KERNELS, Cs=[1.0], cv=2),
         kw.GMKLClassifier(C=10.0, tol=0.1),
+        kw.GroupOMPClassifier(KERNELS),
+        kw.GroupOMPClassifier(KERNELS, loss="hinge"),
     ]
     for model in models:
         model.fit(X, y).predict(X)
@@ -120,6 +123,19 @@ def test_keeps_no_matrix_of_all_samples():
     np.testing.assert_array_equal(later(), expected)
 
 
+@pytest.mark.parametrize("loss", ["squared", "hinge"])
+def test_a_greedy_fit_keeps_its_kernels_and_not_the_dictionary(loss, monkeypatch):
+    X, y = samples(3)
+    later = kw.GroupOMPClassifier(KERNELS, loss=loss).fit(X, y)
+    [compute] = later.model_._link._compute.args[0]
+    assert all(isinstance(refit.dictionary, Kept) for refit in compute.args[1])
+    monkeypatch.setattr(group_omp, "MOST_KEPT_BYTES", 0)
+    at_once = kw.GroupOMPClassifier(KERNELS, loss=loss).fit(X, y)
+    [compute] = at_once.model_._link._compute.args[0]
+    assert compute().shape == (len(y), 3)
+    np.testing.assert_array_equal(at_once.predict_proba(X), later.predict_proba(X))
+
+
 def test_what_takes_much_room_is_computed_at_once(monkeypatch):
     X, y = samples(3)
     later = kw.MKLClassifier(KERNELS).fit(X, y)
@@ -132,7 +148,8 @@ def test_what_takes_much_room_is_computed_at_once(monkeypatch):
 
 def test_what_became_of_the_input_does_not_matter():
     X, y = samples()
-    for model in (kw.MKLClassifier(KERNELS, gram="blocked"), kw.GMKLClassifier(tol=1e-2)):
+    greedy = [kw.GroupOMPClassifier(KERNELS, loss=loss) for loss in ("squared", "hinge")]
+    for model in (kw.MKLClassifier(KERNELS, gram="blocked"), kw.GMKLClassifier(tol=1e-2), *greedy):
         expected = clone(model).fit(X, y).predict_proba(X)
         theirs = X.copy()
         model.fit(theirs, y)

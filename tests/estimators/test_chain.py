@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, r2_score
 
 import kernelweave as kw
+from kernelweave.estimators import _spanned
 from kernelweave.estimators._base import Spec
-from kernelweave.estimators._chain import Chain, Mixture, _excess
-from kernelweave.estimators._search import FrozenClassifier
-from kernelweave.estimators.path import prepare
+from kernelweave.estimators._chain import Chain, Guide, Mixture, _excess
+from kernelweave.estimators._search import FrozenClassifier, FrozenRegressor
+from kernelweave.estimators.path import prepare, specs_along
 from kernelweave.gram import DenseGram, FeatureSource
 from kernelweave.kernels import RBF, Linear
 from kernelweave.solvers import growing
@@ -76,6 +77,25 @@ def test_points_between_solved_ones_are_interpolated(regression, order):
         )  # 2 sqrt(2 tol)
 
 
+def test_a_span_asks_the_solver_where_machines_close_nothing(regression, monkeypatch):
+    monkeypatch.setattr(_spanned, "MOST_MACHINES", 0)
+    path = kw.mkl_path(kw.MKLRegressor(KERNELS), regression.X, regression.y, values=COSTS)
+    assert (path.dual_gap <= 1e-3).all()
+    flat = kw.mkl_path(kw.MKLRegressor(KERNELS), regression.X, np.ones(len(regression.y)), values=COSTS)
+    np.testing.assert_allclose(flat.objective, 0.0, atol=1e-12)
+
+
+def test_a_guided_span_trains_where_its_guide_did(regression):
+    prepared = prepare(kw.MKLRegressor(KERNELS), regression.X, regression.y, None)
+    points = specs_along(kw.MKLRegressor(KERNELS), "C", COSTS)
+    parts = (prepared.dictionary, prepared.problems[0], prepared.spec.C)
+    first = Chain(*parts).solve(points)
+    again = Chain(*parts, [Guide.of(found, prepared.dictionary) for found in first]).solve(points)
+    trained = [[found.n_iter > 0 for found in chain] for chain in (first, again)]
+    assert trained[0] == trained[1]
+    assert max(found.state.certificate.gap for found in again) <= 1e-3
+
+
 def test_costs_in_any_order_and_twice(regression):
     costs = [1.0, 30.0, 1.0, 0.1, 0.1, 5.0]
     estimator = kw.MKLRegressor(KERNELS, tol=1e-6)
@@ -94,8 +114,8 @@ def test_sums_that_are_known_are_not_computed_again(binary, monkeypatch):
     assert len(calls) < path.n_iter.sum()
 
 
-def test_a_mixture_has_the_sum_of_its_weights(regression):
-    chain, _ = chain_of(kw.MKLRegressor(KERNELS), regression.X, regression.y)
+def test_a_mixture_has_the_sum_of_its_weights(binary):
+    chain, _ = chain_of(kw.MKLClassifier(KERNELS, loss="logistic"), binary.X, binary.y)
     nodes = [node for node in chain.nodes if node.known.matrix is not None]
     assert len(nodes) == 3
     for some in (nodes[:2], nodes):
@@ -151,3 +171,14 @@ def test_the_score_of_a_fold_is_the_accuracy(rng, multilabel):
     for own in (None, weight):
         expected = accuracy_score(y, frozen.predict(None), sample_weight=own)
         assert frozen.score(None, y, own) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("flat", [False, True])
+def test_the_score_of_values_is_that_of_sklearn(rng, outputs, flat):
+    y, f = rng.normal(size=(2, 12, outputs))
+    y = np.ones_like(y) if flat else y
+    for weight in (None, rng.uniform(0.5, 2.0, size=12)):
+        for values in (f, y):
+            own = FrozenRegressor(values, "squared").score(np.zeros((12, 1)), y, weight)
+            np.testing.assert_allclose(own, r2_score(y, values, sample_weight=weight), atol=1e-12)

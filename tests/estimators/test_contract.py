@@ -28,6 +28,8 @@ DEFAULTS = [
     kw.MKLOneClass(),
     kw.MKLClassifierCV(PAIR, regularizers=["lp"], Cs=[1.0], cv=2),
     kw.MKLRegressorCV(PAIR, regularizers=["lp"], Cs=[1.0], cv=2),
+    kw.MKLAutoClassifier(RBF("weighted"), Cs=[1.0], cv=2),
+    kw.MKLAutoRegressor(RBF("weighted"), Cs=[1.0], cv=2),
     kw.GroupOMPClassifier(),
     kw.GroupOMPRegressor(),
     kw.GroupOMPClassifierCV(PAIR, alphas=[0.1], cv=2),

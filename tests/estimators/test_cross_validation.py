@@ -214,7 +214,7 @@ def test_kernels_are_evaluated_once_for_the_search_and_once_for_the_fit(binary):
 @pytest.mark.wide
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", ["array", "stack", "list"])
-@pytest.mark.parametrize("normalize", ["variance", "trace", "center", None], ids=str)
+@pytest.mark.parametrize("normalize", ["variance", "trace", "dimension", "center", None], ids=str)
 def test_precomputed_matrices(binary, grams, form, normalize):
     K, K_new = grams
     matrices = [K[:, :, m].copy() for m in range(2)]

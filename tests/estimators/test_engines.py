@@ -30,7 +30,7 @@ def test_same_certified_objective(binary, regularizer, engine):
     )
 
 
-@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "center", None])
+@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "dimension", "center", None])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_normalisation(regression, normalize, engine):
     dense, other = (

@@ -182,7 +182,7 @@ def test_class_weights_are_sample_weights(binary):
     np.testing.assert_allclose(first.decision_function(binary.X_new), second.decision_function(binary.X_new))
 
 
-@pytest.mark.parametrize("normalize", ["variance", "trace", "center", None])
+@pytest.mark.parametrize("normalize", ["variance", "trace", "dimension", "center", None])
 def test_precomputed_kernels_give_the_same_model(binary, grams, normalize):
     train, new = grams
     features = kw.GroupOMPClassifier([Linear(), RBF(gamma=0.3)], tol=0.0, normalize=normalize)

@@ -16,7 +16,7 @@ REGULARIZERS = [kw.LpNorm(p=1), kw.LpNorm(p=2), "uniform"]
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=str)
-@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "center"])
+@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "dimension", "center"])
 def test_the_scale_of_a_kernel_does_not_matter(binary, normalize, regularizer):
     options = {"normalize": normalize, "regularizer": regularizer, "tol": 1e-8}
     one = kw.MKLClassifier([Linear(), RBF(gamma=0.3)], **options).fit(binary.X, binary.y)
@@ -109,7 +109,7 @@ def test_predictions_use_live_kernels_and_support_vectors_only(binary, spies):
     assert sorted(Spy.calls) == sorted((name, 30, len(model.support_)) for name in live)
 
 
-@pytest.mark.parametrize("normalize", ["variance", "center", "trace", None], ids=str)
+@pytest.mark.parametrize("normalize", ["variance", "center", "trace", "dimension", None], ids=str)
 def test_support_vectors_are_enough_under_every_normalisation(binary, spies, normalize):
     model = kw.MKLClassifier(spies, normalize=normalize).fit(binary.X, binary.y)
     Spy.calls.clear()

@@ -59,7 +59,7 @@ def test_full_rank_is_the_exact_model(binary, factored, loss, regularizer):
 
 @pytest.mark.wide
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "center", None])
+@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "dimension", "center", None])
 @pytest.mark.parametrize("loss", ["squared", "eps_insensitive", "huber"])
 def test_every_normalisation_and_regression(regression, factored, loss, normalize):
     model = kw.MKLRegressor(KERNELS, loss=loss, normalize=normalize, tol=1e-4)

@@ -15,7 +15,7 @@ from kernelweave.losses import EpsInsensitive
 
 #: bandwidths from the data, so that weights must reach the kernels too
 KERNELS = [Linear(), RBF("weighted"), RBF("median")]
-NORMALIZATIONS = ["variance", "spherical", "trace", "center", None]
+NORMALIZATIONS = ["variance", "spherical", "trace", "dimension", "center", None]
 
 
 # -- several outputs ----------------------------------------------------------------------------

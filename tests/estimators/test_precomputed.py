@@ -36,7 +36,7 @@ def same_model(given, on_data, atol=1e-10):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("normalize", ["variance", "trace", "center", None], ids=str)
+@pytest.mark.parametrize("normalize", ["variance", "trace", "dimension", "center", None], ids=str)
 def test_matrices_give_the_model_of_the_kernels(binary, grams, container, normalize):
     wrap = CONTAINERS[container]
     on_data = kw.MKLClassifier(ON_DATA, normalize=normalize, tol=1e-8).fit(binary.X, binary.y)

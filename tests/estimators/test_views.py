@@ -15,6 +15,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import (
     GridSearchCV,
+    StratifiedGroupKFold,
     cross_val_predict,
     cross_val_score,
     learning_curve,
@@ -188,6 +189,8 @@ def test_what_takes_arrays_takes_views():
     model, other = kw.MKLClassifier(SPEC), kw.MKLClassifier(SIDE_BY_SIDE)
     views = kw.Views(TABLES)
     assert_array_equal(cross_val_score(model, VIEWS, Y, cv=3), cross_val_score(other, X, Y, cv=3))
+    grouped = {"cv": StratifiedGroupKFold(3), "groups": np.arange(N) // 2}
+    assert_array_equal(cross_val_score(model, VIEWS, Y, **grouped), cross_val_score(other, X, Y, **grouped))
     assert_array_equal(cross_val_predict(model, views, LABELS, cv=3), cross_val_predict(other, X, Y, cv=3))
     for found, expected in zip(
         learning_curve(model, VIEWS, Y, cv=2, train_sizes=[0.5, 1.0]),
@@ -289,6 +292,8 @@ def holed(rows=(), column=None, everywhere=False):
         ),
         ({"rna": RNA, "protein": PROTEIN.assign(p2="x")}, "view 'protein': .*'p2' holds text"),
         ({"rna": RNA.set_axis([*"aabc"], axis=1)}, "view 'rna': X has several columns named 'a'"),
+        ({"rna": RNA.T, "protein": PROTEIN}, r"view 'rna' has none of the 30 samples.*pass table\.T"),
+        ({"rna": RNA.reset_index(), "protein": PROTEIN}, r"'index' holds text.*Views\(tables, on=\.\.\.\)"),
     ],
 )
 def test_data_that_cannot_be_used(data, words):
@@ -297,6 +302,11 @@ def test_data_that_cannot_be_used(data, words):
         kw.MKLClassifier(spec).fit(data, LABELS)
     with pytest.raises((ValueError, TypeError), match=words.split(":")[0] if "NaN" in words else "."):
         kw.MKLClassifier(spec).fit({name: TABLES[name] for name in data}, LABELS).predict(data)
+
+
+def test_a_list_of_tables_is_no_table():
+    with pytest.raises(ValueError, match=r"X is a list of 2 tables: pass Views\(X\), or a dict"):
+        kw.MKLClassifier(RBF()).fit([RNA, PROTEIN], Y)
 
 
 def test_an_imputer_fills_single_values():

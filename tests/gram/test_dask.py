@@ -109,7 +109,7 @@ def test_kernels_are_spread_over_all_threads(pair, client):
     assert remote.describe() == "9 kernels on 2 workers, 9 as matrices in memory"
 
 
-@pytest.mark.parametrize("normalize", ["variance", "spherical", "center", None])
+@pytest.mark.parametrize("normalize", ["variance", "dimension", "spherical", "center", None])
 def test_workers_normalise_as_the_host_does(client, normalize, rng):
     X, weight = rng.normal(size=(30, 4)), rng.uniform(0.5, 2.0, size=30)
     kernels = [RBF(0.3), RBF(2.0), Linear(columns=[0]), Polynomial(2), FunctionKernel(lambda A, B: A @ B.T)]

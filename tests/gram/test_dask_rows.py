@@ -71,7 +71,7 @@ def assert_same(local, remote, rng) -> None:
             np.testing.assert_allclose(got.mean, expected.mean, **EXACT)
 
 
-@pytest.mark.parametrize("normalize", ["variance", "center", "spherical"])
+@pytest.mark.parametrize("normalize", ["variance", "dimension", "center", "spherical"])
 def test_every_product_and_constant(client, normalize, rng):
     X, weight = rng.normal(size=(91, 3)), rng.uniform(0.5, 2.0, size=91)
     local, remote = both(X, normalize, weight)

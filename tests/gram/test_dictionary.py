@@ -190,7 +190,7 @@ def test_shared_distances_are_computed_once(X, monkeypatch):
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize("name", ["variance", "spherical", "trace", "center", None])
+@pytest.mark.parametrize("name", ["variance", "spherical", "trace", "dimension", "center", None])
 @pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, np.float32])
 def test_a_normalisation_is_the_same_in_the_pass_that_checks(name, make):
     X = np.random.default_rng(0).normal(size=(23, 3))

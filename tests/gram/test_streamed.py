@@ -118,7 +118,7 @@ def test_predictions_are_those_of_the_dense_engine(X, rng, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("normalize", ["center", "spherical", "variance"])
+@pytest.mark.parametrize("normalize", ["center", "spherical", "variance", "dimension"])
 def test_matrices_of_a_stack_or_a_fold(matrices, rng, engine, normalize):
     Ks, rows = matrices(130, 3), rng.permutation(130)[:100]
     cut = KernelStack(list(Ks))[np.ix_(rows, rows)]

@@ -74,8 +74,54 @@ def test_sums_that_are_not_kept_are_the_same(iris, monkeypatch):
     np.testing.assert_allclose(fit(*iris).predict_proba(iris[0]), expected, atol=1e-8)
 
 
+def test_a_released_sum_is_at_hand_until_the_next(gram, rng, monkeypatch):
+    weights = rng.gamma(1.0, size=(2, 9))
+
+    def model(K):
+        first = K.combine(weights[0])
+        assert K.at_hand(weights[0]) is None  # the model has it
+        K.release(first)
+        kept = K.at_hand(weights[0])
+        assert K.at_hand(weights[1]) is None
+        second = K.combine(weights[1])
+        assert K.at_hand(weights[0]) is None
+        K.release(second)
+        return kept is first, K.at_hand(weights[1])
+
+    for kept, K in Sweep(gram).run([model] * 2):
+        assert kept
+        np.testing.assert_allclose(K, gram.combine(weights[1]))
+    monkeypatch.setattr("kernelweave.gram.sweep.SUM_BYTES", 0)
+    monkeypatch.setattr("kernelweave.gram.sweep.SUM_SHARE", 0.0)
+    monkeypatch.setattr("kernelweave.gram.sweep.LEAST_SUMS", 1)
+    assert not any(kept for kept, _ in Sweep(gram).run([model] * 2))  # no room for two
+
+
+def test_classes_look_at_some_samples_as_one_model_does(monkeypatch, rng):
+    monkeypatch.setattr(dense, "CACHED_BYTES", 0)
+    monkeypatch.setattr("kernelweave.solvers.growing.PILOT_SAMPLES", 20)
+    X = rng.normal(size=(130, 2))
+    asked = []
+    square_each = DenseGram.square_each
+
+    def noting(self, samples, weights):
+        asked.append((len(samples), len(weights)))
+        return square_each(self, samples, weights)
+
+    monkeypatch.setattr(DenseGram, "square_each", noting)
+    labels = np.digitize(X[:, 0] + 0.3 * rng.normal(size=130), [-0.4, 0.4])
+    together = kw.MKLClassifier(KERNELS, gram="dense").fit(X, labels)
+    assert asked == [(52, 3)]  # all three classes at once
+    for k in range(3):
+        alone = kw.MKLClassifier(KERNELS, gram="dense").fit(X, labels == k)
+        assert together.dual_gap_[k] <= 1e-3
+        np.testing.assert_allclose(together.objective_[k], alone.objective_, rtol=2e-3)
+
+
 def test_large_matrices_are_read_once_for_all(monkeypatch):
     monkeypatch.setattr(dense, "CACHED_BYTES", 0)
+    several_models_at_once(GramCase(DenseGram))
+    monkeypatch.setattr(dense, "_as_one", lambda matrices: None)  # as matrices here and there are
     several_models_at_once(GramCase(DenseGram))
 
 

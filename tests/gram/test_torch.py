@@ -12,7 +12,7 @@ from kernelweave.kernels import RBF, Laplacian, Linear, Polynomial
 torch = pytest.importorskip("torch", reason="needs torch")
 pytestmark = pytest.mark.torch
 
-NORMALIZATIONS = ["variance", "spherical", "trace", "center", None]
+NORMALIZATIONS = ["variance", "spherical", "trace", "dimension", "center", None]
 
 
 def kernels_of(X):

@@ -118,4 +118,4 @@ def test_more_than_two_axes():
 
 
 def test_every_normalization_is_registered():
-    assert set(NORMALIZATIONS) == {"variance", "spherical", "trace", "center", "none"}
+    assert set(NORMALIZATIONS) == {"variance", "spherical", "trace", "dimension", "center", "none"}

@@ -13,6 +13,7 @@ from kernelweave.kernels import (
     NORMALIZATIONS,
     RBF,
     Constant,
+    Dimension,
     Linear,
     Normalization,
     Polynomial,
@@ -39,9 +40,28 @@ def explicit(name, A, diag_a, B, diag_b, weight):
         return raw / (w @ np.diagonal(K))
     if name == "variance":
         return raw / variance
+    if name == "dimension":
+        repeated = K if weight is None else K[np.ix_(*2 * [np.repeat(np.arange(10), weight)])]
+        # centred, the polynomial has 9 features on 10 samples; of 7 repeated ones 6 are left
+        return raw * dimension_scale(repeated, 0.5 * (np.sum(w > 0) - 1))
     if name == "spherical":
         return raw / np.sqrt(np.outer(diag_a, diag_b))
     return (raw - (kernel(A, X) @ w)[:, None] - kernel(B, X) @ w + w @ K @ w) / variance
+
+
+def dimension_of(K):
+    """sum_j lambda_j / (lambda_j + 1) of a Gram matrix, centred, from a trace."""
+    H = np.eye(len(K)) - 1.0 / len(K)
+    return np.trace(np.linalg.solve(H @ K @ H + np.eye(len(K)), H @ K @ H))
+
+
+def dimension_scale(K, dimension):
+    """By bisection."""
+    low, high = -40.0, 40.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if dimension_of(np.exp(middle) * K) < dimension else (low, middle)
+    return np.exp(low)
 
 
 @every
@@ -107,7 +127,7 @@ def test_scale_of_the_kernel_does_not_matter(name):
     np.testing.assert_allclose(results[1], expected, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["none", "trace", "variance"])
+@pytest.mark.parametrize("name", ["none", "trace", "variance", "dimension"])
 def test_rules_that_only_scale_do_not_copy(name):
     rule = NORMALIZATIONS[name]().fit(K)
     assert rule.train(K) is K
@@ -149,7 +169,7 @@ def test_variance_is_that_of_the_features():
     assert rule.scale_ == pytest.approx(1 / X.var(axis=0).sum())
 
 
-@pytest.mark.parametrize("name", ["variance", "center", "spherical"])
+@pytest.mark.parametrize("name", ["variance", "dimension", "center", "spherical"])
 @pytest.mark.parametrize("value", [0.0, 0.1, 3.7])
 def test_no_variance(name, value):
     assert NORMALIZATIONS[name]().fit(Constant(value)(X)).scale_ == 0.0
@@ -166,6 +186,49 @@ def test_zero_kernel(name):
 @pytest.mark.parametrize("name", ["none", "trace"])
 def test_constant_kernel_is_kept_by_rules_without_variance(name):
     assert NORMALIZATIONS[name]().fit(Constant(2.0)(X)).scale_ == (1.0 if name == "none" else 0.5)
+
+
+@pytest.mark.parametrize("wanted", [0.5, 3.0, 10.0])
+def test_dimension_is_the_effective_dimension(wanted):
+    A = rng.standard_normal((60, 40)) * 0.8 ** np.arange(40) + 5.0
+    for k in (Linear(), RBF(gamma=10.0), RBF(gamma=1e-4)):
+        rule = Dimension(wanted).fit(k(A))
+        assert dimension_of(rule.scale_ * k(A)) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_dimension_of_few_directions_is_half_their_number():
+    A = rng.standard_normal((50, 6)) * 0.2 ** np.arange(6)
+    assert dimension_of(Dimension().fit(A @ A.T).scale_ * (A @ A.T)) == pytest.approx(3.0, rel=1e-6)
+    assert Dimension(2).fit(A @ A.T).scale_ < Dimension(3).fit(A @ A.T).scale_
+
+
+def test_dimension_of_many_samples_is_estimated_from_some():
+    A = rng.standard_normal((400, 3))
+    kernel = RBF().fit(A)
+    rule = Dimension().fit(kernel(A))
+    assert dimension_of(rule.scale_ * kernel(A)) == pytest.approx(10.0, rel=0.1)
+
+
+@pytest.mark.parametrize("counts", [[3, 0, 1], [1, 0, 30]], ids=["all", "some"])
+def test_dimension_of_repeated_samples(counts):
+    A, weight = rng.standard_normal((60, 3)), np.resize(counts, 60)
+    rows = np.repeat(np.arange(60), weight)
+    repeated = Dimension().fit(RBF()(A)[np.ix_(rows, rows)]).scale_
+    assert Dimension().fit(RBF()(A), weight).scale_ == pytest.approx(repeated, rel=1e-9)
+
+
+def test_dimension_of_a_rare_feature():
+    """The samples looked at are alike, and the kernel varies all the same."""
+    a = np.zeros((301, 1))
+    a[1] = 2.0
+    rule = Dimension().fit(a @ a.T)
+    assert dimension_of(rule.scale_ * (a @ a.T)) == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf])
+def test_dimension_is_positive(wrong):
+    with pytest.raises(ValueError, match=r"dimension=.*expected a positive number"):
+        Dimension(wrong).fit(K)
 
 
 def test_spherical_keeps_zero_samples_at_zero():

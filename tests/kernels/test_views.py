@@ -48,6 +48,8 @@ def test_a_sample_of_one_table_is_a_gap_in_the_other():
     views = Views({"rna": RNA.iloc[:4], "protein": PROTEIN.iloc[2:]})
     assert views.ids.tolist() == [*IDS[:4], *IDS[4:]]
     np.testing.assert_array_equal(views.observed, [[1, 0]] * 2 + [[1, 1]] * 2 + [[0, 1]] * 2)
+    assert views.patterns.tolist() == ["rna"] * 2 + ["rna+protein"] * 2 + ["protein"] * 2
+    assert views.lacking == ["rna is missing in 2 of 6 samples", "protein is missing in 2 of 6 samples"]
     assert np.isnan(views["rna"].iloc[4:]).all(axis=None)
     np.testing.assert_array_equal(views["protein"].iloc[2:], B[2:])
 
@@ -123,10 +125,13 @@ def test_objects_of_the_omics_tools():
     views = as_views(Modes())
     same(views, {"rna": A, "protein": B}, IDS)
     assert views.columns == ["rna: g1", "rna: g2", "protein: p1", "protein: p2", "protein: p3"]
+    same(as_views(Observations(), pd.Series(range(6), index=IDS)), {"X": B}, IDS)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning:mudata")
 def test_anndata_and_mudata():
-    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    anndata = pytest.importorskip("anndata", reason="needs anndata: kernelweave[omics]")
+    mudata = pytest.importorskip("mudata", reason="needs mudata: kernelweave[omics]")
     both = mudata.MuData({"rna": anndata.AnnData(RNA), "protein": anndata.AnnData(PROTEIN[::-1])})
     views = Views(both, ids=IDS)
     same(views, {"rna": A, "protein": B}, IDS)

@@ -141,7 +141,7 @@ def test_every_loss(key: str, round_trip: Any) -> None:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("rule", ["variance", "spherical", "trace", "center", None])
+@pytest.mark.parametrize("rule", ["variance", "spherical", "trace", "dimension", "center", None])
 @pytest.mark.parametrize("name", SEVERAL)
 def test_every_normalisation(name: str, rule: str | None, round_trip: Any) -> None:
     if (name, rule) == ("MKLOneClass", "center"):

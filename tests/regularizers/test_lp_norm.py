@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelweave.regularizers import LpNorm, Uniform
+from kernelweave.regularizers import BlockNorm, LpNorm, Regularizer, Uniform
 
 ORDERS = st.one_of(st.sampled_from([1.0, 32 / 31, np.inf]), st.floats(1.0, 100.0))
 DECADES = st.lists(st.floats(-290.0, 290.0), min_size=1, max_size=6)
@@ -22,6 +22,13 @@ def test_closed_forms(lp, norms):
         dual = 1.0 if np.isinf(p) else np.inf if p == 1 else p / (p - 1)
         assert lp.conjugate(n) == pytest.approx(0.5 * np.linalg.norm(n**2, dual))
         assert np.linalg.norm(lp.weights(n), p) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("form", ["constraint", "penalty"])
+def test_slopes_of_the_weights_are_their_differences(form, rng):
+    n, costs = np.exp(rng.normal(size=4)), rng.uniform(0.5, 2.0, size=4)
+    for rule in (LpNorm(4 / 3, form, costs), LpNorm(5.0, form), LpNorm(np.inf), BlockNorm(1.6, form)):
+        np.testing.assert_allclose(rule.log_slopes(n), Regularizer.log_slopes(rule, n), atol=1e-4)
 
 
 def test_homogeneity(lp, norms):

@@ -40,6 +40,22 @@ def test_exact_for_the_squared_loss(draw, fit_intercept, C):
     np.testing.assert_allclose(approximate(sample.K, sample.problem), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize("loss", [Squared(), Hinge()])
+def test_several_outputs_are_left_out_as_each_alone(draw, loss, copies):
+    """Also where they share the inverse, and where samples are equal in one output and not in another."""
+    sample = draw(loss, n=30, C=1.0)
+    groups = np.r_[np.arange(30), np.arange(4)] if copies else np.arange(30)
+    rng, K = np.random.default_rng(0), sample.K[np.ix_(groups, groups)]
+    Y = np.where(rng.random((len(groups), 3)) < 0.5, 1.0, -1.0)
+    problem = Problem(Y, loss, np.ones((len(groups), 1)))
+    solved = [train(K, problem.column(k)) for k in range(3)]
+    alpha = np.column_stack([alpha for alpha, _ in solved])
+    f = K @ alpha + [b for _, b in solved]
+    each = [leave_one_out(K, problem.column(k), alpha[:, k], f[:, k]) for k in range(3)]
+    np.testing.assert_allclose(leave_one_out(K, problem, alpha, f), np.column_stack(each), atol=1e-12)
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("C", [0.3, 3.0])

@@ -1,5 +1,6 @@
 """scikit-learn estimators for multiple kernel learning."""
 
+from .auto import MKLAutoClassifier, MKLAutoRegressor
 from .classifier import MKLClassifier
 from .cross_validation import MKLClassifierCV, MKLRegressorCV
 from .empirical_bayes import EmpiricalBayesClassifier, EmpiricalBayesRegressor
@@ -21,6 +22,8 @@ __all__ = [
     "GroupOMPClassifierCV",
     "GroupOMPRegressor",
     "GroupOMPRegressorCV",
+    "MKLAutoClassifier",
+    "MKLAutoRegressor",
     "MKLClassifier",
     "MKLClassifierCV",
     "MKLOneClass",

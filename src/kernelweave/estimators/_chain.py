@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -21,6 +21,7 @@ from ..solvers.run import Result
 from ..solvers.single import machine_gap
 from ._base import Spec
 from ._mkl import AnyDictionary, SubProblem, live_regularizer
+from ._spanned import Spanned
 
 #: share of the tolerance that weights known already may cost, by what is expected of the norms
 KNOWN_SHARE = 1.0
@@ -35,6 +36,9 @@ FIRST_STRIDE, MOST_STRIDE, WIDER = 2, 4, 0.3
 
 #: sums of the kernels kept to interpolate between, and samples up to which they are
 MATRICES, MOST_SAMPLES = 3, 3000
+
+#: share of a bound that a dual variable which is there has at least
+NEARLY = 1.0 - 1e-9
 
 #: guides that change by no more than this share stay where they are
 STILL = 0.1
@@ -53,12 +57,27 @@ class Node:
         What is thought of its component norms.
     known : Known
         What else its solution leaves to others.
+    n_bounded : int
+        Dual variables that rise with C: those at a bound. Without any, nothing changes any more.
     """
 
     t: float
     state: State
     norms: FloatArray
     known: Known
+    n_bounded: int
+
+
+class Guide(NamedTuple):
+    """What the solution of a similar problem tells: norms of all kernels, and machines that it took."""
+
+    norms: FloatArray
+    n_machines: int
+
+    @classmethod
+    def of(cls, found: Result, dictionary: AnyDictionary) -> Guide:
+        """That of a solution."""
+        return cls(dictionary.all_weights(found.state.certificate.norms), found.n_iter)
 
 
 class Chain:
@@ -86,15 +105,16 @@ class Chain:
     part : SubProblem
     C : float
         The cost it was set up with; the points' own costs replace it.
-    guides : sequence of ndarray of shape (M,), optional
-        Norms (of all kernels) of a similar problem at the same points.
+    guides : sequence of Guide, optional
+        What is known from a similar problem at the same points.
     """
 
     def __init__(
-        self, dictionary: AnyDictionary, part: SubProblem, C: Any, guides: Sequence[FloatArray] | None = None
+        self, dictionary: AnyDictionary, part: SubProblem, C: Any, guides: Sequence[Guide] | None = None
     ) -> None:
         self.dictionary, self.part, self.C = dictionary, part, C
-        self.guides = None if guides is None else [norms[dictionary.live] for norms in guides]
+        self.guides = None if guides is None else [guide.norms[dictionary.live] for guide in guides]
+        self.machines = [] if guides is None else [guide.n_machines for guide in guides]
         self.gram = part.gram(dictionary)
         self.nodes: list[Node] = []
 
@@ -107,6 +127,10 @@ class Chain:
         self.t = np.log(costs) if len(bound) == 1 else np.arange(len(points), dtype=float)
         self.found: list[Result | None] = [None] * len(points)
         self.smooth = len(bound) == 1 and self._is_smooth()
+        if self.smooth and len(points) > 1:
+            parts = (self.part.problem, self.gram, self.rules[0])
+            if Spanned.serves(*parts, points[0]):
+                return Spanned(*parts, points, self.C).solve(self.guides, self.machines)
         place, stride = 0, FIRST_STRIDE if self.smooth else 1
         self._take(0)
         while place < len(points) - 1:
@@ -189,7 +213,7 @@ class Chain:
         start: dict[str, Any] = {"alpha": nodes[0].state.alpha} if nodes else {}
         if norms is not None:
             start["norms"] = norms if rule.sparse and rule.convex else _positive(norms)
-        if norms is not None and nodes and rule.convex and not rule.ascends:
+        if norms is not None and nodes and rule.convex and rule.priced and not rule.ascends:
             between = [mixture for mixture in self._mixtures(place, nodes)[:1] if mixture.has_matrices]
             known = between[0].known() if between else nodes[0].known
             most = KNOWN_SHARE * point.tol * nodes[0].state.certificate.scale
@@ -204,7 +228,9 @@ class Chain:
         room = MATRICES - 1 if self.smooth and self.gram.n_samples <= MOST_SAMPLES else 0
         first = len(self.nodes) - room
         self.nodes = [node if k >= first else _without_matrix(node) for k, node in enumerate(self.nodes)]
-        self.nodes.append(Node(float(self.t[place]), found.state, thought, known))
+        self.nodes.append(
+            Node(float(self.t[place]), found.state, thought, known, _n_bounded(problem, found.state.alpha))
+        )
         return replace(found, matrix=None)
 
     def _expected(self, place: int, nodes: list[Node]) -> FloatArray | None:
@@ -222,7 +248,9 @@ class Chain:
         apart = [node for node in nodes[1:] if node.t != first.t][:1]
         if not apart:
             return norms
-        return norms * _change(apart[0].norms, norms, (self.t[place] - first.t) / (first.t - apart[0].t))
+        power = (self.t[place] - first.t) / (first.t - apart[0].t)
+        fewer = first.n_bounded / apart[0].n_bounded if apart[0].n_bounded else 1.0
+        return norms * _change(apart[0].norms, norms, power * min(fewer, 1.0))
 
 
 class Mixture:
@@ -268,6 +296,15 @@ def _change(before: FloatArray, now: FloatArray, power: float = 1.0) -> FloatArr
     both = (before > 0.0) & (now > 0.0)
     log = power * (np.log(np.where(both, now, 1.0)) - np.log(np.where(both, before, 1.0)))
     return np.exp(np.clip(log, -np.log(MOST_CHANGE), np.log(MOST_CHANGE)))
+
+
+def _n_bounded(problem: Problem, alpha: FloatArray) -> int:
+    """How many dual variables are at a bound other than zero; none where they have no bounds."""
+    if not problem.loss.separable or problem.loss.coupled:
+        return 0
+    lower, upper = problem.box()
+    above, below = (alpha >= NEARLY * upper) & (upper > 0.0), (alpha <= NEARLY * lower) & (lower < 0.0)
+    return int(np.count_nonzero(above | below))
 
 
 def _positive(norms: FloatArray) -> FloatArray:

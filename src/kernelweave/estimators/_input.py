@@ -16,10 +16,12 @@ from sklearn.utils.validation import _check_sample_weight
 from .._typing import FloatArray, IntArray
 from .._words import listed, quoted
 from ..gram import KernelStack
+from ..gram.sources import Gaps
 from ..gram.tables import Table
 from ..kernels import Views, as_views
 from ..kernels.columns import column_names
 from ..kernels.faults import as_floats, is_missing, is_pandas, not_finite_error, unusable_error
+from ..kernels.views import lacking
 
 #: sizes whose squares and products with C are floating-point numbers
 WITHIN = (1e-100, 1e100)
@@ -109,6 +111,11 @@ def check_table(X: Any) -> None:
     """Refuse what is no table of samples, and masked entries: NumPy forgets the mask on conversion."""
     if X is None or isinstance(X, str | bytes):
         raise ValueError(f"X={X!r}: pass the samples themselves, such as the table pandas.read_csv returns.")
+    if isinstance(X, list | tuple) and X and all(len(getattr(part, "shape", ())) == 2 for part in X):
+        raise ValueError(
+            f"X is a {type(X).__name__} of {len(X)} tables: pass Views(X), or a dict of name to table, for "
+            "tables of the same samples; Gram matrices go with kernels='precomputed'."
+        )
     if np.ma.is_masked(X):
         raise ValueError(
             f"X is a masked array, and masked entries are missing values. {not_finite_error(_unmasked(X))} "
@@ -247,26 +254,27 @@ def check_views(X: Views, fitted: dict[str, Any] | None, estimator: str) -> None
             )
 
 
-def check_gaps(views: Views, missing: str = "error") -> None:
+def check_gaps(views: Views | Gaps, missing: str = "error") -> None:
     """Refuse samples that have no view at all, and unless `missing` says what to do, any that lack one."""
-    there, n = views.observed, len(views)
+    there, n = views.observed, len(views.observed)
     if there.all():
         return
+    what, how, ids = "views", ", X[X.observed.all(axis=1)] of X = Views(...)", getattr(views, "ids", None)
+    if isinstance(views, Gaps):
+        what, how = "kernels", ""
     nothing = np.flatnonzero(~there.any(axis=1))
     if len(nothing):
-        shown = listed(map(str, nothing)) if views.ids is None else quoted(views.ids[nothing], 5)
-        raise ValueError(f"{len(nothing)} of {n} samples have none of the views: leave out {shown}.")
+        shown = listed(map(str, nothing)) if ids is None else quoted(ids[nothing], 5)
+        raise ValueError(f"{len(nothing)} of {n} samples have none of the {what}: leave out {shown}.")
     if missing != "error":
         return
-    counts = zip(views.names, np.count_nonzero(~there, axis=0), strict=True)
-    shown = listed(f"{name} is missing in {count} of {n} samples" for name, count in counts if count)
     raise ValueError(
-        f"{shown}; missing='complete' completes views from the others, missing='mask' and 'margin' do "
-        "without them. Or leave those samples out, X[X.observed.all(axis=1)] of X = Views(...)."
+        f"{listed(lacking(views.names, there))}; missing='complete' completes {what} from the others, "
+        f"missing='mask' and 'margin' do without them. Or leave those samples out{how}."
     )
 
 
-def patterns_of(views: Views) -> list[tuple[tuple[str, ...], int]]:
+def patterns_of(views: Views | Gaps) -> list[tuple[tuple[str, ...], int]]:
     """Which views samples have together, and how many samples have them, the most frequent first."""
     rows, counts = np.unique(views.observed, axis=0, return_counts=True)
     names = [tuple(name for name, own in zip(views.names, row, strict=True) if own) for row in rows]

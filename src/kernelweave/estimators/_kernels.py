@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._typing import FloatArray, IntArray
 from .._words import quoted
 from ..gram import FeatureSource, KernelSource, StackSource
-from ..gram.stack import as_stack
+from ..gram.sources import Gaps
+from ..gram.stack import KernelStack, as_stack
 from ..gram.tables import Table, as_lazy
 from ..gram.terms import NotLinearError
 from ..kernels import Views, as_views, resolve_kernels
@@ -126,7 +127,7 @@ class BaseKernels(BaseLearner, NestedKernels):
 
     def _forget_views(self, reset: bool) -> None:
         """At a fit on one table; new samples have to come as those of the fit did."""
-        if reset and hasattr(self, "views_in_"):
+        if reset:
             for name in ("views_in_", "patterns_", "observed_"):
                 if hasattr(self, name):
                     delattr(self, name)
@@ -143,18 +144,24 @@ class BaseKernels(BaseLearner, NestedKernels):
     def _checked_stack(self, X: Any, y: Any, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         stack = as_stack(X)
         if reset:
+            self._forget_views(reset)
             check_stack_shape(stack.shape)
             self.n_features_in_ = stack.shape[1]
-        elif stack.shape[1:] != (self.n_features_in_, len(self.kernel_names_)):
-            check_stack_shape(stack.shape, self.n_features_in_, len(self.kernel_names_))
+        elif stack.shape[1:] != (self.n_features_in_, count := self._n_given):
+            check_stack_shape(stack.shape, self.n_features_in_, count)
             raise ValueError(
                 f"X has shape {stack.shape}: precomputed test kernels must have shape (n_test, "
-                f"{self.n_features_in_}, {len(self.kernel_names_)}), test rows by training columns."
+                f"{self.n_features_in_}, {count}), test rows by training columns."
             )
         if y is not NO_TARGET:
             with explained(X):
                 _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
         return stack, y
+
+    @property
+    def _n_given(self) -> int:
+        """Matrices that new samples need: indicators of those that samples lack are made of them."""
+        return len(getattr(self.model_.source, "views", self.kernel_names_))
 
     def _checked_lazy(self, table: Table, y: Any, reset: bool, **y_options: Any) -> tuple[Table, Any]:
         """Columns and targets of a table; its numbers are checked when they are read."""
@@ -182,7 +189,12 @@ class BaseKernels(BaseLearner, NestedKernels):
         """The views that kernels see, as they take them."""
         assert isinstance(self._numeric, dict)
         lacking = [name for name in self._numeric if name not in views.names]
-        if lacking and (self.missing == "error" or len(lacking) == len(self._numeric)):
+        if len(lacking) == len(self._numeric):
+            raise ValueError(
+                f"X has none of the views that the model was fitted on: it has {quoted(views.names)}, and "
+                f"the model needs one at least of {quoted(lacking)}."
+            )
+        if lacking and self.missing == "error":
             raise ValueError(
                 f"X lacks the views {quoted(lacking)}, which the model was fitted on; one fitted with "
                 "missing='complete', 'mask' or 'margin' predicts without some of them."
@@ -199,8 +211,11 @@ class BaseKernels(BaseLearner, NestedKernels):
 
     def _inputs(self, X: Any) -> Any:
         check_is_fitted(self)
-        rows = getattr(self.model_.source, "X", None)
-        return self._values(self._validate(X, reset=False)[0], None if self.missing == "error" else rows)
+        source = self.model_.source
+        table, rows = self._validate(X, reset=False)[0], getattr(source, "X", None)
+        if self._precomputed and self.missing != "error":
+            check_gaps(Gaps(source.names[: self._n_given], source.observed_in(table)), self.missing)
+        return self._values(table, None if self.missing == "error" else rows)
 
     def _numbers(self, table: Any) -> Any:
         refuse_dates(table)
@@ -213,7 +228,7 @@ class BaseKernels(BaseLearner, NestedKernels):
         rows = take(table, used)
         self._numeric = False
         if self._precomputed:
-            return StackSource(rows, used)
+            return self._stack_source(rows, used)
         if isinstance(table, Views):
             chosen = views_in(self.kernels, table)
             table, rows = table.select(chosen), rows.select(chosen)
@@ -226,11 +241,24 @@ class BaseKernels(BaseLearner, NestedKernels):
             return self._table_source(kernels, take(table, seen), sample_weight[seen], rows)
         values = self._values(rows)
         if isinstance(values, Views):
-            self.patterns_ = patterns_of(values)
-            self.observed_ = dict(zip(values.names, values.observed.mean(axis=0).tolist(), strict=True))
+            self._note_patterns(values)
         if isinstance(values, Views) and len(seen) == len(used):  # its kernels have no names to look up
             return FeatureSource(kernels, values, sample_weight[seen])
         return FeatureSource(kernels, take(table, seen), sample_weight[seen], values)
+
+    def _stack_source(self, stack: KernelStack, used: IntArray) -> StackSource:
+        """Given matrices; samples may lack some of them."""
+        source = StackSource(stack, used)
+        if source.gaps is not None:
+            check_gaps(source.gaps, self.missing)
+            if self.missing != "error":
+                self._note_patterns(source.gaps)
+        return source
+
+    def _note_patterns(self, views: Views | Gaps) -> None:
+        """Set what is told of the views that samples have."""
+        self.patterns_ = patterns_of(views)
+        self.observed_ = dict(zip(views.names, views.observed.mean(axis=0).tolist(), strict=True))
 
     def _table_source(
         self, kernels: Any, table: Table, sample_weight: FloatArray, rows: Table

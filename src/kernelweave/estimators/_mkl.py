@@ -206,6 +206,18 @@ class BaseMKL(BaseKernels):
 
     def _fit_problems(self, setup: Setup, margins: bool = False) -> list[Model]:
         """Compute the Gram matrices once, train every model on them, and store what is common."""
+        dictionary, models = self._models(setup, self._dictionary, margins)
+        self._store(dictionary, models, setup.weight)
+        if not np.atleast_2d(self.weights_).any(axis=1).all():
+            scaled = is_regressor(self) and setup.problems[0].problem.loss.task == "regression"
+            or_scale = ", or bring y to unit scale" if scaled else ""
+            warn(f"every kernel has weight 0, so the model is constant: raise C{or_scale}.")
+        return models
+
+    def _models(
+        self, setup: Setup, dictionary_of: Callable[[Setup], AnyDictionary], margins: bool = False
+    ) -> tuple[AnyDictionary, list[Model]]:
+        """The kernels, and every model trained on them."""
         spec, problems = setup.spec, [one.problem for one in setup.problems]
         rows = [np.arange(0) if one.rows is None else one.rows for one in setup.problems]
         told = {
@@ -218,19 +230,14 @@ class BaseMKL(BaseKernels):
         }
         training = Training(self, len(problems), told)
         with blas_threads_for(int(np.count_nonzero(setup.weight))):
-            dictionary = self._dictionary(setup)
+            dictionary = dictionary_of(setup)
             parts = [(one.title, one) for one in setup.problems]
             live_regularizer(spec, dictionary).bound_to(dictionary.gram)  # what it takes is computed once
             train = partial(self._train, spec, len(parts) if margins else 0)
             together = _see_the_same(setup, dictionary)
             models = training.models(train, dictionary, parts, dictionary.gram, together=together)
-        self._store(dictionary, models, setup.weight)
         training.end(all(model.solution.converged for model in models))
-        if not np.atleast_2d(self.weights_).any(axis=1).all():
-            scaled = is_regressor(self) and problems[0].loss.task == "regression"
-            or_scale = ", or bring y to unit scale" if scaled else ""
-            warn(f"every kernel has weight 0, so the model is constant: raise C{or_scale}.")
-        return models
+        return dictionary, models
 
     def _train(
         self,
@@ -244,12 +251,12 @@ class BaseMKL(BaseKernels):
         gram = part.gram(dictionary)
         solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
         report.done(solution)
-        gram, without = gram.engine, None
+        view, gram, without = gram, gram.engine, None
         if margins:
             # what is computed anew can be so after the fit
             computed = gram.streams or isinstance(gram, LowRankGram)
             later = computed and gram.portable and not dictionary.source.given
-            without = margins_later(solution, part.problem, gram, later)
+            without = margins_later(solution, part.problem, gram if later else view, later)
             if not later and margins * kept_bytes(solution.state.alpha) > MOST_KEPT_BYTES:
                 without = partial(np.asarray, without())
         problem, state, n = part.problem, solution.state, dictionary.gram.n_samples
@@ -323,10 +330,7 @@ def margins_later(
     if low_rank and gram.n_samples > MOST_LEFT_OUT:
         return lambda: f
     K: Any = None if low_rank else solution.matrix
+    K = gram.at_hand(state.weights) if K is None else K
     if K is None:
         K = gram.combine(state.weights) if whole else WeightedRows(gram, state.weights, later)
-    most, columns = None if whole else MOST_FREE, range(problem.shape[1])
-    if problem.loss.coupled:
-        return left_out_later(K, problem, state.alpha, f, most)
-    parts = [left_out_later(K, problem.column(k), state.alpha[:, k], f[:, k], most) for k in columns]
-    return lambda: np.column_stack([part() for part in parts])
+    return left_out_later(K, problem, state.alpha, f, None if whole else MOST_FREE)

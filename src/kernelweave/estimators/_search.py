@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -319,3 +320,14 @@ class FrozenRegressor(LossScore, BaseEstimator):
 
     def predict(self, X: Any) -> FloatArray:
         return self.values
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """As that of the regressor; R^2 as `r2_score` has it, without its checks."""
+        if self._agreement is not None or len(y) < 2:
+            return super().score(X, y, sample_weight)
+        y, f = (np.asarray(part, dtype=float).reshape(len(y), -1) for part in (y, self.values))
+        mean = partial(np.average, axis=0, weights=sample_weight)
+        spread = mean((y - mean(y)) ** 2)
+        missed = mean((y - f) ** 2)
+        shares = np.divide(missed, spread, out=np.sign(missed), where=spread > 0.0)
+        return float(1.0 - shares.mean())

@@ -43,16 +43,19 @@ class MKLClassifier(ClassLabels, BaseMKL):
         "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     C : float, default=1.0
         Cost of errors; larger fits the training data more closely.
-    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
-        How kernels are made comparable, with constants of the training samples.
+    normalize : {"variance", "dimension", "spherical", "trace", "center"}, Normalization or None, \
+default="variance"
+        How kernels are made comparable, with constants of the training samples: the same variance in
+        feature space, or the same effective dimension, for linear kernels beside narrow Gaussian ones (see
+        `kernelweave.kernels.Dimension`); on the unit sphere; mean diagonal 1; centred.
     missing : {"error", "mask", "margin", "complete"}, default="error"
-        Of `Views`, what to do with views that samples lack, in `fit` and in predictions: refuse them; let
-        their components be 0, the mean, with an indicator of each view with gaps as one more kernel; the
-        same without indicators, and margins in the space of each sample's own views, for
-        ``regularizer=LpNorm(p=1)``; or complete them from the sample's other views (conditional mean
-        embeddings). All but "error" centre every kernel on the samples that have it, at the scale that
-        `normalize` gives it there; with `approximation`, "mask" has no indicators. Where training samples
-        lack nothing the fit is that of "error", and new samples may lack views all the same.
+        Of `Views`, and of precomputed matrices with rows of NaN, what to do with views that samples lack, in
+        `fit` and in predictions: refuse them; let their components be 0, the mean, with an indicator of
+        each view with gaps as one more kernel; the same without indicators, and margins in the space of each
+        sample's own views, for ``regularizer=LpNorm(p=1)``; or complete them from the sample's other views
+        (conditional mean embeddings). All but "error" centre every kernel on the samples that have it, at the
+        scale that `normalize` gives it there; with `approximation`, "mask" has no indicators. Where training
+        samples lack nothing the fit is that of "error", and new samples may lack views all the same.
     multiclass : {"ovr", "ovo", "shared", "joint"}, default="ovr"
         More than two classes: one model per class, one per pair of classes, one per class with kernel weights
         shared by all, or one machine of all classes (Zien & Ong 2007), also with shared weights, whose loss

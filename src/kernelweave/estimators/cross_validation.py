@@ -23,7 +23,7 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
 from ._base import Spec
-from ._chain import Chain
+from ._chain import Chain, Guide
 from ._input import positive_grid
 from ._labels import LabelsMixin, LossScore
 from ._mkl import BaseMKL, Setup, SubProblem, left_out
@@ -37,10 +37,10 @@ LEAVE_ONE_OUT = "leave-one-out"
 
 
 class Fold(NamedTuple):
-    """Held-out decision values (n_test, n_functions) of every point, and norms to guide other folds."""
+    """Held-out decision values (n_test, n_functions) of every point, and what guides other folds."""
 
     values: list[FloatArray]
-    norms: list[list[list[FloatArray]]]  # chain, problem, point
+    guides: list[list[list[Guide]]]  # chain, problem, point
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,9 @@ class ChainSearch:
         """Solve the grid on `train` and evaluate it on `test`."""
         dictionary, parts = self._dictionary(train), [part.part(train) for part in self.setup.problems]
         solved = self._solved(dictionary, parts, guides)
-        norms = [
-            [[dictionary.all_weights(found.state.certificate.norms) for found in line] for line in lines]
-            for lines in solved
-        ]
+        own = [[[Guide.of(found, dictionary) for found in line] for line in lines] for lines in solved]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, parts, points, self._samples(test)), norms)
+        return Fold(_held_out(dictionary, parts, points, self._samples(test)), own)
 
     def left_out(self) -> list[FloatArray]:
         """Solve the grid on all samples, and evaluate it on each by the model without that sample.
@@ -137,25 +134,34 @@ def _held_out(
     return np.split(values, len(points), axis=1)
 
 
-def matrices_of(
-    template: BaseMKL, setup: Setup
-) -> tuple[list[FloatArray] | GramStore | FeatureSource, list[str], Gaps | None]:
+class Matrices(NamedTuple):
     """Checked, not normalised matrices of the kernels on the samples of positive weight, names, and gaps.
 
-    Those of a store stay there; for a device the kernels themselves.
+    Those of a store stay there; for a device the kernels themselves. And the kernels, where they are known.
     """
+
+    values: list[FloatArray] | GramStore | FeatureSource
+    names: list[str]
+    gaps: Gaps | None
+    kernels: Sequence[Any]
+
+
+def matrices_of(template: BaseMKL, setup: Setup) -> Matrices:
+    """The matrices that all folds are parts of."""
     used = np.flatnonzero(setup.weight)
     if isinstance(setup.table, GramStore):
         everything = len(used) == len(setup.table)
-        return setup.table if everything else setup.table[used, used], setup.table.names, None
+        stored = setup.table if everything else setup.table[used, used]
+        return Matrices(stored, setup.table.names, None, [None] * len(setup.table.names))
     source = template._source(setup.table, setup.weight)
     if setup.spec.device is not None and isinstance(source, FeatureSource):
         check_parts(source, source.blocks())
-        return source, source.names, source.gaps
+        return Matrices(source, source.names, source.gaps, source.kernels)
     matrices = dict(source.train_all())
     for m, name in enumerate(source.names):
         check_kernel_matrix(matrices[m], f"kernel {name!r}", PSD_FLOPS / len(source.names))
-    return [matrices[m] for m in range(len(source.names))], source.names, source.gaps
+    values, kernels = [matrices[m] for m in range(len(source.names))], getattr(source, "kernels", None)
+    return Matrices(values, source.names, source.gaps, kernels or [None] * len(values))
 
 
 class BaseMKLCV(BaseSearch):
@@ -187,7 +193,7 @@ class BaseMKLCV(BaseSearch):
                 f"cv={self.cv!r}: {type(setup.spec.loss).__name__} couples samples, and no formula leaves "
                 "one of them out: pass a number of folds, such as cv=5."
             )
-        matrices, names, gaps = matrices_of(template, setup)
+        matrices, names, gaps, _ = matrices_of(template, setup)
         specs = [[spec for _, spec in chain] for chain in grid]
         search = ChainSearch(setup, specs, matrices, names, self.normalize, self.missing, gaps)
         points = [point for chain in grid for point, _ in chain]
@@ -197,7 +203,10 @@ class BaseMKLCV(BaseSearch):
         first = search.fold(*folds.splits[0], None)
         rest = parallel(
             self.n_jobs,
-            (delayed(ChainSearch.fold)(search, train, test, first.norms) for train, test in folds.splits[1:]),
+            (
+                delayed(ChainSearch.fold)(search, train, test, first.guides)
+                for train, test in folds.splits[1:]
+            ),
         )
         return points, [fold.values for fold in (first, *rest)]
 

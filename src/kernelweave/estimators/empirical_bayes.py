@@ -222,7 +222,8 @@ class EmpiricalBayesRegressor(RealTargets, BaseEmpiricalBayes):
         smooth h, and optionally ``price_gradient(d)``. The prior is exp(-h(d) / 2); one that keeps
         away from zero, such as h = sum_m d_m - 2 log d_m, avoids sparsity. Weights are in squared
         units of y.
-    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    normalize : {"variance", "dimension", "spherical", "trace", "center"}, Normalization or None, \
+default="variance"
     multioutput : {"shared", "independent"}, default="shared"
         Several outputs share weights and noise (then they should have similar scales), or have
         their own.
@@ -396,7 +397,8 @@ class EmpiricalBayesClassifier(ClassLabels, BaseEmpiricalBayes):
         A known noise variance for "regression"; learned by default.
     hyperprior : callable or object with `price`, optional
         As in `EmpiricalBayesRegressor`.
-    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    normalize : {"variance", "dimension", "spherical", "trace", "center"}, Normalization or None, \
+default="variance"
     gram, tol, max_iter, fit_intercept
         As in `EmpiricalBayesRegressor`.
     memory_limit, device, n_jobs, random_state, checkpoint, verbose

@@ -650,8 +650,5 @@ def _margins(kernel: ParametricKernel, X: FloatArray, state: Any, problem: Probl
     K, f = kernel(X, d=state.d), state.fitted + state.intercept
     if np.ptp(K) <= 1e-8 * max(abs(float(K.min())), abs(float(K.max()))):
         return f  # a constant kernel: the intercept alone decides
-    columns = range(problem.shape[1])
-    margins = np.column_stack(
-        [leave_one_out(K, problem.column(k), state.alpha[:, k], f[:, k]) for k in columns]
-    )
+    margins = leave_one_out(K, problem, state.alpha, f)
     return np.where(np.isfinite(margins), margins, f)

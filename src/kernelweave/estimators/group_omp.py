@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from .._typing import FloatArray
 from ..losses import Loss
-from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, left_out_margins, refit_for
+from ..solvers.greedy import FactorDictionary, Fit, GreedyTask, Refit, left_out_margins, refit_for
 from ._base import Spec, all_or_nothing, follows_input
 from ._group_omp import BaseGroupOMP, GreedySetup, OutputGroups
 from ._input import check_weights
@@ -23,6 +24,7 @@ from ._labels import (
     of_samples,
     sample_factors,
 )
+from ._mkl import MOST_KEPT_BYTES
 from ._training import with_callbacks
 
 
@@ -78,7 +80,8 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
         by less than half of what the last kernel gained.
     dictionary_sample : int or float, optional
         Number or share of the remaining kernels scored at each step, drawn at random; all by default.
-    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    normalize : {"variance", "dimension", "spherical", "trace", "center"}, Normalization or None, \
+default="variance"
     missing : {"error", "mask", "complete"}, default="error"
         What to do with views that samples lack, as in `MKLClassifier`.
     fit_intercept : bool, default=True
@@ -357,13 +360,15 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         self, dictionary: FactorDictionary, task: GreedyTask, groups: OutputGroups, fits: list[Fit]
     ) -> None:
         """The map from decision values to probabilities, from leave-one-out margins."""
-        margins = None
+        refits: list[Refit] = []
         if not hasattr(task.loss, "probability"):
             pairs = zip(groups.tasks(task), fits, strict=True)
-            refits = [refit_for(dictionary, own).with_kernels(fit.kernels) for own, fit in pairs]
-            margins = groups.join([left_out_margins(refit, refit.fit()) for refit in refits])
+            refits = [refit_for(dictionary, own).with_kernels(fit.kernels).closed() for own, fit in pairs]
+        margins = partial(_margins, groups, refits)
+        if 8 * len(task.y) ** 2 * len(refits) > MOST_KEPT_BYTES:
+            margins = partial(np.asarray, margins())
         labels = decided(np.arange(len(self.classes_)), self._class_values(task.y), self._has_labels)
-        self.model_.link = link_of(task.loss, fit_link, [lambda: margins], labels, task.weight)
+        self.model_.link = link_of(task.loss, fit_link, [margins], labels, task.weight)
 
     @follows_input
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:
@@ -385,3 +390,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
     def staged_predict(self, X: Any) -> Iterator[Any]:
         """Class labels by the models of 1, 2, ... kernels."""
         yield from map(self._labels, self._staged_decision(X))
+
+
+def _margins(groups: OutputGroups, refits: list[Refit]) -> FloatArray:
+    """Leave-one-out predictions of all outputs, from a refit of every group."""
+    return groups.join([left_out_margins(refit, refit.fit()) for refit in refits])

@@ -37,7 +37,8 @@ class MKLRegressor(RealTargets, BaseMKL):
         "elasticnet", "wedge"; concave terms, whose optimum is a local one: "log", "smkl", "mfocuss",
         "group_lasso", "mkl"; or an object such as ``LpNorm(p=1)``.
     C : float, default=1.0
-    normalize : {"variance", "spherical", "trace", "center"} or None, default="variance"
+    normalize : {"variance", "dimension", "spherical", "trace", "center"}, Normalization or None, \
+default="variance"
     missing : {"error", "mask", "margin", "complete"}, default="error"
         What to do with views that samples lack, as in `MKLClassifier`.
     multioutput : {"shared", "independent"}, default="shared"

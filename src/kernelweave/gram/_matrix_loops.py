@@ -11,7 +11,7 @@ import numpy as np
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
-WIDE = 256  # columns of eight matrices that are added to the sums of several models at a time
+MANY_SAMPLES = 4  # one in so many samples are many
 
 MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
 
@@ -58,60 +58,13 @@ def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-unt
             )
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _copied(x, row, first, size):  # type: ignore[no-untyped-def]
-    for j in range(size):
-        x[j] = row[first + j]
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _four_sums(o, x, w, size):  # type: ignore[no-untyped-def]
-    """Four sums of eight values; constant distances tell the compiler that nothing overlaps."""
-    a0, a1, a2, a3, a4, a5, a6, a7 = w[0, 0], w[0, 1], w[0, 2], w[0, 3], w[0, 4], w[0, 5], w[0, 6], w[0, 7]
-    b0, b1, b2, b3, b4, b5, b6, b7 = w[1, 0], w[1, 1], w[1, 2], w[1, 3], w[1, 4], w[1, 5], w[1, 6], w[1, 7]
-    c0, c1, c2, c3, c4, c5, c6, c7 = w[2, 0], w[2, 1], w[2, 2], w[2, 3], w[2, 4], w[2, 5], w[2, 6], w[2, 7]
-    d0, d1, d2, d3, d4, d5, d6, d7 = w[3, 0], w[3, 1], w[3, 2], w[3, 3], w[3, 4], w[3, 5], w[3, 6], w[3, 7]
-    for j in range(size):
-        p, q, r, s = x[j], x[WIDE + j], x[2 * WIDE + j], x[3 * WIDE + j]
-        t, u, v, z = x[4 * WIDE + j], x[5 * WIDE + j], x[6 * WIDE + j], x[7 * WIDE + j]
-        o[j] += a0 * p + a1 * q + a2 * r + a3 * s + a4 * t + a5 * u + a6 * v + a7 * z
-        o[WIDE + j] += b0 * p + b1 * q + b2 * r + b3 * s + b4 * t + b5 * u + b6 * v + b7 * z
-        o[2 * WIDE + j] += c0 * p + c1 * q + c2 * r + c3 * s + c4 * t + c5 * u + c6 * v + c7 * z
-        o[3 * WIDE + j] += d0 * p + d1 * q + d2 * r + d3 * s + d4 * t + d5 * u + d6 * v + d7 * z
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_each_eight(out, A, B, C, D, E, F, G, H, w, start, stop):  # type: ignore[no-untyped-def]
-    """Lower rows start..stop of eight matrices, added to the sums of all models while they are at hand.
-
-    out[i - start, t, q] has columns t * WIDE and on of the models 4 q .. 4 q + 3, one after another, whose
-    weights are w[q], of shape (4, 8).
-    """
-    x = np.empty(8 * WIDE)
-    for i in range(start, stop):
-        for t in range(i // WIDE + 1):
-            first = t * WIDE
-            size = min(WIDE, i + 1 - first)
-            _copied(x, A[i], first, size)
-            _copied(x[WIDE:], B[i], first, size)
-            _copied(x[2 * WIDE :], C[i], first, size)
-            _copied(x[3 * WIDE :], D[i], first, size)
-            _copied(x[4 * WIDE :], E[i], first, size)
-            _copied(x[5 * WIDE :], F[i], first, size)
-            _copied(x[6 * WIDE :], G[i], first, size)
-            _copied(x[7 * WIDE :], H[i], first, size)
-            for q in range(w.shape[0]):
-                _four_sums(out[i - start, t, q], x, w[q], size)
-
-
 @numba.njit(cache=True, nogil=True)
-def spread_lower(out, sums, model, start, stop):  # type: ignore[no-untyped-def]
-    """Lower rows start..stop of the sum of one model, from what `add_each_eight` left."""
-    for i in range(start, stop):
-        row = out[i]
-        for t in range(i // WIDE + 1):
-            first, own = t * WIDE, sums[i - start, t, model // 4]
-            _copied(row[first:], own, model % 4 * WIDE, min(WIDE, i + 1 - first))
+def pick_lower(part, K, samples, start):  # type: ignore[no-untyped-def]
+    """part = K restricted to `samples` on both axes, rows from `start` and columns as far as `part` goes."""
+    for a in range(part.shape[0]):
+        own, row = part[a], K[samples[start + a]]
+        for b in range(part.shape[1]):
+            own[b] = row[samples[b]]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -132,67 +85,52 @@ def _prefix(row, alpha, start, stop):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def quad_rows(K, support, alpha):  # type: ignore[no-untyped-def]
-    """alpha' K alpha = sum_i alpha_i (2 sum_{j<i} K_ij alpha_j + K_ii alpha_i), i in `support`.
-
-    Reads whole row prefixes, four rows at a time; `alpha` is complete, `support` increasing.
-    """
-    total, size = 0.0, support.shape[0]
-    whole = size - size % 4
-    for s in range(0, whole, 4):
-        i0, i1, i2, i3 = support[s], support[s + 1], support[s + 2], support[s + 3]
-        r0, r1, r2, r3 = K[i0], K[i1], K[i2], K[i3]
-        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-        for j in range(i0):
-            a = alpha[j]
-            t0 += r0[j] * a
-            t1 += r1[j] * a
-            t2 += r2[j] * a
-            t3 += r3[j] * a
-        t1 += _prefix(r1, alpha, i0, i1)
-        t2 += _prefix(r2, alpha, i0, i2)
-        t3 += _prefix(r3, alpha, i0, i3)
-        total += alpha[i0] * (2.0 * t0 + r0[i0] * alpha[i0]) + alpha[i1] * (2.0 * t1 + r1[i1] * alpha[i1])
-        total += alpha[i2] * (2.0 * t2 + r2[i2] * alpha[i2]) + alpha[i3] * (2.0 * t3 + r3[i3] * alpha[i3])
-    for s in range(whole, size):
-        i = support[s]
-        total += alpha[i] * (2.0 * _prefix(K[i], alpha, 0, i) + K[i, i] * alpha[i])
-    return total
+def inner_lower_four(out, A, B, C, D, rows, P):  # type: ignore[no-untyped-def]
+    """out_m += sum_r (2 sum_{j<i} K_ij P_rj + K_ii P_ri), i = rows[r], K the m-th of four matrices."""
+    for r in range(rows.shape[0]):
+        i, p = rows[r], P[r]
+        a, b, c, d = A[i], B[i], C[i], D[i]
+        s, t, u, v = 0.0, 0.0, 0.0, 0.0
+        for j in range(i):
+            s += a[j] * p[j]
+            t += b[j] * p[j]
+            u += c[j] * p[j]
+            v += d[j] * p[j]
+        out[0] += 2.0 * s + a[i] * p[i]
+        out[1] += 2.0 * t + b[i] * p[i]
+        out[2] += 2.0 * u + c[i] * p[i]
+        out[3] += 2.0 * v + d[i] * p[i]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def quad_many_rows(out, K, rows, cuts, columns, alpha):  # type: ignore[no-untyped-def]
-    """out_c += a_c' K a_c for the rows a_c of alpha (k, n); every row of K is read once.
+def quad_four(out, A, B, C, D, rows, cuts, columns, alpha):  # type: ignore[no-untyped-def]
+    """out[m, k] += a_k' K_m a_k for four matrices and the rows a_k of alpha; rows of K_m are read once.
+
+        a' K a = sum_i a_i (2 sum_{j<i} K_ij a_j + K_ii a_i)
 
     Row rows[r] is that of the columns[cuts[r]:cuts[r + 1]] that are not zero there.
     """
     for r in range(rows.shape[0]):
         i = rows[r]
-        row = K[i]
+        a, b, c, d = A[i], B[i], C[i], D[i]
         for q in range(cuts[r], cuts[r + 1]):
-            a = alpha[columns[q]]
-            out[columns[q]] += a[i] * (2.0 * _prefix(row, a, 0, i) + row[i] * a[i])
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def quad_many_gather(out, K, rows, cuts, columns, alpha, supports, firsts):  # type: ignore[no-untyped-def]
-    """The same, picking single entries: column c is not zero at supports[firsts[c]:firsts[c + 1]]."""
-    seen = np.zeros(alpha.shape[0], np.int64)
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        row = K[i]
-        for q in range(cuts[r], cuts[r + 1]):
-            c = columns[q]
-            a, own, total = alpha[c], supports[firsts[c] : firsts[c] + seen[c]], 0.0
-            for b in range(own.shape[0]):
-                total += row[own[b]] * a[own[b]]
-            out[c] += a[i] * (2.0 * total + row[i] * a[i])
-            seen[c] += 1
+            k = columns[q]
+            x = alpha[k]
+            s, t, u, v = 0.0, 0.0, 0.0, 0.0
+            for j in range(i):
+                s += a[j] * x[j]
+                t += b[j] * x[j]
+                u += c[j] * x[j]
+                v += d[j] * x[j]
+            out[0, k] += x[i] * (2.0 * s + a[i] * x[i])
+            out[1, k] += x[i] * (2.0 * t + b[i] * x[i])
+            out[2, k] += x[i] * (2.0 * u + c[i] * x[i])
+            out[3, k] += x[i] * (2.0 * v + d[i] * x[i])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def quad_gather(K, support, alpha):  # type: ignore[no-untyped-def]
-    """The same, picking single entries: for a support so small that most of a row is not needed."""
+    """alpha' K alpha, picking single entries: for a support so small that most of a row is not needed."""
     total = 0.0
     for a in range(support.shape[0]):
         i = support[a]
@@ -236,8 +174,17 @@ def add_rows(out, K, rows, coefficients):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def take_square(K, samples, part):  # type: ignore[no-untyped-def]
-    """part = K restricted to `samples` on both axes: one triangle is read, eight rows at a time."""
+    """part = K restricted to `samples` on both axes.
+
+    Rows of many samples are read from end to end; of few, one triangle, eight rows at a time.
+    """
     size = samples.shape[0]
+    if MANY_SAMPLES * size >= K.shape[0]:
+        for a in range(size):
+            row, own = K[samples[a]], part[a]
+            for b in range(size):
+                own[b] = row[samples[b]]
+        return
     for start in range(0, size, 8):
         stop = min(start + 8, size)
         for b in range(start):

@@ -134,6 +134,10 @@ class Gram(ABC):
     def release(self, K: Any) -> None:  # noqa: B027
         """Be told that nobody needs a weighted sum any more: the next may take its memory."""
 
+    def at_hand(self, weights: FloatArray) -> Any:
+        """The weighted sum that was released last, where it is that of `weights` and still there."""
+        return None
+
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m on some samples, shape (n_chosen, n_chosen)."""
         return self.subset(samples).combine(weights)
@@ -174,6 +178,10 @@ class Gram(ABC):
     def combine_each(self, weights: FloatArray) -> Sequence[Any]:
         """`combine` for every row of weights, of shape (k, M)."""
         return [self.combine(own) for own in weights]
+
+    def square_each(self, samples: IntArray, weights: FloatArray) -> Sequence[Any]:
+        """`square` for every row of weights, of shape (k, M)."""
+        return self.subset(samples).combine_each(weights)
 
     def dot_each(
         self, weights: FloatArray, alpha: FloatArray, rows: Sequence[IntArray | None]

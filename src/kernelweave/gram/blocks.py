@@ -313,7 +313,7 @@ def normalised(
     """Normalisations fitted on raw kernels in one pass over them, and the kernels normalised.
 
     Every rule is fitted twice on a matrix of which only the diagonal is known: first to hear which
-    products K v it asks for, then with all of them computed together.
+    products K v and which part of K it asks for, then with those of all kernels computed together.
     """
     rule = resolve_normalization(normalize)
     _check_rule(rule)
@@ -336,20 +336,28 @@ def _fit_rules(rules: list[Normalization], blocks: Blocks, sample_weight: FloatA
     matrices: list[Any] = [_Streamed(*known) for known in zip(blocks.diags, blocks.dtypes, strict=True)]
     for rule, matrix in zip(rules, matrices, strict=True):
         rule.fit(matrix, sample_weight)
-    if matrices[0].vector is not None:
+    vector, rows = matrices[0].vector, matrices[0].rows
+    if vector is not None:
         products = blocks.products(np.array([matrix.vector for matrix in matrices]))
-        for rule, matrix, product in zip(rules, matrices, products, strict=True):
+        for matrix, product in zip(matrices, products, strict=True):
             matrix.product = product
+    if rows is not None:
+        for m, part in blocks.each(rows, rows):
+            matrices[m].part = part
+    if vector is not None or rows is not None:
+        for rule, matrix in zip(rules, matrices, strict=True):
             rule.fit(matrix, sample_weight)
 
 
 class _Streamed:
-    """Stands for a Gram matrix in the fit of a normalisation: its diagonal, and one product."""
+    """Stands for a Gram matrix in the fit of a normalisation: its diagonal, one product and one part."""
 
     def __init__(self, diag: FloatArray, dtype: Any) -> None:
         self.diag, self.dtype, self.shape = diag, dtype, (len(diag), len(diag))
         self.vector: FloatArray | None = None
         self.product: FloatArray | None = None
+        self.rows: IntArray | None = None
+        self.part: FloatArray | None = None
 
     def diagonal(self) -> FloatArray:
         return self.diag
@@ -359,6 +367,10 @@ class _Streamed:
             raise ValueError("normalize asks for products with two vectors: use gram='dense'.")
         self.vector = np.asarray(vector, dtype=np.float64)
         return np.zeros_like(self.diag) if self.product is None else self.product
+
+    def __getitem__(self, key: tuple[IntArray, IntArray]) -> FloatArray:
+        self.rows = key[0].ravel()
+        return np.zeros((len(self.rows), len(self.rows))) if self.part is None else self.part
 
 
 def _check_rule(rule: Normalization) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
-LARGE_SUPPORT = 0.6  # above this share, several alpha are multiplied as a matrix
-QUAD_ROWS = 128  # rows of such a product at a time
+OFTEN = 2  # columns of alpha that a sample has on average, from which their outer products are summed first
 CACHED_BYTES = 1 << 24  # matrices so small stay in the cache from one model to the next
-MOST_RELEASED = 4  # weighted sums whose memory is kept for the next
+MOST_RELEASED = 16  # weighted sums whose memory is kept for the next
 ROWS_EACH = 16  # rows of the sums of several models made at a time
+FEWEST_EACH = 3  # sums from which they are made as a product of matrices
 
 
 class DenseGram(Gram):
@@ -121,36 +122,62 @@ class DenseGram(Gram):
         return out
 
     def combine_each(self, weights: FloatArray) -> list[FloatArray]:
-        """Eight matrices at a time are added to all sums, a few columns after another."""
-        from ._matrix_loops import WIDE, add_each_eight, spread_lower
+        return self._sums(weights) if self._pays(weights) else [self.combine(own) for own in weights]
+
+    def square_each(self, samples: IntArray, weights: FloatArray) -> list[FloatArray]:
+        if self._pays(weights):
+            return self._sums(weights, np.asarray(samples))
+        return [self.square(samples, own) for own in weights]
+
+    def _pays(self, weights: FloatArray) -> bool:
+        """Whether several sums are made faster by a product of matrices than one after another."""
+        return len(weights) >= FEWEST_EACH and self.nbytes > CACHED_BYTES
+
+    def _sums(self, weights: FloatArray, samples: IntArray | None = None) -> list[FloatArray]:
+        """Lower rows of all sums: weights (k, M) times what the M matrices have there, by BLAS.
+
+        A row is taken where it is if matrices are equally far apart in memory; others are copied a few at a
+        time, so that they lie side by side.
+        """
+        from ._matrix_loops import pick_lower
 
         factors = weights * self.scales
-        live, n = np.flatnonzero(factors.any(axis=0)), self.n_samples
-        if len(weights) == 1 or len(live) < 2 or self.nbytes <= CACHED_BYTES:
-            return [self.combine(own) for own in weights]
-        fours, eights = -(-len(weights) // 4), -(-len(live) // 8)
-        padded = np.zeros((eights, 4 * fours, 8))
-        padded[np.arange(len(live)) // 8, : len(weights), np.arange(len(live)) % 8] = factors[:, live].T
-        own = padded.reshape(eights, fours, 4, 8)
-        matrices = [self.matrices[m] for m in live]
-        matrices += matrices[-1:] * (8 * eights - len(live))
-        out = [self.released.pop() if self.released else np.empty((n, n)) for _ in weights]
-        room = threading.local()  # every thread has sums of its own
+        live = np.flatnonzero(factors.any(axis=0))
+        factors, matrices = np.ascontiguousarray(factors[:, live]), [self.matrices[m] for m in live]
+        n = self.n_samples if samples is None else len(samples)
+        stack = _as_one(matrices) if samples is None else None
+        sums, step = [self._empty(n) for _ in weights], ROWS_EACH if stack is None else 1
+        room = threading.local()  # every thread has rows of its own
 
         def fill(rows: slice) -> None:
             if not hasattr(room, "sums"):
-                room.sums = np.empty((ROWS_EACH, -(-n // WIDE), fours, 4 * WIDE))
-            room.sums.fill(0.0)
-            for e in range(eights):
-                add_each_eight(room.sums, *matrices[8 * e : 8 * e + 8], own[e], rows.start, rows.stop)
-            for model, K in enumerate(out):
-                spread_lower(K, room.sums, model, rows.start, rows.stop)
+                room.sums = np.empty((len(weights), step * n))
+                room.parts = np.empty((len(live), step * n)) if stack is None else None
+            shape = (rows.stop - rows.start, rows.stop)
+            size = shape[0] * shape[1]
+            if stack is None:
+                parts = room.parts.ravel()[: len(live) * size].reshape(-1, *shape)
+                for part, K in zip(parts, matrices, strict=True):
+                    if samples is None:
+                        part[:] = K[rows, : rows.stop]
+                    else:
+                        pick_lower(part, K, samples, rows.start)
+                parts = parts.reshape(-1, size)
+            else:
+                parts = stack[:, rows.start, : rows.stop]
+            found = np.matmul(factors, parts, out=room.sums[:, :size])
+            for own, total in zip(found, sums, strict=True):
+                total[rows, : rows.stop] = own.reshape(shape)
 
-        deque(map_tiles(fill, tiles(n, ROWS_EACH)), maxlen=0)
-        for K in out:
-            mirror_lower(K)
-        self._count(0.5 * len(live))
-        return out
+        deque(map_tiles(fill, tiles(n, step)), maxlen=0)
+        for total in sums:
+            mirror_lower(total)
+        self._count(0.5 * len(live) * (n / max(self.n_samples, 1)) ** 2)
+        return sums
+
+    def _empty(self, n: int) -> FloatArray:
+        """Memory of a weighted sum: that of an earlier one, where it was released."""
+        return self.released.pop() if self.released and n == self.n_samples else np.empty((n, n))
 
     def release(self, K: FloatArray) -> None:
         """Memory that was used before is faster than new one."""
@@ -227,40 +254,56 @@ class DenseGram(Gram):
         return list(out)
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
-        return np.asarray(self.quad_each(alpha.reshape(self.n_samples, -1), kernels).sum(axis=0))
+        columns = alpha.reshape(self.n_samples, -1)
+        support = np.flatnonzero(columns.any(axis=1))
+        if np.count_nonzero(columns) < OFTEN * len(support) or len(support) == 0:
+            return np.asarray(self.quad_each(columns, kernels).sum(axis=0))
+        return self._quad_of_all(columns, support, kernels)
+
+    def _quad_of_all(self, alpha: FloatArray, support: IntArray, kernels: IntArray | None) -> FloatArray:
+        """sum_c a_c' K_m a_c = <K_m, A A'>: one product an entry, of lower rows of A A' and of every K_m."""
+        from ._matrix_loops import inner_lower_four
+
+        chosen, fours = self._fours(kernels)
+        step = max(1, ROW_BLOCK_BYTES // (8 * self.n_samples))
+
+        def add(some: slice) -> FloatArray:
+            rows, total = support[some], np.zeros((len(fours), 4))
+            P = alpha[rows] @ alpha[: rows[-1] + 1].T
+            for own, four in zip(total, fours, strict=True):
+                inner_lower_four(own, *four, rows, P)
+            return total.ravel()[: len(chosen)]
+
+        total = sum(map_tiles(add, tiles(len(support), step)), np.zeros(len(chosen)))
+        self._count(0.5 * len(support) / self.n_samples * len(chosen))
+        return np.asarray(self.scales[chosen] * total)
 
     def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
-        if alpha.shape[1] > 1 and self.nbytes <= CACHED_BYTES:
-            return super().quad_each(alpha, kernels)
-        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        """Four matrices at a time: their rows come from memory side by side, and alpha once for all four."""
+        from ._matrix_loops import quad_four, quad_gather
+
+        chosen, fours = self._fours(kernels)
         columns = np.ascontiguousarray(alpha.T, dtype=np.float64)
-        supports: list[IntArray] = [np.flatnonzero(column) for column in columns]
-        matrices = [self.matrices[m] for m in chosen]
-        self._count(0.5 * np.count_nonzero(columns.any(axis=0)) / self.n_samples * len(matrices))
-        form = self._form(columns, supports)
-        found = np.array(list(map_tiles(form, matrices))).reshape(len(chosen), len(columns))
-        return np.asarray((self.scales[chosen][:, None] * found).T)
+        lists = ByRow.of([np.flatnonzero(column) for column in columns])
 
-    def _form(self, columns: FloatArray, supports: list[IntArray]) -> Callable[[FloatArray], FloatArray]:
-        """alpha' K alpha of every column as a function of K, by the fastest way for their supports."""
-        from ._matrix_loops import quad_gather, quad_many_gather, quad_many_rows, quad_rows
-
-        share = sum(len(support) for support in supports) / max(columns.size, 1)
-        if len(columns) == 1:
-            quad = quad_gather if share < SMALL_SUPPORT else quad_rows
-            return lambda K: np.array([quad(K, supports[0], columns[0])])
-        if share > LARGE_SUPPORT:
-            return lambda K: _quad_blocks(K, columns)
-        lists = ByRow.of(supports)
-        firsts = np.concatenate([[0], np.cumsum(lists.sizes)])
-        few = (np.concatenate(supports), firsts) if share < SMALL_SUPPORT else ()
-
-        def many(K: FloatArray) -> FloatArray:
-            out = np.zeros(len(columns))
-            (quad_many_gather if few else quad_many_rows)(out, K, *lists[:3], columns, *few)
+        def four(matrices: Sequence[FloatArray]) -> FloatArray:
+            out = np.zeros((4, len(columns)))
+            quad_four(out, *matrices, *lists[:3], columns)
             return out
 
-        return many
+        if len(columns) == 1 and len(lists.rows) < SMALL_SUPPORT * self.n_samples:
+            matrices = [self.matrices[m] for m in chosen]
+            found = np.array([[quad_gather(K, lists.rows, columns[0])] for K in matrices]).reshape(-1, 1)
+        else:
+            found = np.vstack([*map_tiles(four, fours), np.empty((0, len(columns)))])[: len(chosen)]
+        self._count(0.5 * len(lists.rows) / self.n_samples * len(chosen))
+        return np.asarray((self.scales[chosen][:, None] * found).T)
+
+    def _fours(self, kernels: IntArray | None) -> tuple[IntArray, list[list[FloatArray]]]:
+        """Kernels, all by default, and their matrices four by four; the last one fills the last four."""
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        fours = [[self.matrices[m] for m in chosen[some]] for some in tiles(len(chosen), 4)]
+        return chosen, [four + four[-1:] * (4 - len(four)) for four in fours]
 
     def inner(self, A: FloatArray) -> FloatArray:
         flat = np.ascontiguousarray(A).ravel()
@@ -350,11 +393,21 @@ class ByRow(NamedTuple):
         return cls(rows, np.append(first, len(samples)), owners[places], places, sizes)
 
 
-def _quad_blocks(K: FloatArray, columns: FloatArray) -> FloatArray:
-    """alpha' K alpha of every row of `columns`, a block of rows of the lower triangle at a time."""
-    total = np.zeros(len(columns))
-    for rows in tiles(len(K), QUAD_ROWS):
-        left = columns[:, rows]
-        below = columns[:, : rows.start] @ K[rows, : rows.start].T
-        total += np.einsum("ci,ci->c", left, 2.0 * below + left @ K[rows, rows].T)
-    return total
+def _as_one(matrices: Sequence[FloatArray]) -> FloatArray | None:
+    """Matrices (M, n, n) of double precision as one array, where they are equally far apart; None elsewhere.
+
+    Examples
+    --------
+    >>> stack = np.arange(12.0).reshape(3, 2, 2)
+    >>> np.shares_memory(_as_one(list(stack)), stack)
+    True
+    >>> _as_one([stack[0], stack[2], stack[1]]) is None
+    True
+    """
+    places = {K.ctypes.data - first.ctypes.data for first, K in pairwise(matrices)}
+    if len(places) != 1 or min(places) <= 0 or any(K.dtype != np.float64 for K in matrices):
+        return None
+    first = matrices[0]
+    return np.lib.stride_tricks.as_strided(
+        first, (len(matrices), *first.shape), (*places, *first.strides), writeable=False
+    )

@@ -260,6 +260,9 @@ class Checked:
         product, self.part = look_at(self.K, self.name, np.asarray(v, dtype=np.float64), self.rows)
         return product.astype(v.dtype, copy=False)
 
+    def __getitem__(self, key: Any) -> FloatArray:
+        return np.asarray(self.K[key])
+
     def finish(self) -> None:
         """Check what no product has, and whether K is positive semidefinite."""
         if len(self.part) == 0:

@@ -114,6 +114,8 @@ class Predictor:
     n_stages : int, default=1
     stage : int, default=0
         The stage chosen.
+    shares : ndarray of shape (n_stages,), optional
+        Of every stage, where the functions are sums of all of them: f = sum_s shares[s] f_s.
     posterior : sequence of Spread, optional
         Of every model, for variances.
     rows : ndarray of int, optional
@@ -148,6 +150,7 @@ class Predictor:
         *,
         n_stages: int = 1,
         stage: int = 0,
+        shares: FloatArray | None = None,
         posterior: Sequence[Spread] = (),
         rows: IntArray | None = None,
         link: Any = None,
@@ -155,7 +158,7 @@ class Predictor:
         ball: bool = False,
     ) -> None:
         self.source, self.terms, self.alpha, self.intercepts = source, terms, alpha, intercepts
-        self.n_stages, self.stage = n_stages, stage
+        self.n_stages, self.stage, self.shares = n_stages, stage, shares
         self.posterior, self.rows, self.link, self.device = list(posterior), rows, link, device
         self.ball = ball
 
@@ -196,11 +199,17 @@ class Predictor:
     @property
     def intercept(self) -> FloatArray:
         """b of every function, shape (n_outputs,)."""
-        return np.asarray(self.intercepts.reshape(self.n_stages, -1)[self.stage])
+        return np.asarray(self._mix @ self.intercepts.reshape(self.n_stages, -1))
+
+    @property
+    def _mix(self) -> FloatArray:
+        """Factors of the stages: the shares, or 1 for the one chosen."""
+        return np.eye(self.n_stages)[self.stage] if self.shares is None else self.shares
 
     def __call__(self, X: Any) -> FloatArray:
         """Values of the functions on new data, shape (n_new, n_outputs)."""
-        return self.staged(X, [self.stage])[:, 0]
+        stages = np.flatnonzero(self._mix).tolist()
+        return np.asarray(np.einsum("nsc,s->nc", self.staged(X, stages), self._mix[stages]))
 
     def staged(self, X: Any, stages: Sequence[int] | None = None) -> FloatArray:
         """Values at all stages of a path, or some of them; shape (n_new, len(stages), n_outputs)."""
@@ -239,6 +248,9 @@ class Predictor:
 
     def components(self, X: Any) -> FloatArray:
         """What each kernel adds, shape (n_outputs, n_new, M); their sum is the value less the intercept."""
+        if self.shares is not None:
+            stages = np.flatnonzero(self.shares).tolist()
+            return np.asarray(sum(self.shares[s] * self.at([s]).components(X) for s in stages))
         chosen = self.at([self.stage])
         parts = [part for term in chosen.terms for part in term.split(self.source)]
         out = np.zeros((len(chosen.intercepts), X.shape[0], len(self.source.names)))
@@ -307,6 +319,10 @@ class Predictor:
             raise NotLinearError("the kernels are precomputed matrices, which have no columns")
         if self.ball:
             raise NotLinearError("the square of a distance is not linear")
+        if self.shares is not None:
+            found = [self.at([s]).affine() for s in range(self.n_stages)]
+            W, c = (np.asarray([part[k] for part in found]) for k in (0, 1))
+            return np.tensordot(self.shares, W, 1), self.shares @ c
         chosen = self.at([self.stage])
         c = np.zeros(len(chosen.intercepts))
         W = np.zeros((as_table(self.source.X).shape[1], len(c)))
@@ -333,6 +349,7 @@ class Predictor:
             "alpha": self.alpha,
             "intercepts": self.intercepts,
             "stages": (int(self.n_stages), int(self.stage)),
+            "shares": self.shares,
             "posterior": [_packed(one) for one in self.posterior],
             "posterior_rows": self.rows,
             "link": self.link,
@@ -352,6 +369,7 @@ class Predictor:
         fits = 0 <= stage < n_stages <= len(intercepts) and len(intercepts) % n_stages == 0
         plain = all(type(term) is KernelTerm for term in terms)
         demand(fits and (plain or n_stages == 1), "it has no such stage")
+        shares = None if state["shares"] is None else checked(state["shares"], "f", (n_stages,))
         made: dict[int, Any] = {}
         posterior = [_unpacked(one, made) for one in state["posterior"]]
         chosen = state["posterior_rows"]
@@ -368,7 +386,8 @@ class Predictor:
         demand(link is None or callable(link), "its link is not a function")
         ball = state["ball"]
         demand(type(ball) is bool and not (ball and posterior), "it is no ball")
-        options: dict[str, Any] = {"n_stages": n_stages, "stage": stage, "posterior": posterior, "ball": ball}
+        options: dict[str, Any] = {"n_stages": n_stages, "stage": stage, "shares": shares, "ball": ball}
+        options["posterior"] = posterior
         return cls(source, terms, alpha, intercepts, rows=chosen, link=link, device=device, **options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,11 @@ class Gaps(NamedTuple):
         """Those of some samples."""
         return Gaps(self.views, self.observed[samples])
 
+    @property
+    def names(self) -> list[str]:
+        """The views, as `Views` calls them; for matrices, each of which is its own view."""
+        return self.views
+
 
 class KernelSource(ABC):
     """Where kernel values come from: kernels applied to data, or matrices given by the user."""
@@ -60,6 +66,10 @@ class KernelSource(ABC):
     #: which training samples lack which views; None where kernels do not read views
     gaps: Gaps | None = None
 
+    #: which training samples have each kernel, (n, M), where values of others may not be there; set by the
+    #: source that masks or completes them
+    owned: BoolArray | None = None
+
     def observed_in(self, X: Any) -> BoolArray:
         """Which new samples have what each kernel reads, shape (n_new, M)."""
         return np.ones((X.shape[0], len(self.names)), dtype=bool)
@@ -81,6 +91,11 @@ class KernelSource(ABC):
         """All (m, train(m)), in an order that suits the source."""
         for m in range(len(self.names)):
             yield m, self.train(m)
+
+    def train_on(self, kernels: Sequence[int], rows: IntArray) -> Iterator[tuple[int, FloatArray]]:
+        """Gram matrices of some kernels on some of the training samples."""
+        for m in kernels:
+            yield m, take_square(self.train(m), rows)
 
     def blocks(self) -> Blocks:
         """The kernels on the training samples, to be computed a tile at a time."""
@@ -185,8 +200,15 @@ class FeatureSource(KernelSource):
         return self.kernels[m](self.X)
 
     def train_all(self) -> Iterator[tuple[int, FloatArray]]:
+        yield from self._train(np.arange(len(self.kernels)))
+
+    def train_on(self, kernels: Sequence[int], rows: IntArray) -> Iterator[tuple[int, FloatArray]]:
+        part = self if len(rows) == self.n_samples else self.part(rows)
+        yield from part._train(np.asarray(kernels))
+
+    def _train(self, kernels: IntArray) -> Iterator[tuple[int, FloatArray]]:
         every = slice(0, self.n_samples)
-        for members in grouped(self.kernels, np.arange(len(self.kernels))).values():
+        for members in grouped(self.kernels, kernels).values():
             if len(members) == 1:
                 yield members[0], self.train(members[0])
                 continue
@@ -270,6 +292,8 @@ def without(chosen: BoolArray, members: IntArray) -> IntArray:
 class StackSource(KernelSource):
     """Matrices given by the user, new ones at prediction.
 
+    A sample whose row and column of a matrix are all NaN lacks that kernel.
+
     Parameters
     ----------
     stack : KernelStack of shape (n, n, M)
@@ -291,9 +315,42 @@ class StackSource(KernelSource):
         self.support: IntArray = np.arange(n_rows) if columns is None else np.asarray(columns)
         self._stack: KernelStack | None = stack
 
+    @cached_property
+    def gaps(self) -> Gaps | None:  # type: ignore[override]
+        if self._stack is None or self.mapped:
+            return None
+        return Gaps(self.names, np.column_stack([self._observed(m) for m in range(len(self.names))]))
+
+    def _observed(self, m: int) -> BoolArray:
+        """Which training samples have kernel m."""
+        assert self._stack is not None
+        suspects = np.flatnonzero(np.isnan(self._stack.diagonal(m)))
+        found = np.ones(self.n_samples, dtype=bool)
+        if len(suspects):
+            rows, columns = self._stack[suspects].matrix(m), self._stack[:, suspects].matrix(m)
+            found[suspects] = ~(np.isnan(rows).all(axis=1) & np.isnan(columns).all(axis=0))
+        return found
+
+    def observed_in(self, X: KernelStack) -> BoolArray:
+        if self.owned is None:
+            return super().observed_in(X)
+        return np.column_stack([self._rows_of(m, X)[1] for m in range(len(self.names))])
+
+    def _rows_of(self, m: int, X: KernelStack) -> tuple[FloatArray, BoolArray]:
+        """New rows of matrix m, 0 where nothing is to be there, and which of the new samples have it."""
+        K = X[:, self.support].matrix(m)
+        assert self.owned is not None
+        own = self.owned[:, m]
+        there = np.asarray(~np.isnan(K[:, own]).all(axis=1))
+        if not (there.all() and own.all()):
+            K = np.where(np.outer(there, own), K, 0.0)
+        return K, there
+
     def train(self, m: int) -> FloatArray:
         assert self._stack is not None
-        return self._stack.matrix(m)
+        K = self._stack.matrix(m)
+        own = None if self.gaps is None else self.gaps.observed[:, m]
+        return K if own is None or own.all() else np.where(np.outer(own, own), K, 0.0)
 
     @property
     def copies(self) -> bool:  # type: ignore[override]
@@ -308,18 +365,19 @@ class StackSource(KernelSource):
         return Blocks.of_matrices(self._stack)
 
     def restrict(self, support: IntArray) -> None:
-        self.support = self.support[support]
-        self._stack = None
+        self.support, self._stack = self.support[support], None
+        if self.owned is not None:
+            self.owned = self.owned[support]
 
     def rows(self, X: KernelStack, part: slice) -> KernelStack:
         return X[part]
 
     def cross(self, m: int, X: KernelStack) -> FloatArray:
-        K = X[:, self.support].matrix(m)
+        K = X[:, self.support].matrix(m) if self.owned is None else self._rows_of(m, X)[0]
         if not np.isfinite(K).all():
             raise ValueError(
                 f"X: test kernel {self.names[m]!r} has NaN or infinite entries: fill them, or leave these "
-                "samples out."
+                "samples out. Models fitted with missing='complete' or 'mask' take rows that are all NaN."
             )
         return K
 
@@ -367,6 +425,22 @@ class FoldSource(KernelSource):
     def train(self, m: int) -> FloatArray:
         return take_square(self.matrices[m], self.support)
 
+    def train_all(self) -> Iterator[tuple[int, FloatArray]]:
+        if len({K.dtype for K in self.matrices}) > 1:
+            yield from super().train_all()
+            return
+        # one array for all of them: its memory comes in large pages
+        size = self.n_samples
+        parts = np.empty((len(self.matrices), size, size), self.matrices[0].dtype)
+        for m, part in enumerate(parts):
+            yield m, take_square(self.matrices[m], self.support, part)
+
+    def train_on(self, kernels: Sequence[int], rows: IntArray) -> Iterator[tuple[int, FloatArray]]:
+        part = copy(self)
+        part.restrict(rows)
+        for m in kernels:
+            yield m, part.train(m)
+
     def blocks(self) -> Blocks:
         return Blocks.of_matrices(KernelStack(self.matrices)[self.support, self.support])
 
@@ -400,6 +474,9 @@ class StackFoldSource(FoldSource):
 
     def train(self, m: int) -> FloatArray:
         return self.stack[self.support, self.support].matrix(m)
+
+    def train_all(self) -> Iterator[tuple[int, FloatArray]]:
+        return KernelSource.train_all(self)
 
     def blocks(self) -> Blocks:
         return Blocks.of_matrices(self.stack[self.support, self.support])
@@ -475,12 +552,13 @@ class ParametricSource(KernelSource):
         return np.array([float(self.square(m, x[None])[0, 0]) for x in X])
 
 
-def take_square(K: FloatArray, rows: IntArray) -> FloatArray:
-    """K on some samples, both axes."""
+def take_square(K: FloatArray, rows: IntArray, part: FloatArray | None = None) -> FloatArray:
+    """K on some samples, both axes; in the memory of `part` where that is given."""
     from ._matrix_loops import take_square as compiled
 
-    if not K.flags.c_contiguous:
-        return np.asarray(K[np.ix_(rows, rows)])
-    part = np.empty((len(rows), len(rows)), K.dtype)
-    compiled(K, rows, part)
+    part = np.empty((len(rows), len(rows)), K.dtype) if part is None else part
+    if K.flags.c_contiguous:
+        compiled(K, rows, part)
+    else:
+        part[:] = K[np.ix_(rows, rows)]
     return part

@@ -166,7 +166,7 @@ class GramStore(KernelStack):
         X : array-like, sparse matrix, DataFrame or KernelStack
         sample_weight : array-like of shape (n,), optional
             For kernel parameters and normalisations that are taken from the data.
-        normalize : {"variance", "spherical", "trace", "center"} or None, default=None
+        normalize : {"variance", "dimension", "spherical", "trace", "center"} or None, default=None
             Stores normalised kernels, with constants of all samples. By default they are stored as
             they are, and estimators normalise them on their training samples, which is what
             cross-validation needs; "spherical" has no other way, since it needs k(x, x) of test samples.

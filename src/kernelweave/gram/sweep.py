@@ -20,11 +20,11 @@ from .choice import free_share
 Result = TypeVar("Result")
 
 #: what is answered together, in the order of the answers; models that ask for sums come to the others
-KINDS = ("in_double", "subset", "products", "dot", "combine", "quad")
+KINDS = ("in_double", "subset", "products", "dot", "square", "combine", "quad")
 
-#: bytes up to which weighted sums are made together, how many are in any case, and bytes of a sum that may be
-#: held on to; and most models at once
-SUM_BYTES, LEAST_SUMS, SMALL_SUM, MOST_MODELS = 1 << 27, 4, 1 << 22, 64
+#: bytes up to which weighted sums are made together, or that share of what the kernels take; how many are in
+#: any case, bytes of a sum that may be held on to, and most models at once
+SUM_BYTES, SUM_SHARE, LEAST_SUMS, SMALL_SUM, MOST_MODELS = 1 << 27, 0.5, 4, 1 << 22, 64
 
 #: matrices that a machine may take besides its weighted sum
 FACTORS = 3
@@ -49,9 +49,10 @@ class Swept(Gram):
     def __init__(self, gram: Gram, model: Worker) -> None:
         self.gram, self.model, self.passes = gram, model, 0.0
         names = ("name", "n_samples", "n_kernels", "streams", "most_combined", "centred", "conditional")
-        for name in (*names, "words", "scales", "unrounded"):
+        for name in (*names, "parts_in_place", "words", "scales", "unrounded"):
             setattr(self, name, getattr(gram, name))
         self.spares_sums = 8 * self.n_samples**2 <= SMALL_SUM
+        self.summed: tuple[FloatArray, Any] | None = None  # weights of the last sum, and it once released
 
     @property
     def engine(self) -> Gram:
@@ -87,7 +88,12 @@ class Swept(Gram):
     # -- asked together -----------------------------------------------------------------------
 
     def combine(self, weights: FloatArray) -> Any:
+        self.forget()
+        self.summed = (weights.copy(), None)
         return self.model.ask(Request(self, "combine", (weights,)))
+
+    def square(self, samples: IntArray, weights: FloatArray) -> Any:
+        return self.model.ask(Request(self, "square", (samples, weights)))
 
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         return np.asarray(self.model.ask(Request(self, "dot", (weights, alpha, rows))))
@@ -111,11 +117,22 @@ class Swept(Gram):
     # -- asked alone --------------------------------------------------------------------------
 
     def release(self, K: Any) -> None:
-        self.gram.release(K)
+        """Where the sums of all models have room this one stays `at_hand` until the next."""
+        room = isinstance(K, np.ndarray) and self.model.sweep.holds(self.n_samples)
+        if self.summed is not None and room:
+            self.summed = (self.summed[0], K)
+        else:
+            self.gram.release(K)
 
-    def square(self, samples: IntArray, weights: FloatArray) -> Any:
-        with self._counted():
-            return self.gram.square(samples, weights)
+    def forget(self) -> None:
+        """Let go of a sum that was released."""
+        (_, K), self.summed = self.summed or (None, None), None
+        if K is not None:
+            self.gram.release(K)
+
+    def at_hand(self, weights: FloatArray) -> Any:
+        own, K = self.summed or (None, None)
+        return K if own is not None and np.array_equal(weights, own) else None
 
     def inner(self, A: FloatArray) -> FloatArray:
         with self._counted():
@@ -156,7 +173,7 @@ class Request(NamedTuple):
     def group(self) -> tuple[Any, ...]:
         """Requests of one group are answered together; smaller kernels, and what comes first, go before."""
         gram, kind, args = self.view.gram, self.kind, self.args
-        common = {"quad": args[1:], "products": args[1:2], "subset": args}.get(kind, ())
+        common = {"quad": args[1:], "products": args[1:2], "subset": args, "square": args[:1]}.get(kind, ())
         told = tuple(b"" if part is None else b"some" + np.asarray(part).tobytes() for part in common)
         return (gram.n_kernels * gram.n_samples**2, KINDS.index(kind), id(gram), told)
 
@@ -201,6 +218,7 @@ class Worker(threading.Thread):
                     self.result = self.context.run(collecting, self.caller, self.task, (self.view,), {})
         except BaseException as failure:
             self.failure = failure
+        self.view.forget()
         with self.sweep.lock:
             self.state = "over"
             self.sweep.changed.notify()
@@ -323,9 +341,10 @@ class Sweep:
         first = min(request.group for request in requests)
         pairs = zip(waiting, requests, strict=True)
         asking = [(model, request) for model, request in pairs if request.group == first]
-        if asking[0][1].kind == "combine":
-            most = self.most_sums(asking[0][1].view.gram.n_samples)
-            asking = asking[:most]
+        kind, args = asking[0][1].kind, asking[0][1].args
+        if kind in ("combine", "square"):
+            n_samples = asking[0][1].view.gram.n_samples if kind == "combine" else len(args[0])
+            asking = asking[: self.most_sums(n_samples)]
         self._give([model for model, _ in asking], answers([request for _, request in asking]))
 
     def most_sums(self, n_samples: int) -> int:
@@ -339,8 +358,12 @@ class Sweep:
         [1, 2, 1677]
         """
         size = max(8 * n_samples**2, 1)
-        most = max(LEAST_SUMS, SUM_BYTES // size)
+        most = max(LEAST_SUMS, max(SUM_BYTES, int(SUM_SHARE * self.gram.nbytes)) // size)
         return most if self.room is None else max(1, min(most, self.room // size - FACTORS))
+
+    def holds(self, n_samples: int) -> bool:
+        """Whether a weighted sum of every model may be in memory."""
+        return len(self.models) <= self.most_sums(n_samples)
 
     def _give(self, models: Sequence[Worker], found: Sequence[Any]) -> None:
         for model, answer in zip(models, found, strict=True):
@@ -367,6 +390,12 @@ def _combine(gram: Gram, calls: Sequence[Any]) -> list[Any]:
     if len(calls) == 1:
         return [gram.combine(*calls[0])]
     return list(gram.combine_each(np.array([weights for (weights,) in calls])))
+
+
+def _square(gram: Gram, calls: Sequence[Any]) -> list[Any]:
+    if len(calls) == 1:
+        return [gram.square(*calls[0])]
+    return list(gram.square_each(calls[0][0], np.array([weights for _, weights in calls])))
 
 
 def _dot(gram: Gram, calls: Sequence[Any]) -> list[Any]:
@@ -407,6 +436,7 @@ def _in_double(gram: Gram, calls: Sequence[Any]) -> list[Any]:
 #: how requests of each kind are answered together
 TOGETHER: dict[str, Callable[[Gram, Sequence[Any]], list[Any]]] = {
     "combine": _combine,
+    "square": _square,
     "dot": _dot,
     "quad": _quad,
     "products": _products,

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
+from ..estimators._chain import Guide
 from ..estimators._input import take
 from ..estimators._kernels import BaseKernels, kernels_on
 from ..estimators.path import can_prepare, prepare
@@ -63,7 +64,7 @@ class SolvedParts:
     def __init__(self, estimator: Any, X: Any, y: Any, weight: FloatArray) -> None:
         self.whole = prepare(estimator, X, y, weight)
         self.names = self.whole.dictionary.names
-        self.guides: list[list[FloatArray]] | None = None
+        self.guides: list[list[Guide]] | None = None
         self.require = None if self.whole.dictionary.gram.portable else "sharedmem"
 
     def __sizeof__(self) -> int:
@@ -71,11 +72,10 @@ class SolvedParts:
 
     def weights(self, rows: IntArray | None) -> FloatArray:
         part = self.whole if rows is None else self.whole.part(rows)
-        all_weights = part.dictionary.all_weights
-        states = [solution.state for [solution] in part.solve([part.spec], self.guides)]
+        found = [solution for [solution] in part.solve([part.spec], self.guides)]
         if rows is None and part.convex:
-            self.guides = [[all_weights(state.certificate.norms)] for state in states]
-        return all_weights(np.array([state.weights for state in states]))
+            self.guides = [[Guide.of(solution, part.dictionary)] for solution in found]
+        return part.dictionary.all_weights(np.array([solution.state.weights for solution in found]))
 
 
 class MatrixParts:

@@ -15,7 +15,7 @@ from .convert import KERNELS, as_kernel
 from .families import Family, auto, bands, bandwidths, per_feature, per_group
 from .function import FunctionKernel, GPKernel
 from .matern import Matern
-from .normalize import NORMALIZATIONS, Normalization, resolve_normalization
+from .normalize import NORMALIZATIONS, Dimension, Normalization, resolve_normalization
 from .parametric import (
     AutogradKernel,
     ExpSum,
@@ -46,6 +46,7 @@ __all__ = [
     "Chi2",
     "ChiSquared",
     "Constant",
+    "Dimension",
     "Euclidean",
     "ExpSum",
     "Family",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,8 @@ from .strings import text_column
 #: IDs that a message shows
 SHOWN = 3
 
+SPELLING = "IDs have to be spelled alike, and be of one type."
+
 
 class Views:
     """Several tables of the same samples, as one X.
@@ -44,10 +46,11 @@ class Views:
 
     Parameters
     ----------
-    tables : dict of str to table, list of tables, DataFrame or MuData
+    tables : dict of str to table, list of tables, DataFrame, AnnData or MuData
         NumPy arrays, sparse matrices, tables of pandas, polars or pyarrow, AnnData objects, lists of texts.
         Those of a list are called "view 0", "view 1", ...; a DataFrame whose columns have two levels, as
-        ``pandas.concat({...}, axis=1)`` makes it, has a view for each name of the first level.
+        ``pandas.concat({...}, axis=1)`` makes it, has a view for each name of the first level. One AnnData
+        object is one view, "X".
     ids : sequence, optional
         The samples to take, in this order, such as ``y.index`` of labels. By default those of the first
         table, then what others have beside them. Without IDs in the tables, names of the rows.
@@ -138,9 +141,9 @@ class Views:
         return made
 
     def in_order_of(self, y: Any) -> Views:
-        """The samples of labels with an index, in their order; the views themselves where that is none.
+        """The samples of labels that have an index, in the order of the labels.
 
-        They stay as they are where either has no IDs, or where their order was asked for.
+        The views stay as they are where either has no IDs, or where their order was asked for.
         """
         if self.ids is None or self.ordered or not hasattr(y, "iloc"):
             return self
@@ -204,6 +207,17 @@ class Views:
                 tables[name] = take_rows(like.tables[name], np.zeros(n, dtype=int))
         observed = np.column_stack([there[name] for name in names])
         return self.made_of(tables, observed, self.ids, self.ordered)
+
+    @property
+    def patterns(self) -> np.ndarray:
+        """The views that each sample has, such as "rna+protein"."""
+        names = np.array(self.names, dtype=object)
+        return np.array(["+".join(names[there]) for there in self.observed], dtype=object)
+
+    @property
+    def lacking(self) -> list[str]:
+        """Which views are missing, and in how many samples, in words."""
+        return lacking(self.names, self.observed)
 
     def _known(self, name: Any) -> str:
         if name not in self.tables:
@@ -282,7 +296,7 @@ class Views:
 def as_views(X: Any, y: Any = None) -> Any:
     """Views of a dict of tables, of a DataFrame whose columns have several levels and of MuData; else X.
 
-    Where labels `y` are given, in their order.
+    Where labels `y` are given, in their order. An AnnData object alone is one view, "X".
 
     Examples
     --------
@@ -302,7 +316,8 @@ def named_view(name: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise type(error)(f"view {name!r}: {error}") from error
+        remedy = " A column of sample IDs is named by Views(tables, on=...)." * ("holds text" in str(error))
+        raise type(error)(f"view {name!r}: {error}{remedy}") from error
 
 
 # -- tables as they come ------------------------------------------------------------------------
@@ -312,6 +327,8 @@ def _by_name(tables: Any, alone: bool = False) -> Any:
     """Names and tables; with `alone`, None for what may as well be one table."""
     if hasattr(type(tables), "mod") and hasattr(type(tables), "obs_names"):  # MuData
         tables = tables.mod
+    elif _is_anndata(tables):
+        tables = {"X": tables}
     levels = getattr(getattr(tables, "columns", None), "nlevels", 1)
     if is_pandas(tables) and levels > 1:
         tables = {name: tables[name] for name in tables.columns.get_level_values(0).unique()}
@@ -332,7 +349,7 @@ def _by_name(tables: Any, alone: bool = False) -> Any:
 def _read(table: Any, on: str | None) -> tuple[Any, np.ndarray | None]:
     """A table, and the IDs of its rows where it has some."""
     labels: np.ndarray | None = None
-    if hasattr(type(table), "obs_names") and hasattr(type(table), "var_names"):  # AnnData
+    if _is_anndata(table):
         labels, table = _labels(table.obs_names), _of_anndata(table)
     elif on is not None and is_frame(table) and on in (column_names(table) or ()):
         values, table = split_column(table, on)
@@ -345,6 +362,10 @@ def _read(table: Any, on: str | None) -> tuple[Any, np.ndarray | None]:
     if 0 in table.shape:
         raise ValueError(f"it has shape {tuple(table.shape)}: a view needs rows and columns.")
     return table, labels
+
+
+def _is_anndata(table: Any) -> bool:
+    return hasattr(type(table), "obs_names") and hasattr(type(table), "var_names")
 
 
 def _of_anndata(table: Any) -> Any:
@@ -415,13 +436,13 @@ def _joined(found: Found, wanted: np.ndarray | None) -> np.ndarray | None:
     if wanted is not None:
         _refuse_repeated("ids", wanted)
     if len(own) < len(found):
-        common = _refuse_unequal(found, own, wanted)
+        common = _common_ids(found, own, wanted)
         if common is None:
             return None
         found.update({name: (table, common) for name, (table, _) in found.items()})
         own = {"": common}
     everyone = dict.fromkeys(label for ids in own.values() for label in ids)
-    _refuse_disjoint(own)
+    _refuse_disjoint(own, found)
     if wanted is None:
         return _labels(everyone)
     absent = [label for label in wanted if label not in everyone]
@@ -449,7 +470,7 @@ def _refuse_repeated(what: str, labels: np.ndarray) -> None:
         )
 
 
-def _refuse_unequal(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np.ndarray | None:
+def _common_ids(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np.ndarray | None:
     """The IDs of tables of which some have none; an error where rows cannot stand as they are."""
     sizes = {name: table.shape[0] for name, (table, _) in found.items()}
     without = [name for name in found if name not in own]
@@ -466,16 +487,17 @@ def _refuse_unequal(found: Found, own: dict[str, np.ndarray], wanted: Any) -> np
     return common
 
 
-def _refuse_disjoint(own: dict[str, np.ndarray]) -> None:
+def _refuse_disjoint(own: dict[str, np.ndarray], found: Found) -> None:
     """Raise where a table has no sample that any other has."""
     times = Counter(label for ids in own.values() for label in ids)
     for name, ids in own.items():
         if len(own) > 1 and all(times[label] == 1 for label in ids):
             others = [label for other, labels in own.items() if other != name for label in labels]
+            turned = not set(map(str, others)).isdisjoint(column_names(found[name][0]) or ())
             raise ValueError(
                 f"view {name!r} has none of the {len(set(others))} samples of the other tables: its "
-                f"{len(ids)} IDs are such as {_shown(ids)}, theirs such as {_shown(others)}. IDs have "
-                "to be spelled alike, and be of one type."
+                f"{len(ids)} IDs are such as {_shown(ids)}, theirs such as {_shown(others)}. "
+                + ("Its columns are the samples: pass table.T." if turned else SPELLING)
             )
 
 
@@ -494,3 +516,15 @@ def _at(table: Any, places: np.ndarray, ids: np.ndarray | None) -> Any:
     if len(places) != table.shape[0] or (places != np.arange(len(places))).any():
         table = with_gaps(table, places)
     return table.set_axis(ids, axis=0) if ids is not None and is_pandas(table) else table
+
+
+def lacking(names: Sequence[str], observed: np.ndarray) -> list[str]:
+    """Which views or kernels are missing, and in how many samples, in words.
+
+    Examples
+    --------
+    >>> lacking(["rna", "dna"], np.array([[True, True], [True, False]]))
+    ['dna is missing in 1 of 2 samples']
+    """
+    counts = zip(names, np.count_nonzero(~observed, axis=0), strict=True)
+    return [f"{name} is missing in {count} of {len(observed)} samples" for name, count in counts if count]

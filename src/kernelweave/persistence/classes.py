@@ -22,7 +22,7 @@ from ..gram.lowrank import Approximation
 from ..gram.missing import GapFactorTerm, GapSource, GapTerm, Indicator, IndicatorTerm
 from ..gram.predictor import LiveKernels, Predictor, Spread
 from ..gram.sharing import Batch, Lines, SharedSquares
-from ..gram.sources import FeatureSource, ParametricSource, StackSource
+from ..gram.sources import FeatureSource, Gaps, ParametricSource, StackSource
 from ..gram.terms import KernelTerm, SumTerm
 from ..kernels import AutogradKernel, Family, FunctionKernel, Kernel, Normalization, ParametricKernel, Views
 from ..kernels.subsets import FittedSubsets, Subsets
@@ -142,8 +142,8 @@ def _concrete(base: Any) -> Iterator[Any]:
 
 #: what fitted estimators are made of, beside the parts that users pass
 INSIDE = (
-    Batch, FeatureSource, FittedSubsets, GapFactorTerm, GapSource, GapTerm, GreedyPath, Indicator,
-    IndicatorTerm, KernelTerm, Lines, Link, LiveKernels, NotStored, ParametricSource, Predictor,
+    Batch, FeatureSource, FittedSubsets, GapFactorTerm, GapSource, GapTerm, Gaps, GreedyPath,
+    Indicator, IndicatorTerm, KernelTerm, Lines, Link, LiveKernels, NotStored, ParametricSource, Predictor,
     SharedSquares, Spread, StackSource, Subsets, SumTerm, Views, sparse.csr_array,
 )  # fmt: skip
 

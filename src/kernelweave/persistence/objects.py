@@ -145,12 +145,13 @@ def is_model(obj: Any) -> bool:
 
 # -- predictors -------------------------------------------------------------------------------
 
-#: what a file says of a predictor, see `Predictor.state`; and of one whose samples may lack views
+#: what a file says of a predictor, see `Predictor.state`; and of one whose samples may lack views, or whose
+#: functions are sums of stages
 FIELDS = (
     *("names", "n_samples", "rows", "columns", "parameters", "kernels", "batch", "terms", "alpha"),
     *("intercepts", "stages", "posterior", "posterior_rows", "link", "device", "ball"),
 )
-GAPS = "gaps"
+MORE = ("gaps", "shares")
 
 
 def _write_predictor(predictor: Predictor, writer: Writer) -> dict[str, Any]:
@@ -159,16 +160,15 @@ def _write_predictor(predictor: Predictor, writer: Writer) -> dict[str, Any]:
     except ValueError as error:
         writer.refuse(str(error).rstrip("."), "fit with another engine")
     names, kernels = state["names"], state.pop("kernels")
-    if state[GAPS] is None:
-        del state[GAPS]
+    state = {name: value for name, value in state.items() if value is not None or name not in MORE}
     named = [[m, writer.value(kernel, f"kernel {names[m]!r}")] for m, kernel in kernels.items()]
     return {"kernels": named, **{name: writer.value(value, f".{name}") for name, value in state.items()}}
 
 
 def _read_predictor(json: Any, reader: Reader) -> Predictor:
     """The predictor, at a cost of some times the arrays it is made of, whoever else refers to them."""
-    names = (*FIELDS, GAPS) if isinstance(json, dict) and GAPS in json else FIELDS
-    state: dict[str, Any] = {GAPS: None, **dict(zip(names, entries(json, *names), strict=True))}
+    names = (*FIELDS, *(name for name in MORE if isinstance(json, dict) and name in json))
+    state = {**dict.fromkeys(MORE), **dict(zip(names, entries(json, *names), strict=True))}
     kernels = dict(map(pair_of, list_of(state.pop("kernels"))))
     state = {name: reader.value(value) for name, value in state.items()}
     arrays = {id(array): array for array in _arrays(state)}

@@ -25,6 +25,7 @@ class Regularizer(BaseEstimator):
     * ``price_slopes(z)``: h' and h'' of a separable h, for Newton steps on the weights;
     * ``weights_from_dual(r)``: 2 dOmega*/d(r^2), the weights of given dual norms, for the joint ascent and
       the program of cutting planes, where weights do not become zero;
+    * ``log_slopes(n)``: d log d_m / d log n_l in closed form instead of by differences;
     * ``largest_norm(a, q)``: a bound of ||a d||_q over the weights of a constraint, for `theory`.
     """
 
@@ -60,6 +61,12 @@ class Regularizer(BaseEstimator):
     @abstractmethod
     def weights(self, norms: FloatArray) -> FloatArray:
         """The minimising d in Omega(n)."""
+
+    def log_slopes(self, norms: FloatArray) -> FloatArray:
+        """d log d_m / d log n_l of the weights of positive norms: by differences, or by a formula."""
+        step, start = 1e-5, np.log(self.weights(norms))
+        moved = [np.log(self.weights(norms * np.exp(step * unit))) for unit in np.eye(len(norms))]
+        return np.asarray((np.array(moved) - start).T / step)
 
     def conjugate(self, dual_norms: FloatArray) -> float:
         """Omega*(r)."""

@@ -116,6 +116,19 @@ class LpNorm(TwoForms):
         raised = (costly / top) ** (2.0 / (p + 1.0)) if top > 0.0 else np.ones(norms.shape)
         return np.asarray(raised / (power_norm(raised, p) * costs))
 
+    def log_slopes(self, norms: FloatArray) -> FloatArray:
+        """k [m = l] - k x_l of the constraint, k = 2 / (p + 1), x_l the shares of (n_l sqrt(c_l))^(k p).
+
+        The size of the weights of the penalty, A^(1/(p+1)), has the slopes k x_l: only k [m = l] is left.
+        """
+        p, costs = self._checked()
+        k, each = 2.0 / (p + 1.0), np.eye(len(norms))
+        if self.penalised or np.isinf(p):
+            return k * each
+        costly = norms * np.sqrt(costs)
+        raised = (costly / costly.max()) ** (k * p)
+        return np.asarray(k * (each - raised / raised.sum()))
+
     def most(self, dual_norms: FloatArray) -> float:
         p, costs = self._checked()
         return power_norm(dual_norms**2 / costs, conjugate_order(p))
@@ -255,6 +268,10 @@ class BlockNorm(TwoForms):
         if self.ascends:
             raise ValueError("BlockNorm with q > 2 has no weights of given norms; use `weights_from_dual`.")
         return LpNorm(self.degree).unit_weights(norms)
+
+    def log_slopes(self, norms: FloatArray) -> FloatArray:
+        """Those of the lp norm, q <= 2."""
+        return LpNorm(self.degree, self.form).log_slopes(norms)
 
     def weights_from_dual(self, dual_norms: FloatArray) -> FloatArray:
         """1 / theta with theta_m ~ r_m^(2/(rho+1)), kept away from zero; q <= 2: those of the lp norm."""

@@ -137,9 +137,9 @@ class MKLSolver(Method, BaseEstimator):
         norms: FloatArray = found.state.certificate.norms
         return norms
 
-    def foresee(self, run: Run, fewer: Pilot, pilot: Pilot) -> Pilot:
-        """The larger of two solves on a few samples, with the norms to expect on all: its own by default."""
-        return pilot
+    def foresee(self, run: Run, pilots: list[Pilot]) -> Pilot:
+        """The largest of the solves on few samples, with the norms to expect on all: its own by default."""
+        return pilots[-1]
 
     def residual(self, run: Run, state: State) -> float:
         """How far an iterate is from optimal: its relative duality gap."""

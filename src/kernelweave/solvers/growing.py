@@ -36,7 +36,8 @@ NEARLY_ALL = 0.9
 #: one sample in so many for the first look that chooses the samples to begin with
 GROWING_SHARE = 4
 
-#: a first look takes no fewer samples than the one, no more than the other, and so many single-kernel fits
+#: a first look takes no fewer samples than the one, half of them where parts are read in place, no more than
+#: the other, and so many single-kernel fits
 PILOT_SAMPLES, PILOT_MOST, LOOK_FITS = 200, 4000, 30
 
 #: the next look takes so many times as many samples, as long as all of them are so many times that
@@ -135,13 +136,15 @@ def opening(run: Run) -> Method:
 def pilot_of(run: Run, share: int) -> Pilot | None:
     """The problem of a run solved on one sample in `share`: a good start, found at little cost.
 
-    None where there are too few samples, or `share` is 0.
+    Before it on half of them, unless larger parts can be read where they are: then their norms say more of
+    how those of all samples differ (`foresee`). None where there are too few samples, or `share` is 0.
     """
     problem, gram = run.problem, run.gram
-    count = min(max(PILOT_SAMPLES, gram.n_samples // max(share, 1)), PILOT_MOST)
-    if not share or gram.n_samples < 3 * count:
+    least = PILOT_SAMPLES // 2 if gram.parts_in_place else PILOT_SAMPLES
+    count = min(max(least, gram.n_samples // max(share, 1)), PILOT_MOST)
+    if not share or gram.n_samples < 3 * max(count, PILOT_SAMPLES):
         return None
-    sizes = [count // 2, count]
+    sizes = [count] if gram.parts_in_place else [count // 2, count]
     while sizes[-1] >= PILOT_MOST and LEVEL**2 * sizes[-1] <= gram.n_samples:
         sizes.append(LEVEL * sizes[-1])
     places = [problem.spread(sizes[-1])]  # each level is a part of the next
@@ -152,7 +155,8 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
         part = gram.subset(rows)
         pilots.append(_solved_on(run, problem.subset(rows), part, pilots[-1] if pilots else None))
         gram.n_passes += part.n_passes * (len(rows) / gram.n_samples) ** 2
-    return run.method.foresee(run, pilots[-2], replace(pilots[-1], rows=rows))
+    pilots[-1] = replace(pilots[-1], rows=rows)
+    return run.method.foresee(run, pilots)
 
 
 def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = None) -> Pilot:

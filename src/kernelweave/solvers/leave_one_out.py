@@ -82,9 +82,9 @@ def leave_one_out(
     Parameters
     ----------
     K : ndarray of shape (n, n), or WeightedRows
-    problem : Problem of one output, or of coupled ones
-    alpha, f : ndarray of shape (n,)
-        Solution and its predictions, intercept included; of shape (n, c) for a loss that couples outputs.
+    problem : Problem
+    alpha, f : ndarray of shape (n,) or (n, c)
+        Solution and its predictions, intercept included, of one output or of several.
     most : int or None, default=1000
         Samples allowed to adapt, fewer where their rows of K take too much room; those beyond are treated
         like samples at a bound. None for all of them, in time of the cube of their number.
@@ -98,11 +98,13 @@ def left_out_later(
     alpha: FloatArray,
     f: FloatArray,
     most: int | None = MOST_FREE,
+    marks: FloatArray | None = None,
 ) -> Callable[[], FloatArray]:
     """`leave_one_out` when it is called, without K.
 
     What is kept of K is its diagonal and the rows of the samples free to move, at the samples with a dual
-    variable.
+    variable. Outputs that share M, as all of the squared loss do, share these rows and M^-1; all share the
+    `marks` of K (`marks_of`).
 
     Examples
     --------
@@ -117,12 +119,18 @@ def left_out_later(
             "`probability`, or choose a loss that is a sum over samples."
         )
     keep = _keep_face if problem.loss.coupled else _keep_free
-    everything = np.arange(len(K))
-    if isinstance(K, WeightedRows):  # to look for equal samples takes all of K
-        return keep(K, everything, problem, alpha, f, most)
-    first, group = _equal_samples(K, problem.y)
+    first: IntArray = np.arange(len(K))
+    group = first
+    several = alpha.ndim == 2 and not problem.loss.coupled
+    if not isinstance(K, WeightedRows):  # to look for equal samples takes all of K
+        marks = marks_of(K) if marks is None else marks
+        first, group = _equal_samples(marks, problem.y[:, :0] if several else problem.y)
+    if several and not (len(first) == len(alpha) and _share_curvature(problem, alpha)):
+        columns = range(alpha.shape[1])
+        parts = [left_out_later(K, problem.column(k), alpha[:, k], f[:, k], most, marks) for k in columns]
+        return lambda: np.column_stack([part() for part in parts])
     if len(first) == len(alpha):
-        return keep(K, everything, problem, alpha, f, most)
+        return keep(K, np.arange(len(K)), problem, alpha, f, most)
     C, total = np.zeros((len(first), 1)), np.zeros_like(alpha[first])
     np.add.at(C, group, problem.C)
     np.add.at(total, group, alpha)
@@ -131,17 +139,30 @@ def left_out_later(
     return lambda: found()[group]
 
 
-def _equal_samples(K: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
-    """First member of every group of equal samples, and the group of each sample.
-
-    Equal rows of K have equal products with one random vector; unequal ones almost surely not.
-    """
+def marks_of(K: FloatArray) -> FloatArray:
+    """K times one random vector, rounded: equal for equal rows of K, almost surely not for unequal ones."""
     mark = product(K, np.random.RandomState(0).standard_normal(len(K)))
-    digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
+    return np.asarray(np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10))
+
+
+def _equal_samples(digits: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
+    """First member of every group of equal samples, and the group of each sample, by the `marks_of` K."""
     if len(np.unique(digits)) == len(digits):
         return np.arange(len(digits)), np.arange(len(digits))
     _, first, group = np.unique(np.column_stack([digits, y]), axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()
+
+
+def _curvature(problem: Problem, alpha: FloatArray) -> FloatArray:
+    """lambda of every sample and output."""
+    values = problem.loss.dual_curvature(problem.y, alpha.reshape(problem.y.shape) / problem.C)
+    return np.asarray(values / problem.C)
+
+
+def _share_curvature(problem: Problem, alpha: FloatArray) -> bool:
+    """Whether M is the same for all outputs."""
+    curvature = _curvature(problem, alpha)
+    return bool((curvature == curvature[:, :1]).all())
 
 
 def _allowed(n_samples: int, most: int | None) -> int:
@@ -163,13 +184,12 @@ def _keep_free(
     f: FloatArray,
     most: int | None,
 ) -> Callable[[], FloatArray]:
-    """The formulas on the samples `rows` of K, all different."""
-    y, C = problem.y[:, 0], problem.C[:, 0]
-    curvature = problem.loss.dual_curvature(y, alpha / C) / C
+    """The formulas on the samples `rows` of K, all different, for outputs that share their curvature."""
+    curvature = _curvature(problem, alpha)[:, 0]
     diagonal = K.diagonal()[rows].astype(np.float64)
     free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
     free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(len(K), most))).astype(int)]
-    bound = np.setdiff1d(np.flatnonzero(alpha), free)
+    bound = np.setdiff1d(np.flatnonzero(alpha.reshape(len(rows), -1).any(axis=1)), free)
     R = _block(K, rows[free], rows[np.concatenate([free, bound])]) if len(free) else np.empty((0, len(bound)))
     return partial(_without, R, free, bound, diagonal, curvature[free], alpha, f, problem.fit_intercept)
 
@@ -194,20 +214,20 @@ def _without(
     """Predictions without each sample, from the rows of K of those free to move."""
     out = f.copy()
     if len(free) == 0:
-        out[bound] -= alpha[bound] * diagonal[bound]
+        out[bound] -= (alpha[bound].T * diagonal[bound]).T
         return out
     with blas_threads_for(len(free)):
         R = block() if callable(block) else block
         inverse = _bordered_inverse(R[:, : len(free)], curvature, tied)
         v = np.hstack([R[:, len(free) :].T, np.ones((len(bound), inverse.shape[0] - len(free)))])
         span = diagonal[bound] - np.einsum("ij,jk,ik->i", v, inverse, v, optimize=True)
-    out[bound] -= alpha[bound] * np.maximum(span, 0.0)
+    out[bound] -= (alpha[bound].T * np.maximum(span, 0.0)).T
     own = inverse.diagonal()[: len(free)]
     # a sample that no other can stand in for (the only free one, with an intercept) falls back on its own
     whole = diagonal[free] + curvature
     alone = own * whole <= 1e-12
     drop = np.where(alone, whole, 1.0 / np.where(alone, 1.0, own))
-    out[free] += curvature * alpha[free] - alpha[free] * drop
+    out[free] += (alpha[free].T * (curvature - drop)).T
     return out
 
 

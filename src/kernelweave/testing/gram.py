@@ -240,13 +240,16 @@ def subset_of_samples_and_kernels(case: GramCase) -> None:
 
 @contract.promise
 def several_models_at_once(case: GramCase) -> None:
-    """combine_each, dot_each, quad_each and products_each are what their single forms give of each model."""
+    """combine_each, square_each, dot_each, quad_each and products_each are the single forms of each model."""
     rng = draws()
     for gram, Ks, weights in _engines(case):
         n, some = gram.n_samples, rng.permutation(gram.n_kernels)[:2]
         many = np.array([weights, 0.0 * weights, 2.0 * weights[::-1]])
         for K, own in zip(gram.combine_each(many), many, strict=True):
             _close(case, _dense(K), _total(Ks, own))
+        part = rng.permutation(n)[: 1 + n // 2]
+        for K, own in zip(gram.square_each(part, many), many, strict=True):
+            _close(case, _dense(K), _total(Ks, own)[np.ix_(part, part)])
         rows = [np.arange(n)[::-2], rng.integers(n, size=5), None]
         for share in (0.0, 0.1, 0.4, 1.0):
             alpha = rng.normal(size=(n, 3)) * (rng.uniform(size=(n, 3)) < share)

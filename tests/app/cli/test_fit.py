@@ -159,6 +159,17 @@ def test_tune_chooses_on_the_training_part(method: str, kw: Kw, diabetes: Path, 
     assert "cross-validation on the training part chose" in json.loads(result.out)["reasons"][0]
 
 
+def test_normalize(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
+    out = ["--out", tmp_path / "out", "--no-report", "-q", "--json", "--normalize", "dimension"]
+    result = kw("fit", diabetes, "--target", "target", "--method", "lp", *out)
+    assert result.code == 0, result.err
+    assert next(iter(json.loads(result.out)["scores"].values())) > 0.1
+    assert kernelweave.load_model(tmp_path / "out" / "model.kw")[-1].normalize == "dimension"
+    refused = kw("fit", diabetes, "--target", "target", "--method", "gmkl", *out)
+    assert refused.code == 2
+    assert "--normalize is for weights of several kernels: --method gmkl learns one." in refused.err
+
+
 def names_of(result: Any) -> list[str]:
     assert result.code == 0, result.err
     return [row["kernel"] for row in json.loads(result.out)["weights"]]

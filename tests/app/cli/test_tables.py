@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave
@@ -161,6 +162,12 @@ ERRORS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = 
         {"rna": lambda t: changed(t, "P02", "high")}, {}, {},
         r"--transpose\): the column of sample 'P02' holds 'high'",
     ),
+    "two decimal marks": (
+        {}, {}, {"decimal": ","}, r"rna\.csv: columns 'P.* hold numbers with a decimal point",
+    ),
+    "names of two kinds": (
+        {"prot": lambda t: t.assign(one=t.index, two=t.index[::-1])}, {}, {}, "--id one --drop two$",
+    ),
     "same name": (
         {}, {"views": ["a=clinical.csv", "a=meth.parquet"], "labels": None}, {}, "does not exist",
     ),
@@ -293,6 +300,46 @@ def test_excel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read_table(path)
 
 
+def test_real_files_of_every_kind(study: Any) -> None:
+    pytest.importorskip("openpyxl", reason="needs openpyxl: kernelweave[excel]")
+    anndata = pytest.importorskip("anndata", reason="needs anndata: kernelweave[omics]")
+    folder, tables = study(), study.tables
+    expected = ready_in(folder).views
+    obs = tables["clinical"].loc[tables["rna"].index]
+    tables["meth"].rename_axis("sample").reset_index().to_feather(folder / "meth.feather")
+    tables["prot"].rename_axis("sample").to_excel(folder / "prot.xlsx")
+    tables["clinical"].rename_axis("sample").to_excel(folder / "clinical.xlsx")
+    anndata.AnnData(sparse.csr_matrix(tables["rna"].to_numpy()), obs, tables["rna"].T.iloc[:, :0]).write_h5ad(
+        folder / "rna.h5ad"
+    )
+    names = {"rna": "rna.h5ad", "meth": "meth.feather", "prot": "prot.xlsx"}
+    views = [f"{name}={folder / file}" for name, file in names.items()]
+    for labels in ("clinical.xlsx", "rna.h5ad"):
+        source = {"views": views, "labels": f"{folder / labels}:subtype", "transpose": []}
+        ready = ready_in(folder, source, group="patient")
+        assert sorted(ready.ids) == sorted(expected.ids)
+        at = [expected.ids.tolist().index(name) for name in ready.ids]
+        for name in names:
+            np.testing.assert_allclose(ready.views[name], expected[at][name], rtol=1e-12)
+        assert ready.group_of.tolist() == tables["clinical"].loc[ready.ids, "patient"].tolist()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning:mudata")
+def test_real_files_of_several_modalities(study: Any) -> None:
+    mudata = pytest.importorskip("mudata", reason="needs mudata: kernelweave[omics]")
+    anndata = pytest.importorskip("anndata", reason="needs anndata: kernelweave[omics]")
+    folder, tables = study(), study.tables
+    held = mudata.MuData({name: anndata.AnnData(tables[name][3:]) for name in ("meth", "prot")})
+    held.write(folder / "both.h5mu")
+    source = {"views": [str(folder / "both.h5mu")], "transpose": []}
+    ready = ready_in(folder, source, missing="complete")
+    assert ready.views.names == ["meth", "prot"]
+    for name, there in zip(ready.views.names, ready.views.observed.T, strict=True):
+        assert set(ready.ids[there]) == set(tables[name].index[3:])
+        assert list(ready.views[name].columns) == list(tables[name].columns)  # as in files of their own
+        np.testing.assert_allclose(ready.views[name][there], tables[name].loc[ready.ids[there]])
+
+
 # -- targets that are not learned ---------------------------------------------------------------
 
 
@@ -308,6 +355,17 @@ def test_targets_that_are_not_supported_are_named(table: Any, columns: Any, targ
     path = table(**columns)
     with pytest.raises(CliError, match=words):
         design(Source(path), Reading(target=target, drop=["y"]), KernelChoice())
+
+
+def test_times_beside_events_are_warned_of(table: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = table(months=np.linspace(1.0, 9.0, 60), dead=[0, 1] * 30)
+    design(Source(path), Reading(target="months", drop=["y"]), KernelChoice())
+    assert "'months' of data.csv, beside 'dead', looks like a time of survival" in capsys.readouterr().err
+    design(Source(path), Reading(target="months", drop=["y", "dead"]), KernelChoice())
+    assert "survival" in capsys.readouterr().err  # leaving the events out does not make it right
+    path = table(months=np.linspace(1.0, 9.0, 60))
+    design(Source(path), Reading(target="months", drop=["y"]), KernelChoice())
+    assert not capsys.readouterr().err
 
 
 # -- sequences ----------------------------------------------------------------------------------
@@ -330,8 +388,17 @@ def test_sequences_reach_the_kernels_of_strings(table: Any, tmp_path: Path) -> N
     chosen = design(Source(path), Reading(sequence=["dna"]), KernelChoice(spec=spec)).split(rows, rows)
     assert list(chosen.kernels) == ["motifs"]
     assert chosen.kernels["motifs"].columns == [2]
+    with pytest.raises(CliError, match=r"'dna' holds sequences.*--sequence dna"):
+        design(Source(path), Reading(), KernelChoice())
     with pytest.raises(CliError, match="--sequence COLUMN"):
         design(Source(path), Reading(drop=["dna"]), KernelChoice(kinds=["spectrum"])).split(rows, rows)
+
+
+def test_kernels_of_strings_need_a_view_of_sequences(study: Any) -> None:
+    files = source_in(study())
+    choice, rows = KernelChoice(kinds=["spectrum"]), np.arange(N)
+    with pytest.raises(CliError, match="--kernel spectrum is for sequences"):
+        design(files, settled(files, Reading(ident="sample")), choice).split(rows, rows)
 
 
 # -- whole commands -----------------------------------------------------------------------------
@@ -394,6 +461,7 @@ def test_groups_everywhere(study: Any, kw: Any) -> None:
     )
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(f"P{k:02d}" in page for k in range(3) if f"P{k:02d}" in held)
+    assert all(f"View {name}" in page for name in ("rna", "meth", "prot"))
     (folder / "moved").mkdir()
     (folder / "rna.csv").rename(folder / "moved" / "rna.csv")
     lost = kw("report", out, "--no-stability")

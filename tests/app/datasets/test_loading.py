@@ -67,6 +67,15 @@ def test_sequences_are_cut_where_they_end(folder: Path) -> None:
     assert data.sequences == ["MK", "VLLA"] == data.X.tolist()
 
 
+def test_sequences_in_lines(folder: Path) -> None:
+    lines = {"seq_train": b"AC\nGT", "seq_test": b"A"}
+    text = {name: np.frombuffer(letters, np.uint8) for name, letters in lines.items()}
+    np.savez(folder / "sequences_CTCF.npz", **text, y_train=[0, 1], y_test=[1])
+    data = datasets.load("sequences_CTCF")
+    assert (data.X.tolist(), data.y.tolist()) == (["AC", "GT"], [0, 1])
+    assert (data.X_test.tolist(), data.y_test.tolist()) == (["A"], [1])
+
+
 def test_labelled_pixels_are_samples(folder: Path) -> None:
     cube, gt = np.arange(12, dtype=np.uint16).reshape(2, 2, 3), np.array([[0, 2], [1, 0]], dtype=np.uint8)
     np.savez(folder / "indian_pines.npz", cube=cube, gt=gt, classes=np.array(["background", "a", "b"]))

@@ -96,7 +96,7 @@ def test_weighted_products_of_rows(case, rng, centred, monkeypatch):
     np.testing.assert_allclose(K.weighted_gram(rows, w, centred), (Z * w[:, None]).T @ Z, atol=1e-12)
 
 
-@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "center", None])
+@pytest.mark.parametrize("normalize", ["variance", "spherical", "trace", "dimension", "center", None])
 def test_full_rank_is_the_kernel_itself(X, normalize):
     kernels = [RBF(0.3), Linear(), Polynomial(2)]
     low = dictionary(X, rank=60, normalize=normalize, kernels=kernels)

@@ -30,7 +30,7 @@ def test_the_path_is_that_of_the_direct_implementation(make, reference, outputs,
     assert_same_path(GroupOMP(n_kernels=7, tol=1e-5).solve(problem.dictionary, task), steps, task)
 
 
-@pytest.mark.parametrize("normalize", ["spherical", "trace", "center", None])
+@pytest.mark.parametrize("normalize", ["spherical", "trace", "dimension", "center", None])
 def test_under_every_normalisation(make, reference, normalize):
     problem = make(normalize=normalize)
     task = problem.task

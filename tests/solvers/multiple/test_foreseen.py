@@ -10,7 +10,7 @@ from kernelweave.losses import Hinge
 from kernelweave.regularizers import LpNorm
 from kernelweave.solvers import Problem
 from kernelweave.solvers.growing import Begin, pilot_of
-from kernelweave.solvers.multiple.alternating import MIDDLE, Alternating, _correlation
+from kernelweave.solvers.multiple.alternating import MIDDLE, Alternating, _continued
 from kernelweave.solvers.run import Run
 
 
@@ -54,10 +54,7 @@ def test_the_first_machine_on_all_samples_is_nearer_for_it():
     assert gaps[1] < 0.5 * gaps[0]
 
 
-def test_only_changes_that_agree_are_continued():
-    rng = np.random.default_rng(0)
-    trend, noise, weights = rng.normal(size=50), rng.normal(size=50), np.ones(50)
-    assert _correlation(trend, 0.5 * trend + 3.0, weights) == pytest.approx(1.0)
-    assert _correlation(trend, -trend, weights) == 0.0
-    assert _correlation(trend, np.ones(50), weights) == 0.0
-    assert 0.5 < _correlation(trend, trend + noise, weights) < 0.9
+def test_a_bias_of_one_over_the_root_of_the_samples_is_continued():
+    limit, bias = np.random.default_rng(0).uniform(-1.0, 1.0, size=(2, 5))
+    at = {n: limit + bias / np.sqrt(n) for n in (100, 400, 1000)}
+    assert at[400] + _continued(at[400] - at[100], 100, 400, 1000) == pytest.approx(at[1000])

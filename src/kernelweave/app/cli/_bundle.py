@@ -15,18 +15,19 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from ..._container import replacing, sweep
-from ..._words import plain, quoted
+from ..._words import listed, plain, quoted
 from ...estimators import ViewTransformer
 from ...kernels import Views
 from ...persistence import load_model, save_model
 from ._columns import labels, target_column
-from ._console import MODEL, CliError, model_file, note
+from ._console import MODEL, CliError, model_file, note, refusing
 from ._design import columns_of, conformed, encoded, load
 from ._facts import file_digest
+from ._files import Files, counted, present, read_views, such_as
 from ._npz import GramEncoder, Grams
 from ._options import Reading, Source
 from ._read import Sheet, kind_of
-from ._tables import Files, encoded_views, new_views
+from ._tables import encoded_views
 
 SETTINGS = "settings.json"
 
@@ -177,8 +178,7 @@ def new_view_samples(bundle: Bundle, source: Source, reading: Reading, allow_uns
             f"the model was fitted on the views {quoted(encoders)}: give their tables, predict MODEL "
             + " ".join(f"--view {name}=FILE" for name in encoders)
         )
-    given = [name or path.name.partition(".")[0] for name, path in source.tables]
-    turned = source.transpose or [t for t in bundle.settings["request"]["transpose"] if t in given]
+    turned = source.transpose or [t for t in bundle.settings["request"]["transpose"] if t in source.names]
     source = replace(source, transpose=turned)
     views = new_views(bundle.encoder, source, reading, allow_unseen)
     path, column = source.label_file
@@ -191,6 +191,37 @@ def new_view_samples(bundle: Bundle, source: Source, reading: Reading, allow_uns
         targets = {bundle.target: values}
     X = encoded_views(bundle.encoder, views)
     return NewSamples(X, views.ids, reading.ident or "sample", targets, [])
+
+
+def new_views(encoder: ViewTransformer, source: Source, reading: Reading, allow_unseen: bool) -> Views:
+    """Views of new samples with the columns that a model was fitted on; some of its views may be absent."""
+    files, encoders = read_views(source, reading), encoder.transformers_
+    odd = [name for name in files.views if name not in encoders]
+    if odd:
+        raise CliError(f"--view {odd[0]}: the model was fitted on the views {quoted(encoders)}.")
+    lacking = [name for name in encoders if name not in files.views]
+    if lacking and reading.missing == "error":
+        raise CliError(
+            f"the model was fitted on the views {quoted(encoders)}, and {quoted(lacking)} is not there: give "
+            "it with --view, or fit the model with --missing complete, which predicts without some views."
+        )
+    note("Sample IDs: " + listed(files.taken, 12) + ".")
+    frames = {
+        name: conformed(encoders[name], present(sheet), allow_unseen) for name, sheet in files.views.items()
+    }
+    there = {label for frame in frames.values() for label in frame.index}
+    empty = {label for sheet in files.views.values() for label in sheet.frame.index} - there
+    if empty:
+        gone = f"{counted(len(empty), 'sample')} without a value in any view"
+        note(f"{gone}: left out, {such_as(sorted(empty))}.")
+    with refusing("--view"):
+        views = Views({name: frames[name] for name in encoders if name in frames})
+    if views.lacking and reading.missing == "error":
+        raise CliError(
+            f"{listed(views.lacking)}: leave those samples out, or fit the model with --missing complete, "
+            "which predicts without some views."
+        )
+    return views
 
 
 def let_unseen(encoder: Any) -> None:

@@ -26,6 +26,9 @@ ID_NAME = re.compile(
     r"(^|[_\s.-])(id|ids|uuid|guid|key|index|rownames?)$|^(unnamed.*|row|rownames?|sample|)$", re.I
 )
 
+#: DNA, RNA or a protein: letters of their alphabets, more of them than names of categories have
+SEQUENCE = re.compile(r"[ACGTUN]{6,}|[ACDEFGHIKLMNPQRSTVWXY]{20,}", re.I)
+
 #: share of cells that are numbers from which a text column is meant to hold numbers
 MOSTLY = 0.5
 
@@ -48,33 +51,39 @@ def check_columns(
         raise CliError(f"{path}: {lines[0]}.")
     if lines:
         more = [f"... and {len(lines) - 20} more"] if len(lines) > 20 else []
+        options = list(dict.fromkeys(option for _, _, option in faults.values()))
+        names = [option for option in options if option.startswith("--id ")]  # one column is named by --id
+        options = [option.replace("--id", "--drop") if option in names[1:] else option for option in options]
         raise CliError(
             f"{path}: {len(lines)} columns cannot be used as they are.\n  "
             + "\n  ".join([*lines[:20], *more])
             + "\nAll at once, if that suits the data: "
-            + " ".join(dict.fromkeys(option for _, _, option in faults.values()))
+            + " ".join(options)
         )
 
 
-def check_decimals(path: Path, columns: dict[str, np.ndarray]) -> None:
-    """One error about numbers with a decimal comma; what else is wrong shows once they are read so."""
-    found = {name: cell for name, values in columns.items() if (cell := comma_cell(values)) is not None}
+def check_decimals(path: Path, columns: dict[str, np.ndarray], decimal: str) -> None:
+    """One error about numbers with another decimal mark; what else is wrong shows once they are read so."""
+    found = {name: cell for name, values in columns.items() if (cell := other_mark(values, decimal))}
     if found:
         hold = "columns {} hold" if len(found) > 1 else "column {} holds"
+        mark, remedy = "comma", "read them with --decimal ,"
+        if decimal != ".":
+            mark, remedy = "point", f"--decimal {decimal} is for all files, so write them with one mark."
         raise CliError(
-            f"{path}: {hold.format(quoted(found))} numbers with a decimal comma, such as "
-            f"{next(iter(found.values()))!r}: read them with --decimal ,"
+            f"{path}: {hold.format(quoted(found))} numbers with a decimal {mark}, such as "
+            f"{next(iter(found.values()))!r}: {remedy}"
         )
 
 
-def comma_cell(values: np.ndarray) -> str | None:
-    """A cell with a decimal comma in a column of text that holds nothing but numbers, commas or not."""
+def other_mark(values: np.ndarray, decimal: str) -> str | None:
+    """A cell with the other decimal mark in a column of text that holds nothing but numbers."""
     if kind_of(values) != "text":
         return None
     texts = [str(value) for value in values if value is not None]
     if any(as_number(text, ",") is None and as_number(text) is None for text in texts):
         return None
-    return next((text for text in texts if as_number(text) is None), None)
+    return next((text for text in texts if as_number(text, decimal) is None), None)
 
 
 def fault_of(
@@ -111,6 +120,10 @@ def text_fault(name: str, values: np.ndarray, drop: str) -> Fault:
         return reason, f"correct the cells, or leave it out with {drop}", drop
     if all(is_date(value) for value in texts[:50]):
         return date_fault(texts[0], drop)
+    if all(SEQUENCE.fullmatch(value) for value in texts):
+        given = f"--sequence {shlex.quote(name)}"
+        reason = f"holds sequences, such as {slip[:12]!r}"
+        return reason, f"compare them by kernels of strings with {given}, or leave it out with {drop}", given
     if len(set(texts)) >= DISTINCT * len(texts) and len(texts) > 4:
         return identifier_fault(name, drop)
     category = f"--categorical {shlex.quote(name)}"
@@ -228,8 +241,9 @@ class Target:
         return [str(name) for name in np.unique(self.y)] if self.task == "classification" else []
 
 
-#: what the column of events of a survival study is called, and what such times are written like
+#: what the columns of a survival study are called, and what such times are written like
 EVENT_NAME = re.compile(r"event|status|death|dead|deceased|censor|relapse|vital", re.I)
+TIME_NAME = re.compile(r"time|days|months|years|survival|(^|[^a-z])(os|pfs|dfs|rfs)([^a-z]|$)", re.I)
 CENSORED = re.compile(r"\d+(\.\d+)?\+?")
 
 SURVIVAL = (
@@ -313,6 +327,18 @@ def refuse_unsupported(values: np.ndarray, name: str, path: Path) -> None:
             f"{path}: the target {name!r} holds several labels per row, such as {lists[0]!r}, which the "
             "command line does not fit: make a column of each label and fit one at a time, or use Python, "
             "where y may have a column for each."
+        )
+
+
+def warn_of_survival(target: Target, name: str, frame: pd.DataFrame, path: Path) -> None:
+    """Say so where times to an event are regressed that was not seen in every sample."""
+    if target.task == "classification" or not TIME_NAME.search(name):
+        return
+    events = [column for column in frame if EVENT_NAME.search(str(column)) and frame[column].nunique() == 2]
+    if events:
+        note(
+            f"Warning: {name!r} of {path.name}, beside {quoted(events)}, looks like a time of survival: a "
+            f"lower bound where the event was not seen, which a regression does not know; {SURVIVAL}"
         )
 
 

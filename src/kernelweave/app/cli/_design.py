@@ -27,6 +27,7 @@ from ._columns import (
     match,
     target_column,
     warn_of_repeats,
+    warn_of_survival,
 )
 from ._console import CliError, note, suffix
 from ._kernels import choose_kernels
@@ -262,7 +263,7 @@ def table_design(path: Path, reading: Reading, choice: KernelChoice) -> TableDes
     sequences = match(reading.sequence, list(frame), "--sequence", path)
     whole = {reading.target: values} if reading.task != "classification" else {}
     numbers = frame.drop(columns=[*categorical, *sequences])
-    check_decimals(path, {**{name: numbers[name].to_numpy() for name in numbers}, **whole})
+    check_decimals(path, {**{name: numbers[name].to_numpy() for name in numbers}, **whole}, reading.decimal)
     keep = match(reading.keep, list(frame), "--keep", path)
     if reading.drop_rows:
         gaps = pd.isna(values) | (frame.isna().any(axis=1).to_numpy() & (reading.impute is None))
@@ -279,6 +280,7 @@ def table_design(path: Path, reading: Reading, choice: KernelChoice) -> TableDes
     for name in sequences:
         sequence(table, name)
     warn_of_repeats(reading, ids, data.frame, path)
+    warn_of_survival(target, reading.target, data.frame, path)
     return TableDesign(table, target, ids, reading, choice, sequences, group_of)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn import metrics
 
 from ...estimators._base import model_names
+from ...kernels import Views
 
 #: weights below this share of the largest count as zero
 LIVE = 1e-6
@@ -102,6 +103,14 @@ def predictions(model: Any, X: Any) -> dict[str, np.ndarray]:
         mean, deviation = model.predict(X, return_std=True)
         return {"prediction": mean, "deviation": deviation}
     return {"prediction": model.predict(X)}
+
+
+def views_column(model: Any, X: Any) -> dict[str, np.ndarray]:
+    """A column of predictions, the views that each sample has; nothing where all have all of the model's."""
+    fitted = getattr(model, "views_in_", ())
+    if not isinstance(X, Views) or (X.observed.all() and len(X.names) >= len(fitted)):
+        return {}
+    return {"views": X.patterns}
 
 
 def file_digest(path: Path) -> str:

@@ -1,9 +1,10 @@
-"""Kernels from options: a default dictionary, groups of columns, bands, or a TOML file."""
+"""Kernels from options: a default dictionary, groups of columns, bands, several tables, or a TOML file."""
 
 from __future__ import annotations
 
 import inspect
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,21 +21,18 @@ from ._console import CliError, check_spec, refusing
 from ._options import KernelChoice
 from ._read import Sheet
 
-#: kernels of numbers that a file can describe: no functions, no objects
-NUMERIC: dict[str, type[Kernel]] = {
-    name: cls
-    for name, cls in KERNELS.items()
-    if cls.accepts == "numeric"  # type: ignore[attr-defined]
-    and all(p.default is not p.empty for p in inspect.signature(cls).parameters.values())
-}
 
-#: kernels of sequences
-STRINGS: dict[str, type[Kernel]] = {
-    name: cls
-    for name, cls in KERNELS.items()
-    if cls.accepts == "string"  # type: ignore[attr-defined]
-    and all(p.default is not p.empty for p in inspect.signature(cls).parameters.values())
-}
+def describable(accepts: str) -> dict[str, type[Kernel]]:
+    """Kernels of numbers or of strings that a file can describe: no functions, no objects."""
+    return {
+        name: cls
+        for name, cls in KERNELS.items()
+        if cls.accepts == accepts  # type: ignore[attr-defined]
+        and all(p.default is not p.empty for p in inspect.signature(cls).parameters.values())
+    }
+
+
+NUMERIC, STRINGS = describable("numeric"), describable("string")
 
 #: a prefix makes a group from so many columns on, and so many groups make a default dictionary
 PREFIX_COLUMNS, MOST_GROUPS = 3, 30
@@ -59,8 +57,7 @@ def choose_kernels(
     """
     if sum(option is not None for option in (choice.spec, choice.groups, choice.bands)) > 1:
         raise CliError("--kernels, --groups and --bands exclude one another: give one of them.")
-    numbers = iter(range(sum(map(len, features.values()))))
-    places: Places = {name: [next(numbers) for _ in held] for name, held in features.items()}
+    places = places_of(features)
     if choice.spec is not None:
         return from_file(choice.spec, table, places, sequences)
     if sequences:
@@ -80,6 +77,18 @@ def choose_kernels(
     named_kernels = dict(auto().expand(layout))
     alone = ", and one RBF per column" if len(named_kernels) > 4 else ""
     return named_kernels, f"the default dictionary: linear and three RBF widths on all columns{alone}", None
+
+
+def places_of(features: dict[str, list[str]]) -> Places:
+    """Where the features of each column stand in the matrix a model sees.
+
+    Examples
+    --------
+    >>> places_of({"age": ["age"], "sex": ["sex=f", "sex=m"]})
+    {'age': [0], 'sex': [1, 2]}
+    """
+    numbers = iter(range(sum(map(len, features.values()))))
+    return {name: [next(numbers) for _ in held] for name, held in features.items()}
 
 
 def with_sequences(
@@ -260,3 +269,65 @@ def parameters(entry: Mapping[str, Any], kernel_class: type[Kernel], where: str)
             f"{', '.join(OWN)}."
         )
     return options
+
+
+# -- kernels of several tables ------------------------------------------------------------------------
+
+
+#: name, kernel and the view that it is for
+ViewKernel = tuple[str, Kernel, str]
+
+
+def view_kernels(
+    sheets: dict[str, Sheet],
+    features: dict[str, dict[str, list[str]]],
+    choice: KernelChoice,
+    sequences: dict[str, list[str]],
+) -> tuple[list[ViewKernel], str]:
+    """The kernels that the options ask for on every view, or linear and RBF; and how it came to them."""
+    if choice.groups is not None or choice.bands is not None:
+        raise CliError("--groups and --bands divide one table; of views, --kernels FILE does.")
+    if not any(sequences.values()):
+        number_kinds(choice.kinds)
+    places = {name: places_of(held) for name, held in features.items()}
+    widths = {name: sum(map(len, held.values())) for name, held in places.items()}
+    parts = listed((f"{name} ({width})" for name, width in widths.items()), 8)
+    why = f"{len(sheets)} views: {parts}"
+    if choice.spec is not None:
+        return view_entries(choice.spec, sheets, places, sequences), f"{why}; kernels from {choice.spec.name}"
+    found: list[ViewKernel] = []
+    for view, sheet in sheets.items():
+        own = own_kernels(sheet, places[view], sequences[view], choice.kinds)
+        found += [
+            (view if len(own) == 1 else f"{view}: {name}", kernel, view) for name, kernel in own.items()
+        ]
+    return found, why
+
+
+def own_kernels(sheet: Sheet, where: Places, sequences: list[str], kinds: Sequence[str]) -> dict[str, Kernel]:
+    """Kernels of one view: those named, or linear and RBF, on numbers; kernels of strings on sequences."""
+    numbers = [place for name in sheet.names if name not in sequences for place in where[name]]
+    named = [kind for kind in kinds if kind.lower() not in STRINGS]
+    own = (kernel_list(named) if named else [Linear(), RBF()]) if numbers else []
+    columns = None if not sequences else numbers
+    found = {kernel.label: kernel.with_columns(columns) if columns else kernel for kernel in own}
+    return found | (sequence_kernels(sequences, where, kinds) if sequences else {})
+
+
+def view_entries(
+    path: Path, sheets: dict[str, Sheet], places: dict[str, Places], sequences: dict[str, list[str]]
+) -> list[ViewKernel]:
+    """Kernels from a TOML file; an entry without a view is for every view."""
+    found: list[ViewKernel] = []
+    for where, entry in entries_of(path):
+        view = entry.get("view")
+        if view is not None and view not in sheets:
+            raise CliError(f"{where}: view = {view!r} is not one of {quoted(sheets)}.")
+        for name in sheets if view is None else [view]:
+            own = entry_kernels(entry, where, sheets[name], places[name], sequences[name])
+            prefix = f"{name}: " if view is None or "name" not in entry else ""
+            found += [(f"{prefix}{label}", kernel, name) for label, kernel in own.items()]
+    repeated = [name for name, times in Counter(name for name, _, _ in found).items() if times > 1]
+    if repeated:
+        raise CliError(f'{path}: the name {repeated[0]!r} is used twice; set name = "...".')
+    return found

@@ -49,6 +49,7 @@ class Options:
     task: str = "classification"
     missing: str = "error"
     group_of: np.ndarray | None = None
+    normalize: str = "variance"
 
     @property
     def kind(self) -> str:
@@ -70,11 +71,15 @@ def make(method: str, kernels: Any, options: Options) -> Any:
     elif method == "gmkl":
         if isinstance(kernels, str):
             raise CliError("--method gmkl learns a kernel of the columns, and Gram matrices have none.")
+        if options.normalize != "variance":
+            raise CliError("--normalize is for weights of several kernels: --method gmkl learns one.")
         family, own = "GMKL", {"C": options.C}
         kernels = GroupProductRBF(options.groups) if options.groups else ProductRBF()
     else:
         family, own["regularizer"] = "MKL", LpNorm(options.p) if method == "lp" else REGULARIZERS[method]()
         own |= {"approximation": options.approximation, "rank": options.rank}
+    if method != "gmkl":
+        own["normalize"] = options.normalize
     shared = {"memory_limit": options.memory_limit, "n_jobs": options.n_jobs, "random_state": options.seed}
     return with_missing(getattr(kw, family + options.kind)(kernels, **own, **shared), method, options.missing)
 
@@ -120,7 +125,8 @@ def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> A
     if method == "gomp":
         search = getattr(kw, f"GroupOMP{options.kind}CV")
         alphas = np.geomspace(1.0, 1e-4, 5)
-        greedy = search(kernels, alphas=alphas, cv=cv, n_jobs=n_jobs, random_state=options.seed)
+        rule = {"normalize": options.normalize, "random_state": options.seed}
+        greedy = search(kernels, alphas=alphas, cv=cv, n_jobs=n_jobs, **rule)
         return with_missing(greedy, method, options.missing)
     if method == "gmkl":
         return GridSearchCV(model, {"C": list(COSTS[1:])}, cv=cv, n_jobs=n_jobs)
@@ -130,7 +136,8 @@ def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> A
     elif method == "elasticnet":
         tried = [ElasticNet(l1_ratio=ratio) for ratio in RATIOS]
     search = getattr(kw, f"MKL{options.kind}CV")
-    learned = search(kernels, regularizers=tried, Cs=COSTS, cv=cv, tol=options.tol, n_jobs=n_jobs)
+    rule = {"normalize": options.normalize, "tol": options.tol}
+    learned = search(kernels, regularizers=tried, Cs=COSTS, cv=cv, n_jobs=n_jobs, **rule)
     return with_missing(learned, method, options.missing)
 
 

@@ -30,6 +30,11 @@ Encoding = Annotated[str, option("Encoding of a text file.", READING)]
 Decimal = Annotated[str, option("Decimal point of a text file.", READING)]
 
 
+def view_name(given: str, path: Path) -> str:
+    """The name of a view: the one given, or that of its file without endings such as .csv.gz."""
+    return given or path.name.partition(".")[0]
+
+
 @dataclass(frozen=True)
 class Source:
     """The files that are read: one table, or several of the same samples with their labels."""
@@ -59,6 +64,11 @@ class Source:
             alone = not given or Path(text).exists()
             found.append(("", Path(text)) if alone else (name.strip(), Path(file)))
         return found
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the views, those of their files where none are given."""
+        return [view_name(name, path) for name, path in self.tables]
 
     @property
     def label_file(self) -> tuple[Path | None, str | None]:
@@ -98,7 +108,7 @@ class Source:
             )
         if needed and not self.files:
             raise CliError("name a data file, or several tables of the same samples with --view NAME=FILE.")
-        names = [*(name or path.stem for name, path in self.tables), "data", "labels"]
+        names = [*self.names, "data", "labels"]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise CliError(f"--view: two tables are called {twice[0]!r}; name them, as in a={twice[0]}.csv.")
@@ -148,6 +158,12 @@ class Reading:
     sep: Sep = None
     encoding: Encoding = "utf-8"
     decimal: Decimal = "."
+
+
+Normalize = Annotated[
+    Literal["variance", "dimension", "spherical", "trace", "center", "none"],
+    option("How kernels are put on one scale; dimension where linear and narrow ones are mixed.", KERNELS),
+]
 
 
 def settled(source: Source, reading: Reading) -> Reading:

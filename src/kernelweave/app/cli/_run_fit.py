@@ -23,6 +23,7 @@ from ._facts import (
     predictions,
     score,
     trivial_score,
+    views_column,
     weight_facts,
     weight_rows,
 )
@@ -32,7 +33,7 @@ from ._monitor import Monitor, stopping_with
 from ._options import KernelChoice, Reading, Source
 from ._output import csv_text, print_summary, table_text
 from ._splits import split_rows
-from ._tables import design, views_column
+from ._tables import design
 from .report import make_report, report_data
 
 
@@ -174,7 +175,7 @@ def write_all(
 ) -> dict[str, float]:
     """Write weights, predictions, model and settings, all or none; the scores. An earlier report goes."""
     columns = predictions(model, parts.X_rest)
-    columns |= views_column(parts.X_rest)
+    columns |= views_column(model, parts.X_rest)
     scores = score(facts["task"], truth, columns["prediction"])
     with folder.staging(stale=[REPORT]) as stage:
         save_bundle(stage, model, parts.encoder, {**facts, "scores": scores}, sketch(parts.X))

@@ -1,19 +1,17 @@
-"""Several files of the same samples, joined by sample IDs: what to learn from, and what to predict."""
+"""Several files of the same samples, joined by sample IDs and ready to be learned from."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..._words import listed, quoted
 from ...estimators import ViewTransformer
-from ...kernels import RBF, Linear, Views
+from ...kernels import Views
 from ...kernels.columns import matching
 from ._columns import (
     FEWEST_ROWS,
@@ -25,26 +23,23 @@ from ._columns import (
     infer_target,
     target_column,
     warn_of_repeats,
+    warn_of_survival,
 )
 from ._console import CliError, note, refusing
 from ._design import (
     TableDesign,
     check_finite,
-    conformed,
     features_of,
     in_order,
-    load_sheet,
     make_encoder,
     sequence,
     table_design,
 )
-from ._kernels import STRINGS, entries_of, entry_kernels, kernel_list, sequence_kernels
+from ._files import SHOWN, Files, counted, present, read_views, such_as
+from ._kernels import view_kernels
 from ._npz import GramDesign
 from ._options import KernelChoice, Reading, Source
-from ._read import Sheet, as_written, check_header, kind_of
-
-#: IDs that a message shows
-SHOWN = 3
+from ._read import Sheet
 
 
 def design(source: Source, reading: Reading, choice: KernelChoice) -> TableDesign | GramDesign | ViewsDesign:
@@ -53,126 +48,6 @@ def design(source: Source, reading: Reading, choice: KernelChoice) -> TableDesig
         return views_design(source, reading, choice)
     assert source.data is not None
     return table_design(source.data, reading, choice)
-
-
-# -- files whose rows have IDs ------------------------------------------------------------------
-
-
-def with_ids(sheet: Sheet, ident: str | None) -> Sheet:
-    """The table indexed by its sample IDs, which are all there and all different."""
-    frame, path = sheet.frame, sheet.path
-    name = id_column(sheet, ident)
-    ids = as_written(frame[name])
-    gaps = int(pd.isna(ids).sum())
-    if gaps:
-        raise CliError(f"{path}: {gaps} of {len(ids)} rows have no ID in column {name!r}: fill them in.")
-    refuse_repeated(ids, f"{path}: column {name!r}")
-    return replace(sheet, frame=frame.drop(columns=name).set_axis(ids, axis=0))
-
-
-def id_column(sheet: Sheet, ident: str | None) -> str:
-    """The column of sample IDs: that of --id, else the first one if it is text, in every row another."""
-    frame, path = sheet.frame, sheet.path
-    first = sheet.names[0]
-    if ident is not None and (ident in frame or first != ""):
-        target_column(frame, ident, path, "--id")
-        return ident
-    if kind_of(frame[first].to_numpy()) != "text":
-        raise CliError(
-            f"{path}: the first column, {first!r}, holds no text, so it is not taken for sample IDs: name "
-            "their column with --id."
-        )
-    return first
-
-
-def refuse_repeated(ids: Iterable[str], what: str) -> None:
-    """Raise unless IDs differ."""
-    counts = Counter(ids)
-    repeated = [f"{label!r} ({times} times)" for label, times in counts.items() if times > 1]
-    if repeated:
-        raise CliError(
-            f"{what}: {len(repeated)} of {len(counts)} sample IDs are there more than once, "
-            f"{listed(repeated, SHOWN)}: keep one row for each sample, for example their mean. Repeated "
-            "measurements of a patient need IDs of their own, and --group for the column of patients."
-        )
-
-
-def turned(sheet: Sheet) -> Sheet:
-    """A table with features in rows, the first column naming them: samples in rows, indexed by their IDs."""
-    path, first = sheet.path, sheet.names[0]
-    values = sheet.frame.drop(columns=first)
-    odd = next((name for name in values if kind_of(values[name].to_numpy()) != "number"), None)
-    if odd is not None:
-        cells = [cell for cell in values[odd] if isinstance(cell, str)]
-        raise CliError(
-            f"{path} (--transpose): the column of sample {odd!r} holds {quoted(cells[:1])}, and values of "
-            f"features are numbers; the names of features are in the first column, {first!r}."
-        )
-    names = [str(name) for name in as_written(sheet.frame[first])]
-    check_header(names, path)
-    ids = np.array([str(name) for name in values], dtype=object)
-    return Sheet(path, pd.DataFrame(values.to_numpy().T, index=ids, columns=names))
-
-
-@dataclass
-class Files:
-    """The files of a command, each of them read once.
-
-    Attributes
-    ----------
-    views : dict of str to Sheet
-        Of each view its own columns, indexed by sample IDs.
-    whole : dict of Path to Sheet
-        All columns of each file, indexed by sample IDs.
-    taken : list of str
-        Which columns hold the IDs, in words.
-    """
-
-    reading: Reading
-    views: dict[str, Sheet] = field(default_factory=dict)
-    whole: dict[Path, Sheet] = field(default_factory=dict)
-    taken: list[str] = field(default_factory=list)
-
-    def read(self, path: Path, transposed: bool = False) -> Sheet:
-        """A file, indexed by sample IDs."""
-        key = path.resolve()
-        if key not in self.whole:
-            sheet = load_sheet(path, self.reading)
-            name = sheet.names[0] if transposed else id_column(sheet, self.reading.ident)
-            where = "names of columns" if transposed else f"column {name!r}"
-            self.taken.append(f"{where} of {path.name}")
-            self.whole[key] = turned(sheet) if transposed else with_ids(sheet, self.reading.ident)
-        return self.whole[key]
-
-    def add(self, name: str, path: Path, transposed: bool) -> None:
-        """The views of a file: the one of that name, or without a name all of them."""
-        sheet = self.read(path, transposed)
-        groups = {view: [c for c in held if c in sheet.frame] for view, held in sheet.groups.items()}
-        if len(groups) > 1 and name and name not in groups:
-            raise CliError(f"--view {name}={path}: the file holds {quoted(groups)}; name one of these.")
-        if len(groups) > 1 and not name:
-            found = groups
-        else:
-            alone = name or path.name.partition(".")[0]
-            found = {alone: groups.get(alone, next(iter(groups.values()), sheet.names))}
-        self.views |= {view: replace(sheet, frame=sheet.frame[held]) for view, held in found.items()}
-
-
-def read_views(source: Source, reading: Reading) -> Files:
-    """All views, and a word on where their sample IDs were found."""
-    files = Files(reading)
-    names = [name or path.name.partition(".")[0] for name, path in source.tables]
-    odd = [name for name in source.transpose if name not in names]
-    if odd:
-        raise CliError(f"--transpose {odd[0]}: no such view; the views are {quoted(names)}.")
-    for (given, path), name in zip(source.tables, names, strict=True):
-        files.add(given, path, name in source.transpose)
-    return files
-
-
-def present(sheet: Sheet) -> Sheet:
-    """The rows in which something is there; others are samples that lack the view."""
-    return replace(sheet, frame=sheet.frame[sheet.frame.notna().any(axis=1)])
 
 
 # -- ready to be learned from -------------------------------------------------------------------
@@ -201,7 +76,8 @@ class ViewsDesign:
         with refusing("--view"), np.errstate(over="ignore", invalid="ignore"):
             encoder.fit(self.views[train])
         X, X_rest = (encoded_views(encoder, self.views[rows]) for rows in (train, rest))
-        kernels, why = view_kernels(self.sheets, encoders, self.sequences, self.choice)
+        features = {name: features_of(one) for name, one in encoders.items()}
+        kernels, why = view_kernels(self.sheets, features, self.choice, self.sequences)
         starts = X.starts.tolist()
         places = {n: list(range(*starts[v : v + 2])) for v, n in enumerate(X.names)}
         return Parts(X, X_rest, encoder, kernels, why, places, [], self.reading.ident or "sample")
@@ -236,6 +112,7 @@ def views_design(source: Source, reading: Reading, choice: KernelChoice) -> View
     target = infer_target(values[at], reading.target, labels.path, reading.task)
     group_of = None if group is None else groups_at(group, kept, reading)
     warn_of_repeats(replace(reading, ident=None), kept, labels.frame.loc[kept], labels.path)
+    warn_of_survival(target, reading.target, labels.frame, labels.path)
     shown = {
         name: replace(sheet, frame=sheet.frame[sheet.frame.index.isin(kept)])
         for name, sheet in sheets.items()
@@ -307,7 +184,7 @@ def usable(sheets: dict[str, Sheet], reading: Reading) -> tuple[dict[str, Sheet]
         for column in texts:
             sequence(present(replace(sheet, frame=frame[[column]])), column)
         numbers = frame.drop(columns=[*categorical, *texts])
-        check_decimals(path, {column: numbers[column].to_numpy() for column in numbers})
+        check_decimals(path, {column: numbers[column].to_numpy() for column in numbers}, reading.decimal)
         check_columns(path, frame, [*categorical, *texts], chosen["keep"][name], imputed=True)
         ready[name] = present(replace(sheet, frame=in_order(frame, categorical, texts), groups={}))
     return ready, chosen["sequence"]
@@ -390,9 +267,7 @@ def refuse_gaps(sheets: dict[str, Sheet], wanted: set[str], only: dict[str, list
 
 def say_gaps(views: Views, reading: Reading) -> None:
     """How many samples lack each view; an error unless something can be done about it."""
-    n = len(views)
-    counts = {name: int(n - there.sum()) for name, there in zip(views.names, views.observed.T, strict=True)}
-    lacking = [f"{name} is missing in {k} of {n} samples" for name, k in counts.items() if k]
+    n, lacking = len(views), views.lacking
     if not lacking:
         note(f"{n} samples with a label have all {len(views.names)} views.")
         return
@@ -403,125 +278,3 @@ def say_gaps(views: Views, reading: Reading) -> None:
             "mask, margin), or leave those samples out with --drop-rows."
         )
     note(f"{n} samples with a label; {listed(lacking)} (--missing {reading.missing}).")
-
-
-def such_as(labels: Sequence[str]) -> str:
-    """A few names, for a message."""
-    return f"such as {quoted(labels[:SHOWN])}"
-
-
-def counted(amount: int, noun: str) -> str:
-    """A count and its noun."""
-    return f"{amount} {noun}{'s' * (amount != 1)}"
-
-
-# -- kernels of views ---------------------------------------------------------------------------
-
-
-def view_kernels(
-    sheets: dict[str, Sheet], encoders: dict[str, Any], sequences: dict[str, list[str]], choice: KernelChoice
-) -> tuple[list[tuple[str, Any, str]], str]:
-    """Names, kernels and their views; and how it came to them."""
-    if choice.groups is not None or choice.bands is not None:
-        raise CliError("--groups and --bands divide one table; of views, --kernels FILE does.")
-    places = {name: places_of(encoder) for name, encoder in encoders.items()}
-    widths = {name: sum(map(len, held.values())) for name, held in places.items()}
-    parts = listed((f"{name} ({width})" for name, width in widths.items()), 8)
-    why = f"{len(sheets)} views: {parts}"
-    if choice.spec is not None:
-        return view_entries(choice.spec, sheets, places, sequences), f"{why}; kernels from {choice.spec.name}"
-    found: list[tuple[str, Any, str]] = []
-    for view, sheet in sheets.items():
-        own = own_kernels(sheet, places[view], sequences[view], choice.kinds)
-        found += [
-            (view if len(own) == 1 else f"{view}: {name}", kernel, view) for name, kernel in own.items()
-        ]
-    return found, why
-
-
-def places_of(encoder: Any) -> dict[str, list[int]]:
-    """Columns of a view, and their places in the matrix that a model sees."""
-    features = features_of(encoder)
-    numbers = iter(range(sum(map(len, features.values()))))
-    return {name: [next(numbers) for _ in held] for name, held in features.items()}
-
-
-def own_kernels(
-    sheet: Sheet, where: dict[str, list[int]], sequences: list[str], kinds: Sequence[str]
-) -> dict[str, Any]:
-    """Kernels of one view: those named, or linear and RBF, on numbers; kernels of strings on sequences."""
-    numbers = [place for name in sheet.names if name not in sequences for place in where[name]]
-    named = [kind for kind in kinds if kind.lower() not in STRINGS]
-    own = (kernel_list(named) if named else [Linear(), RBF()]) if numbers else []
-    columns = None if not sequences else numbers
-    found = {kernel.label: kernel.with_columns(columns) if columns else kernel for kernel in own}
-    return found | (sequence_kernels(sequences, where, kinds) if sequences else {})
-
-
-def view_entries(
-    path: Path, sheets: dict[str, Sheet], places: dict[str, Any], sequences: dict[str, list[str]]
-) -> list[tuple[str, Any, str]]:
-    """Kernels from a TOML file; an entry without a view is for every view."""
-    found: list[tuple[str, Any, str]] = []
-    for where, entry in entries_of(path):
-        view = entry.get("view")
-        if view is not None and view not in sheets:
-            raise CliError(f"{where}: view = {view!r} is not one of {quoted(sheets)}.")
-        for name in sheets if view is None else [view]:
-            own = entry_kernels(entry, where, sheets[name], places[name], sequences[name])
-            prefix = f"{name}: " if view is None or "name" not in entry else ""
-            found += [(f"{prefix}{label}", kernel, name) for label, kernel in own.items()]
-    repeated = [name for name, times in Counter(name for name, _, _ in found).items() if times > 1]
-    if repeated:
-        raise CliError(f'{path}: the name {repeated[0]!r} is used twice; set name = "...".')
-    return found
-
-
-# -- new samples --------------------------------------------------------------------------------
-
-
-def new_views(encoder: ViewTransformer, source: Source, reading: Reading, allow_unseen: bool) -> Views:
-    """Views of new samples with the columns that a model was fitted on; some of its views may be absent."""
-    files, encoders = read_views(source, reading), encoder.transformers_
-    odd = [name for name in files.views if name not in encoders]
-    if odd:
-        raise CliError(f"--view {odd[0]}: the model was fitted on the views {quoted(encoders)}.")
-    lacking = [name for name in encoders if name not in files.views]
-    if lacking and reading.missing == "error":
-        raise CliError(
-            f"the model was fitted on the views {quoted(encoders)}, and {quoted(lacking)} is not there: give "
-            "it with --view, or fit the model with --missing complete, which predicts without some views."
-        )
-    note("Sample IDs: " + listed(files.taken, 12) + ".")
-    frames = {}
-    for name, sheet in files.views.items():
-        frames[name] = conformed(encoders[name], present(sheet), allow_unseen)
-    empty = {i for s in files.views.values() for i in s.frame.index} - {
-        i for f in frames.values() for i in f.index
-    }
-    if empty:
-        gone = f"{counted(len(empty), 'sample')} without a value in any view"
-        note(f"{gone}: left out, {such_as(sorted(empty))}.")
-    with refusing("--view"):
-        views = Views({name: frames[name] for name in encoders if name in frames})
-    gaps = {n: int((~there).sum()) for n, there in zip(views.names, views.observed.T, strict=True)}
-    lacked = [
-        f"{name} is missing in {count} of {len(views)} samples" for name, count in gaps.items() if count
-    ]
-    if lacked and reading.missing == "error":
-        raise CliError(
-            f"{listed(lacked)}: leave those samples out, or fit the model with --missing complete, which "
-            "predicts without some views."
-        )
-    return views
-
-
-def views_column(X: Any, n_views: int = 0) -> dict[str, np.ndarray]:
-    """A column for a table of predictions, the views that each sample has; none where all have all.
-
-    A model may have been fitted on more views, `n_views`, than are there.
-    """
-    if not isinstance(X, Views) or (X.observed.all() and len(X.names) >= n_views):
-        return {}
-    names = np.array(X.names, dtype=object)
-    return {"views": np.array(["+".join(names[there]) for there in X.observed], dtype=object)}

@@ -31,6 +31,7 @@ def fit(
     memory_limit: opt.Memory = None,
     approximation: opt.Approximation = None,
     rank: opt.Rank = 100,
+    normalize: opt.Normalize = "variance",
     n_jobs: opt.Jobs = None,
     resume: Annotated[
         bool | None,
@@ -59,6 +60,8 @@ def fit(
     from ._methods import Options
     from ._run_fit import Job, run
 
-    options = Options(p, C, tol, memory_limit, n_jobs, seed, None, approximation, rank, method, tune)
+    numbers = {"p": p, "C": C, "tol": tol, "seed": seed, "rank": rank, "n_jobs": n_jobs}
+    rules = {"approximation": approximation, "normalize": normalize, "memory_limit": memory_limit}
+    options = Options(method=method, tune=tune, **numbers, **rules)  # type: ignore[arg-type]
     job = Job(source, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
     run(job, resume, quiet, as_json)

@@ -51,8 +51,9 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
     show(weights_listing(estimator))
     show(certificate_words(estimator))
     for name in SHOWN:
-        if settings.get(name) not in (None, [], ""):
-            show(f"{name.replace('_', ' ')}: {settings[name]}")
+        value = settings.get(name)
+        if value not in (None, [], ""):
+            show(f"{name.replace('_', ' ')}: {f'{value:.3g}' if isinstance(value, float) else value}")
     for name, value in (settings.get("scores") or {}).items():
         show(f"{name} on the {settings.get('scored_on', '')}: {value:.4g}")
     show("made with: " + ", ".join(f"{name} {number}" for name, number in settings["versions"].items()))
@@ -61,7 +62,7 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
 # -- the installation ---------------------------------------------------------------------------------
 
 
-OPTIONAL = ("pyarrow", "matplotlib", "torch")
+OPTIONAL = ("pyarrow", "openpyxl", "anndata", "mudata", "matplotlib", "torch")
 
 
 @guarded

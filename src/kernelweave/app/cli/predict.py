@@ -38,9 +38,8 @@ def predict(
 
     from ._bundle import load_bundle, new_samples, seen_rows, write_text
     from ._console import note, print_json, refusing
-    from ._facts import predictions, score
+    from ._facts import predictions, score, views_column
     from ._output import cells, table_text
-    from ._tables import views_column
 
     bundle = load_bundle(model)
     new = new_samples(
@@ -52,7 +51,7 @@ def predict(
         columns = predictions(bundle.estimator, new.X)
     truth = new.truth(bundle, np.asarray(columns["prediction"]))
     scores: dict[str, Any] = {} if truth is None else score(bundle.task, truth, columns["prediction"])
-    columns |= views_column(new.X, len(bundle.encoder.transformers_) if bundle.of_views else 0)
+    columns |= views_column(bundle.estimator, new.X)
     ids, ident = new.ids, new.ident
     if out is not None:
         write_text(out, table_text(ids, truth, columns, ident))

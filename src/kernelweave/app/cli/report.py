@@ -146,7 +146,9 @@ def make_report(
 
     known = facts["data"]
     source = {key: known[key] for key in ("file", "sha256") if key in known}
-    source |= {one["role"]: f"{one['file']}, SHA-256 {one['sha256']}" for one in known.get("files", ())}
+    for one in known.get("files", ()):
+        role = "labels" if one["role"] == "labels" else f"view {one['role']}"
+        source[role] = f"{one['file']}, SHA-256 {one['sha256']}"
     if facts["request"]["tune"]:
         source["tuned"] = "by cross-validation on the training samples"
     source |= {name.replace("_", " "): facts[name] for name in SHOWN if facts.get(name)}

@@ -242,6 +242,8 @@ def _parts(record: Dataset, arrays: Arrays, target: str | None) -> dict[str, Any
         raise ValueError(f"target={target!r}: {record.name} has one target only; leave the argument out.")
     if "seq_bytes" in arrays:
         return _sequences(arrays)
+    if "seq_train" in arrays:
+        return _lines(arrays)
     if "cube" in arrays:
         return _image(arrays)
     parts = _single(record, arrays) if "X" in arrays else _views(arrays)
@@ -295,6 +297,17 @@ def _sequences(arrays: Arrays) -> dict[str, Any]:
     sequences = [text[a:b] for a, b in pairwise(ends)]
     rest = {key: value for key, value in arrays.items() if key not in ("seq_bytes", "offsets")}
     return {"X": np.array(sequences, dtype=object), "sequences": sequences, **rest}
+
+
+def _lines(arrays: Arrays) -> dict[str, Any]:
+    """Sequences in lines of a text, to train and to test."""
+    train, test = (arrays[f"seq_{part}"].tobytes().decode("ascii").split() for part in ("train", "test"))
+    return {
+        "X": np.array(train, dtype=object),
+        "y": arrays["y_train"],
+        "X_test": np.array(test, dtype=object),
+        "y_test": arrays["y_test"],
+    }
 
 
 def _image(arrays: Arrays) -> dict[str, Any]:

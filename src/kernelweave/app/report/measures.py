@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -61,31 +62,27 @@ def views_used(given: Subject) -> ViewsUsed | None:
     """The views that each of the samples looked at has, and how well those of a pattern are predicted."""
     if not isinstance(given.seen, Views):
         return None
-    fitted = list(getattr(given.inner, "views_in_", given.seen.names))
-    names, there = np.array(given.seen.names, dtype=object), given.seen.observed
-    used = ["+".join(names[row]) for row in there]
-    scores: dict[str, float | None] = dict.fromkeys(used)
+    fitted = tuple(getattr(given.inner, "views_in_", given.seen.names))
+    used = given.seen.patterns
     metric = "accuracy" if given.task == "classification" else "RMSE"
-    if given.truth is not None and given.task != "novelty":
-        for pattern in scores:
-            rows = np.array([one == pattern for one in used])
-            truth, found = np.asarray(given.truth)[rows], given.predicted[rows]
-            right = float(np.mean(truth == found)) if metric == "accuracy" else None
-            scores[pattern] = right if right is not None else measures("regression", truth, found)["RMSE"]
-    counts = {pattern: used.count(pattern) for pattern in scores}
-    order = sorted(counts, key=lambda pattern: -counts[pattern])
-    patterns = tuple((pattern, counts[pattern], scores[pattern]) for pattern in order)
-    missing = str(getattr(given.inner, "missing", "error"))
-    told = () if given.truth is None else tuple(map(str, given.truth))
-    predicted = tuple(map(str, given.predicted))
+
+    def score(pattern: str) -> float | None:
+        if given.truth is None or given.task == "novelty":
+            return None
+        truth, found = given.truth[used == pattern], given.predicted[used == pattern]
+        if metric == "accuracy":
+            return float(np.mean(truth == found))
+        return float(measures("regression", truth, found)["RMSE"])
+
+    counts = Counter(used).most_common()
     return ViewsUsed(
-        tuple(fitted),
-        patterns,
-        tuple(given.labels),
-        tuple(used),
-        told,
-        predicted,
-        given.part,
-        metric,
-        missing,
+        names=fitted,
+        patterns=tuple((pattern, times, score(pattern)) for pattern, times in counts),
+        labels=tuple(given.labels),
+        used=tuple(used),
+        truth=() if given.truth is None else tuple(map(str, given.truth)),
+        predicted=tuple(map(str, given.predicted)),
+        part=given.part,
+        metric=metric,
+        missing=str(getattr(given.inner, "missing", "error")),
     )

@@ -16,7 +16,7 @@ from ..._typing import FloatArray, IntArray
 from ..choice import free_share, show_bytes
 from ..lowrank.dictionary import SINGLE_FROM, LowRankDictionary, sum_of
 from ..lowrank.factors import Factors, Scatter
-from ..lowrank.maps import Features, settle
+from ..lowrank.maps import Features, looked_at, settle
 from ..tables import ArrayTable, Table
 from . import row_share as tasks
 from .engine import _evenly
@@ -227,7 +227,7 @@ class DaskLowRankDictionary(LowRankDictionary):
         roots = [self._root(lot, weight) for lot in lots]
         dtype, stored = self._plan_workers(lots, memory_limit)
         shares = self._shares(roots, dtype, stored)
-        self._settle(normalize, shares, roots)
+        self._settle(normalize, weight, shares, roots)
         if any(one.mean is not None for one in self.features):
             shares = self._shares(roots, dtype, stored)  # once more, centred
         self._roots, self._sizes = roots, [lot.size for lot in lots]
@@ -245,15 +245,17 @@ class DaskLowRankDictionary(LowRankDictionary):
         settings = RowConstants(list(self.features)), np.dtype(dtype)
         return [Made(root, make_rows, *settings, kept) for root, kept in zip(roots, stored, strict=True)]
 
-    def _settle(self, normalize: Any, shares: list[Made], roots: list[Sent]) -> None:
+    def _settle(
+        self, normalize: Any, weight: FloatArray | None, shares: list[Made], roots: list[Sent]
+    ) -> None:
         """RowConstants of the normalisation, from moments that the workers sum over their rows."""
 
         def asked() -> list[Any]:
             return [self.cluster.submit(moments_of, made.future, near=made.worker) for made in shares]
 
-        found = self.cluster.answers(asked, roots)
+        found, seen = self.cluster.answers(asked, roots), looked_at(normalize, self.source.X, weight)
         for one, several in zip(self.features, zip(*found, strict=True), strict=True):
-            settle(one, normalize, sum_of(several))
+            settle(one, normalize, sum_of(several), seen)
 
     # -- rows ---------------------------------------------------------------------------------
 

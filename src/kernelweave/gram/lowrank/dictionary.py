@@ -20,7 +20,7 @@ from ..terms import FactorTerm
 from .approximations import resolve_approximation
 from .engine import LowRankGram
 from .factors import BLOCK_BYTES, ComputedFactors, Factors, StoredFactors
-from .maps import FeatureMap, Features, Moments, check_rule, settle
+from .maps import FeatureMap, Features, Moments, check_rule, looked_at, settle
 
 #: kernel values that may be computed to know an error exactly, for all kernels together
 MOST_PAIRS = 2e8
@@ -206,8 +206,9 @@ class LowRankDictionary:
         dtype, stored = self._plan(memory_limit)
         share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
         arrays, moments = one_pass(self.features, X, [share] * len(self.features), dtype, stored)
+        seen = looked_at(normalize, X, weight)
         for one, found in zip(self.features, moments, strict=True):
-            settle(one, normalize, found)
+            settle(one, normalize, found, seen)
         return factors_of(self.features, X, dtype, arrays)
 
     def _fine_factors(self) -> Factors:

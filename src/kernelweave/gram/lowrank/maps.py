@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from ..._typing import FloatArray
-from ...kernels import Kernel, resolve_normalization
+from ...kernels import Dimension, Kernel, resolve_normalization
 from ...kernels.base import in_double
 from ...kernels.columns import as_table
 
@@ -210,9 +211,38 @@ class Moments:
         self.diagonal += float(share @ diagonal)
 
 
-def settle(features: Features, normalize: Any, moments: Moments) -> None:
-    """Set the constants of a normalisation from the moments of the training samples."""
-    name = resolve_normalization(normalize).name
+Seen = tuple[Any, FloatArray]
+
+
+def looked_at(normalize: Any, X: Any, weight: FloatArray | None) -> Seen | None:
+    """The training samples that a normalisation looks at, and how many each stands for; None if it does not.
+
+    Parameters
+    ----------
+    normalize : str, Normalization or None
+    X : table of shape (n, n_features)
+    weight : ndarray of shape (n,), or None
+    """
+    rule = resolve_normalization(normalize)
+    if not isinstance(rule, Dimension):
+        return None
+    rows, counts = rule.look(np.ones(X.shape[0]) if weight is None else weight)
+    return _safe_indexing(X, rows), counts
+
+
+def settle(features: Features, normalize: Any, moments: Moments, seen: Seen | None = None) -> None:
+    """Set the constants of a normalisation from the moments of the training samples.
+
+    Parameters
+    ----------
+    features : Features
+    normalize : str, Normalization or None
+    moments : Moments
+    seen : tuple, optional
+        What `looked_at` returns.
+    """
+    rule = resolve_normalization(normalize)
+    name = rule.name
     spread = moments.square - float(moments.first @ moments.first)
     moves = spread > ROUNDING * moments.square
     features.mean = moments.first if name == "center" else None
@@ -221,6 +251,9 @@ def settle(features: Features, normalize: Any, moments: Moments) -> None:
         "trace": 1.0 / moments.square if moments.square > 0 else 0.0,
         "spherical": float(moves),
     }.get(name, 1.0 / spread if moves else 0.0)
+    if isinstance(rule, Dimension) and seen is not None and moves:
+        Z, means = features.raw(seen[0]).astype(np.float64), (moments.square, moments.square - spread)
+        features.scale = rule.scale_of(Z @ Z.T, seen[1], *means, Z.dtype)
     features.size = moments.diagonal
     features.error = 0.0 if features.map.exact else max(moments.diagonal - moments.square, 0.0)
 
@@ -228,6 +261,6 @@ def settle(features: Features, normalize: Any, moments: Moments) -> None:
 def check_rule(normalize: Any) -> str:
     """The name of a normalisation that features can follow."""
     rule = resolve_normalization(normalize)
-    if rule.name not in ("none", "trace", "variance", "spherical", "center"):
+    if rule.name not in ("none", "trace", "variance", "dimension", "spherical", "center"):
         raise ValueError(f"normalize={normalize!r} is not known to low-rank kernels: use 'variance'.")
     return rule.name

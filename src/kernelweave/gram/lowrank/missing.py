@@ -23,7 +23,7 @@ from ..predictor import Predictor
 from ..terms import FactorTerm
 from .dictionary import LowRankDictionary, factors_of, one_pass
 from .factors import Factors, StoredFactors
-from .maps import FeatureMap, settle
+from .maps import FeatureMap, looked_at, settle
 
 #: samples of a view whose error, when each is left out, chooses its ridge
 MOST_LEFT_OUT = 2000
@@ -77,8 +77,8 @@ class GapLowRankDictionary(LowRankDictionary):
         sizes = np.maximum(spreads, 0.0) * [self.gaps.views.count(view) for view in self.gaps.views]
         self.shares = np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
         pairs = list(zip(self.features, moments, strict=True))
-        for one, found in pairs:
-            settle(one, normalize, found)
+        for (one, found), there in zip(pairs, self.gaps.observed.T, strict=True):
+            settle(one, normalize, found, looked_at(normalize, X, weight * there))
         self.centred = [replace(one, mean=found.first) for one, found in pairs]
         self.regressions: dict[int, list[FloatArray]] = {}
         means = [found.first.astype(dtype) for found in moments]

@@ -384,6 +384,10 @@ class _Product:
     def __matmul__(self, v: FloatArray) -> FloatArray:
         return self.Phi @ (self.Phi.T @ v)
 
+    def __getitem__(self, key: tuple[IntArray, IntArray]) -> FloatArray:
+        """The part K[np.ix_(rows, columns)]."""
+        return np.asarray(self.Phi[key[0].ravel()] @ self.Phi[key[1].ravel()].T)
+
 
 class _Group:
     """Kernels with factors of equal rank, scored by one product."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
@@ -120,6 +121,13 @@ class Fit:
         return max(self.objective - self.level + energy, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
+class Kept(NamedTuple):
+    """What a refit that lets no other kernel in needs of its dictionary."""
+
+    n_samples: int
+    means: dict[int, FloatArray]
+
+
 #: columns, as a share of n, that thin factors may have together before they become one matrix
 STACKED_RANK = 1 / 3
 
@@ -133,6 +141,8 @@ class Refit(ABC):
     task : GreedyTask
     """
 
+    dictionary: Any  # Kept, of one that is closed
+
     def __init__(self, dictionary: FactorDictionary, task: GreedyTask) -> None:
         self.dictionary, self.task = dictionary, task
         self.kernels: tuple[int, ...] = ()
@@ -142,6 +152,13 @@ class Refit(ABC):
         other = type(self)(self.dictionary, self.task)
         for m in kernels:
             other.add(int(m))
+        return other
+
+    def closed(self) -> Self:
+        """The same without the dictionary, which need not outlive it."""
+        other, own = copy(self), self.dictionary
+        means = {m: own.means[m] for m in self.kernels} if self.task.fit_intercept else {}
+        other.dictionary = Kept(own.n_samples, means)
         return other
 
     def add(self, m: int, weight: float = 1.0) -> None:
@@ -374,9 +391,8 @@ def left_out_margins(refit: Refit, fit: Fit) -> FloatArray:
     problem, alpha = refit.task.problem, refit.task.root * fit.scaled_alpha
     K = refit.matrix()
     f = K @ alpha + fit.intercept + refit.offset(alpha)
-    columns = range(problem.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.column_stack([leave_one_out(K, problem.column(k), alpha[:, k], f[:, k]) for k in columns])
+        out = leave_one_out(K, problem, alpha, f)
     # a lone free sample decides the intercept: what it would be without is not known to first order
     return np.where(np.isfinite(out), out, f)
 

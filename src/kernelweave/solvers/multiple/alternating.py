@@ -20,6 +20,9 @@ from .newton_weights import n_free, value_hessian
 #: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
 SLOW, NEAR = 0.3, 0.3
 
+#: gaps from which steps take Newton's matrix of all samples, not of few, where all are at hand
+FAR = 0.02
+
 #: most that log norms may change by more than the plain step: what is all but zero is slow to return
 LEAP = 4.0
 
@@ -46,7 +49,7 @@ class Alternating(MKLSolver):
     Each half-step minimises the joint objective, which therefore never rises; for the lp norm
     with p > 1 every limit point is optimal (Kloft et al. 2011, Algorithm 1 and Theorem 4).
     Three things make it fast. Machines are solved only as well as the current gap deserves.
-    Many samples are first looked at through a few of them: the norms on fewer, few and, by one
+    Many samples are first looked at through a few of them: the norms on few and, by one
     machine, some of the samples, continued to all of them, are the start, and the Jacobian of the map
     from log norms to log norms turns plain steps into Newton steps; it is taken anew on all samples
     where steps are slow,
@@ -108,6 +111,7 @@ class Alternating(MKLSolver):
         self._before = np.inf  # residual of the last iterate
         self._from = self._plain = self._points[0]  # where the last step started, and its plain end
         self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
+        self._stale = False  # whether it is that of few samples, and one of all costs little
         return self.weights_of(run.regularizer, np.exp(self._points[0]))
 
     def restart(self, run: Run, state: State) -> FloatArray:
@@ -119,7 +123,7 @@ class Alternating(MKLSolver):
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
         # the weights are nearly right, a coarse machine would hide by how much
-        self._first_tol = LAST_SHARE * run.tol
+        self._first_tol, self._stale = LAST_SHARE * run.tol, run.gram.parts_in_place
         self._newton = pilot.newton if pilot.newton is not None else self.of_pilot(run, pilot)
 
     def learn_nearby(self, run: Run, known: Known) -> None:
@@ -151,34 +155,32 @@ class Alternating(MKLSolver):
         """`newton` at the end of a first solve."""
         return self.newton(run, pilot.problem, pilot.gram, pilot.state, pilot.matrix)
 
-    def foresee(self, run: Run, fewer: Pilot, pilot: Pilot) -> Pilot:
+    def foresee(self, run: Run, pilots: list[Pilot]) -> Pilot:
         """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls.
 
-        Where part of the samples costs its share of the entries, one more machine, on `MIDDLE` of them, says
-        how far to trust that: a Newton step from it leads to the log norms there, and the change to them is
-        continued by its correlation with the change before, which is 0 where both are noise.
+        From those on fewer and few samples; or, where a part of the samples costs its share of the entries,
+        from those on few and on `MIDDLE` of them, to which one more machine and a Newton step lead. What is
+        continued over a shorter way has less noise in it.
         """
-        n, newton = run.gram.n_samples, self.of_pilot(run, pilot)
-        sizes, count = (len(fewer.rows), len(pilot.rows)), int(MIDDLE * n)
-        first, second = _log(fewer.norms), _log(pilot.norms)
-        if newton is None or not run.gram.parts_in_place or count < 1.5 * sizes[1]:
-            found = second + _continued(second - first, *sizes, n)
-        else:
-            expected = _continued(second - first, *sizes, count)
-            middle = self._middle(run, newton, second + expected, count)
-            trust = _correlation(expected, middle - second, pilot.norms)
-            found = middle + trust * _continued(middle - second, sizes[1], count, n)
+        n, pilot = run.gram.n_samples, pilots[-1]
+        newton, few, count = self.of_pilot(run, pilot), len(pilot.rows), int(MIDDLE * n)
+        found = known = _log(pilot.norms)
+        if len(pilots) > 1:
+            found = known + _continued(known - _log(pilots[-2].norms), len(pilots[-2].rows), few, n)
+        elif count >= 1.5 * few:
+            middle = self._middle(run, newton, known, count)
+            found = middle + _continued(middle - known, few, count, n)
         return replace(pilot, norms=np.exp(found), newton=newton)
 
-    def _middle(self, run: Run, newton: FloatArray, log_norms: FloatArray, count: int) -> FloatArray:
-        """Log norms of the problem on `count` samples: a Newton step from those that are expected."""
+    def _middle(self, run: Run, newton: FloatArray | None, log_norms: FloatArray, count: int) -> FloatArray:
+        """Log norms of the problem on `count` samples: a Newton or plain step from those expected."""
         problem, gram, rows = run.problem, run.gram, run.problem.spread(count)
         weights, few = self.weights_of(run.regularizer, np.exp(log_norms)), problem.subset(rows)
         K = gram.square(rows, weights)
         single = machine_for(K, choose_single(self.single, problem.loss))
         alpha = spread(single.solve(K, few, LAST_SHARE * run.tol).alpha, rows, gram.n_samples)
-        norms = weights * np.sqrt(np.maximum(gram.quad(alpha), 0.0))
-        return log_norms + np.clip(newton @ (_log(norms) - log_norms), -1.0, 1.0)
+        step = _log(weights * np.sqrt(np.maximum(gram.quad(alpha), 0.0))) - log_norms
+        return log_norms + np.clip(step if newton is None else newton @ step, -1.0, 1.0)
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
         """Fine at once where Newton steps will make the machine most of what is left."""
@@ -193,13 +195,16 @@ class Alternating(MKLSolver):
             proof = state.certificate
             image = proof.dual_norms if self.dual else proof.norms
             self._from, self._plain = self._points[-1], self.safe(_log(image))
-            slow = SLOW * self._before < state.residual < NEAR
-            newton = self.newton(run, run.problem, run.gram, state, run.K) if slow else None
+            far = self._stale and state.residual > FAR
+            slow = far or SLOW * self._before < state.residual
+            wanted = slow and state.residual < NEAR
+            newton = self.newton(run, run.problem, run.gram, state, run.K) if wanted else None
+            self._stale = False
             if newton is not None:  # Newton steps from here on, as the last step closed little of the gap
                 self._newton, self._points, self._images = newton, self._points[-1:], []
             step = self._plain - self._from
-            far = self._plain if self._newton is None else self._from + self._newton @ step
-            self._images = [*self._images, far]
+            aim = self._plain if self._newton is None else self._from + self._newton @ step
+            self._images = [*self._images, aim]
         self._before = state.residual
         leap = extrapolate(self._points, self._images) - self._plain
         proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
@@ -240,14 +245,6 @@ def _continued(change: FloatArray, few: int, some: int, more: int) -> FloatArray
     return np.asarray(step * np.clip(change, -1.0, 1.0))
 
 
-def _correlation(a: FloatArray, b: FloatArray, weights: FloatArray) -> float:
-    """That of two changes of log norms, from 0 to 1; where all change alike nothing does."""
-    share = weights / weights.sum()
-    a, b = a - share @ a, b - share @ b
-    size = float(np.sqrt((share @ a**2) * (share @ b**2)))
-    return float(np.clip(share @ (a * b) / size, 0.0, 1.0)) if size > 0.0 else 0.0
-
-
 def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
     """Anderson's step for a fixed point of `image(point)`.
 
@@ -279,15 +276,8 @@ def newton_factor(
         return None
     H = value_hessian(problem, gram, state, K)
     of_weights = each - H * state.weights / squares[:, None]
-    factor = np.linalg.inv(each - of_weights @ log_weight_slopes(regularizer, norms))
+    factor = np.linalg.inv(each - of_weights @ regularizer.log_slopes(norms))
     return factor if np.isfinite(factor).all() else None
-
-
-def log_weight_slopes(regularizer: Regularizer, norms: FloatArray, step: float = 1e-5) -> FloatArray:
-    """d log d_m / d log n_l, by differences."""
-    start = np.log(regularizer.weights(norms))
-    moved = [np.log(regularizer.weights(norms * np.exp(step * unit))) for unit in np.eye(len(norms))]
-    return (np.array(moved) - start).T / step
 
 
 class JointAscent(Alternating):

@@ -281,9 +281,10 @@ def projected_inverse_form(
     ridge = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size)
     if len(K) <= int(tied) or not (ridge > 0.0 or curvature.any()):
         return np.zeros((G.shape[1], G.shape[1]))
-    A = K.copy()
+    A = K.copy(order="C")
     A.flat[:: len(A) + 1] += curvature + ridge
-    solved = cho_solve(positive_factor(A), np.column_stack([G, np.ones(len(A))]))
+    right = np.column_stack([G, np.ones(len(A))])
+    solved = cho_solve(positive_factor(A, own=True), right, check_finite=False)
     form, ones = G.T @ solved[:, :-1], solved[:, -1]
     if tied:
         shift = G.T @ ones

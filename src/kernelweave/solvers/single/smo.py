@@ -22,6 +22,10 @@ INTERIOR_ROUNDS = 20
 #: and so many for each pair of them
 SAMPLE_STEPS, PAIR_STEPS = 100, 0.2
 
+#: the next violation, a share of the last: at most the one, at least the other, and by the share of the
+#: tolerance that its gap is to be
+NEXT, LEAST_NEXT, AIM = 0.2, 1e-3, 0.3
+
 #: below this gap, rounds without halving it after which a machine is as good as rounding lets it be
 FINE_GAP, IDLE_ROUNDS = 1e-7, 5
 
@@ -70,7 +74,7 @@ class SMO(SingleSolver):
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0], len(alpha) <= self.exact_samples)
-        if not K.any():
+        if not (K.diagonal().any() or K.any()):
             search.note(alpha[:, 0])  # without kernels many points are optimal: the one that is known is kept
             if search.gap <= tol:
                 return search.best
@@ -119,7 +123,8 @@ class Search:
             if self.gap <= self.tol or eps <= 1e-13 * size or self.n_iter >= allowed or idle >= IDLE_ROUNDS:
                 return
             if steps < budget:
-                eps *= 0.2
+                # the gap falls about as the violation does
+                eps *= NEXT if self.small else min(NEXT, max(LEAST_NEXT, AIM * self.tol / self.gap))
 
     def guess(self, a: FloatArray) -> bool:
         """The exact solution by way of the samples that are free at `a`; whether few rounds led to it."""
@@ -158,5 +163,11 @@ class Search:
 
 def _product(K: FloatArray, a: FloatArray) -> FloatArray:
     """K a, reading only the rows where a is not zero."""
+    from ...gram._matrix_loops import add_rows
+
     support = np.flatnonzero(a)
-    return product(K[support].T, a[support]) if len(support) < 0.5 * len(a) else product(K, a)
+    if len(support) >= 0.5 * len(a):
+        return product(K, a)
+    out = np.zeros(len(a))
+    add_rows(out, K, support, a[support])
+    return out

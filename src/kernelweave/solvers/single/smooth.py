@@ -46,9 +46,10 @@ class LeastSquares(SingleSolver):
 
 def _solved(K: FloatArray, problem: Problem) -> FloatArray:
     """alpha of the linear system."""
-    A = K.astype(np.float64)
+    A = K.astype(np.float64, order="C")
     A.flat[:: len(A) + 1] += 1.0 / problem.C[:, 0]
-    solution = cho_solve(positive_factor(A), np.hstack([problem.centred(problem.y), np.ones_like(problem.C)]))
+    right = np.hstack([problem.centred(problem.y), np.ones_like(problem.C)])
+    solution = cho_solve(positive_factor(A, own=True), right, check_finite=False)
     alpha = solution[:, :-1]
     if problem.fit_intercept:
         ones = solution[:, -1:]
@@ -165,7 +166,7 @@ def _solve_scaled(K: FloatArray, S: FloatArray, right: FloatArray) -> FloatArray
     B *= K
     B.flat[:: len(S) + 1] += 1.0
     scaled = S[:, None] * np.column_stack([right, np.ones_like(S)])
-    return (S[:, None] * cho_solve(positive_factor(B), scaled, check_finite=False)).T
+    return (S[:, None] * cho_solve(positive_factor(B, own=True), scaled, check_finite=False)).T
 
 
 def _step_length(

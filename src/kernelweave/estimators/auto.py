@@ -1,0 +1,490 @@
+"""No choice to make: candidates compete on held-out samples, and one of them or their stack is the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.utils.validation import check_is_fitted
+
+from .._linalg import blas_threads_for
+from .._typing import FloatArray
+from ..gram import Dictionary
+from ._base import all_or_nothing, one_or_all
+from ._candidates import Candidate, candidates, families_of, held_out, simplest, stack_shares
+from ._input import check_choice, check_positive, check_settings, positive_grid
+from ._labels import LabelsMixin, LossScore, fit_link, link_of
+from ._mkl import BaseMKL, Model, Setup
+from ._search import BaseSearch, Folds
+from .classifier import MKLClassifier
+from .cross_validation import ChainSearch, _held_out, matrices_of
+from .path import specs_along
+from .regressor import MKLRegressor
+
+#: from where to where costs go: of classifiers, and of regressors, whose data may have next to no noise
+CLASS_COSTS, TARGET_COSTS = (1e-3, 1e3), (1e-2, 1e6)
+
+
+class Competition(NamedTuple):
+    """Candidates at their best costs, with held-out values and scores; the last row of scores is the stack's.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+    costs : list of float
+    scores : ndarray of shape (n_candidates + 1, n_folds)
+    shares : ndarray of shape (n_candidates,)
+        Of the stack.
+    seconds : ndarray of shape (n_candidates,)
+    """
+
+    candidates: list[Candidate]
+    costs: list[float]
+    scores: FloatArray
+    shares: FloatArray
+    seconds: FloatArray
+
+
+class BaseMKLAuto(BaseSearch):
+    """What the two estimators share; see them."""
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Let the candidates compete on held-out samples, and fit what is chosen on all of them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in the estimator without "Auto". Kernel parameters taken from data are taken once, from all
+            rows; normalisation constants from the training rows of each fold.
+        **params
+            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            scikit-learn's metadata routing, whatever the splitter and the scorer request.
+        """
+        check_settings(self)
+        if self.time_budget is not None:
+            check_positive("time_budget", self.time_budget)
+        y = y.toarray() if sparse.issparse(y) else y
+        check_choice("multiclass", getattr(self, "multiclass", "ovr"), ("ovr", "shared"))
+        metadata, template = self._metadata(sample_weight, params), self._template()
+        setup = template._setup(X, y, sample_weight)
+        folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
+        if len(folds.splits) < 2:
+            raise ValueError(f"cv={self.cv!r} has one fold: candidates are compared on two or more.")
+        with blas_threads_for(len(setup.weight)):
+            found = self._compete(template, setup, folds, labels[folds.used])
+            chosen = simplest(found.scores)
+            self._fit_chosen(template, setup, found, chosen)
+        self.cv_results_ = {
+            "candidate": [*(one.name for one in found.candidates), "stack"],
+            "C": [*found.costs, np.nan],
+            "mean_test_score": found.scores.mean(axis=1),
+            "standard_error": found.scores.std(axis=1, ddof=1) / np.sqrt(found.scores.shape[1]),
+            "split_test_scores": found.scores,
+            "stack_share": np.append(found.shares, np.nan),
+            "seconds": np.append(found.seconds, found.seconds.sum()),
+        }
+        self.best_index_, self.best_score_ = chosen, float(found.scores[chosen].mean())
+        self.stack_weights_ = (
+            found.shares if chosen == len(found.candidates) else np.eye(len(found.candidates))[chosen]
+        )
+        self.reason_ = self._reason(chosen)
+        own = ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_")
+        for name in (*own, "patterns_", "observed_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
+    # -- the competition ------------------------------------------------------------------------
+
+    def _compete(self, template: Any, setup: Setup, folds: Folds, targets: Any) -> Competition:
+        matrices = matrices_of(template, setup)
+        parts = (matrices.values, matrices.names, self.normalize, self.missing, matrices.gaps)
+        search = ChainSearch(setup, [], *parts)
+        entrants = self._candidates(matrices)
+        ends = CLASS_COSTS if is_classifier(self) else TARGET_COSTS
+        Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(*ends, n)).tolist()
+        chains = [_chain(template, one, Cs) for one in entrants]
+
+        def fold(k: int) -> Any:
+            train, test = folds.splits[k]
+            evaluate = partial(_evaluate, test=search._samples(test))
+            part = setup._replace(problems=[one.part(train) for one in setup.problems])
+            return search._dictionary(train), part, evaluate
+
+        count = len(folds.splits)
+        values, seconds = held_out(entrants, chains, fold, count, self.time_budget, self._tell)
+        scorer = check_scoring(self, self.scoring)
+        scored = partial(self._fold_scores, scorer, template, folds, targets)
+        kept, costs, best, scores = [], [], [], []
+        for j in range(len(seconds)):
+            own = [row[j] for row in values]
+            if not all(own):
+                continue  # none of its kernels varies in some fold
+            table = np.array([scored(k, points) for k, points in enumerate(own)])
+            place = int(np.nanargmax(table.mean(axis=0)))
+            kept.append(j)
+            costs.append(float(Cs[place]))
+            best.append([points[place] for points in own])
+            scores.append(table[:, place])
+        problems = np.hstack([one.problem.y for one in setup.problems])
+        tested = [problems[test] for _, test in folds.splits]
+        crossed = [scored(k, [self._crossed(best, tested, k)])[0] for k in range(count)]
+        together = [np.vstack(one) for one in best]
+        shares = stack_shares(together, np.vstack(tested), not is_classifier(self))
+        survivors = [entrants[j] for j in kept]
+        return Competition(survivors, costs, np.array([*scores, crossed]), shares, seconds[kept])
+
+    def _candidates(self, matrices: Any) -> list[Candidate]:
+        views: dict[str, Any] = {}
+        if matrices.gaps is not None and len(set(matrices.gaps.views)) > 1:
+            names = np.array(matrices.gaps.views)
+            views = {str(name): np.flatnonzero(names == name) for name in dict.fromkeys(matrices.gaps.views)}
+        families = families_of(matrices.kernels, matrices.values) if isinstance(matrices.values, list) else {}
+        return candidates(views, families, len(matrices.names))
+
+    def _crossed(self, best: list[list[FloatArray]], tested: list[FloatArray], k: int) -> FloatArray:
+        """Values of the stack on a fold, with shares from the other folds."""
+        others = [o for o in range(len(tested)) if o != k]
+        values = [np.vstack([one[o] for o in others]) for one in best]
+        shares = stack_shares(values, np.vstack([tested[o] for o in others]), not is_classifier(self))
+        return np.asarray(sum(share * one[k] for share, one in zip(shares, best, strict=True)))
+
+    def _fold_scores(
+        self, scorer: Any, template: Any, folds: Folds, targets: Any, k: int, points: list[FloatArray]
+    ) -> list[float]:
+        test = folds.splits[k][1]
+        return self._scores(scorer, template, points, targets[test], folds.score_options(test))
+
+    def _tell(self, line: str) -> None:
+        if self.verbose:
+            print(f"{type(self).__name__}: {line}", flush=True)
+
+    # -- the model ------------------------------------------------------------------------------
+
+    def _fit_chosen(self, template: Any, setup: Setup, found: Competition, chosen: int) -> None:
+        """Fit a candidate, or those of the stack, on all samples."""
+        shares = found.shares if chosen == len(found.candidates) else np.eye(len(found.candidates))[chosen]
+        places, largest = np.flatnonzero(shares), int(np.argmax(shares))
+        template.set_params(regularizer=found.candidates[largest].regularizer, C=found.costs[largest])
+        dictionary, fits, given = template._dictionary(setup), [], float(setup.spec.C or 1.0)
+        for j in places:
+            candidate, C = found.candidates[j], found.costs[j]
+            (spec,) = _chain(template, candidate, [C])
+            problems = [replace(one, problem=one.problem.at_cost(C / given)) for one in setup.problems]
+            own = setup._replace(spec=spec, problems=problems)
+            margins = is_classifier(self) and not hasattr(spec.loss, "probability")
+            fits.append(template._models(own, lambda _, one=candidate: one.on(dictionary), margins))
+        if len(fits) == 1:
+            template._store(*fits[0], setup.weight)
+        else:
+            _store_stack(template, dictionary, fits, shares[places], setup.weight)
+        if is_classifier(self):
+            margins = [
+                partial(_stack_margins, shares[places], models)
+                for models in zip(*(fit[1] for fit in fits), strict=True)
+            ]
+            weight = setup.weight[setup.weight > 0]
+            template.model_.link = link_of(setup.spec.loss, fit_link, margins, setup.labels, weight)
+        self.best_estimator_ = template
+
+    def _reason(self, chosen: int) -> str:
+        """Why this model, in two sentences."""
+        table = self.cv_results_
+        names, mean, error = (table[key] for key in ("candidate", "mean_test_score", "standard_error"))
+        best = int(np.argmax(mean))
+        name, count = names[chosen], len(names) - 1
+        score = f"{mean[chosen]:.3f} (standard error {error[chosen]:.3f})"
+        if chosen == count:
+            parts = ", ".join(
+                f"{share:.0%} {names[j]}" for j, share in enumerate(table["stack_share"][:-1]) if share > 0
+            )
+            alone = int(np.argmax(mean[:-1]))
+            return (
+                f"Several models together ({parts}) scored {score} on samples held out. That is more than "
+                f"any of the {count} candidates alone, of which {names[alone]!r} was the best with "
+                f"{mean[alone]:.3f}."
+            )
+        first = f"The model {name!r} scored {score} on samples held out"
+        if best == chosen:
+            return f"{first}. It is the best of {count} candidates, and of their stack."
+        return (
+            f"{first}. The best, {names[best]!r}, scored {mean[best]:.3f}: within one standard error of "
+            "the difference, so the simpler model was taken."
+        )
+
+    @property
+    def candidates_(self) -> list[dict[str, Any]]:
+        """Candidates from the simplest to the stack: name, cost, score, standard error, share, seconds."""
+        check_is_fitted(self, "best_estimator_")
+        keys = ("candidate", "C", "mean_test_score", "standard_error", "stack_share", "seconds")
+        rows = zip(*(self.cv_results_[key] for key in keys), strict=True)
+        return [dict(zip(keys, row, strict=True)) for row in rows]
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @property
+    def n_iter_(self) -> Any:
+        """Machines trained for what was fitted in the end."""
+        return self.best_estimator_.n_iter_
+
+    @property
+    def dual_gap_(self) -> Any:
+        """Relative duality gaps of what was fitted in the end."""
+        return self.best_estimator_.dual_gap_
+
+
+def _chain(template: BaseMKL, candidate: Candidate, Cs: Sequence[float]) -> list[Any]:
+    """Settings of a candidate at every cost."""
+    return specs_along(clone(template).set_params(regularizer=candidate.regularizer), "C", Cs)
+
+
+def _evaluate(dictionary: Dictionary, setup: Setup, points: list[Any], test: Any) -> list[FloatArray]:
+    return _held_out(dictionary, setup.problems, points, test)
+
+
+def _store_stack(
+    estimator: BaseMKL,
+    dictionary: Dictionary,
+    fits: list[tuple[Dictionary, list[Model]]],
+    shares: FloatArray,
+    weight: FloatArray,
+) -> None:
+    """Set the fitted attributes of the functions f = sum_j w_j f_j.
+
+    Their components and weights are f_m = K_m sum_j w_j d_jm alpha_j and d_m = sum_j w_j d_jm.
+    """
+    states = [[model.solution.state for model in models] for _, models in fits]
+    weights = np.array(
+        [
+            own.all_weights(np.array([state.weights for state in line]))
+            for (own, _), line in zip(fits, states, strict=True)
+        ]
+    )  # candidate, model, kernel
+    alpha = np.hstack([model.alpha for _, models in fits for model in models])
+    by_problem = list(zip(*(models for _, models in fits), strict=True))
+    intercepts = np.concatenate([state.certificate.intercept for line in states for state in line])
+    columns = [model.alpha.shape[1] for _, models in fits for model in models]
+    every = np.repeat(weights.reshape(-1, weights.shape[2]), columns, axis=0)
+    estimator.model_ = dictionary.predictor(every, alpha, intercepts)
+    estimator.model_.n_stages, estimator.model_.shares = len(fits), shares
+    results = [model.solution for _, models in fits for model in models]
+    estimator._store_results(dictionary.names, np.tensordot(shares, weights, 1), alpha, weight, results)
+    estimator.gram_, estimator.gram_reason_ = dictionary.gram.name, dictionary.gram_reason
+    estimator.norms_ = one_or_all(
+        np.array(
+            [_stack_norms(dictionary, shares, weights[:, k], models) for k, models in enumerate(by_problem)]
+        )
+    )
+    estimator.support_ = np.flatnonzero(alpha.any(axis=1))
+    estimator.intercept_ = one_or_all(estimator.model_.intercept + estimator._constants())
+    estimator.dual_gap_ = one_or_all(np.array([result.state.certificate.gap for result in results]))
+    estimator.objective_ = one_or_all(np.array([result.state.certificate.primal for result in results]))
+
+
+def _stack_margins(shares: FloatArray, models: Sequence[Model]) -> FloatArray:
+    """Leave-one-out predictions of the sum of models."""
+    parts = [(share, model.margins) for share, model in zip(shares, models, strict=True)]
+    return np.asarray(sum(share * margins() for share, margins in parts if margins is not None))
+
+
+def _stack_norms(
+    dictionary: Dictionary, shares: FloatArray, weights: FloatArray, models: Sequence[Model]
+) -> FloatArray:
+    """Norms of the components f_m of a stack, from the weights (J, M) of its J models."""
+    norms = np.zeros(weights.shape[1])
+    for place, m in enumerate(dictionary.live):
+        beta = sum(w * d * model.alpha for w, d, model in zip(shares, weights[:, m], models, strict=True))
+        norms[m] = np.sqrt(max(float(dictionary.gram.quad(np.asarray(beta), np.array([place]))[0]), 0.0))
+    return norms
+
+
+class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
+    """Classifier that needs no choice: methods compete on held-out samples, the simplest good one is taken.
+
+    On one set of Gram matrices and folds the uniform sum of the kernels, that of every view, of linear, wide
+    and narrow kernels, learned weights with the lp norms of p = 2, 4/3, 1 and the elastic net are tried at
+    several costs. Their held-out values F_j are stacked,
+
+        w = argmin over w >= 0, sum_j w_j = 1 of  sum_i max(0, 1 - t_i sum_j w_j F_ij)^2,
+
+    and the stack, with shares from the other folds, is a candidate too, the least simple one. The simplest
+    candidate that is within one standard error of the best is taken and fitted on all samples. A stack is
+    again one model, since all of its parts are expansions in the same kernels (van der Laan, Polley &
+    Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on the rule of one standard error):
+
+        f = sum_m K_m (sum_j w_j d_jm alpha_j) + b
+
+    Parameters
+    ----------
+    kernels, loss, normalize, missing, class_weight, tol, max_iter, fit_intercept, device
+        As in `MKLClassifier`.
+    multiclass : {"ovr", "shared"}, default="ovr"
+        As in `MKLClassifier`.
+    Cs : int or sequence of float, default=9
+        The costs that every candidate is tried with; a number n means n values from 0.001 to 1000.
+    cv, scoring
+        As in `MKLClassifierCV`.
+    time_budget : float, optional
+        Seconds that the competition may take: candidates that would exceed it are left out, the simplest come
+        first.
+    n_jobs : int, optional
+    verbose : int, default=0
+        Whether to tell what is done.
+
+    Attributes
+    ----------
+    candidates_ : list of dict
+        From the simplest candidate to the stack: name, cost, mean score, its standard error, share of the
+        stack, and seconds.
+    stack_weights_ : ndarray of shape (n_candidates,)
+        Shares of the candidates in the model: 1 for one of them where it was taken alone.
+    reason_ : str
+        Why this model, in two sentences.
+    best_estimator_ : MKLClassifier
+        The model. Its parameters are those of the candidate with the largest share.
+    best_score_, best_index_, cv_results_
+        Mean score and number of the candidate taken; all scores.
+    model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, patterns_, \
+observed_, n_features_in_
+        Those of `best_estimator_`; the weights of a stack are sum_j w_j d_jm.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = kw.MKLAutoClassifier(RBF(), Cs=3, cv=3).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
+    True
+    >>> model.candidates_[0]["candidate"]
+    'uniform sum'
+    """
+
+    _searched = MKLClassifier
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: Any = "hinge",
+        Cs: int | Sequence[float] = 9,
+        cv: Any = None,
+        scoring: Any = None,
+        normalize: str | None = "variance",
+        missing: str = "error",
+        multiclass: str = "ovr",
+        class_weight: dict[Any, float] | str | None = None,
+        time_budget: float | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.loss = loss
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
+        self.missing = missing
+        self.multiclass = multiclass
+        self.class_weight = class_weight
+        self.time_budget = time_budget
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values of the model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities of the model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+
+class MKLAutoRegressor(LossScore, BaseMKLAuto):
+    """Regressor that needs no choice: methods compete on held-out samples, the simplest good one is taken.
+
+    As in `MKLAutoClassifier`; the stack has the least squared error of held-out values.
+
+    Parameters
+    ----------
+    kernels, loss, normalize, missing, multioutput, tol, max_iter, fit_intercept, device
+        As in `MKLRegressor`.
+    Cs : int or sequence of float, default=9
+        The costs that every candidate is tried with; a number n means n values from 0.01 to a million.
+    cv, scoring, time_budget, n_jobs, verbose
+        As in `MKLAutoClassifier`; R^2 by default.
+
+    Attributes
+    ----------
+    candidates_, stack_weights_, reason_, best_estimator_, best_score_, best_index_, cv_results_, model_, \
+weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
+        As in `MKLAutoClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, Linear
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = kw.MKLAutoRegressor([Linear(), RBF()], Cs=3, cv=3).fit(X[:150], y[:150])
+    >>> bool(model.score(X[150:], y[150:]) > 0.4)
+    True
+    """
+
+    _searched = MKLRegressor
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: Any = "squared",
+        Cs: int | Sequence[float] = 9,
+        cv: Any = None,
+        scoring: Any = None,
+        normalize: str | None = "variance",
+        missing: str = "error",
+        multioutput: str = "shared",
+        time_budget: float | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.loss = loss
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
+        self.missing = missing
+        self.multioutput = multioutput
+        self.time_budget = time_budget
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose

@@ -1,0 +1,158 @@
+"""MKLAuto: what competes, the stack, the choice, and that the model is one of expansions like any other."""
+
+from __future__ import annotations
+
+import cvxpy
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.model_selection import GroupKFold, KFold
+
+import kernelweave as kw
+from kernelweave.estimators._candidates import candidates, families_of, simplest, stack_shares
+from kernelweave.kernels import RBF, Linear
+
+KERNELS = {"linear": Linear(), "wide": RBF(gamma=0.05), "narrow": RBF(gamma=3.0)}
+
+
+@pytest.fixture(scope="module")
+def classes():
+    return make_classification(45, 5, n_informative=3, n_classes=3, n_clusters_per_class=1, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def curve():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (50, 3))
+    return X, X[:, 0] + np.sin(3 * X[:, 1]) + 0.1 * rng.standard_normal(50)
+
+
+def stacked(monkeypatch, cls, X, y, **options):
+    """A fit whose stack is taken whatever the scores."""
+    monkeypatch.setattr("kernelweave.estimators.auto.simplest", lambda scores: len(scores) - 1)
+    monkeypatch.setattr(
+        "kernelweave.estimators.auto.stack_shares",
+        lambda values, *_: np.arange(len(values)) / sum(range(len(values))),
+    )
+    return cls(KERNELS, Cs=[0.1, 10.0], cv=3, **options).fit(X, y)
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_shares_of_the_stack_are_those_of_a_convex_solver(squared):
+    rng = np.random.default_rng(1)
+    t = np.sign(rng.standard_normal(40))[:, None]
+    F = [t + 2.0 * rng.standard_normal((40, 1)) for _ in range(4)]
+    w = cvxpy.Variable(4, nonneg=True)
+    f = np.hstack(F) @ w
+    left = t[:, 0] - f if squared else cvxpy.pos(1 - cvxpy.multiply(t[:, 0], f))
+    cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(left)), [cvxpy.sum(w) == 1]).solve(solver="CLARABEL")
+    np.testing.assert_allclose(stack_shares(F, t, squared), w.value, atol=2e-3)
+
+
+def test_the_simplest_within_a_standard_error_of_the_difference():
+    steady = np.array([0.70, 0.72, 0.74])
+    assert simplest(np.array([steady, steady + 0.01])) == 1  # always better, by little
+    assert simplest(np.array([steady, steady + np.array([0.2, -0.1, 0.05])])) == 0  # better here and there
+    assert simplest(np.array([steady, steady])) == 0
+
+
+def test_families_are_told_by_how_many_directions_kernels_spread_over(curve):
+    X, _ = curve
+    kernels = [kernel.fit(X) for kernel in KERNELS.values()]
+    found = families_of(kernels, [kernel(X) for kernel in kernels])
+    assert {name: some.tolist() for name, some in found.items()} == {
+        "linear kernels": [0],
+        "wide kernels": [1],
+        "narrow kernels": [2],
+    }
+    assert families_of(kernels[:1], [kernels[0](X)]) == {}
+    assert [one.name for one in candidates({}, {}, 1)] == ["uniform sum"]
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "shared"])
+def test_a_stack_is_the_sum_of_its_candidates(monkeypatch, classes, multiclass):
+    X, y = classes
+    auto = stacked(monkeypatch, kw.MKLAutoClassifier, X, y, multiclass=multiclass)
+    model, expected = auto.model_, 0.0
+    for j, row in enumerate(auto.candidates_[:-1]):
+        if auto.stack_weights_[j] == 0.0:
+            continue
+        name = row["candidate"]
+        own = [key for key in KERNELS if key in name] or [*KERNELS]
+        p = {"p = 2": 2.0, "p = 4/3": 4 / 3, "p = 1": 1.0}.get(name.split(" of ")[0])
+        rule = kw.LpNorm(p) if p else kw.ElasticNet() if name == "elastic net" else kw.Uniform()
+        alone = kw.MKLClassifier(
+            {key: KERNELS[key] for key in own}, regularizer=rule, C=row["C"], multiclass=multiclass, tol=1e-5
+        )
+        expected = expected + auto.stack_weights_[j] * alone.fit(X, y).decision_function(X)
+    np.testing.assert_allclose(auto.decision_function(X), expected, atol=5e-2)
+    parts = model.components(X)
+    np.testing.assert_allclose(parts.sum(axis=2).T + model.intercept, model(X), atol=1e-10)
+    assert np.max(auto.dual_gap_) <= 1e-3
+    assert auto.best_estimator_.norms_.shape == auto.weights_.shape
+    np.testing.assert_allclose(auto.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_the_file_of_a_stack(monkeypatch, curve, tmp_path):
+    X, y = curve
+    auto = stacked(monkeypatch, kw.MKLAutoRegressor, X, y)
+    kw.save_model(auto, tmp_path / "auto.kw")
+    again = kw.load_model(tmp_path / "auto.kw")
+    np.testing.assert_allclose(again.predict(X), auto.predict(X), rtol=1e-12)
+    assert again.reason_ == auto.reason_
+
+
+def test_norms_of_the_components_of_a_stack(monkeypatch, curve):
+    X, y = curve
+    auto = stacked(monkeypatch, kw.MKLAutoRegressor, X, y)
+    rules = [kw.kernels.resolve_normalization("variance") for _ in KERNELS]
+    for m, (kernel, rule) in enumerate(zip(KERNELS.values(), rules, strict=True)):
+        K = kernel.fit(X)(X)
+        K = K * rule.fit(K).scale_
+        f = auto.model_.components(X)[0, :, m]
+        # f = K beta and beta' K beta: with a pseudo-inverse, whatever beta is
+        np.testing.assert_allclose(
+            auto.best_estimator_.norms_[m] ** 2, f @ np.linalg.pinv(K, 1e-10) @ f, rtol=1e-3
+        )
+
+
+def test_one_candidate_alone_is_its_own_fit(classes):
+    X, y = classes
+    auto = kw.MKLAutoClassifier(RBF(), Cs=[1.0], cv=3).fit(X, y)
+    alone = kw.MKLClassifier(RBF(), regularizer="uniform", C=1.0).fit(X, y)
+    np.testing.assert_allclose(auto.decision_function(X), alone.decision_function(X), atol=1e-3)
+    assert auto.candidates_[auto.best_index_]["candidate"] in auto.reason_
+    assert auto.reason_.count(". ") == 1
+
+
+def test_views_compete_too(classes):
+    X, y = classes
+    views = {"a": X[:, :2], "b": X[:, 2:]}
+    auto = kw.MKLAutoClassifier({"a": [RBF(), Linear()], "b": RBF()}, Cs=[1.0], cv=3).fit(views, y)
+    names = [row["candidate"] for row in auto.candidates_]
+    assert {"uniform sum of a", "b alone"} < {*names}
+
+
+def test_a_budget_leaves_out_the_less_simple_candidates(curve):
+    X, y = curve
+    auto = kw.MKLAutoRegressor(KERNELS, Cs=[1.0], cv=3, time_budget=1e-9).fit(X, y)
+    assert [row["candidate"] for row in auto.candidates_] == ["uniform sum", "stack"]
+
+
+def test_groups_weights_and_one_fold(curve):
+    X, y = curve
+    groups = np.arange(50) // 10
+    auto = kw.MKLAutoRegressor(KERNELS, Cs=[1.0], cv=GroupKFold(5)).fit(X, y, groups=groups)
+    assert len(auto.cv_results_["split_test_scores"][0]) == 5
+    twice = np.r_[np.arange(50), np.arange(10)]
+    weight = np.where(np.arange(50) < 10, 2.0, 1.0)
+    folds = [*KFold(3).split(X)]
+    both = [np.r_[train, 50 + train[train < 10]] for train, _ in folds]
+    repeated = [
+        (train, np.flatnonzero(np.isin(twice, test))) for train, (_, test) in zip(both, folds, strict=True)
+    ]
+    weighted = kw.MKLAutoRegressor(Linear(), Cs=[1.0], cv=folds).fit(X, y, sample_weight=weight)
+    plain = kw.MKLAutoRegressor(Linear(), Cs=[1.0], cv=repeated).fit(X[twice], y[twice])
+    np.testing.assert_allclose(weighted.predict(X), plain.predict(X), atol=1e-3)
+    with pytest.raises(ValueError, match="one fold"):
+        kw.MKLAutoRegressor(KERNELS, cv=folds[:1]).fit(X, y)
