@@ -467,7 +467,7 @@ def test_a_greedy_path_looks_at_no_kernel_twice(tmp_path, monkeypatch):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_folds_that_are_done_are_kept(tmp_path, monkeypatch, n_jobs):
     X, y = other_data("greedy")
-    search = kw.GroupOMPRegressorCV(per_feature(RBF()), alphas=2, cv=4, n_jobs=n_jobs)
+    search = kw.GroupOMPRegressorCV(per_feature(RBF()), alphas=[1e-4, 1.0], cv=4, n_jobs=n_jobs)
     whole = clone(search).fit(X, y)
     search.set_params(checkpoint=tmp_path / "c")
     with monkeypatch.context() as patch:

@@ -21,6 +21,8 @@ CS = [0.1, 1.0, 10.0]
 GAMMAS = (0.1, 0.5, 3.0)
 SQUARES = "neg_mean_squared_error"
 
+pytestmark = pytest.mark.filterwarnings("ignore:Scores still rise")
+
 
 def part(data, n=30):
     """The first samples: every one of them is left out here, some by training again."""

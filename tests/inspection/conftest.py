@@ -47,7 +47,10 @@ MODELS: dict[str, Callable[[], tuple[Any, Any]]] = {
         kw.GroupOMPRegressor(KERNELS, validation_fraction=0.3, random_state=0),
         Y,
     ),
-    "greedy regressor cv": lambda: (kw.GroupOMPRegressorCV(KERNELS, alphas=2, n_kernels=2, cv=3), Y),
+    "greedy regressor cv": lambda: (
+        kw.GroupOMPRegressorCV(KERNELS, alphas=[1e-4, 1.0], n_kernels=2, cv=3),
+        Y,
+    ),
     "greedy classifier cv": lambda: (kw.GroupOMPClassifierCV(KERNELS, alphas=2, n_kernels=2, cv=3), LABELS),
     "bayes regressor": lambda: (kw.EmpiricalBayesRegressor(KERNELS), Y),
     "bayes outputs": lambda: (

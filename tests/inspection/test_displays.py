@@ -71,6 +71,7 @@ def test_a_greedy_path_shows_its_errors(models: Fitted) -> None:
     assert legend(display) == ["training", "validation"]
 
 
+@pytest.mark.filterwarnings("ignore:Scores still rise")
 def test_a_search_shows_its_scores_with_their_spread() -> None:
     search = kw.MKLRegressorCV(KERNELS, regularizers=[kw.LpNorm(1), "uniform"], Cs=[0.1, 1.0, 10.0], cv=3)
     search.fit(X, Y)

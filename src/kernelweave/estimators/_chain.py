@@ -228,7 +228,7 @@ class Chain:
         thought = proof.dual_norms if rule.ascends else solver.refined_norms(found, known)
         room = MATRICES - 1 if self.smooth and self.gram.n_samples <= MOST_SAMPLES else 0
         first = len(self.nodes) - room
-        self.nodes = [node if k >= first else _without_matrix(node) for k, node in enumerate(self.nodes)]
+        self.nodes = [node if k >= first else without_matrix(node) for k, node in enumerate(self.nodes)]
         self.nodes.append(
             Node(float(self.t[place]), found.state, thought, known, _n_bounded(problem, found.state.alpha))
         )
@@ -288,7 +288,8 @@ class Mixture:
         return Known(norms, weights, matrix, self.nodes[0].known.newton)
 
 
-def _without_matrix(node: Node) -> Node:
+def without_matrix(node: Node) -> Node:
+    """A node that leaves no sum of the kernels to others."""
     return replace(node, known=node.known._replace(matrix=None))
 
 

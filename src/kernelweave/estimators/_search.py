@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
+from math import ceil
+from numbers import Integral
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import (
@@ -22,11 +28,27 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
+from .._warnings import warn
 from ..gram import Predictor
 from ..kernels.compose import NestedKernels
 from ._base import all_or_nothing
-from ._input import check_settings
+from ._input import check_settings, positive_grid
 from ._labels import LossScore, decided
+
+#: what is no difference of scores on a line, as a share of what its best is above its lower quarter
+FLAT = 1e-4
+
+#: standard errors that a score is above another where it is clearly better
+CLEAR = 2.0
+
+#: how far a grid may be extended: beyond its ends by this factor
+REACH = 1e6
+
+#: share of the values of a grid that follow at a time
+MORE = 1 / 3
+
+#: fewest values of a user's own that make a grid: one of two is always at an end
+FEWEST = 3
 
 
 class Metadata(NamedTuple):
@@ -53,10 +75,102 @@ class Folds(NamedTuple):
         return options
 
 
+class Grid(NamedTuple):
+    """Values of a parameter to search through, from small to large.
+
+    Attributes
+    ----------
+    param : str
+    argument : str
+        What gives them to the search.
+    values : ndarray
+    open : bool
+        Whether more may follow beyond their ends: the search was told how many values, not which.
+    lines : list
+        What the family says of each line of points that differ in this parameter alone.
+    """
+
+    param: str
+    argument: str
+    values: FloatArray
+    open: bool
+    lines: list[Any]
+
+    @classmethod
+    def of(cls, param: str, argument: str, given: Any, spread: Callable[[int], Any]) -> Grid:
+        """The values given, or `spread` over so many."""
+        counted = isinstance(given, Integral) and not isinstance(given, bool)
+        return cls(param, argument, positive_grid(argument, given, spread), counted, [])
+
+
+class Point(NamedTuple):
+    """A model that was tried: its line, its place there, its parameters, its scores on the folds.
+
+    A line is of points that differ in one parameter alone, such as the costs of a regulariser.
+    """
+
+    line: int
+    value: float
+    params: dict[str, Any]
+    scores: FloatArray
+
+    @property
+    def mean(self) -> float:
+        """Mean score, -inf where it is not defined."""
+        mean = float(np.mean(self.scores))
+        return -np.inf if np.isnan(mean) else mean
+
+
+def edge(scores: FloatArray, best: int) -> int:
+    """At which end of a line its best score lies: -1 the first, 1 the last; 0 where it is inside, or flat.
+
+    An end is flat where its score is that of its neighbour, up to 1e-4 of what the best is above the lower
+    quarter of the scores.
+
+    Examples
+    --------
+    >>> scores = np.array([0.9, 0.5, 0.9])
+    >>> edge(scores, 0), edge(scores, 2), edge(scores[1:], 1), edge(np.array([0.9, 0.9, 0.5]), 0)
+    (-1, 1, 1, 0)
+    """
+    known = scores[np.isfinite(scores)]
+    if len(known) < 2 or best not in (0, len(scores) - 1):
+        return 0
+    end = 1 if best else -1
+    ahead = scores[best] - scores[best - end]
+    return end if ahead > FLAT * (scores[best] - np.quantile(known, 0.25)) else 0
+
+
+def further(values: FloatArray, end: int, limits: tuple[float, float], count: int) -> FloatArray:
+    """Values beyond an end (-1 or 1) in the ratio of the last two there, nearest first, up to a limit.
+
+    Examples
+    --------
+    >>> further(np.array([1.0, 10.0, 100.0]), 1, (1e-3, 1e4), 3)
+    array([ 1000., 10000.])
+    """
+    last, before = (values[-1], values[-2]) if end > 0 else (values[0], values[1])
+    more = last * (last / before) ** np.arange(1, count + 1)
+    slack = 1.0 + 1e-9
+    return np.asarray(more[(more >= limits[0] / slack) & (more <= limits[1] * slack)])
+
+
+#: line, value and parameters of every point, and of each fold the values of every point on its test rows
+Tried = tuple[list[tuple[int, float, dict[str, Any]]], list[list[FloatArray]]]
+
+#: a search on the values given for each line
+Attempt = Callable[[dict[int, FloatArray]], Tried]
+
+
 class BaseSearch(NestedKernels):
     """A grid of models, each scored on held-out folds of matrices that are computed once.
 
-    A family gives `_searched`, `_grid` and `_values`. As in scikit-learn, with metadata routing every
+    Where the grid is a number of values and the best model lies at one of its ends, values beyond that end
+    follow in the same ratio, for every line whose own best lies there, until it lies inside, the score no
+    longer changes, or 1e6 times the end is reached. Where no model is clearly better than a constant, some
+    follow at the end of the models that fit most closely: on the way to them scores may fall first.
+
+    A family gives `_searched`, `_grid` and `_trying`. As in scikit-learn, with metadata routing every
     argument of ``fit`` goes to whom requests it, the estimator itself, its splitter and its scorer (without
     `scoring`, its own ``score``); without routing, `groups` go to the splitter, and weights to the scorer.
     """
@@ -81,15 +195,32 @@ class BaseSearch(NestedKernels):
         shared["device"] = self.device or getattr(self, "_data_device", None)
         return self._searched(**shared)
 
-    @abstractmethod
-    def _grid(self) -> tuple[Any, Any]:
-        """An estimator that checks the data, and the grid, checked."""
+    #: how the best point is fitted in the end, and who is told of progress: an instance may carry its own
+    _fit_best: Any = staticmethod(lambda model, X, y, sample_weight: model.fit(X, y, sample_weight))
+    _listener: Any = None
+
+    #: at which end of the grid models fit most closely
+    _rough: ClassVar[int] = 1
 
     @abstractmethod
-    def _values(
-        self, template: Any, grid: Any, setup: Any, folds: Folds
-    ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
-        """Parameters of every point, and for each fold the values of every point on its test rows."""
+    def _grid(self) -> tuple[Any, Grid]:
+        """An estimator that checks the data, and the grid, checked."""
+
+    def _lines(self, grid: Grid, y: Any, weight: FloatArray) -> dict[int, FloatArray]:
+        """The values of every line to begin with."""
+        return {0: grid.values}
+
+    @abstractmethod
+    def _trying(self, template: Any, grid: Grid, setup: Any, folds: Folds) -> AbstractContextManager[Attempt]:
+        """Makes a function of the values to try on each line.
+
+        It gives line, value and parameters of every point, and for each fold the values of every point on its
+        test rows.
+        """
+
+    def _order(self, point: Point) -> tuple[float, ...]:
+        """Where a point is among all of them; of equal scores the first is taken."""
+        return point.line, point.value
 
     def _frozen(self, template: Any, values: FloatArray) -> Any:
         """An estimator that answers with function values computed already."""
@@ -124,16 +255,26 @@ class BaseSearch(NestedKernels):
         setup = template._setup(X, y, sample_weight)
         folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
         scorer, targets = check_scoring(self, self.scoring), labels[folds.used]
-        with blas_threads_for(len(setup.weight)):
-            points, values = self._values(template, grid, setup, folds)
-        scores = np.array(
-            [
+
+        def judged(tried: Any, values: Any) -> list[Point]:
+            scores = [
                 self._scores(scorer, template, each, targets[test], folds.score_options(test))
                 for each, (_, test) in zip(values, folds.splits, strict=True)
             ]
-        )
-        self._record(points, scores, folds)
-        self.best_estimator_ = clone(template).set_params(**self.best_params_).fit(X, y, sample_weight)
+            return [
+                Point(line, value, params, column)
+                for (line, value, params), column in zip(tried, np.array(scores).T, strict=True)
+            ]
+
+        weight = setup.weight[folds.used]
+        constant = partial(self._constant_scores, scorer, targets, weight, folds)
+        with blas_threads_for(len(setup.weight)), self._trying(template, grid, setup, folds) as attempt:
+            lines = self._lines(grid, targets, weight)
+            points = self._explored(lambda lines: judged(*attempt(lines)), grid, lines, constant)
+        self._record(points, folds)
+        self._warn_of_end(points, grid)
+        best = clone(template).set_params(**self.best_params_)
+        self.best_estimator_ = self._fit_best(best, X, y, sample_weight)
         own = ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_")
         for name in (*own, "patterns_", "observed_"):
             if hasattr(self.best_estimator_, name):
@@ -165,23 +306,95 @@ class BaseSearch(NestedKernels):
                 f"decision values of the folds: use GridSearchCV({self._searched.__name__}(...), ...)."
             ) from error
 
-    def _record(self, points: list[dict[str, Any]], scores: FloatArray, folds: Folds) -> None:
+    def _explored(
+        self,
+        attempt: Callable[[dict[int, FloatArray]], list[Point]],
+        grid: Grid,
+        lines: dict[int, FloatArray],
+        constant: Callable[[], FloatArray],
+    ) -> list[Point]:
+        """The points of the grid in their order, and those beyond it while the best lies at an end."""
+        points = sorted(attempt(lines), key=self._order)
+        ends = {line: (row[0].value, row[-1].value) for line, row in _rows(points).items()}
+        lines, self.grid_extended_ = {}, {}
+        if grid.open and not _better(points[self._best(points)].scores, constant()):
+            lines = self._beyond(points, ends, grid, self._rough)
+        while grid.open and (lines := lines or self._beyond(points, ends, grid)):
+            farthest = [f"{value:.3g}" for value in sorted({values[-1] for values in lines.values()})]
+            self._say(f"the grid of {grid.param} is extended to {' and '.join(farthest)}")
+            points = sorted([*points, *attempt(lines)], key=self._order)
+            values = [point.value for point in points]
+            lines, self.grid_extended_ = {}, {grid.param: (float(min(values)), float(max(values)))}
+        return points
+
+    def _beyond(
+        self, points: list[Point], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
+    ) -> dict[int, FloatArray]:
+        """The values to try next, of lines whose best lies at the same end as the best of all.
+
+        `every` is the end at which those of every line are wanted.
+        """
+        rows, best, more = _rows(points), points[self._best(points)], {}
+        end = every or _end(rows[best.line], best)
+        for line, row in rows.items():
+            own = best if line == best.line else max(row, key=attrgetter("mean"))
+            if len(row) > 1 and end and end in (every, _end(row, own)):
+                limits = ends[line][0] / REACH, ends[line][1] * REACH
+                values = np.array([point.value for point in row])
+                more[line] = further(values, end, limits, ceil(len(grid.values) * MORE))
+        return {line: values for line, values in more.items() if len(values)}
+
+    def _constant_scores(self, scorer: Any, y: Any, weight: FloatArray, folds: Folds) -> FloatArray:
+        """Scores of a model that is constant; -inf where the scorer makes nothing of one."""
+        model, found = DummyClassifier() if is_classifier(self) else DummyRegressor(), []
+        for train, test in folds.splits:
+            model.fit(np.zeros((len(train), 1)), y[train], weight[train])
+            try:
+                score = scorer(model, np.zeros((len(test), 1)), y[test], **folds.score_options(test))
+            except (AttributeError, TypeError, ValueError):
+                score = -np.inf
+            found.append(float(score))
+        return np.array(found)
+
+    def _say(self, words: str) -> None:
+        """Tell of progress: on standard output where it is verbose, and to who listens."""
+        if self.verbose:
+            print(f"[{type(self).__name__}] {words}")
+        if self._listener is not None:
+            self._listener(words)
+
+    def _record(self, points: list[Point], folds: Folds) -> None:
+        scores = np.column_stack([point.scores for point in points])
         mean = scores.mean(axis=0)
         if np.isnan(mean).all():
             raise ValueError(self._no_score(folds))
-        self.best_index_ = self._best(points, scores, np.where(np.isnan(mean), -np.inf, mean))
+        self.best_index_ = self._best(points)
         self.best_score_ = float(mean[self.best_index_])
-        self.best_params_ = points[self.best_index_]
+        self.best_params_ = points[self.best_index_].params
         self.cv_results_ = {
-            "params": points,
+            "params": [point.params for point in points],
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=0),
             "split_test_scores": scores,
         }
 
-    def _best(self, points: list[dict[str, Any]], scores: FloatArray, mean: FloatArray) -> int:
-        """Index of the point to take, from scores (n_folds, n_points) and their mean."""
-        return int(np.argmax(mean))
+    def _best(self, points: list[Point]) -> int:
+        """Index of the point to take."""
+        return int(np.argmax([point.mean for point in points]))
+
+    def _warn_of_end(self, points: list[Point], grid: Grid) -> None:
+        """Where the best lies at an end all the same."""
+        best = points[self.best_index_]
+        row = _rows(points)[best.line]
+        end = _end(row, best)
+        if not end or len(row) < FEWEST:
+            return
+        last, most, way = (row[-1], "largest", "larger") if end > 0 else (row[0], "smallest", "smaller")
+        number = f"a number, {grid.argument}={len(grid.values)}, for a grid that is extended by itself"
+        warn(
+            f"Scores still rise towards {grid.param} = {last.value:.4g}, the {most} value tried: pass {way} "
+            f"values too, or {'look at the scale of the data' if grid.open else number}."
+        )
 
     def _no_score(self, folds: Folds) -> str:
         """What to say where the mean score of every point is NaN."""
@@ -276,6 +489,28 @@ class BaseSearch(NestedKernels):
     def stationarity_(self) -> float:
         """What `tol` bounds, of the best estimator."""
         return self.best_estimator_.stationarity_
+
+
+def _rows(points: list[Point]) -> dict[int, list[Point]]:
+    """The points of every line, from small values to large ones."""
+    rows: dict[int, list[Point]] = {}
+    for point in sorted(points, key=attrgetter("value")):
+        rows.setdefault(point.line, []).append(point)
+    return rows
+
+
+def _better(scores: FloatArray, others: FloatArray) -> bool:
+    """Whether scores are clearly above others on the same folds; also where these are unknown."""
+    if not np.isfinite(others).all():
+        return True
+    ahead = scores - others
+    error = ahead.std(ddof=1) / np.sqrt(len(ahead)) if len(ahead) > 1 else 0.0
+    return bool(ahead.mean() > CLEAR * error)
+
+
+def _end(row: list[Point], best: Point) -> int:
+    """At which end of its line the best point of it lies, as `edge` has it."""
+    return edge(np.array([point.mean for point in row]), [point is best for point in row].index(True))
 
 
 def _needs_groups(splitter: Any) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
-from .._warnings import parallel
+from .._warnings import in_turn
 from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, KernelSource, StackFoldSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix, check_parts
 from ..gram.missing import with_gaps
@@ -23,11 +24,10 @@ from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
 from ._base import Spec
-from ._chain import Chain, Guide
-from ._input import positive_grid
+from ._chain import Chain, Guide, Node, without_matrix
 from ._labels import LabelsMixin, LossScore
 from ._mkl import BaseMKL, Setup, SubProblem, left_out
-from ._search import BaseSearch, Folds, Metadata
+from ._search import Attempt, BaseSearch, Folds, Grid, Metadata, Tried
 from .classifier import MKLClassifier
 from .path import specs_along
 from .regressor import MKLRegressor
@@ -37,10 +37,14 @@ LEAVE_ONE_OUT = "leave-one-out"
 
 
 class Fold(NamedTuple):
-    """Held-out decision values (n_test, n_functions) of every point, and what guides other folds."""
+    """Held-out decision values (n_test, n_functions) of every point, and what others begin with.
+
+    Guides are for other folds, and nodes for points beyond the ends of the chains.
+    """
 
     values: list[FloatArray]
     guides: list[list[list[Guide]]]  # chain, problem, point
+    nodes: list[list[list[Node]]]  # chain, problem, end
 
 
 @dataclass(frozen=True)
@@ -62,15 +66,15 @@ class ChainSearch:
         held = sum(K.nbytes for K in self.matrices) if isinstance(self.matrices, list) else 0
         return object.__sizeof__(self) + held
 
-    def fold(self, train: IntArray, test: IntArray, guides: Any) -> Fold:
-        """Solve the grid on `train` and evaluate it on `test`."""
+    def fold(self, train: IntArray, test: IntArray, guides: Any, nodes: Any = None) -> Fold:
+        """Solve the grid on `train` and evaluate it on `test`; `nodes` are those of an earlier grid."""
         dictionary, parts = self._dictionary(train), [part.part(train) for part in self.setup.problems]
-        solved = self._solved(dictionary, parts, guides)
+        solved, ends = self._solved(dictionary, parts, guides, nodes)
         own = [[[Guide.of(found, dictionary) for found in line] for line in lines] for lines in solved]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, parts, points, self._samples(test)), own)
+        return Fold(_held_out(dictionary, parts, points, self._samples(test)), own, ends)
 
-    def left_out(self) -> list[FloatArray]:
+    def left_out(self, nodes: Any = None) -> Fold:
         """Solve the grid on all samples, and evaluate it on each by the model without that sample.
 
         A model that does not see a sample, as of two other classes, is the model without it.
@@ -78,7 +82,8 @@ class ChainSearch:
         C: Any = self.setup.spec.C
         parts, every = self.setup.problems, np.arange(np.count_nonzero(self.setup.weight))
         dictionary, values = self._dictionary(every), []
-        for lines, chain in zip(self._solved(dictionary, parts, None), self.chains, strict=True):
+        solved, ends = self._solved(dictionary, parts, None, nodes)
+        for lines, chain in zip(solved, self.chains, strict=True):
             for point, spec in zip(zip(*lines, strict=True), chain, strict=True):
                 value = _held_out(dictionary, parts, [point], self._samples(every))[0]
                 columns = np.split(value, np.cumsum([part.problem.shape[1] for part in parts])[:-1], axis=1)
@@ -87,17 +92,24 @@ class ChainSearch:
                     problem = part.problem.at_cost(spec.C / C)
                     out[rows] = left_out(found, problem, part.gram(dictionary))
                 values.append(value)
-        return values
+        return Fold(values, [], ends)
 
     def _solved(
-        self, dictionary: Dictionary, parts: list[SubProblem], guides: Any
-    ) -> list[list[list[Result]]]:
-        """Solutions of every chain, problem and point."""
-        C = self.setup.spec.C
-        return [
-            [Chain(dictionary, part, C, guides and guides[c][k]).solve(chain) for k, part in enumerate(parts)]
-            for c, chain in enumerate(self.chains)
-        ]
+        self, dictionary: Dictionary, parts: list[SubProblem], guides: Any, nodes: Any
+    ) -> tuple[list[list[list[Result]]], list[list[list[Node]]]]:
+        """Solutions of every chain, problem and point, and the nodes at the ends of every chain."""
+        solved: list[list[list[Result]]] = []
+        ends: list[list[list[Node]]] = []
+        for c, points in enumerate(self.chains):
+            chains = [
+                Chain(dictionary, part, self.setup.spec.C, guides and guides[c][k])
+                for k, part in enumerate(parts)
+            ]
+            for k, chain in enumerate(chains):
+                chain.nodes += nodes[c][k] if nodes else []
+            solved.append([chain.solve(points) for chain in chains])
+            ends.append([_outermost(chain.nodes) for chain in chains])
+        return solved, ends
 
     def _dictionary(self, train: IntArray) -> Dictionary:
         """The kernels on the training rows; of a store, as much in memory as there is room for."""
@@ -118,6 +130,12 @@ class ChainSearch:
     def _samples(self, rows: IntArray) -> Any:
         """Some samples as the predictors of a fold are given them: where there are matrices, their rows."""
         return _safe_indexing(self.matrices.X, rows) if isinstance(self.matrices, FeatureSource) else rows
+
+
+def _outermost(nodes: list[Node]) -> list[Node]:
+    """Two at each end of a chain: what is beyond begins there, and changes as it did between them."""
+    order = sorted(nodes, key=lambda node: node.t)
+    return [without_matrix(node) for node in (order if len(order) < 5 else [*order[:2], *order[-2:]])]
 
 
 def _held_out(
@@ -164,51 +182,89 @@ def matrices_of(template: BaseMKL, setup: Setup) -> Matrices:
     return Matrices(values, source.names, source.gaps, kernels or [None] * len(values))
 
 
+def cost_unit(spec: Spec, y: Any, weight: FloatArray) -> float:
+    """What C is measured in: of targets a y, f is a times what it was if C is by that much larger.
+
+    With V(a y, a f) = a^v V(y, f) and Omega(a n) = a^w Omega(n), the degrees of loss and regulariser,
+
+        C sum_i V(a y_i, a f_i) + Omega(a n) = a^w (C a^(v - w) sum_i V(y_i, f_i) + Omega(n)),
+
+    so C is measured in s^(w - v), s the standard deviation of the targets: 1 for the squared loss and block
+    norms, s for the eps-insensitive loss and block norms, 1 / s for the squared loss and a sum of norms.
+    """
+    if spec.loss.task != "regression":
+        return 1.0
+    columns = np.asarray(y, dtype=np.float64).reshape(len(weight), -1)
+    apart = columns - np.average(columns, axis=0, weights=weight)
+    scale = float(np.sqrt(np.average((apart**2).mean(axis=1), weights=weight)))
+    return scale ** ((1.0 if spec.regularizer.homogeneous else 2.0) - spec.loss.degree) if scale > 0 else 1.0
+
+
 class BaseMKLCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
     _named_cv = (LEAVE_ONE_OUT,)
 
-    def _grid(self) -> tuple[BaseMKL, list[list[tuple[dict[str, Any], Spec]]]]:
-        """For each regulariser a chain of costs, from small to large."""
+    def _grid(self) -> tuple[BaseMKL, Grid]:
+        """For each regulariser a line of costs."""
         listed = isinstance(self.regularizers, list | tuple)
         regularizers = list(self.regularizers) if listed else [self.regularizers]
-        Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(1e-2, 1e2, n))
+        grid = Grid.of("C", "Cs", self.Cs, lambda n: np.geomspace(1e-2, 1e2, n))
         if len(regularizers) == 0:
             raise ValueError("regularizers=[] is empty: give at least one regularizer, for example 'lp'.")
         copies = [clone(regularizer, safe=False) for regularizer in regularizers]
-        points = [[{"regularizer": own, "C": float(C)} for C in Cs] for own in copies]
-        template, chains = self._template(), []
-        for chain in points:
-            own = clone(template).set_params(**chain[0])
-            specs = specs_along(own, "C", [point["C"] for point in chain])
-            chains.append(list(zip(chain, specs, strict=True)))
-        return clone(template).set_params(**points[0][0]), chains
+        template, first = self._template(), float(grid.values[0])
+        for own in copies:
+            start = clone(template).set_params(regularizer=own, C=first)
+            grid.lines.append((own, specs_along(start, "C", grid.values.tolist())[0]))
+        return clone(template).set_params(regularizer=copies[0], C=first), grid
 
-    def _values(
-        self, template: BaseMKL, grid: list[list[tuple[dict[str, Any], Spec]]], setup: Setup, folds: Folds
-    ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
+    def _lines(self, grid: Grid, y: Any, weight: FloatArray) -> dict[int, FloatArray]:
+        """The same costs for every regulariser; those of an open grid in the unit of the targets."""
+        units = [cost_unit(spec, y, weight) if grid.open else 1.0 for _, spec in grid.lines]
+        return {line: grid.values * unit for line, unit in enumerate(units)}
+
+    @contextmanager
+    def _trying(self, template: BaseMKL, grid: Grid, setup: Setup, folds: Folds) -> Iterator[Attempt]:
         if self._leaves_one_out and not setup.spec.loss.separable:
             raise ValueError(
                 f"cv={self.cv!r}: {type(setup.spec.loss).__name__} couples samples, and no formula leaves "
                 "one of them out: pass a number of folds, such as cv=5."
             )
         matrices, names, gaps, _ = matrices_of(template, setup)
-        specs = [[spec for _, spec in chain] for chain in grid]
-        search = ChainSearch(setup, specs, matrices, names, self.normalize, self.missing, gaps)
-        points = [point for chain in grid for point, _ in chain]
+        search = ChainSearch(setup, [], matrices, names, self.normalize, self.missing, gaps)
+        ends: dict[int, list[list[list[Node]]]] = {}  # of each line the nodes of every fold and problem
+
+        def attempt(lines: dict[int, FloatArray]) -> Tried:
+            own = {line: grid.lines[line] for line in lines}
+            chains = [[replace(own[line][1], C=float(C)) for C in lines[line]] for line in lines]
+            begun = [[ends[line][k] for line in lines] for k in range(len(folds.splits))] if ends else None
+            solved = self._solved_folds(replace(search, chains=chains), folds, begun)
+            for c, line in enumerate(lines):
+                ends[line] = [fold.nodes[c] for fold in solved]
+            tried = [
+                (line, float(C), {"regularizer": own[line][0], "C": float(C)})
+                for line, values in lines.items()
+                for C in values
+            ]
+            return tried, [fold.values for fold in solved]
+
+        yield attempt
+
+    def _solved_folds(self, search: ChainSearch, folds: Folds, nodes: Any) -> list[Fold]:
+        """Every fold, from the nodes of an earlier grid on the same chains."""
         if self._leaves_one_out:
-            return points, [search.left_out()]
-        # the first fold guides the others: their solutions are near its own
-        first = search.fold(*folds.splits[0], None)
-        rest = parallel(
-            self.n_jobs,
-            (
-                delayed(ChainSearch.fold)(search, train, test, first.guides)
-                for train, test in folds.splits[1:]
-            ),
-        )
-        return points, [fold.values for fold in (first, *rest)]
+            return [search.left_out(nodes and nodes[0])]
+        solved, guides = [], None
+        if nodes is None:  # the first fold guides the others: their solutions are near its own
+            solved.append(search.fold(*folds.splits[0], None))
+            guides, nodes = solved[0].guides, [None] * len(folds.splits)
+        rest = list(zip(folds.splits, nodes, strict=True))[len(solved) :]
+        tasks = (delayed(ChainSearch.fold)(search, *split, guides, own) for split, own in rest)
+        for fold in in_turn(self.n_jobs, tasks):
+            solved.append(fold)
+            self._say(f"fold {len(solved)} of {len(folds.splits)}")
+        return solved
 
     @property
     def _leaves_one_out(self) -> bool:
@@ -256,7 +312,10 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     regularizers : regulariser, str, or list of them, default="lp"
         The regularisers to choose from, such as ``[LpNorm(1), LpNorm(4/3), LpNorm(2), "uniform"]``.
     Cs : int or sequence of float, default=10
-        The costs to choose from; a number n means n values from 0.01 to 100.
+        The costs to choose from. A number n means n values from 0.01 to 100 and, where the best of them lies
+        at an end, more beyond it in the same ratio, until it lies inside, the score no longer changes, or 1e6
+        times the end is reached. Values of your own are not extended: where the best of three or more lies
+        at an end, a warning says so.
     cv : int, splitter, iterable or "leave-one-out", default=None
         As in scikit-learn; 5 stratified folds by default. "leave-one-out" (Subrahmanya & Shin 2010, section
         4.1) fits every point once, on all samples, and scores the predictions f_i of each sample by the
@@ -285,6 +344,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points); leaving one
         out is one fold of all samples.
+    grid_extended_ : dict
+        "C": the smallest and the largest cost tried, where the grid was extended; else empty.
     model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, patterns_, \
 observed_, n_features_in_
         Those of `best_estimator_`.
@@ -358,8 +419,13 @@ class MKLRegressorCV(LossScore, BaseMKLCV):
 
     Parameters
     ----------
-    kernels, regularizers, Cs, cv, device, n_jobs, verbose
+    kernels, regularizers, cv, device, n_jobs, verbose
         As in `MKLClassifierCV`.
+    Cs : int or sequence of float, default=10
+        As in `MKLClassifierCV`. A number of costs is measured in the unit that the targets ask for, so that
+        targets in any unit choose the same model: 1 for the squared and the Huber loss, the standard
+        deviation s of the targets for the eps-insensitive loss; for regularisers that are sums of norms, such
+        as `SMKL`, by 1/s of that. The width of a loss is in the unit of the targets: it has to follow them.
     scoring : str or callable, optional
         R^2 by default; of ``loss="ranking"`` the share of pairs in the right order
         (`losses.Ranking.agreement`).
@@ -368,8 +434,8 @@ class MKLRegressorCV(LossScore, BaseMKLCV):
 
     Attributes
     ----------
-    best_estimator_, best_params_, best_score_, best_index_, cv_results_, model_, weights_, kernel_names_, \
-dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
+    best_estimator_, best_params_, best_score_, best_index_, cv_results_, grid_extended_, model_, weights_, \
+kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
         As in `MKLClassifierCV`.
 
     Examples

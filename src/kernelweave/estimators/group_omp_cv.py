@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,9 +21,8 @@ from ..solvers.checkpoint import Entry, Keeper
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
 from ._group_omp import BaseGroupOMP, GreedyPath, GreedySetup, OutputGroups, path_predictor, stages_of
-from ._input import positive_grid
 from ._labels import LabelsMixin, LossScore
-from ._search import BaseSearch, Folds
+from ._search import Attempt, BaseSearch, Folds, Grid, Point, Tried
 from ._training import Training
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
 
@@ -138,22 +138,29 @@ class GreedySearch:
 class BaseGroupOMPCV(BaseSearch):
     """What the two cross-validated estimators share; see them."""
 
-    def _grid(self) -> tuple[BaseGroupOMP, FloatArray]:
-        """The ridges, from smooth to rough."""
-        alphas = positive_grid("alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))[::-1].copy()
-        return self._template().set_params(alpha=float(alphas[0])), alphas
+    _rough = -1
 
-    def _values(
-        self, template: BaseGroupOMP, grid: FloatArray, setup: GreedySetup, folds: Folds
-    ) -> tuple[list[dict[str, Any]], list[list[FloatArray]]]:
-        """Of small models first: one path for each fold and ridge has the models of every size."""
+    def _grid(self) -> tuple[BaseGroupOMP, Grid]:
+        grid = Grid.of("alpha", "alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))
+        return self._template().set_params(alpha=float(grid.values[-1])), grid
+
+    def _order(self, point: Point) -> tuple[float, ...]:
+        """Of small models first, and from smooth to rough."""
+        return point.line, -point.value
+
+    @contextmanager
+    def _trying(
+        self, template: BaseGroupOMP, grid: Grid, setup: GreedySetup, folds: Folds
+    ) -> Iterator[Attempt]:
+        """One path for each fold and ridge has the models of every size: the lines are their sizes."""
         source, task = template._problem(setup)
+        ridges = grid.values[::-1].copy()
         rule, groups = template._rule(), setup.groups
-        search = GreedySearch.on(source, task, rule, grid, self.normalize, self.missing, groups)
+        search = GreedySearch.on(source, task, rule, ridges, self.normalize, self.missing, groups)
         sizes = min(self.n_kernels or len(search.names), len(search.names))
         told = {
             "kernels": np.array(search.names),
-            "alphas": grid,
+            "alphas": ridges,
             "targets": task.y,
             "weights of the samples": task.weight,
             "folds": tuple(part for pair in folds.splits for part in pair),
@@ -166,15 +173,29 @@ class BaseGroupOMPCV(BaseSearch):
         if training.checkpoint is not None:
             training.checkpoint.check_probe(search.probe())
         parts = [("fold", (train, test, sizes)) for train, test in folds.splits]
-        values = training.models(GreedySearch.kept_fold, search, parts)
-        training.end(True)
-        points = [{"n_kernels": k, "alpha": float(alpha)} for k in range(1, sizes + 1) for alpha in grid]
-        return points, [[model for row in fold for model in row] for fold in values]
 
-    def _best(self, points: list[dict[str, Any]], scores: FloatArray, mean: FloatArray) -> int:
+        def attempt(lines: dict[int, FloatArray]) -> Tried:
+            alphas = np.unique(np.concatenate(list(lines.values())))[::-1]
+            stage = "" if np.array_equal(alphas, ridges) else f"from {alphas[0]!r} to {alphas[-1]!r}"
+            values = training.models(
+                GreedySearch.kept_fold, replace(search, alphas=alphas), parts, stage=stage
+            )
+            tried = [
+                (size, float(alpha), {"n_kernels": size, "alpha": float(alpha)})
+                for size in range(1, sizes + 1)
+                for alpha in alphas
+            ]
+            return tried, [[model for row in fold for model in row] for fold in values]
+
+        yield attempt
+        training.end(True)
+
+    def _best(self, points: list[Point]) -> int:
         if not self.one_standard_error:
-            return super()._best(points, scores, mean)
-        return _simplest(scores, mean, sum(point["n_kernels"] == 1 for point in points))
+            return super()._best(points)
+        scores = np.column_stack([point.scores for point in points])
+        mean = np.array([point.mean for point in points])
+        return _simplest(scores, mean, sum(point.line == 1 for point in points))
 
     def predict(self, X: Any, n_kernels: int | None = None) -> Any:
         """Predictions of the best estimator, or of the model of `n_kernels` kernels on its path."""
@@ -211,7 +232,8 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
     kernels : list, dict, kernel, family or str, default="auto"
         As in `MKLClassifier`.
     alphas : int or sequence of float, default=5
-        The ridges to choose from; a number n means n values from 1 to 0.0001.
+        The ridges to choose from; a number n means n values from 1 to 0.0001, and more beyond an end at
+        which the best of them lies, as of `Cs` in `MKLClassifierCV`.
     n_kernels : int, optional
         Most kernels to choose; all numbers up to that are compared. No limit by default; more than
         there are means all, with a warning.
@@ -235,6 +257,8 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
     best_params_, best_score_, best_index_
     cv_results_ : dict
         "params", "mean_test_score", "std_test_score", and "split_test_scores" (folds x points).
+    grid_extended_ : dict
+        "alpha": the smallest and the largest ridge tried, where the grid was extended; else empty.
     model_, path_, selected_, weights_, stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         Those of `best_estimator_`.
 
@@ -318,7 +342,7 @@ random_state, verbose
     best_estimator_ : GroupOMPClassifier
         The best pair, fitted on all samples.
     classes_ : ndarray
-    best_params_, best_score_, best_index_, cv_results_, model_, path_, selected_, weights_, \
+    best_params_, best_score_, best_index_, cv_results_, grid_extended_, model_, path_, selected_, weights_, \
 stationarity_, kernel_names_, intercept_, coef_, n_features_in_
         As in `GroupOMPRegressorCV`.
 

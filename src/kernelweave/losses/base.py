@@ -49,6 +49,9 @@ class Loss(BaseEstimator):
     #: whether it takes the values of all outputs of a sample together
     coupled = False
 
+    #: V(a y, a f) = a^degree V(y, f) of targets in another unit, its width, if it has one, in that unit too
+    degree: float = 2.0
+
     #: the intercept's optimality condition is sum_i alpha_i = alpha_sum
     alpha_sum: float = 0.0
 

@@ -30,6 +30,7 @@ class EpsInsensitive(Loss):
 
     name = "eps_insensitive"
     task = "regression"
+    degree = 1.0
 
     def __init__(self, eps: float = 0.1) -> None:
         self.eps = eps

@@ -103,7 +103,9 @@ def test_a_decimal_comma_is_the_only_thing_proposed(kw: Kw, table: Table, tmp_pa
     check(result, "--decimal ,")
     for option in ("--sep", "--drop", "--categorical", "--id", "--impute", "--keep", "--task"):
         assert option not in result.err
-    again = kw("fit", path, "--decimal", ",", "--out", tmp_path / "out", "-q", "--no-report", "--json")
+    again = kw(
+        "fit", path, "--decimal", ",", "--out", tmp_path / "out", "-q", "--no-report", "--no-tune", "--json"
+    )
     assert again.code == 0, again.err
 
 
@@ -120,7 +122,7 @@ def test_all_bad_columns_are_named_at_once_with_options_that_work(
     result = kw("fit", path, "--out", tmp_path / "out", "-q")
     check(result, "4 columns", "'id'", "'colour'", "'b'", "'day'")
     options = result.err.rpartition("suits the data: ")[2].split()
-    again = kw("fit", path, *options, "--out", tmp_path / "out", "-q", "--no-report")
+    again = kw("fit", path, *options, "--out", tmp_path / "out", "-q", "--no-report", "--no-tune")
     assert again.code == 0, again.err
 
 
@@ -268,7 +270,20 @@ def model(kw: Kw, table: Table, tmp_path: Path) -> Path:
     path = table(c=["red", "blue"] * 30)
     out = tmp_path / "model"
     assert (
-        kw("fit", path, "--categorical", "c", "--method", "lp", "--out", out, "-q", "--no-report").code == 0
+        kw(
+            "fit",
+            path,
+            "--categorical",
+            "c",
+            "--method",
+            "lp",
+            "--out",
+            out,
+            "-q",
+            "--no-report",
+            "--no-tune",
+        ).code
+        == 0
     )
     return out
 

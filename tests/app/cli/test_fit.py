@@ -78,7 +78,19 @@ def test_predictions_are_those_of_the_model_in_python(kw: Kw, diabetes: Path, tm
     """A pipeline that takes the file's columns, and a model that takes them standardised by hand."""
     out = tmp_path / "out"
     assert (
-        kw("fit", diabetes, "--target", "target", "--out", out, "--no-report", "-q", "--method", "lp").code
+        kw(
+            "fit",
+            diabetes,
+            "--target",
+            "target",
+            "--out",
+            out,
+            "--no-report",
+            "--no-tune",
+            "-q",
+            "--method",
+            "lp",
+        ).code
         == 0
     )
     held_out = rows(out / "predictions.csv")
@@ -101,7 +113,7 @@ def test_predictions_are_those_of_the_model_in_python(kw: Kw, diabetes: Path, tm
 
 def test_predict_repeats_what_fit_predicted_and_scores(kw: Kw, iris: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    kw("fit", iris, "--target", "species", "--out", out, "--no-report", "-q")
+    kw("fit", iris, "--target", "species", "--out", out, "--no-report", "--no-tune", "-q")
     result = kw("predict", out, iris, "--out", tmp_path / "p.csv")
     assert result.code == 0
     assert "accuracy" in result.err
@@ -117,7 +129,7 @@ def test_predict_repeats_what_fit_predicted_and_scores(kw: Kw, iris: Path, tmp_p
 
 def test_predict_without_the_target_and_with_other_columns(kw: Kw, iris: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    kw("fit", iris, "--target", "species", "--out", out, "--no-report", "-q")
+    kw("fit", iris, "--target", "species", "--out", out, "--no-report", "--no-tune", "-q")
     lines = ["petal_width,extra,petal_length,sepal_width,sepal_length", "0.2,9,1.4,3.5,5.1"]
     (tmp_path / "new.csv").write_text("\n".join(lines))
     result = kw("predict", out, tmp_path / "new.csv", "--json")
@@ -136,7 +148,18 @@ def test_every_method_fits_and_predicts(
     path, out = request.getfixturevalue(data), tmp_path / "out"
     target = {"iris": "species", "diabetes": "target"}[data]
     result = kw(
-        "fit", path, "--target", target, "--method", method, "--out", out, "--no-report", "-q", "--json"
+        "fit",
+        path,
+        "--target",
+        target,
+        "--method",
+        method,
+        "--out",
+        out,
+        "--no-report",
+        "--no-tune",
+        "-q",
+        "--json",
     )
     assert result.code == 0, result.err
     document = json.loads(result.out)
@@ -170,6 +193,36 @@ def test_normalize(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
     assert "--normalize is for weights of several kernels: --method gmkl learns one." in refused.err
 
 
+def test_tuned_unless_told_otherwise(kw: Kw, table: Callable[..., Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def fitted(path: Path, *options: str) -> dict[str, Any]:
+        shown = kw("fit", path, "--method", "uniform", *options, "--out", out, "--no-report", "-q", "--json")
+        assert shown.code == 0, shown.err
+        return {**json.loads(shown.out), "err": shown.err}
+
+    path = table()
+    found = fitted(path)
+    assert found["tuned"] is True
+    chose, tried = found["reasons"]
+    assert "chose regularizer = Uniform(), C = " in chose
+    assert tried.startswith("C was tried from ")
+    lowest, highest = (float(tried.split()[k].strip(",")) for k in (4, 6))
+    cost = kernelweave.load_model(out / "model.kw")[-1].C
+    assert lowest <= cost <= highest
+    for fixed in (["--no-tune"], ["--C", "3"], ["--p", "1"]):
+        once = fitted(path, *fixed)
+        assert once["tuned"] is False
+        assert kernelweave.load_model(out / "model.kw")[-1].C == (3.0 if "--C" in fixed else 1.0)
+    few = table("few.csv", y=["yes"] * 5 + ["no"] * 55)
+    lacking = fitted(few)
+    assert lacking["tuned"] is False
+    assert "Nothing is tuned: 5 folds need at least 5 training rows in every class" in lacking["err"]
+    refused = kw("fit", few, "--tune", "--out", out, "-q")
+    assert refused.code == 2
+    assert "--tune: 5 folds need at least 5" in refused.err
+
+
 def names_of(result: Any) -> list[str]:
     assert result.code == 0, result.err
     return [row["kernel"] for row in json.loads(result.out)["weights"]]
@@ -182,6 +235,7 @@ def test_groups_bands_and_kernel_files(kw: Kw, diabetes: Path, tmp_path: Path) -
         "--out",
         tmp_path / "out",
         "--no-report",
+        "--no-tune",
         "-q",
         "--json",
         "--method",
@@ -214,7 +268,9 @@ def test_names_with_prefixes_make_groups_of_their_own(
     X = rng.normal(size=(40, 6))
     names = [f"{view}_{k}" for view in ("rna", "dna") for k in range(3)]
     path = write(tmp_path / "v.csv", X, names, "y", (X[:, 0] > 0).astype(int))
-    result = kw("fit", path, "--out", tmp_path / "out", "--no-report", "-q", "--json", "--method", "lp")
+    result = kw(
+        "fit", path, "--out", tmp_path / "out", "--no-report", "--no-tune", "-q", "--json", "--method", "lp"
+    )
     assert set(names_of(result)) == {
         f"{v}: {k}" for v in ("rna", "dna") for k in ("Linear", "RBF(gamma=scale)")
     }
@@ -226,7 +282,7 @@ def test_categories_gaps_and_identifiers(kw: Kw, table: Any, tmp_path: Path) -> 
     path = table(c=["red", "blue", "green"] * 20, b=gaps, who=[f"p{k}" for k in range(60)])
     out = tmp_path / "out"
     options = ["--categorical", "c", "--impute", "median", "--id", "who", "--method", "lp"]
-    result = kw("fit", path, *options, "--out", out, "--no-report", "-q")
+    result = kw("fit", path, *options, "--out", out, "--no-report", "--no-tune", "-q")
     assert result.code == 0, result.err
     assert rows(out / "predictions.csv")[0]["who"].startswith("p")
     features = json.loads(kw("inspect", out, "--json").out)["features"]
@@ -244,7 +300,7 @@ def test_a_model_of_categories_and_gaps_predicts_from_python(kw: Kw, table: Any,
     path = table(c=["red", "blue", ""] * 20, b=["", *np.linspace(0, 1, 59).round(3)], n=[1, 2, 3] * 20)
     out = tmp_path / "out"
     options = ["--categorical", "c", "--categorical", "n", "--impute", "mean", "--method", "lp"]
-    assert kw("fit", path, *options, "--out", out, "--no-report", "-q").code == 0
+    assert kw("fit", path, *options, "--out", out, "--no-report", "--no-tune", "-q").code == 0
     features = json.loads(kw("inspect", out, "--json").out)["features"]
     assert features == ["a", "b", "c=blue", "c=red", "c=(missing)", "n=1", "n=2", "n=3"]
     said = json.loads(kw("predict", out, path, "--json").out)
@@ -258,7 +314,9 @@ def test_a_model_of_categories_and_gaps_predicts_from_python(kw: Kw, table: Any,
 
 def test_drop_rows_says_how_many(kw: Kw, table: Any, tmp_path: Path) -> None:
     path = table(y=["yes", "no", ""] * 20)
-    result = kw("fit", path, "--drop-rows", "--out", tmp_path / "out", "--no-report", "-q", "--json")
+    result = kw(
+        "fit", path, "--drop-rows", "--out", tmp_path / "out", "--no-report", "--no-tune", "-q", "--json"
+    )
     assert result.code == 0, result.err
     assert "20 of 60 rows" in result.err
     document = json.loads(result.out)
@@ -302,6 +360,7 @@ def test_views_of_an_archive_become_groups(kw: Kw, tmp_path: Path, rng: np.rando
         "-q",
         "--json",
         "--no-report",
+        "--no-tune",
     )
     assert set(names_of(result)) == {"rna", "image"}
 
@@ -316,6 +375,7 @@ def test_the_same_seed_gives_the_same_files(kw: Kw, diabetes: Path, tmp_path: Pa
             "--out",
             tmp_path / name,
             "--no-report",
+            "--no-tune",
             "-q",
             "--seed",
             "3",
@@ -326,7 +386,19 @@ def test_the_same_seed_gives_the_same_files(kw: Kw, diabetes: Path, tmp_path: Pa
 
 def test_report_again_needs_the_same_file(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    kw("fit", diabetes, "--target", "target", "--out", out, "--no-report", "-q", "--method", "lp")
+    kw(
+        "fit",
+        diabetes,
+        "--target",
+        "target",
+        "--out",
+        out,
+        "--no-report",
+        "--no-tune",
+        "-q",
+        "--method",
+        "lp",
+    )
     assert kw("report", out, "--no-stability", "-q").code == 0
     assert "diabetes.csv" in (out / "report.html").read_text(encoding="utf-8")
     diabetes.write_text(diabetes.read_text() + "\n1,1,1,1,1,1,1,1,1,1,1\n")
@@ -338,14 +410,28 @@ def test_report_again_needs_the_same_file(kw: Kw, diabetes: Path, tmp_path: Path
 
 
 def test_task_inference_says_why(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
-    result = kw("fit", diabetes, "--target", "target", "--out", tmp_path / "out", "--no-report", "-q")
+    result = kw(
+        "fit", diabetes, "--target", "target", "--out", tmp_path / "out", "--no-report", "--no-tune", "-q"
+    )
     assert "Regression of 'target'" in result.out
     assert "--task overrides" in result.out
 
 
 def test_nothing_held_out(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    result = kw("fit", diabetes, "--target", "target", "--test-size", "0", "--out", out, "--no-report", "-q")
+    result = kw(
+        "fit",
+        diabetes,
+        "--target",
+        "target",
+        "--test-size",
+        "0",
+        "--out",
+        out,
+        "--no-report",
+        "--no-tune",
+        "-q",
+    )
     assert "Scores on the training rows" in result.out
     assert len(rows(out / "predictions.csv")) == 200
 
@@ -372,7 +458,7 @@ def note_of(result: Any) -> str:
 def test_predict_says_when_most_rows_were_trained_on(kw: Kw, diabetes: Path, tmp_path: Path) -> None:
     """All rows, those held out, rows of the training part in another order, and rows that are new."""
     out = tmp_path / "out"
-    options = ["--target", "target", "--method", "uniform", "--no-report", "-q"]
+    options = ["--target", "target", "--method", "uniform", "--no-report", "--no-tune", "-q"]
     assert kw("fit", diabetes, *options, "--out", out).code == 0
     held_out = {int(row["row"]) - 1 for row in rows(out / "predictions.csv")}
     header, *lines = diabetes.read_text().splitlines()
@@ -391,7 +477,12 @@ def test_predict_says_when_most_rows_were_trained_on(kw: Kw, diabetes: Path, tmp
 
 def test_rows_that_cannot_be_told_apart_are_not_said_to_be_known(kw: Kw, table: Any, tmp_path: Path) -> None:
     path = table(a=[0, 1] * 30, b=[0, 0, 1, 1, 2, 2] * 10)
-    assert kw("fit", path, "--out", tmp_path / "out", "--method", "uniform", "--no-report", "-q").code == 0
+    assert (
+        kw(
+            "fit", path, "--out", tmp_path / "out", "--method", "uniform", "--no-report", "--no-tune", "-q"
+        ).code
+        == 0
+    )
     assert note_of(kw("predict", tmp_path / "out", path, "--out", tmp_path / "p.csv")) == ""
 
 
@@ -401,7 +492,7 @@ def test_predict_on_the_gram_matrices_of_the_fit(kw: Kw, tmp_path: Path, rng: np
     np.savez(tmp_path / "k.npz", K=K, y=(X[:, 0] > 0).astype(int))
     np.savez(tmp_path / "new.npz", K=K[:5])
     out = tmp_path / "out"
-    options = ["--method", "uniform", "--no-report", "-q", "--out", out]
+    options = ["--method", "uniform", "--no-report", "--no-tune", "-q", "--out", out]
     assert kw("fit", tmp_path / "k.npz", *options).code == 0
     assert "(75%)" in note_of(kw("predict", out, tmp_path / "k.npz"))
     assert note_of(kw("predict", out, tmp_path / "new.npz")) == ""
@@ -421,7 +512,7 @@ def test_a_sketch_of_many_rows_estimates_the_share(
     assert _bundle.known_share(X[4000:], text) == 0.0
 
 
-@pytest.mark.parametrize("extra", [[], ["--tune"]], ids=["fit", "tune"])
+@pytest.mark.parametrize("extra", [["--no-tune"], []], ids=["fit", "tune"])
 def test_widths_of_gmkl_are_called_by_the_columns(
     extra: list[str], kw: Kw, diabetes: Path, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ Kw = Callable[..., Any]
 #: what fits before this one used to remove or write over
 ONCE_LOST = ("checkpoint", "checkpoint.previous", "request.json", ".writable")
 
-QUICK = ["--method", "uniform", "-q"]
+QUICK = ["--method", "uniform", "--no-tune", "-q"]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

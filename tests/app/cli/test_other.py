@@ -27,7 +27,7 @@ def test_info_says_versions_threads_and_memory(kw: Kw) -> None:
 
 def test_inspect_shows_weights_certificate_and_settings(kw: Kw, table: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    kw("fit", table(), "--out", out, "--no-report", "-q", "--method", "lp")
+    kw("fit", table(), "--out", out, "--no-report", "--no-tune", "-q", "--method", "lp")
     shown = kw("inspect", out).out
     for text in ("MKLClassifier", "Kernel weights", "rbf a", "Certified", "target: y", "accuracy", "numpy"):
         assert text in shown

@@ -156,17 +156,25 @@ def test_before_the_first_machine_there_is_nothing_to_keep(
 
 
 @pytest.mark.parametrize(
-    ("method", "n_jobs"), [("lp", 2), ("smkl", 1), ("gomp", 1), ("gmkl", 2), ("empirical-bayes", 1)]
+    ("method", "n_jobs", "tune"),
+    [
+        ("lp", 2, "--no-tune"),
+        ("lp", 1, "--tune"),
+        ("smkl", 1, "--no-tune"),
+        ("gomp", 1, "--no-tune"),
+        ("gmkl", 2, "--no-tune"),
+        ("empirical-bayes", 1, "--no-tune"),
+    ],
 )
 def test_every_method_stops_with_a_model_of_all_classes_and_goes_on(
-    method: str, n_jobs: int, kw: Kw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: str, n_jobs: int, tune: str, kw: Kw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C heard after the first machine of the first class, without the process around it."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(90, 4))
     y = np.digitize(X[:, 0] + 0.3 * X[:, 1] ** 2, [-0.3, 0.6])
     np.savez(tmp_path / "d.npz", a=X[:, :2], b=X[:, 2:], y=y)
-    options = ["--method", method, "--no-report", "-q", "--n-jobs", n_jobs]
+    options = ["--method", method, tune, "--no-report", "-q", "--n-jobs", n_jobs]
     out = tmp_path / "out"
 
     def heard(self: Brake, title: str, iteration: int, state: Any) -> bool:
@@ -200,9 +208,9 @@ def swallowing(*arguments: Any, **options: Any) -> None:
 @pytest.mark.parametrize(
     ("where", "command", "said"),
     [
-        ("_run_fit.make_report", ["fit", "--method", "uniform"], "the model is in"),
-        ("_methods.search_of", ["fit", "--tune"], "nothing was saved"),
-        ("_methods.choose", ["fit"], "nothing was saved"),
+        ("_run_fit.make_report", ["fit", "--method", "uniform", "--no-tune"], "the model is in"),
+        ("_methods.search_of", ["fit"], "nothing was saved"),
+        ("_methods.choose", ["fit", "--no-tune"], "nothing was saved"),
         ("_comparing.run_fold", ["compare"], "no comparison yet"),
     ],
 )

@@ -412,7 +412,18 @@ def files_of(folder: Path) -> list[str]:
 def test_one_command_is_three_lines_of_python(study: Any, kw: Any) -> None:
     folder, out = study(), study().parent / "out"
     options = ["--labels", f"{folder / 'clinical.csv'}:subtype", "--id", "sample", "--transpose", "rna"]
-    fitted = kw("fit", *files_of(folder), *options, "--method", "lp", "--out", out, "--no-report", "--json")
+    fitted = kw(
+        "fit",
+        *files_of(folder),
+        *options,
+        "--method",
+        "lp",
+        "--out",
+        out,
+        "--no-report",
+        "--no-tune",
+        "--json",
+    )
     assert fitted.code == 0, fitted.err
     facts = json.loads(fitted.out)
     assert {one["role"] for one in facts["data"]["files"]} == {"rna", "meth", "prot", "labels"}

@@ -22,7 +22,7 @@ from ...gram import KernelStack
 from ._columns import Parts
 from ._console import CliError
 from ._facts import certificate, live_kernels, score
-from ._methods import COSTS, Options, search_of
+from ._methods import Options, search_of
 from ._monitor import Monitor
 from ._splits import make_folds
 
@@ -33,6 +33,9 @@ LEARNED = ("lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes")
 SIMPLE = ("uniform sum", "best single kernel", "random forest", "linear model")
 
 INNER_FOLDS = 3
+
+#: costs of the linear model of classes
+LINEAR_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 #: trees of the random forest
 TREES = 300
@@ -104,7 +107,7 @@ def make_candidate(name: str, parts: Parts, options: Options, cv: Any) -> Any:
     if name == "linear model" and classifies:
         linear = on_columns(LogisticRegression(max_iter=2000), parts)
         prefix = "" if isinstance(linear, LogisticRegression) else "logisticregression__"
-        return GridSearchCV(linear, {f"{prefix}C": list(COSTS)}, cv=cv)
+        return GridSearchCV(linear, {f"{prefix}C": list(LINEAR_COSTS)}, cv=cv)
     if name == "linear model":
         return on_columns(
             RidgeCV(np.geomspace(1e-3, 1e4, 15), cv=cv if isinstance(cv, list) else None), parts

@@ -1,4 +1,4 @@
-"""Methods by name: their estimators, what --tune chooses, and fits with progress, Ctrl-C and checkpoint."""
+"""Methods by name: their estimators, what is tuned of them, and fits with progress, Ctrl-C and checkpoint."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from ... import estimators as kw
+from ...estimators._search import BaseSearch
 from ...gram.choice import free_memory, show_bytes
 from ...kernels import Views
 from ...kernels.parametric import GroupProductRBF, ProductRBF
-from ...regularizers import REGULARIZERS, ElasticNet, LpNorm, Uniform
+from ...regularizers import REGULARIZERS, ElasticNet, LpNorm
 from ._columns import Parts
 from ._console import CliError, StoppedError, note, refusing
 from ._monitor import Brake, Monitor, on_ctrl_c, stopping_with
 from ._splits import make_folds
 
-#: what is tried with --tune
-NORMS = (1.0, 4.0 / 3.0, 2.0, 4.0)
-RATIOS = (0.1, 0.5, 0.9)
-COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+#: what is tried where parameters are tuned: norms in even steps of 1/p and ratios over all there are, and
+#: so many costs and ridges to begin with
+NORMS = (1.0, 4.0 / 3.0, 2.0, 4.0, np.inf)
+RATIOS = (0.0, 0.1, 0.5, 0.9, 1.0)
+COSTS, RIDGES = 5, 5
 FOLDS = 5
+
+#: costs of one kernel with parameters
+GMKL_COSTS = (0.1, 1.0, 10.0, 100.0)
 
 #: samples with all views from which on a method is chosen by them
 FEWEST = 30
@@ -49,6 +54,7 @@ class Options:
     task: str = "classification"
     missing: str = "error"
     group_of: np.ndarray | None = None
+    asked: bool = False  # whether `tune` is the user's own word
     normalize: str = "variance"
 
     @property
@@ -124,15 +130,14 @@ def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> A
         return model
     if method == "gomp":
         search = getattr(kw, f"GroupOMP{options.kind}CV")
-        alphas = np.geomspace(1.0, 1e-4, 5)
         rule = {"normalize": options.normalize, "random_state": options.seed}
-        greedy = search(kernels, alphas=alphas, cv=cv, n_jobs=n_jobs, **rule)
+        greedy = search(kernels, alphas=RIDGES, cv=cv, n_jobs=n_jobs, **rule)
         return with_missing(greedy, method, options.missing)
     if method == "gmkl":
-        return GridSearchCV(model, {"C": list(COSTS[1:])}, cv=cv, n_jobs=n_jobs)
+        return GridSearchCV(model, {"C": list(GMKL_COSTS)}, cv=cv, n_jobs=n_jobs)
     tried: list[Any] = [model.regularizer]
     if method in ("auto", "lp"):
-        tried = [*(LpNorm(p=p) for p in NORMS), *([Uniform()] if method == "auto" else [])]
+        tried = [LpNorm(p=p) for p in NORMS]
     elif method == "elasticnet":
         tried = [ElasticNet(l1_ratio=ratio) for ratio in RATIOS]
     search = getattr(kw, f"MKL{options.kind}CV")
@@ -158,13 +163,14 @@ class Outcome:
     interrupted: bool = False
     n_machines: int | None = None
     notes: list[str] = field(default_factory=list)
+    tuned: bool = False
 
 
 def fit_model(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
     """Choose and fit; Ctrl-C after the first step keeps the model so far."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        fit = _tuned if options.tune else _fitted
+        fit = _tuned if options.tune and can_tune(options, parts, y) else _fitted
         outcome = fit(options, parts, y, checkpoint, monitor)
     name_widths(outcome.model, parts)
     messages = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
@@ -218,41 +224,85 @@ def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, moni
     cv: Any = FOLDS
     if options.group_of is not None:
         cv = make_folds(options.task, y, FOLDS, options.seed, options.group_of, "--tune")
-    check_search(options, parts, y)
     monitor.stage(f"choosing parameters of {options.method} by {FOLDS}-fold cross-validation")
     began = time.monotonic()
     stopped = "Stopped while choosing parameters; there is no model yet, nothing was saved."
+    method, brakes = "lp" if options.method == "auto" else options.method, []
+
+    def fit_best(model: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Any:
+        if "checkpoint" in model.get_params(deep=False):
+            model.set_params(checkpoint=checkpoint)
+        monitor.stage(f"fitting {method}")
+        brakes.append(watched_fit(model, X, y, checkpoint, monitor))
+        return model
+
     with stopping_with(stopped), refusing("--tune"):
-        search = search_of(options.method, parts.kernels, options, cv).fit(parts.X, y)
-    seconds, chosen = time.monotonic() - began, getattr(search, "best_params_", {})
-    words = [f"{k} = {f'{v:.4g}' if isinstance(v, float) else v}" for k, v in chosen.items()]
-    reason = "cross-validation on the training part chose {} (score {:.3f})"
-    reasons = [reason.format(", ".join(words), search.best_score_)] if chosen else []
-    if chosen.get("C") in (COSTS[0], COSTS[-1]):
-        tried = f"the values tried, {COSTS[0]:g} to {COSTS[-1]:g}"
-        reasons.append(
-            f"C = {chosen['C']:g} is at the edge of {tried}: scale the data, or search on in Python"
-        )
-    method = "lp" if options.method == "auto" else options.method
-    return Outcome(getattr(search, "best_estimator_", search), method, reasons, seconds)
+        search = search_of(options.method, parts.kernels, options, cv)
+        if isinstance(search, BaseSearch):
+            search._listener, search._fit_best = monitor.part, fit_best
+        search.fit(parts.X, y)
+    brake = brakes[0] if brakes else None
+    return Outcome(
+        search.best_estimator_,
+        method,
+        search_words(search),
+        time.monotonic() - began,
+        brake is not None and brake.asked,
+        None if brake is None else brake.n_machines,
+        tuned=True,
+    )
 
 
-def check_search(options: Options, parts: Parts, y: np.ndarray) -> None:
-    """Refuse classes smaller than the number of folds, and matrices that do not fit into memory at once."""
+def search_words(search: Any) -> list[str]:
+    """What a search chose, among what, and how far its grid was extended."""
+
+    def number(value: Any) -> str:
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    chosen = ", ".join(f"{name} = {number(value)}" for name, value in search.best_params_.items())
+    said = [f"cross-validation on the training part chose {chosen} (score {search.best_score_:.3f})"]
+    points = search.cv_results_["params"]
+    extended = getattr(search, "grid_extended_", {})
+    for name in search.best_params_:
+        tried = list(dict.fromkeys(point[name] for point in points))
+        if isinstance(tried[0], float):
+            words = f"{name} was tried from {min(tried):.4g} to {max(tried):.4g}, {len(tried)} values"
+            said.append(
+                words + (", beyond the first grid: its best lay at an end" if name in extended else "")
+            )
+        elif len(tried) > 1 and not isinstance(tried[0], int):
+            said.append(f"{name} was tried: {', '.join(map(str, tried))}")
+    return said
+
+
+def can_tune(options: Options, parts: Parts, y: np.ndarray) -> bool:
+    """Whether there is anything to tune, and rows and memory for it; an error where it was asked for."""
+    if options.method == "empirical-bayes":
+        if options.asked:
+            note(
+                "--tune: empirical Bayes learns weights and noise from the evidence; nothing is to be tuned."
+            )
+        return False
+    trouble = no_search(options, parts, y)
+    if trouble and options.asked:
+        raise CliError(f"--tune: {trouble}: leave --tune out, or use --no-tune.")
+    if trouble:
+        note(f"Nothing is tuned: {trouble}. C = {options.C:g} is not chosen by cross-validation.")
+    return not trouble
+
+
+def no_search(options: Options, parts: Parts, y: np.ndarray) -> str:
+    """What is in the way: classes smaller than the number of folds, or matrices that exceed the memory."""
     classes = options.task == "classification"
     fewest = int(np.unique(y, return_counts=True)[1].min()) if classes else len(y)
     if fewest < FOLDS:
-        raise CliError(
-            f"--tune: {FOLDS} folds need at least {FOLDS} training rows in every "
-            f"{'class' if classes else 'training part'}, and one has {fewest}: leave --tune out, or get more "
-            "data."
-        )
+        where = "class" if classes else "training part"
+        return f"{FOLDS} folds need at least {FOLDS} training rows in every {where}, and one has {fewest}"
     M = len(parts.encoder.names if isinstance(parts.kernels, str) else parts.kernels)
     needed, room = 8 * len(y) ** 2 * (M + 2), free_memory()
     if room is not None and needed > room:
-        raise CliError(
+        return (
             f"cross-validation holds {M} matrices of {len(y)} rows, {show_bytes(needed)}, and "
-            f"{show_bytes(room)} are free: leave out --tune, or use fewer rows or kernels."
+            f"{show_bytes(room)} are free"
         )
-    if options.method == "empirical-bayes":
-        note("--tune: empirical Bayes learns weights and noise from the evidence; there is nothing to tune.")
+    return ""

@@ -146,7 +146,7 @@ def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[s
         "n_machines_now": outcome.n_machines,
         "objective": getattr(model, "objective_", None),
         "gram": getattr(model, "gram_", None),
-        **{name: getattr(outcome, name) for name in ("seconds", "interrupted", "notes")},
+        **{name: getattr(outcome, name) for name in ("seconds", "interrupted", "notes", "tuned")},
         "request": job.request,
         "versions": versions(),
     }

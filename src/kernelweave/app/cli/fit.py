@@ -22,9 +22,18 @@ def fit(
         "kernelweave-out"
     ),
     method: Annotated[opt.Method, typer.Option(help="How weights are learned.")] = "auto",
-    p: Annotated[float, typer.Option("--p", min=1.0, help="Norm of --method lp: 1 is sparse.")] = 2.0,
-    C: Annotated[float, typer.Option("--C", help="Cost of errors.")] = 1.0,
-    tune: Annotated[bool, typer.Option("--tune", help="Choose parameters by cross-validation.")] = False,
+    p: Annotated[
+        float | None,
+        typer.Option("--p", min=1.0, help="Norm of --method lp: 1 is sparse. Not tuned if given."),
+    ] = None,
+    C: Annotated[float | None, typer.Option("--C", help="Cost of errors. Not tuned if given.")] = None,
+    tune: Annotated[
+        bool | None,
+        typer.Option(
+            "--tune/--no-tune",
+            help="Choose parameters by cross-validation (the default), or fit once, with --C and --p.",
+        ),
+    ] = None,
     tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
     test_size: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of rows held out.")] = 0.25,
     seed: opt.Seed = 0,
@@ -53,6 +62,8 @@ def fit(
     Several tables of the same samples are given by --view NAME=FILE, and are joined by sample IDs:
     fit --view rna=rna.csv --view meth=meth.parquet --labels clinical.csv:subtype --id sample.
 
+    Parameters are chosen by cross-validation on the training rows; --no-tune fits once.
+
     Ctrl-C keeps the model learned so far; the same command then resumes the fit.
     """
     reading = opt.settled(source, reading)
@@ -60,8 +71,10 @@ def fit(
     from ._methods import Options
     from ._run_fit import Job, run
 
-    numbers = {"p": p, "C": C, "tol": tol, "seed": seed, "rank": rank, "n_jobs": n_jobs}
+    fixed = C is not None or p is not None or approximation is not None
+    numbers = {"p": p or 2.0, "C": 1.0 if C is None else C, "tol": tol, "seed": seed, "rank": rank}
     rules = {"approximation": approximation, "normalize": normalize, "memory_limit": memory_limit}
-    options = Options(method=method, tune=tune, **numbers, **rules)  # type: ignore[arg-type]
+    tuning = {"tune": not fixed if tune is None else tune, "asked": tune is not None}
+    options = Options(method=method, n_jobs=n_jobs, **numbers, **rules, **tuning)  # type: ignore[arg-type]
     job = Job(source, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
     run(job, resume, quiet, as_json)

@@ -149,7 +149,7 @@ def make_report(
     for one in known.get("files", ()):
         role = "labels" if one["role"] == "labels" else f"view {one['role']}"
         source[role] = f"{one['file']}, SHA-256 {one['sha256']}"
-    if facts["request"]["tune"]:
+    if facts.get("tuned"):
         source["tuned"] = "by cross-validation on the training samples"
     source |= {name.replace("_", " "): facts[name] for name in SHOWN if facts.get(name)}
     with warnings.catch_warnings():

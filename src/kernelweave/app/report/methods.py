@@ -86,11 +86,22 @@ def _model(given: Subject, fitted: Fitted, kernels: KernelFacts) -> str:
         settings.append(f"{inner.normalize} normalisation")
     if isinstance(getattr(inner, "C", None), int | float):
         how = " chosen by cross-validation on the training samples" if tuned(given, fitted) else ""
-        settings.append(f"cost C = {number(float(inner.C))}{how}")
+        settings.append(f"cost C = {number(float(inner.C))}{how}{_tried(given.model)}")
     words = f"{fitted.method} Settings: {'; '.join(settings)}."
     if getattr(inner, "missing", "error") != "error":
         words += f" Of samples with incomplete views, {GAPS[inner.missing]}."
     return words
+
+
+def _tried(search: Any) -> str:
+    """Among which costs a search chose, and whether it went beyond those it began with."""
+    costs = [
+        float(point["C"]) for point in getattr(search, "cv_results_", {}).get("params", ()) if "C" in point
+    ]
+    if not costs:
+        return ""
+    further = ", beyond its first grid" if "C" in getattr(search, "grid_extended_", {}) else ""
+    return f" (tried from {number(min(costs))} to {number(max(costs))}{further})"
 
 
 def _optimum(fit: Convergence | None) -> str:
