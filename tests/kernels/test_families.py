@@ -23,6 +23,7 @@ from kernelweave.kernels import (
     per_task,
     resolve_kernels,
 )
+from kernelweave.kernels.base import column_scale
 
 X = np.random.RandomState(0).standard_normal((8, 5))
 EVERY = [
@@ -167,6 +168,32 @@ def test_auto_is_modest_and_deterministic(frame):
         assert len(auto().expand(np.zeros((3, n_columns)))) == n_kernels
     for _, kernel in auto().expand(frame):
         assert np.isfinite(kernel(frame)).all()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_auto_knows_no_units(container):
+    """Columns in other units, and a constant one that varies later, change nothing."""
+    units = np.array([1.0, 1e3, 1e-4, 1.0, 7.0])
+    table = np.column_stack([X, np.full(8, 3.0)])
+    other, new = np.column_stack([X * units, np.full(8, 3.0)]), np.column_stack([X * units, np.arange(8.0)])
+    for (_, one), (_, two) in zip(auto().expand(table), auto().expand(other), strict=True):
+        if one.columns == [5]:
+            continue
+        expected, two = clone(one).fit(container(table))(container(table)), clone(two).fit(container(other))
+        np.testing.assert_allclose(two(container(other)), expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(two(container(new), container(other)), expected, rtol=1e-9, atol=1e-12)
+    assert "standardize" not in Linear().label
+
+
+def test_rare_columns_keep_a_common_unit():
+    """Of words, the deviation says how rare they are, so that all have one unit; others have theirs."""
+    words = (np.random.default_rng(0).random((40, 60)) < 0.05) * 3.0
+    table = np.column_stack([words, 1e4 * np.arange(40.0)])
+    scale = column_scale(table)
+    np.testing.assert_allclose(scale[:60][words.any(axis=0)], 1.0 / 3.0)
+    assert scale[60] == pytest.approx(1.0 / table[:, 60].std())
+    np.testing.assert_allclose(scale, column_scale(sparse.csr_array(table)), rtol=1e-9)
+    np.testing.assert_allclose(column_scale(X), 1.0 / X.std(axis=0))
 
 
 @pytest.mark.parametrize("family", [auto(), bandwidths(kernel=RBF("weighted")), bands(2, RBF("weighted"))])

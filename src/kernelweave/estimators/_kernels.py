@@ -161,7 +161,8 @@ class BaseKernels(BaseLearner, NestedKernels):
     @property
     def _n_given(self) -> int:
         """Matrices that new samples need: indicators of those that samples lack are made of them."""
-        return len(getattr(self.model_.source, "views", self.kernel_names_))
+        source = getattr(getattr(self, "model_", None), "source", None)  # greedy fits look at samples before
+        return len(getattr(source, "views", self.kernel_names_))
 
     def _checked_lazy(self, table: Table, y: Any, reset: bool, **y_options: Any) -> tuple[Table, Any]:
         """Columns and targets of a table; its numbers are checked when they are read."""

@@ -296,7 +296,8 @@ def batch_of(kernels: Sequence[Kernel], X: Any) -> Batch | None:
 
 def _joins(key: Any, group: list[Kernel], many: bool) -> bool:
     """Whether kernels of one key are computed together with those on other columns."""
-    if key[0] != SquaredEuclidean() or key[1] is None or len(set(key[1])) < len(key[1]):
+    scaled = len(key) > 2  # all kernels read the same values of a column
+    if scaled or key[0] != SquaredEuclidean() or key[1] is None or len(set(key[1])) < len(key[1]):
         return False
     if not all(is_positive(kernel) for kernel in group):
         return False
@@ -329,14 +330,15 @@ def grouped(kernels: Sequence[Kernel], members: IntArray) -> dict[Any, list[int]
 
 
 def share_keys(kernels: Sequence[Kernel]) -> list[Any]:
-    """What tells kernels with different bases apart: the base, and the columns it sees."""
+    """What tells kernels with different bases apart: the base, the columns it sees, and their units."""
     if isinstance(kernels, FittedSubsets):
         return [(SquaredEuclidean(), bits.tobytes()) for bits in kernels.unfitted.bits]
     keys: list[Any] = []
     for m, kernel in enumerate(kernels):
         base = base_of(kernel)
-        columns = None if base is None else kernel.base_columns
-        keys.append((None, m) if base is None else (base, None if columns is None else tuple(columns)))
+        columns, scale = (None, None) if base is None else (kernel.base_columns, kernel.base_scale)
+        key = (None, m) if base is None else (base, None if columns is None else tuple(columns))
+        keys.append(key if scale is None else (*key, scale.tobytes()))
     return keys
 
 

@@ -159,6 +159,9 @@ class RBF(Exponential):
         for several f, and needs no look at the data.
     columns : int, str, slice, list, mask or callable, optional
         The columns the kernel sees; all by default.
+    standardize : bool, default=False
+        Divide every column by its deviation over the training rows first, so that units do not matter; as in
+        `Linear`.
 
     Attributes
     ----------
@@ -176,6 +179,16 @@ class RBF(Exponential):
     name = "rbf"
     base = SquaredEuclidean()
     degree = 2
+
+    def __init__(
+        self,
+        gamma: float | str = "scale",
+        factor: float = 1.0,
+        columns: Columns = None,
+        standardize: bool = False,
+    ) -> None:
+        super().__init__(gamma, factor, columns)
+        self.standardize = standardize
 
 
 class Laplacian(Exponential):

@@ -35,6 +35,8 @@ class Kernel(BaseEstimator):
     ----------
     columns_ : ndarray of int or None
         Positions of the columns the kernel sees.
+    column_scale_ : ndarray
+        What these columns are multiplied by; of kernels with ``standardize=True`` alone.
 
     Examples
     --------
@@ -66,6 +68,9 @@ class Kernel(BaseEstimator):
 
     columns: Columns = None
 
+    #: whether columns are brought to one unit first (see `column_scale`), for kernels with such a parameter
+    standardize: bool = False
+
     # NumPy scalars and arrays leave `2.0 * kernel` and `K + kernel` to the kernel
     __array_ufunc__ = None
 
@@ -78,6 +83,9 @@ class Kernel(BaseEstimator):
         X = as_table(X)
         self.columns_ = resolve_columns(self.columns, X)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self.__dict__.pop("column_scale_", None)
+        if self.standardize:
+            self.column_scale_ = column_scale(self._view(X), weight)
         if not self.counts_all_rows:
             X, weight = counted_rows(X, weight)
         self._fit(self._view(X), weight)
@@ -196,7 +204,9 @@ class Kernel(BaseEstimator):
         return self if hasattr(self, "columns_") else clone(self).fit(X)
 
     def _view(self, X: Any) -> Any:
-        return as_numeric(take_columns(X, self.columns_), self.columns_)
+        values = as_numeric(take_columns(X, self.columns_), self.columns_)
+        scale = getattr(self, "column_scale_", None)
+        return values if scale is None else scaled_columns(values, scale)
 
     def _fit(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Take parameters from the training rows; nothing by default."""
@@ -224,6 +234,11 @@ class Kernel(BaseEstimator):
     def base_columns(self) -> np.ndarray | None:
         """Positions of the columns that the `base` of a fitted kernel sees; None: all."""
         return self.columns_
+
+    @property
+    def base_scale(self) -> np.ndarray | None:
+        """What these columns are multiplied by before the `base` sees them; None: nothing."""
+        return getattr(self, "column_scale_", None)
 
     def base_view(self, X: Any) -> Any:
         """The values of a table that the `base` of a fitted kernel sees."""
@@ -272,6 +287,56 @@ def counted_rows(X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray | N
         return X, weight
     rows = np.flatnonzero(weight)
     return take_rows(X, rows), weight[rows]
+
+
+#: a table with a smaller share of values that are not zero holds counts or codes, such as words
+FEW_VALUES = 0.1
+
+
+def column_scale(X: Any, weight: np.ndarray | None = None) -> np.ndarray:
+    """1 / standard deviation of every column over the rows, and 0 for a column that is constant.
+
+    In a table of which nine values in ten are zero, columns hold counts or codes of rare things (words,
+    categories). The deviation of such a column says how rare its thing is, and is no unit: those that are
+    mostly zero have one unit together, the root mean square of their values that are not zero.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, n_columns)
+    weight : ndarray of shape (n,), optional
+        A row of weight w counts as w rows.
+
+    Examples
+    --------
+    >>> column_scale(np.array([[1.0, 500.0, 7.0], [3.0, 900.0, 7.0]]))
+    array([1.   , 0.005, 0.   ])
+    """
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    share = weight / weight.sum()
+    mean = np.asarray(share @ X, dtype=np.float64)
+    if sparse.issparse(X):
+        there = np.asarray(share @ (X != 0).astype(np.float64))
+        square = np.asarray(share @ X.multiply(X).astype(np.float64))
+        variance = np.maximum(square - mean**2, 0.0)
+    else:
+        there = share @ (X != 0).astype(np.float64)
+        variance = share @ np.square(np.subtract(X, mean, dtype=np.float64))
+        square = variance + mean**2
+    varies = variance > 1e-14 * square
+    rare = (there < 0.5) & varies
+    if rare.any() and there.mean() < FEW_VALUES:
+        variance = np.where(rare, square[rare].sum() / there[rare].sum(), variance)
+    return np.divide(1.0, np.sqrt(variance), out=np.zeros(len(mean)), where=varies)
+
+
+def scaled_columns(X: Any, scale: np.ndarray) -> Any:
+    """Columns of an array or CSR matrix times numbers, in its precision."""
+    scale = scale.astype(X.dtype, copy=False)
+    if not sparse.issparse(X):
+        return X * scale
+    scaled = X.copy()
+    scaled.data = X.data * scale[X.indices]
+    return scaled
 
 
 def as_numeric(X: Any, positions: Any = None) -> Any:

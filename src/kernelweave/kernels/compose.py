@@ -212,9 +212,12 @@ class Composite(Kernel):
         seen: list[tuple[Any, Any]] = [part for part in parts if part[0] != Zero()]
         if not seen:
             return Zero(), parts[0][1]
-        (first, seeing), columns = seen[0], seen[0][1].base_columns
+        first, seeing = seen[0]
         same = all(
-            base == first and np.array_equal(kernel.base_columns, columns) for base, kernel in seen[1:]
+            base == first
+            and np.array_equal(kernel.base_columns, seeing.base_columns)
+            and np.array_equal(kernel.base_scale, seeing.base_scale)
+            for base, kernel in seen[1:]
         )
         return (first if same else None), seeing
 
@@ -225,6 +228,10 @@ class Composite(Kernel):
     @property
     def base_columns(self) -> np.ndarray | None:
         return self.basis()[1].base_columns
+
+    @property
+    def base_scale(self) -> np.ndarray | None:
+        return self.basis()[1].base_scale
 
     def base_view(self, X: Any) -> Any:
         return self.basis()[1].base_view(X)
@@ -383,6 +390,10 @@ class Scaled(Kernel):
     @property
     def base_columns(self) -> np.ndarray | None:
         return self.basis()[1].base_columns
+
+    @property
+    def base_scale(self) -> np.ndarray | None:
+        return self.basis()[1].base_scale
 
     def base_view(self, X: Any) -> Any:
         return self.basis()[1].base_view(X)

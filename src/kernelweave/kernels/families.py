@@ -173,8 +173,9 @@ class Auto(Family):
         X = as_table(X)
         columns = require_columns(numeric_positions(X)).tolist()
         everywhere = None if len(columns) == X.shape[1] else columns
-        widths = [RBF("weighted", factor=f, columns=everywhere) for f in self.factors]
-        kernels = [Linear(columns=everywhere), *widths]
+        one_unit: dict[str, Any] = {"columns": everywhere, "standardize": True}
+        widths = [RBF("weighted", factor=f, **one_unit) for f in self.factors]
+        kernels = [Linear(**one_unit), *widths]
         named = [("linear", kernels[0])]
         named += [(f"rbf scale*{f:g}", kernel) for f, kernel in zip(self.factors, kernels[1:], strict=True)]
         if 2 <= len(columns) <= self.max_columns:
@@ -269,15 +270,15 @@ def bands(n_bands: int, kernel: Any = None, columns: Columns = None) -> Bands:
 def auto(factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_COLUMNS) -> Auto:
     """The default dictionary, also named by ``kernels="auto"``.
 
-    On all numeric columns: Linear, and Gaussian kernels at gamma = "scale" times `factors`. When there
+    On all numeric columns, each divided by its deviation over the training rows (`standardize` of `Linear`
+    and `RBF`): Linear, and Gaussian kernels at gamma = "scale" times `factors`. When there
     are 2 to `max_columns` numeric columns, also a Gaussian kernel at gamma = "scale" on each alone. Under
     sample weights it is "weighted" (see `RBF`), so that a weight of 2 is a row given twice.
     Columns of text that no other kernel of a fit sees are named in a warning.
 
-    The first group covers straight, smooth and local functions of all columns together. The second lets
-    the weights choose columns, and holds when columns have different units, where a joint "scale" follows
-    the largest one. Its limit keeps the dictionary at 24 kernels or fewer: with more columns single ones
-    say little, and `per_group` or `bands` should say what belongs together.
+    The first group covers straight, smooth and local functions of all columns together, whatever their
+    units. The second lets the weights choose columns. Its limit keeps the dictionary at 24 kernels or fewer:
+    with more columns single ones say little, and `per_group` or `bands` should say what belongs together.
 
     Parameters
     ----------

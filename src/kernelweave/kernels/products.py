@@ -23,6 +23,9 @@ class Linear(Kernel):
     ----------
     columns : int, str, slice, list, mask or callable, optional
         The columns the kernel sees; all by default.
+    standardize : bool, default=False
+        Divide every column by its deviation over the training rows first, so that units do not matter.
+        (Columns of counts, zero for the most part as the table is, have one unit together.)
 
     Examples
     --------
@@ -35,8 +38,9 @@ class Linear(Kernel):
     name = "linear"
     base = InnerProduct()
 
-    def __init__(self, columns: Columns = None) -> None:
+    def __init__(self, columns: Columns = None, standardize: bool = False) -> None:
         self.columns = columns
+        self.standardize = standardize
 
     def of_base(self, B: Any, xp: Any) -> Any:
         return B
@@ -49,7 +53,8 @@ class Linear(Kernel):
         W = np.zeros((table.shape[1], coef.shape[1]))
         columns = np.arange(len(W)) if self.columns_ is None else self.columns_
         # a column may be given twice
-        np.add.at(W, columns, safe_sparse_dot(self._view(table).T, coef, dense_output=True))
+        own = safe_sparse_dot(self._view(table).T, coef, dense_output=True)
+        np.add.at(W, columns, own if self.base_scale is None else self.base_scale[:, None] * own)
         return W, np.zeros(coef.shape[1])
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:

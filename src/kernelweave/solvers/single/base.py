@@ -160,8 +160,8 @@ def centred(K: FloatArray) -> tuple[FloatArray, FloatArray]:
            [-1.,  1.]])
     """
     means = np.asarray(K.mean(axis=0, dtype=np.float64))
-    about = K - (means - means.mean())
-    about -= means[:, None]
+    about = K - np.add.outer(means, means)  # symmetric to the last bit
+    about += means.mean()
     return about, means
 
 
