@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from ... import estimators as kw
-from ...estimators._search import BaseSearch
+from ...estimators._search import BaseSearch, edge
 from ...gram.choice import free_memory, show_bytes
 from ...kernels import Views
 from ...kernels.parametric import GroupProductRBF, ProductRBF
@@ -272,6 +272,10 @@ def search_words(search: Any) -> list[str]:
             )
         elif len(tried) > 1 and not isinstance(tried[0], int):
             said.append(f"{name} was tried: {', '.join(map(str, tried))}")
+    if not isinstance(search, BaseSearch) and edge(search.cv_results_["mean_test_score"], search.best_index_):
+        said.append(
+            f"scores still rise towards {chosen}, at the end of the values tried: search on in Python"
+        )
     return said
 
 
