@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.optimize import brentq
 
 from kernelweave.gram import Dictionary, FeatureSource, KernelStack, Predictor, StackSource
 from kernelweave.kernels import NORMALIZATIONS, RBF, Linear, Precomputed
@@ -14,7 +15,17 @@ WEIGHTS = np.array([[0.2, 0.0, 1.3], [0.7, 0.0, 0.0]])  # two functions; kernel 
 ZERO = np.zeros(2)
 
 
-def normalised(name, train, cross, own, share):
+def of_dimension(train, share, total):
+    """s with sum_j s l_j / (s l_j + 1) = min(10, rank / 2), of the eigenvalues l_j of the centred matrix."""
+    means = train @ share
+    centred = train - means[:, None] - means + share @ means
+    values = np.linalg.eigvalsh(total * np.sqrt(np.outer(share, share)) * centred)
+    values = values[values > 1e-9 * values.max()]
+    wanted = min(10.0, len(values) / 2)
+    return np.exp(brentq(lambda t: (values / (values + np.exp(-t))).sum() - wanted, -50, 50, xtol=1e-13))
+
+
+def normalised(name, train, cross, own, share, total):
     """k'(x, x_i) of new samples from k on training pairs, new pairs and (x, x): the printed formulas."""
     spread = share @ train.diagonal() - share @ train @ share
     if name == "spherical":
@@ -22,6 +33,8 @@ def normalised(name, train, cross, own, share):
     if name == "center":
         centred = cross - (cross @ share)[:, None] - train @ share + share @ train @ share
         return centred / spread
+    if name == "dimension":
+        return cross * of_dimension(train, share, total)
     return cross / {"variance": spread, "trace": share @ train.diagonal(), "none": 1.0}[name]
 
 
@@ -33,10 +46,10 @@ def alpha(rng):
     return values
 
 
-def explicit(named, normalize, X, Z, alpha, weights, share):
+def explicit(named, normalize, X, Z, alpha, weights, share, size=12.0):
     total = np.zeros((len(Z), alpha.shape[1]))
     for m, (_, kernel) in enumerate(named):
-        cross = normalised(normalize, kernel(X), kernel(Z, X), kernel(Z).diagonal(), share)
+        cross = normalised(normalize, kernel(X), kernel(Z, X), kernel(Z).diagonal(), share, size)
         total += (cross @ alpha) * weights[:, m]
     return total
 
@@ -51,7 +64,9 @@ def test_equals_the_explicit_sum(named, X, Z, alpha, rng, normalize, weighted):
     f = dictionary.predictor(WEIGHTS, alpha, ZERO)
     np.testing.assert_allclose(f(X), on_train, rtol=1e-9, atol=1e-9)
     for new in (X, Z, Z[:1]):
-        expected = explicit(named, normalize, X, new, alpha, WEIGHTS, share)
+        expected = explicit(
+            named, normalize, X, new, alpha, WEIGHTS, share, 12.0 if weight is None else weight.sum()
+        )
         np.testing.assert_allclose(f(new), expected, rtol=1e-9, atol=1e-9)
 
 

@@ -23,6 +23,9 @@ from ._mkl import Setup
 #: shares of the stack below this are taken for zero
 LEAST_SHARE = 0.02
 
+#: numbers that differ by no more than this share are the same
+SAME = 1e-6
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -97,20 +100,22 @@ def candidates(groups: dict[str, IntArray], families: dict[str, IntArray], M: in
 
 
 def families_of(kernels: Sequence[Any], matrices: Sequence[FloatArray]) -> dict[str, IntArray]:
-    """Kernels that are alike: linear ones, and the others by how many directions they spread over.
+    """Kernels that are alike: those without a width, as linear ones, and wide and narrow ones.
 
-    The others are those above and below their median of (sum_j l_j)^2 / sum_j l_j^2, with the eigenvalues l_j
-    of the centred matrix: narrow kernels spread over nearly all directions. Families that are all of the
-    kernels are none.
+    Kernels with a width, such as Gaussian ones, have k(x, x) = 1 or another number for all x. They are wide
+    or narrow by how many directions they spread over, (sum_j l_j)^2 / sum_j l_j^2 with the eigenvalues l_j of
+    the centred matrix, below and above the median. Families that are all of the kernels are none.
     """
-    linear = np.array([isinstance(kernel, Linear) for kernel in kernels])
-    spread = np.array([np.inf if flat else _directions(K) for K, flat in zip(matrices, linear, strict=True)])
-    others = np.flatnonzero(~linear)
-    middle = np.median(spread[others]) if len(others) else np.inf
+    diagonals = [K.diagonal() for K in matrices]
+    flat = np.array([np.ptp(d) <= SAME * np.abs(d).max(initial=0.0) for d in diagonals], dtype=bool)
+    plain, others = np.flatnonzero(~flat), np.flatnonzero(flat)
+    spread = np.array([_directions(matrices[int(m)]) for m in others])
+    narrow = spread > np.median(spread) * (1.0 + SAME) if len(others) else np.zeros(0, dtype=bool)
+    linear = all(isinstance(kernels[int(m)], Linear) for m in plain)
     found = {
-        "linear kernels": np.flatnonzero(linear),
-        "wide kernels": others[spread[others] <= middle],
-        "narrow kernels": others[spread[others] > middle],
+        "linear kernels" if linear else "kernels without a width": plain,
+        "wide kernels": others[~narrow],
+        "narrow kernels": others[narrow],
     }
     return {name: some for name, some in found.items() if 0 < len(some) < len(matrices)}
 

@@ -143,7 +143,8 @@ class BaseMKLAuto(BaseSearch):
 
     def _candidates(self, matrices: Any) -> list[Candidate]:
         views: dict[str, Any] = {}
-        if matrices.gaps is not None and len(set(matrices.gaps.views)) > 1:
+        given = matrices.kernels[0] is None  # every matrix is its own view then
+        if matrices.gaps is not None and not given and len(set(matrices.gaps.views)) > 1:
             names = np.array(matrices.gaps.views)
             views = {str(name): np.flatnonzero(names == name) for name in dict.fromkeys(matrices.gaps.views)}
         families = families_of(matrices.kernels, matrices.values) if isinstance(matrices.values, list) else {}
