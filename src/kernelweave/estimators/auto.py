@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._linalg import blas_threads_for
 from .._typing import FloatArray
 from ..gram import Dictionary
+from ..regularizers import LpNorm
 from ._base import all_or_nothing, one_or_all
 from ._candidates import Candidate, candidates, families_of, held_out, simplest, stack_shares
 from ._input import check_choice, check_positive, check_settings, positive_grid
@@ -101,6 +102,10 @@ class BaseMKLAuto(BaseSearch):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
+    def _template(self) -> Any:
+        template = super()._template()
+        return template.set_params(regularizer=LpNorm(1.0)) if self.missing == "margin" else template
+
     # -- the competition ------------------------------------------------------------------------
 
     def _compete(self, template: Any, setup: Setup, folds: Folds, targets: Any) -> Competition:
@@ -142,6 +147,8 @@ class BaseMKLAuto(BaseSearch):
         return Competition(survivors, costs, np.array([*scores, crossed]), shares, seconds[kept])
 
     def _candidates(self, matrices: Any) -> list[Candidate]:
+        if self.missing == "margin":  # the norm that margins in the space of each sample's views are for
+            return [Candidate("p = 1", np.arange(len(matrices.names)), LpNorm(1.0))]
         views: dict[str, Any] = {}
         given = matrices.kernels[0] is None  # every matrix is its own view then
         if matrices.gaps is not None and not given and len(set(matrices.gaps.views)) > 1:

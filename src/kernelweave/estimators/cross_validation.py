@@ -26,7 +26,7 @@ from ..solvers.run import Result
 from ._base import Spec
 from ._chain import Chain, Guide, Node, without_matrix
 from ._labels import LabelsMixin, LossScore
-from ._mkl import BaseMKL, Setup, SubProblem, left_out
+from ._mkl import BaseMKL, Setup, SubProblem, check_margin_rule, left_out
 from ._search import Attempt, BaseSearch, Folds, Grid, Metadata, Tried
 from .classifier import MKLClassifier
 from .path import specs_along
@@ -215,6 +215,8 @@ class BaseMKLCV(BaseSearch):
         copies = [clone(regularizer, safe=False) for regularizer in regularizers]
         template, first = self._template(), float(grid.values[0])
         for own in copies:
+            if self.missing == "margin":
+                check_margin_rule(own, "regularizers")
             start = clone(template).set_params(regularizer=own, C=first)
             grid.lines.append((own, specs_along(start, "C", grid.values.tolist())[0]))
         return clone(template).set_params(regularizer=copies[0], C=first), grid
