@@ -200,13 +200,14 @@ class BaseKernels(BaseLearner, NestedKernels):
                 f"X has none of the views that the model was fitted on: it has {quoted(views.names)}, and "
                 f"the model needs one at least of {quoted(lacking)}."
             )
+        missing = self.missing if "missing" in vars(self) else None  # a parameter of some estimators
         if lacking and self.missing == "error":
+            how = "; one fitted with missing='complete', 'mask' or 'margin' predicts without some of them"
             raise ValueError(
-                f"X lacks the views {quoted(lacking)}, which the model was fitted on; one fitted with "
-                "missing='complete', 'mask' or 'margin' predicts without some of them."
+                f"X lacks the views {quoted(lacking)}, which the model was fitted on{how if missing else ''}."
             )
         views = views.select([name for name in self._numeric if name in views.names])
-        check_gaps(views, self.missing)
+        check_gaps(views, missing)
         views = views.filled(like)
 
         def numbers(name: str, table: Any) -> Any:
