@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,13 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 import kernelweave as kw
 from kernelweave.app.report import Report
+from kernelweave.app.report.fit import convergence, fitted
+from kernelweave.app.report.given import Subject
+from kernelweave.app.report.words import certificate
 from kernelweave.inspection import stability_selection
 from kernelweave.kernels import RBF, Linear
+
+from .conftest import Page, number_shown
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +41,34 @@ def test_what_is_scored_and_fitted_again_is_what_was_taken(case: Any) -> None:
     assert report.scores.model.value == pytest.approx(expected)
     assert "uniform sum of the kernels" in [one.name for one in report.scores.baselines]
     assert report.kernels.stability.upper.tolist() == [1.0, 0.0]
+
+
+def test_the_page_says_what_was_chosen_from_what(case: Any) -> None:
+    auto, _, _, report = case
+    count = len(auto.candidates_) - 1
+    assert report.title == "MKLAutoRegressor, 2 kernels"
+    assert report.fitted.estimator == "MKLAutoRegressor"
+    assert f"chosen from {count} candidates" in report.methods
+    assert "best R² in 3-fold" in report.methods
+    assert "“linear kernels alone”: one kernel" in report.methods
+    assert "weights of the kernels are learned" not in report.methods
+    page = Page(report.html())
+    cells = page.column("choice-table", "Score")
+    assert list(cells) == [
+        f"{row['candidate']}{' (taken)' * (k == auto.best_index_)}" for k, row in enumerate(auto.candidates_)
+    ]
+    shown = [number_shown(text) for text in cells.values()]
+    assert shown == pytest.approx([row["mean_test_score"] for row in auto.candidates_], abs=6e-4)
+    assert auto.reason_.split(" (")[0] in report.choice.reason
+    json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_a_stack_names_its_models_and_their_problems(case: Any) -> None:
+    auto, X, y, _ = case
+    joined = copy(auto)
+    joined.stack_weights_ = np.append([0.25, 0.75], np.zeros(len(auto.stack_weights_) - 2))
+    given = Subject(joined, X, y)
+    words = fitted(given, None).method
+    assert "a weighted mean of several of them: 25 % uniform sum and 75 % linear kernels alone" in words
+    assert "Regulariser" not in words
+    assert "of the problem of each of them" in certificate(convergence(given)).text

@@ -67,6 +67,18 @@ class Subject:
             return all(plain(one.regularizer) and len(one.kernels) == every for _, one, _ in self.auto._taken)
         return plain(getattr(self.inner, "regularizer", None))
 
+    @property
+    def stacked(self) -> bool:
+        """Whether several candidates are joined to the model."""
+        return self.auto is not None and len(self.auto._taken) > 1
+
+    @property
+    def even(self) -> bool:
+        """Whether the kernels of the model, all or some of them, are summed without learned weights."""
+        if self.auto is None:
+            return self.uniform
+        return all(plain(one.regularizer) for _, one, _ in self.auto._taken)
+
     @cached_property
     def precomputed(self) -> bool:
         """Whether the data are Gram matrices."""
