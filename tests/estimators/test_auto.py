@@ -156,3 +156,37 @@ def test_groups_weights_and_one_fold(curve):
     np.testing.assert_allclose(weighted.predict(X), plain.predict(X), atol=1e-3)
     with pytest.raises(ValueError, match="one fold"):
         kw.MKLAutoRegressor(KERNELS, cv=folds[:1]).fit(X, y)
+
+
+SMALL = [kw.MKLAutoClassifier, kw.MKLClassifierCV, kw.GroupOMPClassifierCV]
+
+
+@pytest.mark.parametrize("cls", [*SMALL, kw.MKLAutoRegressor, kw.MKLRegressorCV, kw.GroupOMPRegressorCV])
+def test_few_samples_have_fewer_folds(cls):
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    y = np.array([0, 1, 0, 1, 0, 1]) if cls in SMALL else X[:, 0]
+    found = cls([Linear()]).fit(X, y).cv_results_["split_test_scores"]
+    assert 3 in found.shape
+    assert np.isfinite(found).all()
+    if cls in SMALL:
+        with pytest.raises(ValueError, match="at least 2 samples, and class '1' has 1 of 6"):
+            cls([Linear()]).fit(X, [0, 0, 0, 0, 0, 1])
+    else:
+        with pytest.raises(ValueError, match="at least 4 samples, and there are 3 samples"):
+            cls([Linear()]).fit(X[:3], y[:3])
+
+
+@pytest.mark.parametrize("cls", [kw.MKLAutoClassifier, kw.MKLClassifierCV, kw.MKLAutoRegressor])
+def test_groups_are_not_split_by_default(cls):
+    rng = np.random.default_rng(0)
+    X, groups = rng.standard_normal((24, 2)), np.arange(24) % 8
+    y = (np.arange(24) // 4 + groups) % 2
+    model, classifies = cls([Linear()], Cs=[1.0]), cls is not kw.MKLAutoRegressor
+    folds = model._folds(y, np.ones(24), model._metadata(None, {"groups": groups})).splits
+    assert len(folds) == (4 if classifies else 5)  # eight groups, two in every fold where it is stratified
+    for train, test in folds:
+        assert not set(groups[train]) & set(groups[test])
+    assert np.isfinite(model.fit(X, y, groups=groups).best_score_)
+    if classifies:
+        with pytest.raises(ValueError, match="at least 2 groups, and class '1' has 1 of 2"):
+            model.fit(X[:6], [0, 1, 0, 0, 0, 0], groups=[0, 1, 1, 0, 0, 1])

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -24,6 +24,7 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._linalg import blas_threads_for
@@ -46,6 +47,9 @@ REACH = 1e6
 
 #: share of the values of a grid that follow at a time
 MORE = 1 / 3
+
+#: folds where `cv` says nothing, if the samples are enough for them
+FOLDS = 5
 
 #: fewest values of a user's own that make a grid: one of two is always at an end
 FEWEST = 3
@@ -245,7 +249,8 @@ class BaseSearch(NestedKernels):
             "median") are taken once, from all rows; normalisation constants from the training
             rows of each fold.
         **params
-            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            `groups`, array-like of shape (n,): samples of a group are in the same fold, with ``cv=None`` and
+            with a splitter by groups such as ``cv=GroupKFold()``. With
             scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
         check_settings(self)
@@ -440,8 +445,13 @@ class BaseSearch(NestedKernels):
                 "KFold(5), or an iterable of (train, test) positions."
             )
         used = np.flatnonzero(weight)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        if metadata.split.get("groups") is None and _needs_groups(splitter):
+        groups = metadata.split.get("groups")
+        if self.cv is None:
+            known = None if groups is None else np.asarray(groups)[used]
+            splitter = default_splitter(y[used], known, is_classifier(self))
+        else:
+            splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        if groups is None and _needs_groups(splitter):
             raise ValueError(
                 f"cv={self.cv!r} splits by groups, and there are none: pass them to fit, "
                 "fit(X, y, groups=...), one label for each sample."
@@ -451,6 +461,7 @@ class BaseSearch(NestedKernels):
         splits = splitter.split(np.zeros((len(weight), 1)), y, **metadata.split)
         kept = [(where[train], where[test]) for train, test in splits]
         kept = [(train[train >= 0], test[test >= 0]) for train, test in kept]
+        kept = [(train, test) for train, test in kept if len(test)]  # stratified groups may leave some empty
         return Folds(len(weight), used, kept, metadata.score)
 
     # -- the best estimator -------------------------------------------------------------------
@@ -511,6 +522,46 @@ def _better(scores: FloatArray, others: FloatArray) -> bool:
 def _end(row: list[Point], best: Point) -> int:
     """At which end of its line the best point of it lies, as `edge` has it."""
     return edge(np.array([point.mean for point in row]), [point is best for point in row].index(True))
+
+
+def default_splitter(y: Any, groups: Any, classifies: bool) -> Any:
+    """Folds where `cv` says nothing: 5, or as many as there are samples (or groups) of every class.
+
+    Stratified where there are classes. Groups are not split; without classes every fold has at least 2
+    samples, as R^2 needs.
+
+    Examples
+    --------
+    >>> y = np.array([0, 0, 0, 0, 1, 1, 1])
+    >>> default_splitter(y, None, True).n_splits, default_splitter(y, [0, 1, 2, 2, 0, 1, 1], True).n_splits
+    (3, 2)
+    >>> default_splitter(y, None, False)
+    KFold(n_splits=3, random_state=None, shuffle=False)
+    """
+    units = np.arange(len(y)) if groups is None else np.asarray(groups)
+    each = "samples" if groups is None else "groups"
+    own = "pass folds of your own as cv=."
+    if classifies and type_of_target(y) in ("binary", "multiclass"):
+        labels, codes = np.unique(y, return_inverse=True)
+        counts = [len(np.unique(units[codes.ravel() == k])) for k in range(len(labels))]
+        count, rarest = min(counts), labels[int(np.argmin(counts))]
+        if count < 2:
+            raise ValueError(
+                f"cv=None: every class needs samples to train on and to test on, at least 2 {each}, and "
+                f"class {str(rarest)!r} has 1 of {len(np.unique(units))}: add some, leave the class out, or "
+                f"{own}"
+            )
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        return kind(min(FOLDS, count))
+    count = min(len(np.unique(units)), len(y) // 2)
+    if count < 2:
+        have = f"{len(y)} samples" + ("" if groups is None else f" in {len(np.unique(units))} groups")
+        least = "4 samples" + ("" if groups is None else " in 2 groups")
+        raise ValueError(
+            f"cv=None: two folds of two samples need at least {least}, and there are {have}: add some, or "
+            f"{own}"
+        )
+    return (KFold if groups is None else GroupKFold)(min(FOLDS, count))
 
 
 def _needs_groups(splitter: Any) -> bool:

@@ -65,7 +65,8 @@ class BaseMKLAuto(BaseSearch):
             As in the estimator without "Auto". Kernel parameters taken from data are taken once, from all
             rows; normalisation constants from the training rows of each fold.
         **params
-            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            `groups`, array-like of shape (n,): samples of a group are in the same fold, with ``cv=None`` and
+            with a splitter by groups such as ``cv=GroupKFold()``. With
             scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
         check_settings(self)

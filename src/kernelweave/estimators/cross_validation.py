@@ -319,7 +319,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
         times the end is reached. Values of your own are not extended: where the best of three or more lies
         at an end, a warning says so.
     cv : int, splitter, iterable or "leave-one-out", default=None
-        As in scikit-learn; 5 stratified folds by default. "leave-one-out" (Subrahmanya & Shin 2010, section
+        As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and of whole
+        groups where ``fit`` is given `groups`. "leave-one-out" (Subrahmanya & Shin 2010, section
         4.1) fits every point once, on all samples, and scores the predictions f_i of each sample by the
         machine without it, at kernel weights and normalisation held fixed:
 

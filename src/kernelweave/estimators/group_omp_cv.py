@@ -238,7 +238,8 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
         Most kernels to choose; all numbers up to that are compared. No limit by default; more than
         there are means all, with a warning.
     cv : int, splitter or iterable, default=None
-        As in scikit-learn; 5 folds by default.
+        As in scikit-learn; 5 folds by default, fewer of less than 10 samples, and of whole groups where
+        ``fit`` is given `groups`.
     scoring : str or callable, optional
         R^2 by default.
     one_standard_error : bool, default=False
@@ -330,7 +331,8 @@ class GroupOMPClassifierCV(LabelsMixin, BaseGroupOMPCV):
     kernels, alphas, n_kernels, one_standard_error, n_jobs, checkpoint
         As in `GroupOMPRegressorCV`.
     cv : int, splitter or iterable, default=None
-        As in scikit-learn; 5 stratified folds by default.
+        As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and of whole
+        groups where ``fit`` is given `groups`.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values.
     output_groups, tol, loss, backward, class_weight, normalize, missing, fit_intercept, device, \
