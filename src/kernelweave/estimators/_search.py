@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from math import ceil
 from numbers import Integral
@@ -29,7 +30,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
-from .._warnings import warn
+from .._warnings import each_once, warn
 from ..gram import Predictor
 from ..kernels.compose import NestedKernels
 from ._base import all_or_nothing
@@ -199,6 +200,29 @@ class BaseSearch(NestedKernels):
         shared["device"] = self.device or getattr(self, "_data_device", None)
         return self._searched(**shared)
 
+    @contextmanager
+    def _own_name(self) -> Iterator[None]:
+        """Let errors of the estimator name the search, which is what the user sees."""
+        searched, own = self._searched.__name__, type(self).__name__
+        kinds = ("Classifier", "Regressor") if "Classifier" in searched else ("Regressor", "Classifier")
+        names = {searched: own}
+        if kinds[0] in own:
+            names[searched.replace(*kinds)] = own.replace(*kinds)
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            if error.args and isinstance(error.args[0], str):
+                known = re.compile(rf"\b({'|'.join(names)})\b")
+                said = known.sub(lambda found: names[found[0]], error.args[0])
+                error.args = (said, *error.args[1:])
+            raise
+
+    def _answer(self, method: str, *given: Any) -> Any:
+        """What a method of the best estimator answers."""
+        check_is_fitted(self, "best_estimator_")
+        with self._own_name():
+            return getattr(self.best_estimator_, method)(*given)
+
     #: how the best point is fitted in the end, and who is told of progress: an instance may carry its own
     _fit_best: Any = staticmethod(lambda model, X, y, sample_weight: model.fit(X, y, sample_weight))
     _listener: Any = None
@@ -239,6 +263,7 @@ class BaseSearch(NestedKernels):
         return tags
 
     @all_or_nothing
+    @each_once()
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Search by cross-validation, then fit the best point of the grid on all samples.
 
@@ -257,7 +282,8 @@ class BaseSearch(NestedKernels):
         y = y.toarray() if sparse.issparse(y) else y
         metadata = self._metadata(sample_weight, params)
         template, grid = self._grid()
-        setup = template._setup(X, y, sample_weight)
+        with self._own_name():
+            setup = template._setup(X, y, sample_weight)
         folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
         scorer, targets = check_scoring(self, self.scoring), labels[folds.used]
 

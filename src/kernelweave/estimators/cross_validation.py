@@ -12,7 +12,6 @@ import numpy as np
 from joblib import delayed
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
 from .._warnings import in_turn
@@ -287,8 +286,7 @@ class BaseMKLCV(BaseSearch):
 
     def predict(self, X: Any) -> Any:
         """Predictions of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return self._answer("predict", X)
 
     @property
     def n_iter_(self) -> int:
@@ -405,13 +403,11 @@ observed_, n_features_in_
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+        return self._answer("decision_function", X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return self._answer("predict_proba", X)
 
 
 class MKLRegressorCV(LossScore, BaseMKLCV):

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
 from ..gram import FoldSource, KernelSource
@@ -199,8 +198,7 @@ class BaseGroupOMPCV(BaseSearch):
 
     def predict(self, X: Any, n_kernels: int | None = None) -> Any:
         """Predictions of the best estimator, or of the model of `n_kernels` kernels on its path."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X, n_kernels)
+        return self._answer("predict", X, n_kernels)
 
     @property
     def path_(self) -> GreedyPath:
@@ -406,10 +404,8 @@ stationarity_, kernel_names_, intercept_, coef_, n_features_in_
 
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:
         """Decision values of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X, n_kernels)
+        return self._answer("decision_function", X, n_kernels)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return self._answer("predict_proba", X)
