@@ -109,7 +109,7 @@ def make_candidate(name: str, parts: Parts, options: Options, cv: Any) -> Any:
     """An estimator that chooses its own parameters, unfitted."""
     classifies = options.task == "classification"
     if name in ("best single kernel", "uniform sum") and options.missing == "margin":
-        options = replace(options, missing="mask")  # margins in the space of each sample's views are for p = 1
+        options = replace(options, missing="mask")  # margins by pattern are for p = 1
     if name == "best single kernel":
         return BestSingleKernel(parts.kernels, options, cv)
     if name == "random forest":
