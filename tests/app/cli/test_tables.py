@@ -154,6 +154,7 @@ ERRORS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = 
         r"'prot' .* has none of the 40 labelled samples: its IDs are such as 'p.*, those of clinical",
     ),
     "no labels": ({}, {"labels": None}, {}, "no table has a column 'y'.*--labels FILE:COLUMN"),
+    "empty view": ({"prot": lambda t: t * np.nan}, {}, {}, r"'prot' \(.*prot.tsv\) has no values at all"),
     "no such column": ({}, {}, {"drop": ["x*"]}, "--drop: no column of the views"),
     "number IDs": (
         {"prot": lambda t: t.set_axis(range(len(t)))}, {}, {"ident": None},
@@ -180,6 +181,14 @@ def test_what_stands_in_the_way_is_named(study: Any, case: str) -> None:
     changed, source, reading, words = ERRORS[case]
     with pytest.raises(CliError, match=words):
         ready_in(study(**changed), source, **reading)
+
+
+def test_a_column_that_nobody_named(study: Any) -> None:
+    path = study() / "clinical.csv"
+    with pytest.raises(CliError, match=r"no column 'y', .* --labels clinical\.csv:COLUMN\. It has 'subtype'"):
+        ready_in(path.parent, {"labels": str(path)})
+    with pytest.raises(CliError, match=r"no column 'y', .* name it with --target COLUMN"):
+        design(Source(data=path), Reading(), KernelChoice())
 
 
 def test_labels_may_be_a_view_without_its_target(study: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -264,6 +273,8 @@ def test_arrays_of_an_archive_are_views(tmp_path: Path) -> None:
     assert every.views.names == ["rna", "meth"]  # type: ignore[union-attr]
     one = design(Source(views=[f"meth={path}"]), Reading(ident="sample"), KernelChoice())
     assert one.views.shape == (12, 2)  # type: ignore[union-attr]
+    with pytest.raises(CliError, match=r"have no sample IDs.*name it with --id; or, .* fit all\.npz"):
+        design(Source(views=[str(path)]), Reading(), KernelChoice())
     with pytest.raises(CliError, match="the file holds 'rna' and 'meth'"):
         design(Source(views=[f"dna={path}"]), Reading(ident="sample"), KernelChoice())
 

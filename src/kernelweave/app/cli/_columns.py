@@ -267,6 +267,12 @@ def target_column(columns: Any, name: str, path: Path, option: str = "--target")
             f"{path}: {option} takes one column, and {name!r} are {len(several)}; run the command once per "
             "column, or fit all of them in Python, where y may have several columns."
         )
+    if name == Reading.target and option in ("--target", "--labels"):  # most likely none was named
+        how = f"--labels {path.name}:COLUMN" if option == "--labels" else "--target COLUMN"
+        raise CliError(
+            f"{path} has no column {name!r}, the one to predict where none is named: name it with {how}. It "
+            f"has {quoted(columns)}."
+        )
     meant = did_you_mean(name, columns)
     raise CliError(f"{path} has no column {name!r} ({option}).{meant} It has {quoted(columns)}.")
 

@@ -40,6 +40,12 @@ def id_column(sheet: Sheet, ident: str | None) -> str:
     if ident is not None and (ident in frame or first != ""):
         target_column(frame, ident, path, "--id")
         return ident
+    if path.suffix == ".npz":
+        raise CliError(
+            f"{path}: arrays have no sample IDs to join them by. Save a vector of them in the archive and "
+            f"name it with --id; or, as its rows are in one order, give the file alone: kernelweave fit "
+            f"{path.name}."
+        )
     if kind_of(frame[first].to_numpy()) != "text":
         raise CliError(
             f"{path}: the first column, {first!r}, holds no text, so it is not taken for sample IDs: name "

@@ -98,7 +98,8 @@ def views_design(source: Source, reading: Reading, choice: KernelChoice) -> View
     files = read_views(source, reading)
     labels = label_sheet(source, files)
     note("Sample IDs: " + listed(files.taken, 12) + ".")
-    values = target_column(labels.frame, reading.target, labels.path)
+    option = "--target" if source.labels is None else "--labels"
+    values = target_column(labels.frame, reading.target, labels.path, option)
     say_unused(files, labels)
     group, sheets = group_values(files, labels)
     sheets, sequences = usable(sheets, reading)
@@ -180,6 +181,8 @@ def usable(sheets: dict[str, Sheet], reading: Reading) -> tuple[dict[str, Sheet]
         frame, path = sheet.frame.drop(columns=chosen["drop"][name]), sheet.path
         if frame.columns.empty:
             raise CliError(f"view {name!r} ({path}) has no column left to learn from.")
+        if frame.isna().all(axis=None):
+            raise CliError(f"view {name!r} ({path}) has no values at all: leave it out, or write it again.")
         categorical, texts = chosen["categorical"][name], chosen["sequence"][name]
         for column in texts:
             sequence(present(replace(sheet, frame=frame[[column]])), column)
