@@ -130,7 +130,9 @@ def report_data(ready: Any, parts: Any, train: Any, test: Any) -> dict[str, Any]
     y, ids = ready.target.y, ready.ids
     groups = None if ready.group_of is None else ready.group_of[train]
     held_out = {"X_test": parts.X_rest, "y_test": y[test], "ids_test": ids[test]} if len(test) else {}
-    return {"X": parts.X, "y": y[train], "ids": ids[train], "groups": groups, **held_out}
+    before = parts.encoder if hasattr(parts.encoder, "transform") else None  # not of Gram matrices
+    own = {"X": parts.X, "y": y[train], "ids": ids[train], "groups": groups, "preprocessing": before}
+    return {**own, **held_out}
 
 
 def make_report(

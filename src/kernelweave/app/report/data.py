@@ -305,6 +305,8 @@ class ViewsUsed:
     metric : str
     missing : str
         What the model does with views that samples lack.
+    training : tuple of (str, int)
+        Patterns of the training samples, and how many have them.
     """
 
     names: tuple[str, ...]
@@ -316,6 +318,7 @@ class ViewsUsed:
     part: str
     metric: str
     missing: str
+    training: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -349,3 +352,4 @@ class Settings:
     code: str
     created: str
     random_state: int | None
+    preprocessing: str | None = None

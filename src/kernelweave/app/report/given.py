@@ -43,6 +43,7 @@ class Subject:
     ids: Any = None
     ids_test: Any = None
     groups: Any = None
+    preprocessing: Any = None
 
     @cached_property
     def inner(self) -> Any:

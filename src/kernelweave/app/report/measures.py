@@ -82,4 +82,5 @@ def views_used(given: Subject) -> ViewsUsed | None:
         part=given.part,
         metric=metric,
         missing=str(getattr(given.inner, "missing", "error")),
+        training=tuple(Counter(given.X.patterns).most_common()),
     )

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..._words import versions
+from ...kernels import Views
 from ...regularizers import REGULARIZERS, Regularizer
 from .choice import choice
 from .data import Convergence, Fitted, KernelFacts, Scores
 from .given import Subject
+from .settings import parts_of
 from .words import count, fixed, named, number, verdict
 
 KLOFT = (
@@ -48,6 +50,9 @@ PAPERS = {
     ),
 }
 
+#: what holds transformers and does nothing by itself
+CONTAINERS = ("ColumnTransformer", "Pipeline", "ViewTransformer", "FeatureUnion")
+
 #: what was done with views that samples lack
 GAPS = {
     "mask": "views that a sample lacked contributed nothing but an indicator",
@@ -62,6 +67,8 @@ def methods(
     """What was done, in sentences for the methods part of a paper, with the numbers of this fit."""
     parts = [
         _data(fitted, given.groups is not None),
+        _lacking(given),
+        _preprocessing(given),
         _model(given, fitted, kernels),
         _optimum(fit),
         _scores(fitted, scores),
@@ -77,11 +84,40 @@ def methods(
 
 
 def _data(fitted: Fitted, grouped: bool) -> str:
-    classes = ", ".join(f"{n} {name}" for name, n in fitted.classes)
+    classes = ", ".join(f"{n} of class {name}" for name, n in fitted.classes)
     words = f"Models were trained on {count(fitted.n_train, 'sample')}"
     words += f" ({classes})" if classes else ""
     words += f"; {count(fitted.n_test, 'sample')} were held out." if fitted.n_test else "."
     return f"{words} Samples of one group were kept together in all splits." if grouped else words
+
+
+def _lacking(given: Subject) -> str:
+    """How many training samples lack which views."""
+    if not isinstance(given.X, Views) or given.X.observed.all():
+        return ""
+    lacking = (~given.X.observed).sum(axis=0)
+    each = [f"{name} in {n}" for name, n in zip(given.X.names, lacking, strict=True) if n]
+    some = int((~given.X.observed.all(axis=1)).sum())
+    return f"{some} of the training samples lacked a view ({named(each, 8)})."
+
+
+def _preprocessing(given: Subject) -> str:
+    """What was done to the columns before the kernels saw them."""
+    steps = [step for _, step in getattr(given.model, "steps", ())[:-1]]
+    found = {type(part).__name__: part for part in parts_of([given.preprocessing, *steps])}
+    said = []
+    if "SimpleImputer" in found:
+        said.append(f"missing numbers were filled with the {found['SimpleImputer'].strategy} of their column")
+    if "StandardScaler" in found:
+        said.append("columns of numbers were standardised to mean 0 and standard deviation 1")
+    if "OneHotEncoder" in found:
+        said.append("categories were encoded as zeros and ones")
+    known = {"SimpleImputer", "StandardScaler", "OneHotEncoder", *CONTAINERS}
+    said += [f"columns were transformed by {name}" for name in found if name not in known]
+    if not said:
+        return ""
+    words = "; ".join(said)
+    return f"{words[0].upper()}{words[1:]} (estimated on training samples)."
 
 
 def _model(given: Subject, fitted: Fitted, kernels: KernelFacts) -> str:
@@ -101,7 +137,7 @@ def _model(given: Subject, fitted: Fitted, kernels: KernelFacts) -> str:
         settings.append(f"cost C = {number(float(inner.C))}{how}{_tried(given.model)}")
     words = f"{fitted.method} Settings: {'; '.join(settings)}."
     if getattr(inner, "missing", "error") != "error":
-        words += f" Of samples with incomplete views, {GAPS[inner.missing]}."
+        words += f" {GAPS[inner.missing][0].upper()}{GAPS[inner.missing][1:]}."
     return words
 
 

@@ -93,6 +93,7 @@ class Report:
         ids: Any = None,
         ids_test: Any = None,
         groups: Any = None,
+        preprocessing: Any = None,
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
         from ...kernels import as_views
@@ -100,7 +101,7 @@ class Report:
         from . import given as looked
 
         samples = (as_views(X, y), y, as_views(X_test, y_test), y_test)
-        given = looked.Subject(model, *samples, random_state, ids, ids_test, groups)
+        given = looked.Subject(model, *samples, random_state, ids, ids_test, groups, preprocessing)
         if getattr(given.inner, "multilabel_", False):
             raise ValueError(
                 "the model has several labels per sample, and a report shows one: fit and report one column "
@@ -166,6 +167,7 @@ def write_report(
     ids: Any = None,
     ids_test: Any = None,
     groups: Any = None,
+    preprocessing: Any = None,
 ) -> Path:
     """Write the report of a fitted model as one HTML file that needs no network.
 
@@ -197,6 +199,8 @@ def write_report(
         Names of the samples; by default those of `Views`, the index of a DataFrame, or row numbers.
     groups : array-like of shape (n,), optional
         Training samples of one group, such as a patient, stay together in folds and sub-samples.
+    preprocessing : transformer, optional
+        What X and X_test have been through already: the page names it, and its code begins with it.
 
     Returns
     -------
@@ -233,6 +237,7 @@ def write_report(
         ids=ids,
         ids_test=ids_test,
         groups=groups,
+        preprocessing=preprocessing,
     )
     target = Path(path)
     target.write_text(report.html(), encoding="utf-8")

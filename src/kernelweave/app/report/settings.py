@@ -11,6 +11,10 @@ from inspect import signature
 from pprint import pformat
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+
 from ..._words import versions
 from .data import Settings
 from .given import Subject
@@ -27,8 +31,10 @@ MODULES = ("kernels", "regularizers", "losses", "solvers")
 
 def settings(given: Subject) -> Settings:
     """Parameters of the model as it was made, and code that makes it."""
-    parameters = {name: readable(value) for name, value in given.model.get_params(deep=False).items()}
-    return Settings(parameters, versions(), code(given), now(), given.random_state)
+    own = given.model.get_params(deep=False)
+    parameters = {name: readable(value) for name, value in own.items() if name != "checkpoint"}
+    before = None if given.preprocessing is None else constructor(given.preprocessing)
+    return Settings(parameters, versions(), code(given), now(), given.random_state, before)
 
 
 def readable(value: Any) -> Any:
@@ -49,6 +55,12 @@ def shown(value: Any) -> str:
 
 def spelled(value: Any) -> str:
     """`repr` as a person would break it into lines, indented as an argument."""
+    if _is_step(value):
+        return constructor(value)
+    if isinstance(value, dict) and any(map(_is_step, value.values())):
+        return f"{{{', '.join(f'{name!r}: {spelled(step)}' for name, step in value.items())}}}"
+    if isinstance(value, list) and any(isinstance(item, np.ndarray) for item in value):
+        return f"[{', '.join(_entries(item) for item in value)}]"
     text = pformat(value, width=88, sort_dicts=False) if isinstance(value, dict | list) else shown(value)
     return text.replace("\n", "\n    ")
 
@@ -61,16 +73,21 @@ def now() -> str:
 
 
 def code(given: Subject) -> str:
-    """Python that makes and fits the model."""
-    call = constructor(given.model)
+    """Python that makes and fits the model, after what was done to the data before."""
+    steps = [step for _, step in getattr(given.model, "steps", [("model", given.model)])]
+    whole = steps if given.preprocessing is None else [given.preprocessing, *steps]
+    call = _chained(whole) if len(whole) > 1 else constructor(given.model)
     homes: dict[str, set[str]] = {}
-    for part in {type(part) for part in parts_of(given.model)}:
+    for part in {type(part) for part in parts_of(whole)}:
         if re.search(rf"(?<!kw\.)\b{part.__name__}\(", call):
             homes.setdefault(home(part), set()).add(part.__name__)
     lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(homes.items())]
-    lines += ["from sklearn.pipeline import make_pipeline"] if hasattr(given.model, "steps") else []
+    lines += ["from sklearn.pipeline import make_pipeline"] if "make_pipeline(" in call else []
     first = ["import numpy as np"] if "np." in call else []
-    return "\n".join([*first, "import kernelweave as kw", *lines, "", f"model = {call}", "model.fit(X, y)"])
+    fit = ["model.fit(X, y)"]
+    if given.preprocessing is not None:
+        fit = ["# X: the columns used, as they are in the data; X and y of the training samples", *fit]
+    return "\n".join([*first, "import kernelweave as kw", *lines, "", f"model = {call}", *fit])
 
 
 def parts_of(value: Any) -> Iterator[Any]:
@@ -96,8 +113,10 @@ def home(part: type) -> str:
 def constructor(model: Any) -> str:
     """The call that makes the model; parameters at their defaults are left out."""
     if hasattr(model, "steps"):
-        return f"make_pipeline({', '.join(constructor(step) for _, step in model.steps)})"
-    if not type(model).__module__.startswith("kernelweave"):
+        return _chained([step for _, step in model.steps])
+    if isinstance(model, ColumnTransformer):
+        return _columns(model)
+    if not _is_step(model):
         return shown(model)
     default = {name: parameter.default for name, parameter in signature(type(model)).parameters.items()}
     given = {k: v for k, v in model.get_params(deep=False).items() if k not in ASIDE}
@@ -105,7 +124,33 @@ def constructor(model: Any) -> str:
     arguments = [f"{key}={_cut(spelled(value))}" for key, value in changed.items()]
     one_line = ", ".join(arguments)
     lines = "".join(f"\n    {argument}," for argument in arguments)
-    return f"kw.{type(model).__name__}({one_line if len(one_line) <= 70 else lines + chr(10)})"
+    prefix = "kw." if type(model).__module__.startswith("kernelweave") else ""
+    return f"{prefix}{type(model).__name__}({one_line if len(one_line) <= 70 else lines + chr(10)})"
+
+
+def _entries(values: Any) -> str:
+    """A list of categories, among which NaN stands for missing ones."""
+    return f"[{', '.join('np.nan' if item != item else repr(item) for item in values.tolist())}]"
+
+
+def _is_step(value: Any) -> bool:
+    """Whether something is an estimator of kernelweave, or one of scikit-learn."""
+    home = type(value).__module__
+    return isinstance(value, BaseEstimator) and home.startswith(("kernelweave.estimators", "sklearn."))
+
+
+def _chained(steps: list[Any]) -> str:
+    calls = [constructor(step) for step in steps]
+    return calls[0] if len(calls) == 1 else f"make_pipeline({', '.join(calls)})"
+
+
+def _columns(encoder: ColumnTransformer) -> str:
+    """Transformers of columns; one that is for all columns stands for itself."""
+    parts = encoder.transformers
+    if len(parts) == 1 and encoder.remainder == "drop" and not isinstance(parts[0][1], str):
+        return constructor(parts[0][1])
+    lines = [f"({name!r}, {spelled(step)}, {spelled(own)})" for name, step, own in parts]
+    return f"ColumnTransformer([{', '.join(lines)}])"
 
 
 def _cut(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from json import dumps
 from typing import TYPE_CHECKING, Any
@@ -104,6 +104,7 @@ def everything(report: Report) -> str:
     settings = {
         "estimator": report.fitted.estimator,
         "parameters": found.parameters,
+        "preprocessing": found.preprocessing,
         "kernel_names": report.kernels.names,
         "random_state_of_the_report": found.random_state,
         "source": report.fitted.source,
@@ -135,6 +136,14 @@ def gaps_words(found: data.ViewsUsed) -> str:
     return f"{GAPS[found.missing][0].upper()}{GAPS[found.missing][1:]}."
 
 
+def trained_words(found: data.ViewsUsed) -> str:
+    """How many training samples have which views, where some lack one."""
+    total = sum(n for _, n in found.training)
+    if len(found.training) < 2:
+        return f"All {count(total, 'training sample')} have {found.training[0][0]}." if found.training else ""
+    return f"Of {total} training samples, {named([f'{n} have {views}' for views, n in found.training], 8)}."
+
+
 def score_bars(scores: data.Scores) -> list[Bar]:
     """The model first, then the baselines."""
     rows = []
@@ -148,11 +157,12 @@ def score_bars(scores: data.Scores) -> list[Bar]:
 
 
 def score_scale(rows: list[Bar], trivial: str | None) -> Scale:
-    """Of the model and the baselines near it: one far below would squeeze the others."""
+    """Of the model and the baselines near it: one far below would squeeze the others; no score is above 1."""
     every = [end for row in rows for end in row.interval or ()]
     near = [end for row in rows if row.label != trivial for end in row.interval or ()]
     far = len(rows) > 2 and max(near) - min(every) > FAR * (max(near) - min(near))
-    return Scale.covering(near if far else every, 2.0, 98.0, pad=0.12)
+    scale = Scale.covering(near if far else every, 2.0, 98.0, pad=0.12)
+    return replace(scale, high=min(scale.high, 1.0)) if max(row.value for row in rows) <= 1.0 else scale
 
 
 def minus(entry: data.Score) -> str:
