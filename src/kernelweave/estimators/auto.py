@@ -91,6 +91,8 @@ class BaseMKLAuto(BaseSearch):
             self._fit_chosen(template, setup, found, chosen)
         self.cv_results_ = {
             "candidate": [*(one.name for one in found.candidates), "stack"],
+            "kernels": [one.kernels for one in found.candidates],
+            "regularizer": [one.regularizer for one in found.candidates],
             "C": [*found.costs, np.nan],
             "mean_test_score": found.scores.mean(axis=1),
             "standard_error": found.scores.std(axis=1, ddof=1) / np.sqrt(found.scores.shape[1]),
@@ -248,6 +250,16 @@ class BaseMKLAuto(BaseSearch):
         if is_classifier(self):
             return "accuracy"
         return "R^2" if getattr(self, "_agreement", None) is None else "agreement of the loss"
+
+    @property
+    def _taken(self) -> list[tuple[float, Candidate, float]]:
+        """What the model is made of: shares, candidates and their costs."""
+        table = self.cv_results_
+        rows = zip(
+            self.stack_weights_, table["candidate"], table["kernels"], table["regularizer"], table["C"],
+            strict=False,
+        )  # fmt: skip
+        return [(float(share), Candidate(*parts), float(C)) for share, *parts, C in rows if share > 0]
 
     @property
     def candidates_(self) -> list[dict[str, Any]]:
