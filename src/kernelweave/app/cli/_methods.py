@@ -273,8 +273,8 @@ def search_words(search: Any) -> list[str]:
                 words + (", beyond the first grid: its best lay at an end" if name in extended else "")
             )
         elif len(tried) > 1 and not isinstance(tried[0], int):
-            words = [_setting(name, value).partition(" = ") for value in tried]
-            said.append(f"{words[0][0]} was tried: {', '.join(value for _, _, value in words)}")
+            parts = [_setting(name, value).partition(" = ") for value in tried]
+            said.append(f"{parts[0][0]} was tried: {', '.join(value for _, _, value in parts)}")
     if not isinstance(search, BaseSearch) and edge(search.cv_results_["mean_test_score"], search.best_index_):
         said.append(
             f"scores still rise towards {chosen}, at the end of the values tried: search on in Python"
