@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import kernelweave
 from kernelweave.app.cli._console import CliError
-from kernelweave.app.cli._methods import Options, make, search_of
+from kernelweave.app.cli._methods import Options, make, search_of, search_words
 from kernelweave.app.cli._options import KernelChoice, Reading, Source, settled
 from kernelweave.app.cli._read import read_table
 from kernelweave.app.cli._splits import make_folds, split_rows
@@ -540,3 +540,13 @@ def test_margins_of_sparse_weights_alone_are_tuned() -> None:
         assert search.missing == "margin"
     with pytest.raises(CliError, match="--missing margin is for sparse weights: use --method lp with --p 1"):
         make("elasticnet", RBF(), options)
+
+
+def test_words_of_a_search_have_the_norms() -> None:
+    rules = [kernelweave.LpNorm(p) for p in (1.0, 4 / 3, 2.0, np.inf)]
+    points = [{"regularizer": rule, "C": 1.0} for rule in rules]
+    found = SimpleNamespace(best_params_=points[1], best_score_=0.5, best_index_=1)
+    found.cv_results_ = {"params": points, "mean_test_score": np.array([0.1, 0.5, 0.1, 0.1])}
+    said = search_words(found)
+    assert "chose p = 4/3, C = 1 (score 0.500)" in said[0]
+    assert said[1] == "p was tried: 1, 4/3, 2, inf"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +229,8 @@ def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, moni
     cv: Any = FOLDS
     if options.group_of is not None:
         cv = make_folds(options.task, y, FOLDS, options.seed, options.group_of, "--tune")
-    monitor.stage(f"choosing parameters of {options.method} by {FOLDS}-fold cross-validation")
+    whose = "" if options.method == "auto" else f" of {options.method}"
+    monitor.stage(f"choosing parameters{whose} by {FOLDS}-fold cross-validation")
     began = time.monotonic()
     stopped = "Stopped while choosing parameters; there is no model yet, nothing was saved."
     method, brakes = "lp" if options.method == "auto" else options.method, []
@@ -259,11 +261,7 @@ def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, moni
 
 def search_words(search: Any) -> list[str]:
     """What a search chose, among what, and how far its grid was extended."""
-
-    def number(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-    chosen = ", ".join(f"{name} = {number(value)}" for name, value in search.best_params_.items())
+    chosen = ", ".join(_setting(name, value) for name, value in search.best_params_.items())
     said = [f"cross-validation on the training part chose {chosen} (score {search.best_score_:.3f})"]
     points = search.cv_results_["params"]
     extended = getattr(search, "grid_extended_", {})
@@ -275,12 +273,27 @@ def search_words(search: Any) -> list[str]:
                 words + (", beyond the first grid: its best lay at an end" if name in extended else "")
             )
         elif len(tried) > 1 and not isinstance(tried[0], int):
-            said.append(f"{name} was tried: {', '.join(map(str, tried))}")
+            parts = [_setting(name, value).partition(" = ") for value in tried]
+            said.append(f"{parts[0][0]} was tried: {', '.join(value for _, _, value in parts)}")
     if not isinstance(search, BaseSearch) and edge(search.cv_results_["mean_test_score"], search.best_index_):
         said.append(
             f"scores still rise towards {chosen}, at the end of the values tried: search on in Python"
         )
     return said
+
+
+def _setting(name: str, value: Any) -> str:
+    """A parameter and its value in words; of an lp norm its p.
+
+    Examples
+    --------
+    >>> _setting("regularizer", LpNorm(4 / 3)), _setting("C", 10.0)
+    ('p = 4/3', 'C = 10')
+    """
+    if isinstance(value, LpNorm):
+        p = "inf" if np.isinf(value.p) else str(Fraction(value.p).limit_denominator(9))
+        return f"p = {p}"
+    return f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
 
 
 def can_tune(options: Options, parts: Parts, y: np.ndarray) -> bool:
