@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 import kernelweave as kw
+from kernelweave.estimators._candidates import Candidate
 from kernelweave.gram import KernelStack
 from kernelweave.inspection import StabilityResult, stability_selection
 from kernelweave.inspection._refits import PlainParts, refits_for
@@ -351,3 +352,31 @@ def test_a_class_of_one_sample_is_refused() -> None:
 def test_something_else_is_refused() -> None:
     with pytest.raises(ValueError, match="learns kernel weights"):
         stability_selection("rbf", X, LABELS)
+
+
+@pytest.mark.parametrize("stack", [False, True])
+def test_candidates_taken_are_fitted_again_on_their_own_kernels(
+    stack: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrices = KernelStack([kernel.fit(X)(X) for kernel in KERNELS.values()], list(KERNELS))
+    rules = [kw.regularizers.Uniform(), kw.LpNorm(p=1)]
+    taken = [
+        Candidate("few", np.array([0, 1]), rules[0]),
+        Candidate("all", np.arange(len(KERNELS)), rules[1]),
+    ]
+    monkeypatch.setattr("kernelweave.estimators.auto.candidates", lambda *_: taken)
+    monkeypatch.setattr("kernelweave.estimators.auto.simplest", lambda _: 2 if stack else 0)
+    monkeypatch.setattr("kernelweave.estimators.auto.stack_shares", lambda *_: np.array([0.25, 0.75]))
+    auto = kw.MKLAutoRegressor("precomputed", Cs=[0.5, 5.0], cv=2, normalize=None, tol=1e-7).fit(matrices, Y)
+    result = stability_selection(auto, matrices, Y, n_subsamples=2, random_state=7)
+    assert_allclose(result.full_weights, shares(auto), atol=2e-3)
+    parts = draw_subsamples(len(X), 2, 0.5, True, None, None, check_random_state(7))
+    for rows, found in zip(parts, result.weights, strict=True):
+        expected = np.zeros(len(KERNELS))
+        for share, one, C in auto._taken:
+            own = KernelStack([matrices.matrix(m)[np.ix_(rows, rows)] for m in one.kernels])
+            plain = kw.MKLRegressor(
+                "precomputed", regularizer=one.regularizer, C=C, normalize=None, tol=1e-7
+            ).fit(own, Y[rows])
+            expected[one.kernels] += share * plain.weights_
+        assert_allclose(found, expected / expected.sum(), atol=2e-3)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
+from ..estimators.auto import BaseMKLAuto
 
 
 def fitted_model(estimator: Any) -> Any:
@@ -30,6 +31,15 @@ def fitted_model(estimator: Any) -> Any:
     if not hasattr(estimator, "weights_"):
         raise ValueError(f"{type(estimator).__name__} has no `weights_`: fit an MKL estimator first.")
     return estimator
+
+
+def competition(estimator: Any) -> BaseMKLAuto | None:
+    """The `MKLAuto...` estimator inside pipelines and searches; None where there is none."""
+    if isinstance(estimator, BaseMKLAuto):
+        return estimator
+    if hasattr(estimator, "steps"):
+        return competition(estimator.steps[-1][1])
+    return competition(estimator.best_estimator_) if hasattr(estimator, "best_estimator_") else None
 
 
 def mean_shares(weights: FloatArray) -> FloatArray:

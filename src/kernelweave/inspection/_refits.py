@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,10 +10,12 @@ from sklearn.base import clone
 
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
+from ..estimators._base import Spec
 from ..estimators._chain import Guide
 from ..estimators._input import take
 from ..estimators._kernels import BaseKernels, kernels_on
-from ..estimators.path import can_prepare, prepare
+from ..estimators.auto import BaseMKLAuto
+from ..estimators.path import Prepared, can_prepare, prepare
 from ..gram import Dictionary, KernelStack, parse_memory
 from ..gram.choice import SHARE, free_memory
 
@@ -40,12 +43,14 @@ def refits_for(estimator: Any, X: Any, y: Any, weight: FloatArray) -> Refits:
 
     Parameters
     ----------
-    estimator : estimator that learns kernel weights, unfitted
+    estimator : estimator that learns kernel weights, unfitted; or MKLAuto..., fitted
     X, y
     weight : ndarray of shape (n,), positive
     """
+    if isinstance(estimator, BaseMKLAuto):
+        return StackedParts(estimator, X, y, weight)
     if can_prepare(estimator):
-        return SolvedParts(estimator, X, y, weight)
+        return SolvedParts(prepare(estimator, X, y, weight))
     if isinstance(estimator, BaseKernels):
         source = kernels_on(estimator, X, weight)
         if _fits(len(source.names), source.n_samples, getattr(estimator, "memory_limit", None)):
@@ -61,9 +66,9 @@ class SolvedParts:
     start afresh: else they would agree with the fit on all samples by construction.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, weight: FloatArray) -> None:
-        self.whole = prepare(estimator, X, y, weight)
-        self.names = self.whole.dictionary.names
+    def __init__(self, whole: Prepared, point: Spec | None = None) -> None:
+        self.whole, self.point = whole, whole.spec if point is None else point
+        self.names = whole.dictionary.names
         self.guides: list[list[Guide]] | None = None
         self.require = None if self.whole.dictionary.gram.portable else "sharedmem"
 
@@ -72,10 +77,31 @@ class SolvedParts:
 
     def weights(self, rows: IntArray | None) -> FloatArray:
         part = self.whole if rows is None else self.whole.part(rows)
-        found = [solution for [solution] in part.solve([part.spec], self.guides)]
+        found = [solution for [solution] in part.solve([self.point], self.guides)]
         if rows is None and part.convex:
             self.guides = [[Guide.of(solution, part.dictionary)] for solution in found]
         return part.dictionary.all_weights(np.array([solution.state.weights for solution in found]))
+
+
+class StackedParts:
+    """What a competition took: its candidates on their own kernels at their own costs, d = sum_j w_j d_j."""
+
+    def __init__(self, auto: Any, X: Any, y: Any, weight: FloatArray) -> None:
+        template = clone(auto.best_estimator_)
+        whole, self.parts = prepare(template, X, y, weight), list[tuple[float, SolvedParts]]()
+        for share, candidate, C in auto._taken:
+            point = Spec.of(clone(template).set_params(regularizer=candidate.regularizer, C=C))
+            own = replace(
+                whole, spec=replace(point, C=whole.spec.C), dictionary=candidate.on(whole.dictionary)
+            )
+            self.parts.append((share, SolvedParts(own, point)))
+        self.names, self.require = self.parts[0][1].names, self.parts[0][1].require
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(part.__sizeof__() for _, part in self.parts)
+
+    def weights(self, rows: IntArray | None) -> FloatArray:
+        return np.asarray(sum(share * part.weights(rows) for share, part in self.parts))
 
 
 class MatrixParts:

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import in_turn
 from ..estimators._input import check_weights, per_sample, take
+from ..estimators.auto import BaseMKLAuto
 from ..gram.stack import as_stack
 from ..kernels import as_views
 from ._models import mean_shares
@@ -240,7 +241,8 @@ def stability_selection(
     ----------
     estimator : estimator that learns kernel weights, Pipeline ending in one, or search
         Cloned. Transformers of a pipeline are fitted once; a search is run once on all samples (a
-        fitted one keeps its choice) and its best estimator is fitted on the sub-samples.
+        fitted one keeps its choice) and its best estimator is fitted on the sub-samples; of
+        `MKLAutoClassifier` and `MKLAutoRegressor`, the candidates taken, each on its own kernels.
     X, y
         As in its ``fit``.
     n_subsamples : int, default=50
@@ -307,14 +309,14 @@ def _fit_all(refits: Refits, parts: list[Any], n_jobs: int | None, progress: Any
 
 
 def _bare(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """The unfitted estimator inside pipelines and searches, and the data it sees."""
+    """The estimator inside pipelines and searches, unfitted but for MKLAuto..., and the data it sees."""
     if hasattr(estimator, "steps"):
         if len(estimator.steps) > 1:
             X = clone(estimator[:-1]).fit_transform(X, y)
         return _bare(estimator.steps[-1][1], X, y)
     if hasattr(estimator, "cv"):
         chosen = estimator if hasattr(estimator, "best_estimator_") else clone(estimator).fit(X, y)
-        return _bare(chosen.best_estimator_, X, y)
+        return (chosen, X) if isinstance(chosen, BaseMKLAuto) else _bare(chosen.best_estimator_, X, y)
     if not hasattr(estimator, "fit"):
         raise ValueError(f"estimator={estimator!r} must be an estimator that learns kernel weights.")
     # fits on sub-samples must not write over one another
@@ -324,7 +326,8 @@ def _bare(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 def _positive(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
     """Samples of positive weight, targets and groups as arrays."""
-    X = as_stack(X) if getattr(estimator, "_precomputed", False) else as_views(X, y)
+    inside = getattr(estimator, "best_estimator_", estimator)
+    X = as_stack(X) if getattr(inside, "_precomputed", False) else as_views(X, y)
     X = X if hasattr(X, "shape") else np.asarray(X)
     given = per_sample(X, {"y": y, "sample_weight": sample_weight, "groups": groups})[1]
     sample_weight, groups = given["sample_weight"], given["groups"]

@@ -69,6 +69,8 @@ def entry(name: str, scores: list[float], baseline: bool) -> Contender:
         ([0.9, 0.8, 0.9], [0.85, 0.9, 0.84], False, "within one standard error"),
         ([0.95, 0.9, 0.9], [0.9, 0.9, 0.9], False, "within one standard error"),  # one fold alone differs
         ([0.5, 0.51, 0.52], [0.9, 0.9, 0.91], False, "worse than"),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], False, "lp, is as good as the best baseline"),
+        ([0.9, 0.9, 0.8999], [0.9001, 0.9001, 0.9], False, "is as good as"),
     ],
 )
 def test_verdict_is_paired_over_folds(learned: Any, simple: Any, helps: bool, word: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -81,15 +81,24 @@ class Verdict:
     error: float
 
     @property
+    def tie(self) -> bool:
+        """Whether both scores are the same in the three decimals that are shown."""
+        return abs(self.difference) < 0.0005
+
+    @property
     def helps(self) -> bool:
         # where one fold alone differs, both are equal but for rounding
-        return bool(self.difference > self.error * (1 + 1e-9))
+        return bool(self.difference > self.error * (1 + 1e-9)) and not self.tie
 
     def __str__(self) -> str:
         margin = f"{self.difference:+.3f} ± {self.error:.3f} over the same folds"
         if self.helps:
             return f"Learning the weights helps: {self.learned} against {self.baseline}, {margin}."
-        word = "within one standard error of" if self.difference > -self.error else "worse than"
+        word = "worse than"
+        if self.tie:
+            word = "as good as"
+        elif self.difference >= -self.error * (1 + 1e-9):
+            word = "within one standard error of"
         return (
             f"MKL does not help here: the best of its methods, {self.learned}, is {word} the best baseline, "
             f"{self.baseline} ({margin}). Prefer {self.baseline}, which is simpler."
@@ -99,6 +108,8 @@ class Verdict:
 def make_candidate(name: str, parts: Parts, options: Options, cv: Any) -> Any:
     """An estimator that chooses its own parameters, unfitted."""
     classifies = options.task == "classification"
+    if name in ("best single kernel", "uniform sum") and options.missing == "margin":
+        options = replace(options, missing="mask")  # margins by pattern are for p = 1
     if name == "best single kernel":
         return BestSingleKernel(parts.kernels, options, cv)
     if name == "random forest":

@@ -33,6 +33,32 @@ class Fitted:
 
 
 @dataclass(frozen=True)
+class Entrant:
+    """A candidate: its cost, mean score and standard error, shares of the stack and of the model."""
+
+    name: str
+    C: float | None
+    score: float | None
+    error: float | None
+    stack_share: float | None
+    model_share: float | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The competition for a model: candidates from the simplest to their stack, and the one taken.
+
+    `metric` is the score that decided, the mean of `n_folds` folds.
+    """
+
+    reason: str
+    metric: str
+    n_folds: int
+    taken: int
+    entrants: tuple[Entrant, ...]
+
+
+@dataclass(frozen=True)
 class Score:
     """A score and its standard error; `difference` is the model's score minus this one."""
 
@@ -143,6 +169,12 @@ class KernelFacts:
         return np.flatnonzero(self.weights.any(axis=0))
 
     @property
+    def level(self) -> bool:
+        """Whether all kernels with a weight have the same."""
+        weights = self.shares[self.used]
+        return len(weights) > 1 and bool(np.ptp(weights) <= 1e-9)
+
+    @property
     def norm(self) -> FloatArray:
         """RKHS norm of each kernel's component, root mean square over the models."""
         return np.sqrt((np.asarray(self.norms) ** 2).mean(axis=0))
@@ -229,7 +261,7 @@ class Convergence:
     """How the fit ended.
 
     `kind` is "gap" (certified when it is within `tol`), "stationarity" (of a problem that is not convex)
-    or "greedy"; `final` is the value of the worst model.
+    or "greedy"; `final` is the value of the worst model, `n_stacked` how many models are joined to one.
     """
 
     kind: str
@@ -239,6 +271,7 @@ class Convergence:
     n_iter: int
     y_label: str
     curves: tuple[Curve, ...]
+    n_stacked: int = 1
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ...kernels import resolve_kernels
 from ...losses import LOSSES, Loss
 from ...regularizers import REGULARIZERS, Regularizer
 from ...theory.alignment import effective_number
+from .choice import SUM, taken_words
 from .data import Convergence, Curve, Fitted, KernelFacts, PathCurves, Redundancy, Stability
 from .given import Progress, Subject, as_rows, complete
 from .words import count, fixed, number
@@ -65,16 +66,20 @@ def fitted(given: Subject, source: dict[str, Any] | None) -> Fitted:
     inner, name = given.inner, type(given.inner).__name__
     method, formula = next(words for family, words in METHODS.items() if name.startswith(family))
     formula = FORMS.get(getattr(inner, "form", ""), formula)
+    if given.auto is not None:
+        method, formula = taken_words(given)
+    elif name in ("MKLClassifier", "MKLRegressor") and given.uniform:
+        method, formula = "The plain sum of the kernels: all have the same weight.", SUM
     if hasattr(inner, "loss"):
         method += f" Loss: {_short(LOSSES.resolve(inner.loss, Loss))}."
-    if hasattr(inner, "regularizer"):  # generalized MKL has penalties of its own
-        own = not hasattr(inner, "kernels")
+    if hasattr(inner, "regularizer") and not given.stacked and not given.even:
+        own = not hasattr(inner, "kernels")  # generalized MKL has penalties of its own
         rule = inner.regularizer if own else REGULARIZERS.resolve(inner.regularizer, Regularizer)
         method += f" Regulariser: {_short(rule)}."
     method += SCHEMES.get(getattr(inner, "multiclass", "") if given.functions[2:] else "", "")
     labels = inner.classes_ if given.task == "classification" and given.y is not None else ()
     return Fitted(
-        estimator=name,
+        estimator=given.name,
         task=given.task,
         method=method,
         formula=formula,
@@ -116,7 +121,10 @@ def convergence(given: Subject) -> Convergence | None:
         for name, one in list(zip(model_names(given, len(histories)), histories, strict=True))[:MOST_CURVES]
         if one.get(key)
     ]
-    return Convergence(kind, worst, float(inner.tol), worst <= inner.tol, n_iter, label, tuple(curves))
+    stacked = len(given.auto._taken) if given.stacked else 1
+    return Convergence(
+        kind, worst, float(inner.tol), worst <= inner.tol, n_iter, label, tuple(curves), stacked
+    )
 
 
 def model_names(given: Subject, n_models: int) -> list[str]:

@@ -17,8 +17,9 @@ from ...estimators._base import function_names
 from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection import contributions
-from ...inspection._models import fitted_model, spread
+from ...inspection._models import competition, fitted_model, spread
 from ...kernels import Views
+from ...regularizers import Uniform
 from .data import Confusion, Novelty, Residuals, Samples
 from .words import number
 
@@ -47,6 +48,36 @@ class Subject:
     def inner(self) -> Any:
         """The estimator inside pipelines and searches."""
         return fitted_model(self.model)
+
+    @cached_property
+    def auto(self) -> Any:
+        """The estimator that let candidates compete; None where none did."""
+        return competition(self.model)
+
+    @property
+    def name(self) -> str:
+        """The class of the estimator that chose the model, or of the model itself."""
+        return type(self.inner if self.auto is None else self.auto).__name__
+
+    @property
+    def uniform(self) -> bool:
+        """Whether the model is the plain sum of all kernels."""
+        if self.auto is not None:
+            every = len(self.inner.kernel_names_)
+            return all(plain(one.regularizer) and len(one.kernels) == every for _, one, _ in self.auto._taken)
+        return plain(getattr(self.inner, "regularizer", None))
+
+    @property
+    def stacked(self) -> bool:
+        """Whether several candidates are joined to the model."""
+        return self.auto is not None and len(self.auto._taken) > 1
+
+    @property
+    def even(self) -> bool:
+        """Whether the kernels of the model, all or some of them, are summed without learned weights."""
+        if self.auto is None:
+            return self.uniform
+        return all(plain(one.regularizer) for _, one, _ in self.auto._taken)
 
     @cached_property
     def precomputed(self) -> bool:
@@ -130,6 +161,11 @@ class Subject:
     def subset(self, X: Any, rows: IntArray) -> Any:
         """Training samples of these rows; of matrices, on both axes."""
         return as_stack(X)[np.ix_(rows, rows)] if self.precomputed else _safe_indexing(X, rows)
+
+
+def plain(regularizer: Any) -> bool:
+    """Whether all kernels weigh the same."""
+    return regularizer == "uniform" or isinstance(regularizer, Uniform)
 
 
 def as_rows(X: Any) -> range:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._words import versions
 from ...regularizers import REGULARIZERS, Regularizer
+from .choice import choice
 from .data import Convergence, Fitted, KernelFacts, Scores
 from .given import Subject
 from .words import count, fixed, named, number, verdict
@@ -23,6 +24,15 @@ TOMIOKA = (
 SUBRAHMANYA = (
     "Subrahmanya, N. and Shin, Y. C. (2010). Sparse Multiple Kernel Learning for Signal Processing "
     "Applications. IEEE Transactions on Pattern Analysis and Machine Intelligence 32(5), 788-798."
+)
+
+LAAN = (
+    "van der Laan, M. J., Polley, E. C. and Hubbard, A. E. (2007). Super Learner. Statistical Applications "
+    "in Genetics and Molecular Biology 6(1), 25."
+)
+BREIMAN = (
+    "Breiman, L., Friedman, J. H., Olshen, R. A. and Stone, C. J. (1984). Classification and Regression "
+    "Trees. Wadsworth, section 3.4.3."
 )
 
 #: family of an estimator -> the paper of its method
@@ -75,22 +85,37 @@ def _data(fitted: Fitted, grouped: bool) -> str:
 
 
 def _model(given: Subject, fitted: Fitted, kernels: KernelFacts) -> str:
-    inner = given.inner
+    inner, auto = given.inner, given.auto
     settings = [f"{count(len(kernels.names), 'kernel')} ({named(kernels.names, 8)})"]
     rule = _rule(given)
-    if rule is not None:
+    if rule is not None and not given.even:
         numbers = {k: v for k, v in rule.get_params(deep=False).items() if isinstance(v, int | float)}
         told = ", ".join(f"{name} = {number(float(value))}" for name, value in numbers.items())
         settings.append(f"regulariser {type(rule).__name__}{f' with {told}' if told else ''}")
     if getattr(inner, "normalize", None):
         settings.append(f"{inner.normalize} normalisation")
-    if isinstance(getattr(inner, "C", None), int | float):
+    if auto is not None:
+        settings.append(_competition(given))
+    elif isinstance(getattr(inner, "C", None), int | float):
         how = " chosen by cross-validation on the training samples" if tuned(given, fitted) else ""
         settings.append(f"cost C = {number(float(inner.C))}{how}{_tried(given.model)}")
     words = f"{fitted.method} Settings: {'; '.join(settings)}."
     if getattr(inner, "missing", "error") != "error":
         words += f" Of samples with incomplete views, {GAPS[inner.missing]}."
     return words
+
+
+def _competition(given: Subject) -> str:
+    """From which candidates a model was chosen, at which costs, by which score."""
+    found, taken = choice(given), given.auto._taken
+    assert found is not None
+    names = named([one.name for one in found.entrants[:-1]], 20)
+    costs = named([number(C) for _, _, C in taken], 8)
+    return (
+        f"chosen from {count(len(found.entrants) - 1, 'candidate')} ({names}) and their stack as the "
+        f"simplest within one standard error of the best {found.metric} in {found.n_folds}-fold "
+        f"cross-validation on the training samples; cost C = {costs}, chosen in the same folds"
+    )
 
 
 def _tried(search: Any) -> str:
@@ -128,7 +153,7 @@ def _scores(fitted: Fitted, scores: Scores | None) -> str:
 
 def tuned(given: Subject, fitted: Fitted) -> bool:
     """Whether parameters were chosen by cross-validation: by a search, or as the source says."""
-    return hasattr(given.model, "cv_results_") or "tuned" in fitted.source
+    return given.auto is not None or hasattr(given.model, "cv_results_") or "tuned" in fitted.source
 
 
 def paper(given: Subject) -> str:
@@ -137,6 +162,10 @@ def paper(given: Subject) -> str:
     found = next((words for family, words in PAPERS.items() if name.startswith(family)), None)
     if found is not None:
         return found
+    if given.stacked:
+        return LAAN
+    if given.auto is not None and given.even:
+        return BREIMAN
     rule = _rule(given)
     if "concave" in type(rule).__module__:
         return SUBRAHMANYA
@@ -145,7 +174,7 @@ def paper(given: Subject) -> str:
 
 def _rule(given: Subject) -> Any:
     """The regulariser of the kernel weights; None where a method has none of these."""
-    if not hasattr(given.inner, "regularizer") or not hasattr(given.inner, "kernels"):
+    if given.stacked or not hasattr(given.inner, "regularizer") or not hasattr(given.inner, "kernels"):
         return None
     return REGULARIZERS.resolve(given.inner.regularizer, Regularizer)
 

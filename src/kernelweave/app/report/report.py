@@ -42,6 +42,8 @@ class Report:
         A paragraph on methods for a paper.
     advice : tuple of str
         What to try where the fit is poor.
+    choice : Choice or None
+        The candidates that competed for the model; None where none did.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Report:
     views: data.ViewsUsed | None = None
     methods: str = ""
     advice: tuple[str, ...] = ()
+    choice: data.Choice | None = None
 
     @classmethod
     def from_model(
@@ -93,7 +96,7 @@ class Report:
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
         from ...kernels import as_views
-        from . import fit, measures, methods, scores, settings
+        from . import choice, fit, measures, methods, scores, settings, words
         from . import given as looked
 
         samples = (as_views(X, y), y, as_views(X_test, y_test), y_test)
@@ -116,7 +119,7 @@ class Report:
         say("taking the prediction apart")
         found, made, ended = fit.kernels(given, steady), fit.fitted(given, source), fit.convergence(given)
         return cls(
-            title=title or f"{type(given.inner).__name__}, {len(found.names)} kernels",
+            title=title or f"{given.name}, {words.count(len(found.names), 'kernel')}",
             fitted=made,
             scores=scored,
             kernels=found,
@@ -129,6 +132,7 @@ class Report:
             views=measures.views_used(given),
             methods=methods.methods(given, made, scored, found, ended),
             advice=methods.advice(given, made, scored),
+            choice=choice.choice(given),
         )
 
     def __repr__(self) -> str:

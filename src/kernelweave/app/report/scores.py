@@ -14,12 +14,13 @@ from sklearn.pipeline import Pipeline
 
 from ..._typing import FloatArray
 from ...estimators import MKLClassifier, MKLClassifierCV, MKLRegressor, MKLRegressorCV
+from ...estimators.auto import BaseMKLAuto
 from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection._models import data_for, spread
 from ...kernels import RBF, Views
 from ...kernels.spec import kernel_alone
-from ...regularizers import Uniform
+from ...persistence.codec import NotStored
 from ...theory import target_alignment
 from .data import Roc, Score, Scores
 from .given import Progress, Subject, as_rows, complete
@@ -64,11 +65,10 @@ def baselines_for(given: Subject) -> list[Baseline]:
     if not hasattr(given.inner, "kernels"):  # one kernel with parameters
         return [_tuned(given, "one Gaussian kernel on all columns", [RBF()])[1], trivial]
     n, M = len(as_rows(given.X)), len(given.inner.kernel_names_)
-    own = getattr(given.inner, "regularizer", None)
     if M == 1:
         return [trivial]
     found = []
-    if own != "uniform" and not isinstance(own, Uniform) and M * n**2 <= MOST_ENTRIES:
+    if not given.uniform and M * n**2 <= MOST_ENTRIES:
         found.append(_tuned(given, "uniform sum of the kernels", given.inner.kernels)[1])
     X, y = _part(given)[:2]
     if isinstance(X, Views) and not X.observed.all():
@@ -94,8 +94,9 @@ def _tuned(
     """The plain sum of kernels, its cost chosen by cross-validation, and its score there."""
     classifies = given.task == "classification"
     options: dict[str, Any] = {"normalize": getattr(given.inner, "normalize", "variance")}
-    if getattr(given.inner, "missing", "error") != "error":
-        options["missing"] = given.inner.missing
+    missing = getattr(given.inner, "missing", "error")
+    if missing != "error":  # margins in the space of each sample's views are for p = 1 alone
+        options["missing"] = "mask" if missing == "margin" else missing
     if hasattr(given.inner, "kernels") and getattr(given.inner, "loss", None) is not None:
         options["loss"] = given.inner.loss
     cost = float(getattr(given.inner, "C", None) or 1.0)
@@ -237,7 +238,10 @@ def _held_out(given: Subject) -> Check:
 
 
 def _folds(given: Subject) -> Check:
-    """Each sample predicted by a model fitted without its fold, with the parameters of the fitted one."""
+    """Each sample predicted by a model fitted without its fold, with the parameters of the fitted one.
+
+    Where candidates competed for the model they do so again, within the training part of each fold.
+    """
     n = len(np.asarray(given.y))
     rows = np.random.RandomState(given.random_state).permutation(spread(n, MOST_SAMPLES))
     truth = np.asarray(given.y)[rows]
@@ -247,24 +251,40 @@ def _folds(given: Subject) -> Check:
             splitter(given.task).split(np.zeros((len(truth), 1)), truth, np.asarray(given.groups)[rows])
         )
 
+    def own(method: str) -> Any:
+        X, extra = given.subset(given.X, rows), {}
+        if given.groups is not None and isinstance(given.model, BaseMKLAuto):
+            extra = {"groups": np.asarray(given.groups)[rows]}
+        return cross_val_predict(_afresh(given.model), X, truth, cv=cv, method=method, params=extra)
+
     def predict(estimator: Any, view: Callable[[Any], Any]) -> Any:
-        own = estimator is given.model
-        estimator = _afresh(given.model) if own else _in_pipeline(given.model, estimator)
+        if estimator is given.model:
+            return own("predict")
+        estimator = _in_pipeline(given.model, estimator)
         return cross_val_predict(estimator, given.subset(view(given.X), rows), truth, cv=cv)
 
     def values() -> Any:
-        own, X = _afresh(given.model), given.subset(given.X, rows)
-        return cross_val_predict(own, X, truth, cv=cv, method="decision_function")
+        return own("decision_function")
 
     how = f"by {FOLDS}-fold cross-validation of the training samples (nothing was held out)"
     return Check(truth, "cross-validated", how, predict, values)
 
 
 def _afresh(model: Any) -> Any:
-    """An unfitted copy of what a search chose, that neither reads nor writes the checkpoint of the fit."""
-    copy = clone(getattr(model, "best_estimator_", model))
-    kept = [name for name in copy.get_params() if name.split("__")[-1] == "checkpoint"]
-    return copy.set_params(**dict.fromkeys(kept))
+    """An unfitted copy of what a search chose, that neither reads nor writes the checkpoint of the fit.
+
+    What a competition took is no estimator by itself: the copy is of the competition.
+    """
+    copy = clone(model if isinstance(model, BaseMKLAuto) else getattr(model, "best_estimator_", model))
+    dropped = [name for name, value in copy.get_params().items() if _of_the_fit(name.split("__")[-1], value)]
+    return copy.set_params(**dict.fromkeys(dropped))
+
+
+def _of_the_fit(name: str, value: Any) -> bool:
+    """Whether a parameter is for the fit on all samples alone: paths, splits, what a file did not keep."""
+    if name in ("cv", "scoring") and isinstance(value, NotStored):
+        return True
+    return name == "checkpoint" or (name == "cv" and isinstance(value, list))
 
 
 def _in_pipeline(model: Any, estimator: Any) -> Any:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
+from inspect import signature
 from pprint import pformat
 from typing import Any
 
@@ -98,7 +99,7 @@ def constructor(model: Any) -> str:
         return f"make_pipeline({', '.join(constructor(step) for _, step in model.steps)})"
     if not type(model).__module__.startswith("kernelweave"):
         return shown(model)
-    default = type(model)().get_params(deep=False)
+    default = {name: parameter.default for name, parameter in signature(type(model)).parameters.items()}
     given = {k: v for k, v in model.get_params(deep=False).items() if k not in ASIDE}
     changed = {k: v for k, v in given.items() if shown(v) != shown(default[k])}
     arguments = [f"{key}={_cut(spelled(value))}" for key, value in changed.items()]

@@ -53,7 +53,8 @@ def tiles(report: Report) -> Iterable[tuple[str, str, str, str]]:
         where = "held out" if report.fitted.n_test else "cross-validated"
         yield scores.metric.capitalize(), fixed(scores.model.value), f"{spread}{where}", ""
     heaviest = kernels.names[int(kernels.heaviest(1)[0])]
-    yield "Kernels used", f"{len(kernels.used)} of {len(kernels.names)}", f"heaviest: {heaviest}", ""
+    note = "all of the same weight" if kernels.level else f"heaviest: {heaviest}"
+    yield "Kernels used", f"{len(kernels.used)} of {len(kernels.names)}", note, ""
     if fit is not None and fit.final is None:
         yield "Certificate", "none", "greedy selection", ""
     elif fit is not None:

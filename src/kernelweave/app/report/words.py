@@ -186,7 +186,10 @@ def certificate(fit: Convergence) -> Judgement:
         )
     convex, value = fit.kind == "gap", number(fit.final, 2)
     where = f"{'within' if fit.converged else 'above'} the {number(fit.tol, 2)} asked for"
-    measured = f"The {'relative duality gap' if convex else 'stationarity residual'} is {value}, {where}"
+    whose = f" of the worst of the {fit.n_stacked} models that are joined" if fit.n_stacked > 1 else ""
+    measured = (
+        f"The {'relative duality gap' if convex else 'stationarity residual'}{whose} is {value}, {where}"
+    )
     if not fit.converged and convex:
         advice = "Raise max_iter, or scale the data, before reading the weights."
         return Judgement(
@@ -198,6 +201,8 @@ def certificate(fit: Convergence) -> Judgement:
         bound = (
             f"no weights and coefficients whatever have an objective lower by more than {value} of its value."
         )
+        if fit.n_stacked > 1:
+            bound = f"of the problem of each of them, {bound}"
         return Judgement("good", "Certified optimal", f"{measured}: {bound}")
     return Judgement(
         "even",
