@@ -204,6 +204,8 @@ def test_row_numbers_in_another_order_are_refused():
         with pytest.raises(ValueError, match=r"row numbers.*Views\(tables, ids=y\.index\)"):
             kw.MKLClassifier().fit(data, shuffled)
     views = kw.Views(tables, ids=shuffled.index)
+    assert_array_equal(kw.Views(kw.Views(tables), ids=shuffled.index)["rna"], views["rna"])
+    assert_array_equal(views["rna"], A[shuffled.index])
     assert_allclose(kw.MKLClassifier().fit(views, shuffled).weights_, model.weights_)
     assert model.score(views, shuffled) == model.score(tables, counted)
     rows = shuffled.index.to_numpy()  # rows and labels that were shuffled together
@@ -221,6 +223,9 @@ def test_weights_and_groups_are_put_in_order(tables):
     model = kw.MKLClassifier().fit(tables, y, weight.iloc[order])
     assert_array_equal(model.weights_, expected.weights_)
     assert model.score(tables, y, weight.iloc[order]) == expected.score(tables, y, weight)
+    given = (weight.iloc[order], weight.to_numpy())
+    paths = [kw.mkl_path(kw.MKLClassifier(), tables, y, values=[1.0], sample_weight=w) for w in given]
+    assert_array_equal(paths[0].weights, paths[1].weights)
     splitter, seen = StratifiedGroupKFold(2), []
     splitter.split = lambda X, y, groups: seen.append(groups) or StratifiedGroupKFold(2).split(X, y, groups)
     search = kw.MKLClassifierCV(cv=splitter, Cs=2)

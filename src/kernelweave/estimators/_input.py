@@ -89,8 +89,10 @@ def positive_grid(name: str, values: Any, spread: Callable[[int], Any]) -> Float
 
 
 def check_weights(sample_weight: Any, X: Any) -> FloatArray:
-    """Sample weights as a non-negative array, ones by default."""
+    """Sample weights as a non-negative array, ones by default; those with an index by the IDs of views."""
     n = X.shape[0]
+    if isinstance(X, Views):
+        sample_weight = X.per_sample("sample_weight", sample_weight)
     weight = _check_sample_weight(sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere: give at least one sample a positive weight.")
@@ -221,7 +223,7 @@ def per_sample(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     y = given.get("y")
     X = as_views(X, y)
     if isinstance(X, Views):
-        given = {**given, **{name: X.per_sample(name, given[name], y) for name in indexed}}
+        given = {**given, **{name: X.per_sample(name, given[name], y).to_numpy() for name in indexed}}
     return X, given
 
 

@@ -53,7 +53,8 @@ class Views:
         object is one view, "X".
     ids : sequence, optional
         The samples to take, in this order, such as ``y.index`` of labels. By default those of the first
-        table, then what others have beside them. Without IDs in the tables, names of the rows.
+        table, then what others have beside them. Without IDs in the tables, names of the rows; where these
+        are numbers of rows of tables of pandas, the rows to take.
     on : str, optional
         The column of IDs, in all data frames that have it.
 
@@ -100,8 +101,12 @@ class Views:
     __iter__ = None  # neither over rows nor over names: len() is the number of samples
 
     def __init__(self, tables: Any, *, ids: Any = None, on: str | None = None) -> None:
+        wanted = None if ids is None else _labels(ids)
         if isinstance(tables, Views):
-            found = {name: (table, tables.ids) for name, table in tables.tables.items()}
+            own, rows = tables.ids, tables._counted()
+            if own is None and rows is not None and wanted is not None and set(rows).issuperset(wanted):
+                own = rows
+            found = {name: (table, own) for name, table in tables.tables.items()}
         else:
             found = {}
             for name, table in _by_name(tables).items():
@@ -111,7 +116,6 @@ class Views:
             raise ValueError("tables is empty: give at least one view.")
         if on is not None:
             _refuse_unknown_column(on, tables)
-        wanted = None if ids is None else _labels(ids)
         order = _joined(found, wanted)
         n = found[next(iter(found))][0].shape[0] if order is None else len(order)
         self.names, self.ids, self.ordered = list(found), wanted if order is None else order, ids is not None
