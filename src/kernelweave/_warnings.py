@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ MODULES = ("threading", "contextlib", "functools")
 
 #: where warnings wait that were raised where the stack does not show who called
 _waiting: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("waiting", default=None)
+
+#: what was told already where everything is told once
+_told: ContextVar[set[tuple[str, type[Warning]]] | None] = ContextVar("told", default=None)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -35,7 +39,33 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     if waiting is not None:
         waiting.append((message, category))
         return
+    told = _told.get()
+    if told is not None:
+        if (message, category) in told:
+            return
+        told.add((message, category))
     warnings.warn(message, category, stacklevel=_level())
+
+
+@contextmanager
+def each_once() -> Iterator[None]:
+    """Within it `warn` tells every message once, as of a fit that fits the same kernels fold after fold.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as told, each_once():
+    ...     warnings.simplefilter("always")
+    ...     warn("again")
+    ...     warn("again")
+    >>> len(told)
+    1
+    """
+    before = _told.get()
+    token = _told.set(set() if before is None else before)
+    try:
+        yield
+    finally:
+        _told.reset(token)
 
 
 def parallel(n_jobs: int | None, tasks: Iterable[Any], require: str | None = None) -> list[Any]:

@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 import kernelweave as kw
 from kernelweave.estimators._candidates import candidates, families_of, simplest, stack_shares
-from kernelweave.kernels import RBF, Linear
+from kernelweave.kernels import RBF, Linear, per_feature
 
 KERNELS = {"linear": Linear(), "wide": RBF(gamma=0.05), "narrow": RBF(gamma=3.0)}
 
@@ -123,6 +123,8 @@ def test_one_candidate_alone_is_its_own_fit(classes):
     np.testing.assert_allclose(auto.decision_function(X), alone.decision_function(X), atol=1e-3)
     assert auto.candidates_[auto.best_index_]["candidate"] in auto.reason_
     assert auto.reason_.count(". ") == 1
+    assert " (accuracy, standard error " in auto.reason_
+    assert auto.reason_.endswith(" held out. There was no other candidate.")
 
 
 def test_views_compete_too(classes):
@@ -137,6 +139,10 @@ def test_a_budget_leaves_out_the_less_simple_candidates(curve):
     X, y = curve
     auto = kw.MKLAutoRegressor(KERNELS, Cs=[1.0], cv=3, time_budget=1e-9).fit(X, y)
     assert [row["candidate"] for row in auto.candidates_] == ["uniform sum", "stack"]
+    without = kw.MKLAutoRegressor(KERNELS, Cs=[1.0], cv=3).fit(X, y)
+    count = len(without.candidates_) - 2
+    assert auto.reason_.endswith(f" {count} more could not be tried within time_budget=1e-09 seconds.")
+    assert "time_budget" not in without.reason_
 
 
 def test_groups_weights_and_one_fold(curve):
@@ -156,3 +162,66 @@ def test_groups_weights_and_one_fold(curve):
     np.testing.assert_allclose(weighted.predict(X), plain.predict(X), atol=1e-3)
     with pytest.raises(ValueError, match="one fold"):
         kw.MKLAutoRegressor(KERNELS, cv=folds[:1]).fit(X, y)
+
+
+SMALL = [kw.MKLAutoClassifier, kw.MKLClassifierCV, kw.GroupOMPClassifierCV]
+
+
+@pytest.mark.parametrize("cls", [*SMALL, kw.MKLAutoRegressor, kw.MKLRegressorCV, kw.GroupOMPRegressorCV])
+def test_few_samples_have_fewer_folds(cls):
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    y = np.array([0, 1, 0, 1, 0, 1]) if cls in SMALL else X[:, 0]
+    found = cls([Linear()]).fit(X, y).cv_results_["split_test_scores"]
+    assert 3 in found.shape
+    assert np.isfinite(found).all()
+    if cls in SMALL:
+        with pytest.raises(ValueError, match="at least 2 samples, and class '1' has 1 of 6"):
+            cls([Linear()]).fit(X, [0, 0, 0, 0, 0, 1])
+    else:
+        with pytest.raises(ValueError, match="at least 4 samples, and there are 3 samples"):
+            cls([Linear()]).fit(X[:3], y[:3])
+
+
+@pytest.mark.parametrize("cls", [kw.MKLAutoClassifier, kw.MKLClassifierCV, kw.MKLAutoRegressor])
+def test_groups_are_not_split_by_default(cls):
+    rng = np.random.default_rng(0)
+    X, groups = rng.standard_normal((24, 2)), np.arange(24) % 8
+    y = (np.arange(24) // 4 + groups) % 2
+    model, classifies = cls([Linear()], Cs=[1.0]), cls is not kw.MKLAutoRegressor
+    folds = model._folds(y, np.ones(24), model._metadata(None, {"groups": groups})).splits
+    assert len(folds) == (4 if classifies else 5)  # eight groups, two in every fold where it is stratified
+    for train, test in folds:
+        assert not set(groups[train]) & set(groups[test])
+    assert np.isfinite(model.fit(X, y, groups=groups).best_score_)
+    if classifies:
+        with pytest.raises(ValueError, match="at least 2 groups, and class '1' has 1 of 2"):
+            model.fit(X[:6], [0, 1, 0, 0, 0, 0], groups=[0, 1, 1, 0, 0, 1])
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("cls", [kw.MKLAutoClassifier, kw.MKLClassifierCV])
+def test_what_is_told_of_every_fold_is_told_once(cls, n_jobs):
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    X[:, 1] = 3.0
+    with pytest.warns(UserWarning, match="without variance") as told:
+        model = cls(per_feature(RBF()), Cs=[1.0], cv=3, n_jobs=n_jobs).fit(X, X[:, 0] > 0)
+    assert len(told) == 1
+    with pytest.warns(UserWarning, match="without variance"):  # of another fit, again
+        model.fit(X, X[:, 0] > 0)
+
+
+@pytest.mark.parametrize(
+    ("cls", "other"),
+    [
+        (kw.MKLAutoRegressor, "MKLAutoClassifier"),
+        (kw.MKLRegressorCV, "MKLClassifierCV"),
+        (kw.GroupOMPRegressorCV, "GroupOMPClassifierCV"),
+    ],
+)
+def test_messages_name_the_class_that_was_used(curve, cls, other):
+    X, y = curve
+    with pytest.raises(ValueError, match=f"{cls.__name__} needs numbers: use {other} "):
+        cls(RBF()).fit(X, np.where(y > 0, "high", "low"))
+    model = cls(Linear(), cv=3).fit(X, y)
+    with pytest.raises(ValueError, match=f"{cls.__name__} is expecting 3 features"):
+        model.predict(X[:, :2])

@@ -461,3 +461,24 @@ def test_a_failed_fit_leaves_the_last_one(binary):
     with pytest.raises(ValueError, match="NaN"):
         search.fit(np.full((60, 4), np.nan), binary.y)
     np.testing.assert_array_equal(search.weights_, weights)
+
+
+@pytest.mark.parametrize("place", [0, 11])  # the gap is in the first fold, or in one that follows
+@pytest.mark.parametrize(
+    ("cls", "regularizer"),
+    [(kw.MKLClassifier, kw.LpNorm(1)), (kw.MKLClassifier, kw.LpNorm(2)), (kw.MKLRegressor, kw.LpNorm(2))],
+)
+def test_folds_with_and_without_gaps_have_different_kernels(place, cls, regularizer):
+    rng = np.random.default_rng(0)
+    X = {"a": rng.standard_normal((24, 2)), "b": rng.standard_normal((24, 2))}
+    y = np.sign(X["a"][:, 0] + X["b"][:, 0])
+    X["b"][place] = np.nan
+    views, cv = kw.Views(X), KFold(3)
+    search = {kw.MKLClassifier: kw.MKLClassifierCV, kw.MKLRegressor: kw.MKLRegressorCV}[cls]
+    shared = {"missing": "mask", "tol": 1e-6}
+    found = search(Linear(), regularizers=regularizer, Cs=3, cv=cv, **shared).fit(views, y)
+    assert "b observed" in found.kernel_names_
+    for point, score in zip(found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True):
+        alone = cls(Linear(), **point, **shared)
+        parts = [alone.fit(views[train], y[train]).score(views[test], y[test]) for train, test in cv.split(y)]
+        assert score == pytest.approx(np.mean(parts), abs=1e-3)

@@ -246,3 +246,12 @@ def test_low_rank_is_the_same_where_features_are_exact(missing, share, normalize
     again = kw.load_model(tmp_path / "model.kw")
     np.testing.assert_allclose(again.decision_function(new), low.decision_function(new), atol=1e-12)
     assert low.model_.source.X.shape[0] == 1  # no training samples but one to stand in
+
+
+def test_margins_where_parameters_are_chosen():
+    X, y = views(n=36)
+    with pytest.raises(ValueError, match=r"regularizers=LpNorm\(p=1\)\.$"):
+        kw.MKLClassifierCV(RBF(), regularizers=["uniform"], missing="margin").fit(X, y)
+    auto = kw.MKLAutoClassifier(RBF(), Cs=[1.0], cv=2, missing="margin").fit(X, y)
+    alone = kw.MKLClassifier(RBF(), regularizer=kw.LpNorm(p=1), missing="margin").fit(X, y)
+    np.testing.assert_allclose(auto.decision_function(X), alone.decision_function(X), atol=1e-2)

@@ -33,7 +33,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "posterior": (kw.EmpiricalBayesRegressor(KERNELS, tol=1e-1), Y),
     "posteriors": (kw.EmpiricalBayesClassifier(KERNELS, normalize="center", tol=1e-1), CLASSES),
     "search": (kw.MKLClassifierCV(KERNELS, Cs=2, cv=2), LABELS),
-    "search of paths": (kw.GroupOMPRegressorCV(KERNELS, alphas=2, n_kernels=2, cv=2), Y),
+    "search of paths": (kw.GroupOMPRegressorCV(KERNELS, alphas=[1e-3, 0.1], n_kernels=2, cv=2), Y),
 }
 
 

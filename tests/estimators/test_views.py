@@ -182,6 +182,64 @@ def test_labels_without_ids_are_taken_in_order():
     assert kw.MKLClassifier().fit(TABLES, Y).score(TABLES, Y) > 0.8
 
 
+def test_labels_without_ids_need_tables_in_one_order():
+    mixed = {"rna": RNA[::-1], "protein": PROTEIN}
+    for y in (Y, list(Y), pd.Series(Y)):
+        with pytest.raises(ValueError, match=r"in different orders, and y has no IDs.*Views\(tables, ids="):
+            kw.MKLClassifier().fit(mixed, y)
+    with pytest.raises(ValueError, match="in different orders"):
+        cross_val_score(kw.MKLClassifier(), kw.Views(kw.Views(mixed)), Y, error_score="raise")
+    views = kw.Views(mixed, ids=IDS)
+    asked, aligned = kw.MKLClassifier().fit(views, Y), kw.MKLClassifier().fit(mixed, LABELS)
+    assert_array_equal(asked.decision_function(TABLES), aligned.decision_function(TABLES))
+    in_first = kw.Views(mixed).in_order_of(LABELS[::-1])  # labels may say that the order is the right one
+    assert in_first.in_order_of(Y[::-1]).ids.tolist() == IDS[::-1]
+
+
+def test_row_numbers_in_another_order_are_refused():
+    tables = {"rna": pd.DataFrame(A), "protein": pd.DataFrame(B)}
+    counted, shuffled = pd.Series(Y), pd.Series(Y).sample(frac=1, random_state=0)
+    model = kw.MKLClassifier().fit(tables, counted)
+    for data in (tables, kw.Views(tables)):
+        with pytest.raises(ValueError, match=r"row numbers.*Views\(tables, ids=y\.index\)"):
+            kw.MKLClassifier().fit(data, shuffled)
+    views = kw.Views(tables, ids=shuffled.index)
+    assert_allclose(kw.MKLClassifier().fit(views, shuffled).weights_, model.weights_)
+    assert model.score(views, shuffled) == model.score(tables, counted)
+    rows = shuffled.index.to_numpy()  # rows and labels that were shuffled together
+    assert kw.MKLClassifier().fit(kw.Views(tables)[rows], shuffled).score(tables, counted) > 0.8
+
+
+@pytest.mark.parametrize("tables", [TABLES, {"rna": pd.DataFrame(A), "protein": pd.DataFrame(B)}])
+def test_weights_and_groups_are_put_in_order(tables):
+    index = tables["rna"].index
+    y = pd.Series(Y, index)
+    weight = pd.Series(np.linspace(0.1, 3.0, N) * (np.arange(N) % 4 > 0), index)
+    groups = pd.Series(np.arange(N) // 3, index)
+    order = np.random.default_rng(1).permutation(N)
+    expected = kw.MKLClassifier().fit(tables, y, weight.to_numpy())
+    model = kw.MKLClassifier().fit(tables, y, weight.iloc[order])
+    assert_array_equal(model.weights_, expected.weights_)
+    assert model.score(tables, y, weight.iloc[order]) == expected.score(tables, y, weight)
+    splitter, seen = StratifiedGroupKFold(2), []
+    splitter.split = lambda X, y, groups: seen.append(groups) or StratifiedGroupKFold(2).split(X, y, groups)
+    search = kw.MKLClassifierCV(cv=splitter, Cs=2)
+    search.fit(tables, y, sample_weight=weight.iloc[order], groups=groups.iloc[order])
+    assert_array_equal(seen[0], groups)
+    found = search.cv_results_["mean_test_score"]
+    search.fit(tables, y, sample_weight=weight, groups=groups)
+    assert_array_equal(search.cv_results_["mean_test_score"], found)
+
+
+def test_weights_of_other_samples_are_refused():
+    weight = pd.Series(1.0, index=[*IDS[1:], "q"])
+    with pytest.raises(ValueError, match="sample_weight has no entry for 1 of 30 samples, such as 'p00'"):
+        kw.MKLClassifier().fit(TABLES, LABELS, weight)
+    ordered = kw.Views({"rna": A, "protein": B}, ids=IDS)  # an index that y has is the order of y
+    y = pd.Series(Y, index=range(100, 100 + N))
+    kw.MKLClassifier().fit(ordered, y, pd.Series(1.0, index=y.index))
+
+
 # -- scikit-learn -------------------------------------------------------------------------------
 
 
@@ -304,6 +362,27 @@ def test_data_that_cannot_be_used(data, words):
         kw.MKLClassifier(spec).fit({name: TABLES[name] for name in data}, LABELS).predict(data)
 
 
+@pytest.mark.parametrize("model", [kw.EmpiricalBayesClassifier("rbf"), kw.GMKLClassifier()])
+def test_no_advice_that_cannot_be_followed(model):
+    with pytest.raises(ValueError, match="rna is missing in 3 of 30 samples: leave those") as told:
+        model.fit({"rna": RNA[3:], "protein": PROTEIN}, LABELS)
+    assert "missing=" not in str(told.value)
+
+
+def test_a_view_that_nobody_has_is_named_with_those_who_have_nothing():
+    tables = {"rna": RNA * np.nan, "protein": PROTEIN[1:]}
+    with pytest.raises(
+        ValueError, match=r"leave out 'p00'\. No sample at all has 'rna': leave that out first"
+    ):
+        kw.MKLClassifier("rbf", missing="mask").fit(tables, LABELS)
+
+
+def test_a_whole_table_of_labels_is_refused():
+    y = pd.DataFrame({"subtype": Y, "age": np.arange(N)}, index=IDS)
+    with pytest.raises(ValueError, match=r"y is a table with 2 columns, 'subtype' and 'age'.*y\['subtype'\]"):
+        kw.MKLClassifier("rbf").fit(TABLES, y)
+
+
 def test_a_list_of_tables_is_no_table():
     with pytest.raises(ValueError, match=r"X is a list of 2 tables: pass Views\(X\), or a dict"):
         kw.MKLClassifier(RBF()).fit([RNA, PROTEIN], Y)
@@ -319,16 +398,27 @@ def test_an_imputer_fills_single_values():
     [
         ({"rna": RNA}, "X lacks the views 'protein'"),
         (X, "one table, and MKLClassifier was fitted on views, 'rna' and 'protein'"),
-        ({"rna": RNA, "protein": PROTEIN[["p1", "p2"]]}, "'protein' has 2 columns, had 3"),
+        ({"rna": RNA, "protein": PROTEIN[["p1", "p2"]]}, "'protein' has 2 columns, had 3 .*: it lacks 'p3'"),
         (
             {"rna": RNA[["g1", "h1", "g2", "h2"]], "protein": PROTEIN},
-            "column 1 is 'h1' in place of 'g2'",
+            r"column 1 is 'h1' in place of 'g2': pass .* table\[model.views_in_\['rna'\]\]",
         ),
     ],
 )
 def test_new_samples_come_as_those_of_the_fit(new, words):
     with pytest.raises(ValueError, match=words):
         kw.MKLClassifier(SPEC).fit(TABLES, Y).predict(new)
+
+
+@pytest.mark.parametrize("missing", ["error", "mask", "complete"])
+def test_unknown_views_are_refused(missing):
+    model = kw.MKLClassifier("rbf", missing=missing).fit(TABLES, LABELS)
+    for new in ({"rna": RNA, "Protein": PROTEIN}, {**TABLES, "protien": PROTEIN}):
+        with pytest.raises(ValueError, match=r"view '[Pp]rot\w+' that .* Did you mean 'protein'\?"):
+            model.predict(new)
+    pipe = make_pipeline(kw.ViewTransformer(StandardScaler()), kw.MKLClassifier("rbf", missing=missing))
+    with pytest.raises(ValueError, match="X has a view 'image' that MKLClassifier was not fitted on"):
+        pipe.fit(TABLES, LABELS).predict({**TABLES, "image": PROTEIN})
 
 
 def test_a_model_of_one_table_takes_one():

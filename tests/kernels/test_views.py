@@ -175,6 +175,11 @@ def test_numbers_that_count_rows_are_ids_beside_other_numbers():
         ),
         ({"a": RNA}, {"ids": ["s0", "t1", "t2"]}, "2 of 3 samples are in no table, such as 't1', 't2'"),
         ({"a": A}, {"ids": IDS[:3]}, "ids has 3 entries"),
+        (
+            {"a": RNA.assign(sample=IDS), "b": PROTEIN},
+            {"on": "smaple"},
+            "on='smaple': no table has such .* 'sample'",
+        ),
     ],
 )
 def test_what_cannot_be_joined(tables, options, words):
@@ -212,6 +217,15 @@ def test_rows_go_to_labels_with_ids_unless_their_order_was_asked_for():
         views.in_order_of(pd.Series([1, 0], index=["s4", "t"]))
     with pytest.raises(ValueError, match="more than once"):
         views.in_order_of(pd.Series([1, 0], index=["s4", "s4"]))
+    with pytest.raises(ValueError, match=r"sliced by position.*Views\(tables, ids=y\.index\)\.$"):
+        views.in_order_of(pd.Series([1, 0], index=["s4", "t"]))
+    with pytest.raises(ValueError, match=r"in the same order, pass y\.to_numpy\(\)\.$"):
+        views.in_order_of(pd.Series([1, 0], index=["u", "t"]))
+
+
+def test_a_series_is_a_column_with_ids():
+    column = RNA.iloc[::-1, 0]
+    same(Views({"a": RNA, "b": column}), {"a": A, "b": A[:, :1]}, IDS)
 
 
 # -- rows ---------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ..gram.tables import computed
 from ..kernels.columns import column_names
 from ..losses import LOSSES, Loss
 from ..solvers.run import Result
-from ._input import NO_TARGET, check_positive, check_settings, check_targets
+from ._input import NO_TARGET, check_positive, check_settings, check_targets, per_sample
 from ._training import CallbackSupportMixin
 
 #: kernels in the table of a notebook
@@ -221,15 +221,24 @@ class BaseLearner(CallbackSupportMixin, BaseEstimator):
 
 
 def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a fit that fails leave the estimator as it was; tensors and CuPy arrays are taken as arrays."""
+    """Let a fit that fails leave the estimator as it was; tensors and CuPy arrays are taken as arrays.
+
+    Weights and groups with an index are put in the order of the samples, where X is joined by IDs.
+    """
 
     @functools.wraps(fit)
     def guarded(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         self._data_device = device_of(X)
         try:
-            given: dict[str, Any] = {name: computed(to_host(value)) for name, value in kwargs.items()}
-            return fit(self, to_host(X), *(computed(to_host(value)) for value in args), **given)
+            first = ("y", "sample_weight")[: len(args)]
+            given = {**kwargs, **dict(zip(first, args, strict=False))}
+            given = {name: computed(to_host(value)) for name, value in given.items()}
+            X = to_host(X)
+            if not getattr(self, "_precomputed", False):
+                X, given = per_sample(X, given)
+            rest = (computed(to_host(value)) for value in args[2:])
+            return fit(self, X, *(given[n] for n in first), *rest, **{n: given[n] for n in kwargs})
         except BaseException:
             vars(self).clear()
             vars(self).update(before)

@@ -69,15 +69,28 @@ class Node:
 
 
 class Guide(NamedTuple):
-    """What the solution of a similar problem tells: norms of all kernels, and machines that it took."""
+    """What the solution of a similar problem tells: norms of all kernels, and machines that it took.
 
+    Kernels are known by their names: folds with and without gaps in a view differ by its indicator.
+    """
+
+    names: list[str]
     norms: FloatArray
     n_machines: int
 
     @classmethod
     def of(cls, found: Result, dictionary: AnyDictionary) -> Guide:
         """That of a solution."""
-        return cls(dictionary.all_weights(found.state.certificate.norms), found.n_iter)
+        norms = dictionary.all_weights(found.state.certificate.norms)
+        return cls(list(dictionary.names), norms, found.n_iter)
+
+    def on(self, dictionary: AnyDictionary) -> FloatArray:
+        """Norms of the kernels of a dictionary that vary; 0 for those that it tells nothing of."""
+        norms = self.norms
+        if self.names != list(dictionary.names):
+            known = dict(zip(self.names, self.norms, strict=True))
+            norms = np.array([known.get(name, 0.0) for name in dictionary.names])
+        return np.asarray(norms[dictionary.live])
 
 
 class Chain:
@@ -114,7 +127,7 @@ class Chain:
         self, dictionary: AnyDictionary, part: SubProblem, C: Any, guides: Sequence[Guide] | None = None
     ) -> None:
         self.dictionary, self.part, self.C = dictionary, part, C
-        self.guides = None if guides is None else [guide.norms[dictionary.live] for guide in guides]
+        self.guides = None if guides is None else [guide.on(dictionary) for guide in guides]
         self.machines = [] if guides is None else [guide.n_machines for guide in guides]
         self.gram = part.gram(dictionary)
         self.nodes: list[Node] = []

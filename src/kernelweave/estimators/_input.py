@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
+from .._registry import did_you_mean
 from .._typing import FloatArray, IntArray
 from .._words import listed, quoted
 from ..gram import KernelStack
@@ -209,6 +210,21 @@ def one_table(X: Any, y: Any = None) -> Any:
     return X.joined()
 
 
+def per_sample(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """X, and what is given with its samples in their order: y as it is, the rest by IDs that it has.
+
+    Of one table, whose rows are not looked up, nothing is.
+    """
+    indexed = [n for n, value in given.items() if n != "y" and hasattr(value, "iloc") and np.ndim(value) == 1]
+    if not indexed:
+        return X, given
+    y = given.get("y")
+    X = as_views(X, y)
+    if isinstance(X, Views):
+        given = {**given, **{name: X.per_sample(name, given[name], y) for name in indexed}}
+    return X, given
+
+
 @contextmanager
 def without_gaps(table: Any, ids: Any) -> Iterator[None]:
     """Say in which rows of a view single values are missing, and whose job that is."""
@@ -237,25 +253,38 @@ def check_views(X: Views, fitted: dict[str, Any] | None, estimator: str) -> None
     """Refuse new samples whose views have other columns than those of a fit."""
     if fitted is None:
         raise ValueError(f"X has the views {quoted(X.names)}, and {estimator} was fitted on one table.")
+    unknown = [name for name in X.names if name not in fitted]
+    if len(unknown) == len(X.names):  # the kernels tell what they need
+        return
+    if unknown:
+        raise ValueError(
+            f"X has a view {unknown[0]!r} that {estimator} was not fitted on: its views are {quoted(fitted)}."
+            f"{did_you_mean(unknown[0], fitted)}"
+        )
     for name, table in X.tables.items():
-        held, names = fitted.get(name), column_names(table)
-        if held is None:
-            continue
-        expected = len(held) if isinstance(held, list) else held
-        if table.shape[1] != expected:
+        held, names, size = fitted[name], column_names(table), table.shape[1]
+        expected, remedy = len(held) if isinstance(held, list) else held, ""
+        if isinstance(held, list) and names is not None:
+            lost = [column for column in held if column not in set(names)]
+            as_held = f"pass them as they were, table[model.views_in_[{name!r}]]"
+            remedy = f": it lacks {quoted(lost, 5)}" if lost else f": {as_held}"
+        if size != expected:
             raise ValueError(
-                f"view {name!r} has {table.shape[1]} columns, had {expected} when {estimator} was fitted."
+                f"view {name!r} has {size} columns, had {expected} when {estimator} was fitted{remedy}."
             )
         if isinstance(held, list) and names is not None and names != held:
             odd = next(k for k in range(expected) if names[k] != held[k])
             raise ValueError(
                 f"view {name!r} has other columns than when {estimator} was fitted, or another order: "
-                f"column {odd} is {names[odd]!r} in place of {held[odd]!r}."
+                f"column {odd} is {names[odd]!r} in place of {held[odd]!r}{remedy}."
             )
 
 
-def check_gaps(views: Views | Gaps, missing: str = "error") -> None:
-    """Refuse samples that have no view at all, and unless `missing` says what to do, any that lack one."""
+def check_gaps(views: Views | Gaps, missing: str | None = None) -> None:
+    """Refuse samples that have no view at all, and unless `missing` says what to do, any that lack one.
+
+    None is for estimators without that parameter.
+    """
     there, n = views.observed, len(views.observed)
     if there.all():
         return
@@ -265,12 +294,17 @@ def check_gaps(views: Views | Gaps, missing: str = "error") -> None:
     nothing = np.flatnonzero(~there.any(axis=1))
     if len(nothing):
         shown = listed(map(str, nothing)) if ids is None else quoted(ids[nothing], 5)
-        raise ValueError(f"{len(nothing)} of {n} samples have none of the {what}: leave out {shown}.")
-    if missing != "error":
+        empty = [name for name, own in zip(views.names, there.T, strict=True) if not own.any()]
+        first = f" No sample at all has {quoted(empty)}: leave that out first." if empty else ""
+        raise ValueError(f"{len(nothing)} of {n} samples have none of the {what}: leave out {shown}.{first}")
+    if missing not in ("error", None):
         return
+    words = listed(lacking(views.names, there))
+    if missing is None:
+        raise ValueError(f"{words}: leave those samples out{how}, or take MKLClassifier or MKLRegressor.")
     raise ValueError(
-        f"{listed(lacking(views.names, there))}; missing='complete' completes {what} from the others, "
-        f"missing='mask' and 'margin' do without them. Or leave those samples out{how}."
+        f"{words}; missing='complete' completes {what} from the others, missing='mask' and 'margin' do "
+        f"without them. Or leave those samples out{how}."
     )
 
 
@@ -346,7 +380,7 @@ def check_targets(y: Any, numeric: bool, estimator: str) -> None:
     if numeric:
         _check_numbers(values, estimator)
     elif values.dtype.kind == "O":
-        _check_one_type(values)
+        _check_one_type(values, column_names(y))
 
 
 def _refuse_fields(names: tuple[str, ...], numeric: bool, estimator: str) -> None:
@@ -394,8 +428,13 @@ def _check_numbers(values: np.ndarray, estimator: str) -> None:
         raise ValueError(f"y has values of size {size:.0e}, whose squares overflow or vanish: rescale y.")
 
 
-def _check_one_type(values: np.ndarray) -> None:
+def _check_one_type(values: np.ndarray, names: list[str] | None) -> None:
     """Labels that cannot be sorted have no order in `classes_`."""
+    if values.ndim == 2 and values.shape[1] > 1 and names is not None:
+        raise ValueError(
+            f"y is a table with {values.shape[1]} columns, {quoted(names, 5)}, not all of them numbers: "
+            f"choose one, such as y[{names[0]!r}]."
+        )
     text = np.array([isinstance(value, str) for value in values.ravel()])
     if text.any() and not text.all():
         pair = [repr(values.ravel()[int(np.argmax(part))]) for part in (text, ~text)]

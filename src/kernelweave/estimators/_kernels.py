@@ -159,6 +159,11 @@ class BaseKernels(BaseLearner, NestedKernels):
         return stack, y
 
     @property
+    def _spec_of_kernels(self) -> Any:
+        """What kernels are made from: the parameter, unless an estimator has a default of its own."""
+        return self.kernels
+
+    @property
     def _n_given(self) -> int:
         """Matrices that new samples need: indicators of those that samples lack are made of them."""
         source = getattr(getattr(self, "model_", None), "source", None)  # greedy fits look at samples before
@@ -195,13 +200,14 @@ class BaseKernels(BaseLearner, NestedKernels):
                 f"X has none of the views that the model was fitted on: it has {quoted(views.names)}, and "
                 f"the model needs one at least of {quoted(lacking)}."
             )
+        missing = self.missing if "missing" in vars(self) else None  # a parameter of some estimators
         if lacking and self.missing == "error":
+            how = "; one fitted with missing='complete', 'mask' or 'margin' predicts without some of them"
             raise ValueError(
-                f"X lacks the views {quoted(lacking)}, which the model was fitted on; one fitted with "
-                "missing='complete', 'mask' or 'margin' predicts without some of them."
+                f"X lacks the views {quoted(lacking)}, which the model was fitted on{how if missing else ''}."
             )
         views = views.select([name for name in self._numeric if name in views.names])
-        check_gaps(views, self.missing)
+        check_gaps(views, missing)
         views = views.filled(like)
 
         def numbers(name: str, table: Any) -> Any:
@@ -231,9 +237,9 @@ class BaseKernels(BaseLearner, NestedKernels):
         if self._precomputed:
             return self._stack_source(rows, used)
         if isinstance(table, Views):
-            chosen = views_in(self.kernels, table)
+            chosen = views_in(self._spec_of_kernels, table)
             table, rows = table.select(chosen), rows.select(chosen)
-        kernels = resolve_kernels(self.kernels, rows)
+        kernels = resolve_kernels(self._spec_of_kernels, rows)
         self._numeric = in_numbers(kernels, table)
         seen = used
         if isinstance(kernels, Subsets) or any(kernel.counts_all_rows for _, kernel in kernels):

@@ -24,7 +24,7 @@ from ..kernels.columns import column_names
 from ..losses import LOSSES, Loss
 from ..solvers import Problem
 from ._base import follows_input
-from ._input import check_weights
+from ._input import check_weights, per_sample
 from ._mkl import SubProblem
 
 
@@ -411,7 +411,8 @@ class LabelsMixin(ClassifierMixin):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of the predictions; views with IDs are taken in the order of labels with an index."""
-        return float(super().score(as_views(X, y), y, sample_weight))
+        X, given = per_sample(as_views(X, y), {"y": y, "sample_weight": sample_weight})
+        return float(super().score(X, **given))
 
 
 class ClassLabels(LabelsMixin):
@@ -573,7 +574,8 @@ class LossScore(RegressorMixin):
         sample_weight : array-like of shape (n,), optional
         """
         check_outputs(self, y)
-        X = as_views(X, y)
+        X, given = per_sample(as_views(X, y), {"y": y, "sample_weight": sample_weight})
+        sample_weight = given["sample_weight"]
         if self._agreement is None:
             return float(super().score(X, y, sample_weight))
         return self._agreement(y, self.predict(X), sample_weight)

@@ -117,6 +117,16 @@ def live_regularizer(spec: Spec, dictionary: AnyDictionary) -> Regularizer:
     return found
 
 
+def check_margin_rule(regularizer: Any, argument: str) -> None:
+    """Raise ValueError where a regulariser, given as an argument, is not for margins by pattern."""
+    rule = REGULARIZERS.resolve(regularizer, Regularizer, argument)
+    if not (isinstance(rule, LpNorm) and rule.p == 1 and rule.form == "constraint"):
+        raise ValueError(
+            f"missing='margin' with {argument}={regularizer!r}: margins in the space of each sample's own "
+            f"views are those of sums of norms; pass {argument}=LpNorm(p=1)."
+        )
+
+
 class BaseMKL(BaseKernels):
     """Parameters and machinery of the MKL estimators; see the subclasses."""
 
@@ -137,12 +147,7 @@ class BaseMKL(BaseKernels):
         check_engine(self.gram, ("auto", *GRAMS))
         check_choice("missing", self.missing, MISSING)
         if self.missing == "margin":
-            rule = REGULARIZERS.resolve(self.regularizer, Regularizer, "regularizer")
-            if not (isinstance(rule, LpNorm) and rule.p == 1 and rule.form == "constraint"):
-                raise ValueError(
-                    f"missing='margin' with regularizer={self.regularizer!r}: margins in the space of each "
-                    "sample's own views are those of sums of norms; pass regularizer=LpNorm(p=1)."
-                )
+            check_margin_rule(self.regularizer, "regularizer")
         if self.approximation is not None and self.missing == "margin":
             raise ValueError("missing='margin' needs the kernels themselves: pass approximation=None.")
         if self.C is not None or not self._optional_cost:

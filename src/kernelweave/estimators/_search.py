@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from math import ceil
 from numbers import Integral
@@ -16,7 +17,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -24,11 +25,12 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
-from .._warnings import warn
+from .._warnings import each_once, warn
 from ..gram import Predictor
 from ..kernels.compose import NestedKernels
 from ._base import all_or_nothing
@@ -46,6 +48,9 @@ REACH = 1e6
 
 #: share of the values of a grid that follow at a time
 MORE = 1 / 3
+
+#: folds where `cv` says nothing, if the samples are enough for them
+FOLDS = 5
 
 #: fewest values of a user's own that make a grid: one of two is always at an end
 FEWEST = 3
@@ -195,6 +200,29 @@ class BaseSearch(NestedKernels):
         shared["device"] = self.device or getattr(self, "_data_device", None)
         return self._searched(**shared)
 
+    @contextmanager
+    def _own_name(self) -> Iterator[None]:
+        """Let errors of the estimator name the search, which is what the user sees."""
+        searched, own = self._searched.__name__, type(self).__name__
+        kinds = ("Classifier", "Regressor") if "Classifier" in searched else ("Regressor", "Classifier")
+        names = {searched: own}
+        if kinds[0] in own:
+            names[searched.replace(*kinds)] = own.replace(*kinds)
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            if error.args and isinstance(error.args[0], str):
+                known = re.compile(rf"\b({'|'.join(names)})\b")
+                said = known.sub(lambda found: names[found[0]], error.args[0])
+                error.args = (said, *error.args[1:])
+            raise
+
+    def _answer(self, method: str, *given: Any) -> Any:
+        """What a method of the best estimator answers."""
+        check_is_fitted(self, "best_estimator_")
+        with self._own_name():
+            return getattr(self.best_estimator_, method)(*given)
+
     #: how the best point is fitted in the end, and who is told of progress: an instance may carry its own
     _fit_best: Any = staticmethod(lambda model, X, y, sample_weight: model.fit(X, y, sample_weight))
     _listener: Any = None
@@ -235,6 +263,7 @@ class BaseSearch(NestedKernels):
         return tags
 
     @all_or_nothing
+    @each_once()
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Search by cross-validation, then fit the best point of the grid on all samples.
 
@@ -245,14 +274,16 @@ class BaseSearch(NestedKernels):
             "median") are taken once, from all rows; normalisation constants from the training
             rows of each fold.
         **params
-            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            `groups`, array-like of shape (n,): samples of a group are in the same fold, with ``cv=None`` and
+            with a splitter by groups such as ``cv=GroupKFold()``. With
             scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
         check_settings(self)
         y = y.toarray() if sparse.issparse(y) else y
         metadata = self._metadata(sample_weight, params)
         template, grid = self._grid()
-        setup = template._setup(X, y, sample_weight)
+        with self._own_name():
+            setup = template._setup(X, y, sample_weight)
         folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
         scorer, targets = check_scoring(self, self.scoring), labels[folds.used]
 
@@ -440,8 +471,13 @@ class BaseSearch(NestedKernels):
                 "KFold(5), or an iterable of (train, test) positions."
             )
         used = np.flatnonzero(weight)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        if metadata.split.get("groups") is None and _needs_groups(splitter):
+        groups = metadata.split.get("groups")
+        if self.cv is None:
+            known = None if groups is None else np.asarray(groups)[used]
+            splitter = default_splitter(y[used], known, is_classifier(self))
+        else:
+            splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        if groups is None and _needs_groups(splitter):
             raise ValueError(
                 f"cv={self.cv!r} splits by groups, and there are none: pass them to fit, "
                 "fit(X, y, groups=...), one label for each sample."
@@ -451,6 +487,7 @@ class BaseSearch(NestedKernels):
         splits = splitter.split(np.zeros((len(weight), 1)), y, **metadata.split)
         kept = [(where[train], where[test]) for train, test in splits]
         kept = [(train[train >= 0], test[test >= 0]) for train, test in kept]
+        kept = [(train, test) for train, test in kept if len(test)]  # stratified groups may leave some empty
         return Folds(len(weight), used, kept, metadata.score)
 
     # -- the best estimator -------------------------------------------------------------------
@@ -511,6 +548,46 @@ def _better(scores: FloatArray, others: FloatArray) -> bool:
 def _end(row: list[Point], best: Point) -> int:
     """At which end of its line the best point of it lies, as `edge` has it."""
     return edge(np.array([point.mean for point in row]), [point is best for point in row].index(True))
+
+
+def default_splitter(y: Any, groups: Any, classifies: bool) -> Any:
+    """Folds where `cv` says nothing: 5, or as many as there are samples (or groups) of every class.
+
+    Stratified where there are classes. Groups are not split; without classes every fold has at least 2
+    samples, as R^2 needs.
+
+    Examples
+    --------
+    >>> y = np.array([0, 0, 0, 0, 1, 1, 1])
+    >>> default_splitter(y, None, True).n_splits, default_splitter(y, [0, 1, 2, 2, 0, 1, 1], True).n_splits
+    (3, 2)
+    >>> default_splitter(y, None, False)
+    KFold(n_splits=3, random_state=None, shuffle=False)
+    """
+    units = np.arange(len(y)) if groups is None else np.asarray(groups)
+    each = "samples" if groups is None else "groups"
+    own = "pass folds of your own as cv=."
+    if classifies and type_of_target(y) in ("binary", "multiclass"):
+        labels, codes = np.unique(y, return_inverse=True)
+        counts = [len(np.unique(units[codes.ravel() == k])) for k in range(len(labels))]
+        count, rarest = min(counts), labels[int(np.argmin(counts))]
+        if count < 2:
+            raise ValueError(
+                f"cv=None: every class needs samples to train on and to test on, at least 2 {each}, and "
+                f"class {str(rarest)!r} has 1 of {len(np.unique(units))}: add some, leave the class out, or "
+                f"{own}"
+            )
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        return kind(min(FOLDS, count))
+    count = min(len(np.unique(units)), len(y) // 2)
+    if count < 2:
+        have = f"{len(y)} samples" + ("" if groups is None else f" in {len(np.unique(units))} groups")
+        least = "4 samples" + ("" if groups is None else " in 2 groups")
+        raise ValueError(
+            f"cv=None: two folds of two samples need at least {least}, and there are {have}: add some, or "
+            f"{own}"
+        )
+    return (KFold if groups is None else GroupKFold)(min(FOLDS, count))
 
 
 def _needs_groups(splitter: Any) -> bool:

@@ -15,7 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._linalg import blas_threads_for
 from .._typing import FloatArray
+from .._warnings import each_once
 from ..gram import Dictionary
+from ..regularizers import LpNorm
 from ._base import all_or_nothing, one_or_all
 from ._candidates import Candidate, candidates, families_of, held_out, simplest, stack_shares
 from ._input import check_choice, check_positive, check_settings, positive_grid
@@ -42,6 +44,8 @@ class Competition(NamedTuple):
     shares : ndarray of shape (n_candidates,)
         Of the stack.
     seconds : ndarray of shape (n_candidates,)
+    n_left_out : int
+        Candidates that there was no time for.
     """
 
     candidates: list[Candidate]
@@ -49,12 +53,14 @@ class Competition(NamedTuple):
     scores: FloatArray
     shares: FloatArray
     seconds: FloatArray
+    n_left_out: int
 
 
 class BaseMKLAuto(BaseSearch):
     """What the two estimators share; see them."""
 
     @all_or_nothing
+    @each_once()
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Let the candidates compete on held-out samples, and fit what is chosen on all of them.
 
@@ -64,7 +70,8 @@ class BaseMKLAuto(BaseSearch):
             As in the estimator without "Auto". Kernel parameters taken from data are taken once, from all
             rows; normalisation constants from the training rows of each fold.
         **params
-            `groups`, array-like of shape (n,), for a splitter by groups such as ``cv=GroupKFold()``. With
+            `groups`, array-like of shape (n,): samples of a group are in the same fold, with ``cv=None`` and
+            with a splitter by groups such as ``cv=GroupKFold()``. With
             scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
         check_settings(self)
@@ -73,7 +80,8 @@ class BaseMKLAuto(BaseSearch):
         y = y.toarray() if sparse.issparse(y) else y
         check_choice("multiclass", getattr(self, "multiclass", "ovr"), ("ovr", "shared"))
         metadata, template = self._metadata(sample_weight, params), self._template()
-        setup = template._setup(X, y, sample_weight)
+        with self._own_name():
+            setup = template._setup(X, y, sample_weight)
         folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
         if len(folds.splits) < 2:
             raise ValueError(f"cv={self.cv!r} has one fold: candidates are compared on two or more.")
@@ -96,12 +104,16 @@ class BaseMKLAuto(BaseSearch):
         self.stack_weights_ = (
             found.shares if chosen == len(found.candidates) else np.eye(len(found.candidates))[chosen]
         )
-        self.reason_ = self._reason(chosen)
+        self.reason_ = self._reason(chosen, found.n_left_out)
         own = ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_")
         for name in (*own, "patterns_", "observed_"):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
+
+    def _template(self) -> Any:
+        template = super()._template()
+        return template.set_params(regularizer=LpNorm(1.0)) if self.missing == "margin" else template
 
     # -- the competition ------------------------------------------------------------------------
 
@@ -141,9 +153,12 @@ class BaseMKLAuto(BaseSearch):
         together = [np.vstack(one) for one in best]
         shares = stack_shares(together, np.vstack(tested), not is_classifier(self))
         survivors = [entrants[j] for j in kept]
-        return Competition(survivors, costs, np.array([*scores, crossed]), shares, seconds[kept])
+        late, table = len(entrants) - len(seconds), np.array([*scores, crossed])
+        return Competition(survivors, costs, table, shares, seconds[kept], late)
 
     def _candidates(self, matrices: Any) -> list[Candidate]:
+        if self.missing == "margin":  # the norm that margins in the space of each sample's views are for
+            return [Candidate("p = 1", np.arange(len(matrices.names)), LpNorm(1.0))]
         views: dict[str, Any] = {}
         given = matrices.kernels[0] is None  # every matrix is its own view then
         if matrices.gaps is not None and not given and len(set(matrices.gaps.views)) > 1:
@@ -197,30 +212,44 @@ class BaseMKLAuto(BaseSearch):
             template.model_.link = link_of(setup.spec.loss, fit_link, margins, setup.labels, weight)
         self.best_estimator_ = template
 
-    def _reason(self, chosen: int) -> str:
-        """Why this model, in two sentences."""
+    def _reason(self, chosen: int, n_left_out: int) -> str:
+        """Why this model, in two sentences, and what there was no time for."""
         table = self.cv_results_
         names, mean, error = (table[key] for key in ("candidate", "mean_test_score", "standard_error"))
-        best = int(np.argmax(mean))
-        name, count = names[chosen], len(names) - 1
-        score = f"{mean[chosen]:.3f} (standard error {error[chosen]:.3f})"
+        best, count = int(np.argmax(mean)), len(names) - 1
+        score = f"{mean[chosen]:.3f} ({self._measure}, standard error {error[chosen]:.3f})"
+        first = f"The model {names[chosen]!r} scored {score} on samples held out."
         if chosen == count:
-            parts = ", ".join(
-                f"{share:.0%} {names[j]}" for j, share in enumerate(table["stack_share"][:-1]) if share > 0
-            )
+            shares = enumerate(table["stack_share"][:-1])
+            parts = ", ".join(f"{share:.0%} {names[j]!r}" for j, share in shares if share > 0)
             alone = int(np.argmax(mean[:-1]))
-            return (
-                f"Several models together ({parts}) scored {score} on samples held out. That is more than "
-                f"any of the {count} candidates alone, of which {names[alone]!r} was the best with "
-                f"{mean[alone]:.3f}."
+            first = f"Several models together ({parts}) scored {score} on samples held out."
+            why = (
+                f"That is more than any of the {count} candidates alone, of which {names[alone]!r} was the "
+                f"best with {mean[alone]:.3f}."
             )
-        first = f"The model {name!r} scored {score} on samples held out"
-        if best == chosen:
-            return f"{first}. It is the best of {count} candidates, and of their stack."
-        return (
-            f"{first}. The best, {names[best]!r}, scored {mean[best]:.3f}: within one standard error of "
-            "the difference, so the simpler model was taken."
-        )
+        elif count == 1:
+            why = "There was no other candidate."
+        elif best == chosen:
+            why = f"None of the {count - 1} other candidates scored more, nor did their stack."
+            why = "Neither the other candidate nor their stack scored more." if count == 2 else why
+        else:
+            title = "their stack" if best == count else repr(names[best])
+            why = (
+                f"The best, {title}, scored {mean[best]:.3f}: within one standard error of the difference, "
+                "so the simpler model was taken."
+            )
+        late = f" {n_left_out} more could not be tried within time_budget={self.time_budget} seconds."
+        return f"{first} {why}{late if n_left_out else ''}"
+
+    @property
+    def _measure(self) -> str:
+        """What scores are of, in words."""
+        if self.scoring is not None:
+            return self.scoring if isinstance(self.scoring, str) else "your scoring"
+        if is_classifier(self):
+            return "accuracy"
+        return "R^2" if getattr(self, "_agreement", None) is None else "agreement of the loss"
 
     @property
     def _taken(self) -> list[tuple[float, Candidate, float]]:
@@ -242,8 +271,7 @@ class BaseMKLAuto(BaseSearch):
 
     def predict(self, X: Any) -> Any:
         """Predictions of the model."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return self._answer("predict", X)
 
     @property
     def n_iter_(self) -> Any:
@@ -362,7 +390,7 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
     stack_weights_ : ndarray of shape (n_candidates,)
         Shares of the candidates in the model: 1 for one of them where it was taken alone.
     reason_ : str
-        Why this model, in two sentences.
+        Why this model, in two sentences; and how many candidates there was no time for, if any.
     best_estimator_ : MKLClassifier
         The model. Its parameters are those of the candidate with the largest share.
     best_score_, best_index_, cv_results_
@@ -425,13 +453,11 @@ observed_, n_features_in_
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the model."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+        return self._answer("decision_function", X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the model."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return self._answer("predict_proba", X)
 
 
 class MKLAutoRegressor(LossScore, BaseMKLAuto):

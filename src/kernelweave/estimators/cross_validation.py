@@ -12,7 +12,6 @@ import numpy as np
 from joblib import delayed
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
 from .._warnings import in_turn
@@ -26,7 +25,7 @@ from ..solvers.run import Result
 from ._base import Spec
 from ._chain import Chain, Guide, Node, without_matrix
 from ._labels import LabelsMixin, LossScore
-from ._mkl import BaseMKL, Setup, SubProblem, left_out
+from ._mkl import BaseMKL, Setup, SubProblem, check_margin_rule, left_out
 from ._search import Attempt, BaseSearch, Folds, Grid, Metadata, Tried
 from .classifier import MKLClassifier
 from .path import specs_along
@@ -215,6 +214,8 @@ class BaseMKLCV(BaseSearch):
         copies = [clone(regularizer, safe=False) for regularizer in regularizers]
         template, first = self._template(), float(grid.values[0])
         for own in copies:
+            if self.missing == "margin":
+                check_margin_rule(own, "regularizers")
             start = clone(template).set_params(regularizer=own, C=first)
             grid.lines.append((own, specs_along(start, "C", grid.values.tolist())[0]))
         return clone(template).set_params(regularizer=copies[0], C=first), grid
@@ -285,8 +286,7 @@ class BaseMKLCV(BaseSearch):
 
     def predict(self, X: Any) -> Any:
         """Predictions of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return self._answer("predict", X)
 
     @property
     def n_iter_(self) -> int:
@@ -317,7 +317,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
         times the end is reached. Values of your own are not extended: where the best of three or more lies
         at an end, a warning says so.
     cv : int, splitter, iterable or "leave-one-out", default=None
-        As in scikit-learn; 5 stratified folds by default. "leave-one-out" (Subrahmanya & Shin 2010, section
+        As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and of whole
+        groups where ``fit`` is given `groups`. "leave-one-out" (Subrahmanya & Shin 2010, section
         4.1) fits every point once, on all samples, and scores the predictions f_i of each sample by the
         machine without it, at kernel weights and normalisation held fixed:
 
@@ -402,13 +403,11 @@ observed_, n_features_in_
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+        return self._answer("decision_function", X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return self._answer("predict_proba", X)
 
 
 class MKLRegressorCV(LossScore, BaseMKLCV):

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray
 from ..gram import FoldSource, KernelSource
@@ -199,8 +198,7 @@ class BaseGroupOMPCV(BaseSearch):
 
     def predict(self, X: Any, n_kernels: int | None = None) -> Any:
         """Predictions of the best estimator, or of the model of `n_kernels` kernels on its path."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X, n_kernels)
+        return self._answer("predict", X, n_kernels)
 
     @property
     def path_(self) -> GreedyPath:
@@ -238,7 +236,8 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
         Most kernels to choose; all numbers up to that are compared. No limit by default; more than
         there are means all, with a warning.
     cv : int, splitter or iterable, default=None
-        As in scikit-learn; 5 folds by default.
+        As in scikit-learn; 5 folds by default, fewer of less than 10 samples, and of whole groups where
+        ``fit`` is given `groups`.
     scoring : str or callable, optional
         R^2 by default.
     one_standard_error : bool, default=False
@@ -330,7 +329,8 @@ class GroupOMPClassifierCV(LabelsMixin, BaseGroupOMPCV):
     kernels, alphas, n_kernels, one_standard_error, n_jobs, checkpoint
         As in `GroupOMPRegressorCV`.
     cv : int, splitter or iterable, default=None
-        As in scikit-learn; 5 stratified folds by default.
+        As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and of whole
+        groups where ``fit`` is given `groups`.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values.
     output_groups, tol, loss, backward, class_weight, normalize, missing, fit_intercept, device, \
@@ -404,10 +404,8 @@ stationarity_, kernel_names_, intercept_, coef_, n_features_in_
 
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:
         """Decision values of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X, n_kernels)
+        return self._answer("decision_function", X, n_kernels)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return self._answer("predict_proba", X)

@@ -12,6 +12,7 @@ from sklearn.base import OutlierMixin
 from .._typing import FloatArray
 from ..gram import Predictor
 from ..gram.sphere import SphereGram
+from ..kernels import auto
 from ..losses import Hinge, OneClass
 from ..regularizers import Regularizer
 from ..solvers import Problem
@@ -108,7 +109,8 @@ class MKLOneClass(NoveltyDetection, BaseMKL):
     Parameters
     ----------
     kernels : list, dict, kernel, family or str, default="auto"
-        As in `MKLClassifier`.
+        As in `MKLClassifier`, but no linear kernel among those of "auto": what is far away in the direction
+        of the data would be the most usual.
     loss : str or Loss, default="one_class"
     regularizer : str or Regularizer, default="lp"
         Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
@@ -199,6 +201,12 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         self.verbose = verbose
 
     radius_: float  # of one form only
+
+    @property
+    def _spec_of_kernels(self) -> Any:
+        return (
+            auto(linear=False) if isinstance(self.kernels, str) and self.kernels == "auto" else self.kernels
+        )
 
     @all_or_nothing
     @with_callbacks

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import in_turn
-from ..estimators._input import check_weights, take
+from ..estimators._input import check_weights, per_sample, take
 from ..estimators.auto import BaseMKLAuto
 from ..gram.stack import as_stack
 from ..kernels import as_views
@@ -329,6 +329,8 @@ def _positive(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -
     inside = getattr(estimator, "best_estimator_", estimator)
     X = as_stack(X) if getattr(inside, "_precomputed", False) else as_views(X, y)
     X = X if hasattr(X, "shape") else np.asarray(X)
+    given = per_sample(X, {"y": y, "sample_weight": sample_weight, "groups": groups})[1]
+    sample_weight, groups = given["sample_weight"], given["groups"]
     weight = check_weights(sample_weight, X)
     used = np.flatnonzero(weight)
     targets = [None if values is None else np.asarray(values) for values in (y, groups)]

@@ -165,9 +165,15 @@ class Bands(Family):
 class Auto(Family):
     """The default dictionary; see `auto`."""
 
-    def __init__(self, factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_COLUMNS) -> None:
+    def __init__(
+        self,
+        factors: Sequence[float] = AUTO_FACTORS,
+        max_columns: int = AUTO_MAX_COLUMNS,
+        linear: bool = True,
+    ) -> None:
         self.factors = factors
         self.max_columns = max_columns
+        self.linear = linear
 
     def expand(self, X: Any) -> Named:
         X = as_table(X)
@@ -175,9 +181,8 @@ class Auto(Family):
         everywhere = None if len(columns) == X.shape[1] else columns
         one_unit: dict[str, Any] = {"columns": everywhere, "standardize": True}
         widths = [RBF("weighted", factor=f, **one_unit) for f in self.factors]
-        kernels = [Linear(**one_unit), *widths]
-        named = [("linear", kernels[0])]
-        named += [(f"rbf scale*{f:g}", kernel) for f, kernel in zip(self.factors, kernels[1:], strict=True)]
+        named: Named = [("linear", Linear(**one_unit))] if self.linear else []
+        named += [(f"rbf scale*{f:g}", kernel) for f, kernel in zip(self.factors, widths, strict=True)]
         if 2 <= len(columns) <= self.max_columns:
             named += [(f"rbf {feature_name(X, c)}", RBF("weighted", columns=[c])) for c in columns]
         return named
@@ -267,7 +272,9 @@ def bands(n_bands: int, kernel: Any = None, columns: Columns = None) -> Bands:
     return Bands(n_bands, kernel, columns)
 
 
-def auto(factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_COLUMNS) -> Auto:
+def auto(
+    factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_COLUMNS, linear: bool = True
+) -> Auto:
     """The default dictionary, also named by ``kernels="auto"``.
 
     On all numeric columns, each divided by its deviation over the training rows (`standardize` of `Linear`
@@ -284,6 +291,9 @@ def auto(factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_CO
     ----------
     factors : sequence of float, default=(0.1, 1.0, 10.0)
     max_columns : int, default=20
+    linear : bool, default=True
+        Whether a linear kernel is among them. In `MKLOneClass` none is: what is far away in the direction of
+        the data would be the most usual.
 
     Examples
     --------
@@ -291,7 +301,7 @@ def auto(factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_CO
     >>> [name for name, _ in auto().expand(np.zeros((4, 2)))]
     ['linear', 'rbf scale*0.1', 'rbf scale*1', 'rbf scale*10', 'rbf x0', 'rbf x1']
     """
-    return Auto(factors, max_columns)
+    return Auto(factors, max_columns, linear)
 
 
 def _band_name(X: Any, band: np.ndarray) -> str:

@@ -71,6 +71,9 @@ class Views:
     ordered : bool
         Whether the order is one that was asked for: then labels are taken in the order of the rows, as in
         scikit-learn. Else labels with an index are a reason to put the rows in their order.
+    alike : bool
+        Whether all tables came in the order of the rows, or were put in one that was asked for. Else labels
+        without IDs are refused: nobody knows which table they follow.
     shape : tuple
         Number of samples, and of columns of all tables.
 
@@ -92,6 +95,7 @@ class Views:
 
     ids: Any
     ordered: bool
+    alike: bool = True
 
     __iter__ = None  # neither over rows nor over names: len() is the number of samples
 
@@ -105,6 +109,8 @@ class Views:
                     found[name] = _read(table, on)
         if not found:
             raise ValueError("tables is empty: give at least one view.")
+        if on is not None:
+            _refuse_unknown_column(on, tables)
         wanted = None if ids is None else _labels(ids)
         order = _joined(found, wanted)
         n = found[next(iter(found))][0].shape[0] if order is None else len(order)
@@ -116,6 +122,9 @@ class Views:
             self.tables[name] = _at(table, places, self.ids)
             self.observed[:, v] = places >= 0
             self.observed[_empty_rows(self.tables[name]), v] = False
+            self.alike &= self.ordered or bool((np.diff(places[places >= 0]) > 0).all())
+        if isinstance(tables, Views):
+            self.alike = self.ordered or tables.alike
 
     # -- rows -----------------------------------------------------------------------------------
 
@@ -130,7 +139,7 @@ class Views:
         rows = row_positions(key, len(self))
         ids = None if self.ids is None else self.ids[rows]
         tables = {name: take_rows(table, rows) for name, table in self.tables.items()}
-        return self.made_of(tables, self.observed[rows], ids, self.ordered)
+        return self._with(tables, self.observed[rows], ids)
 
     @classmethod
     def made_of(cls, tables: dict[str, Any], observed: Any, ids: Any = None, ordered: bool = False) -> Views:
@@ -140,29 +149,103 @@ class Views:
         made.ids, made.ordered = ids, ordered
         return made
 
+    def _with(self, tables: dict[str, Any], observed: Any, ids: Any) -> Views:
+        """Other tables, in an order that is as well known."""
+        made = self.made_of(tables, observed, ids, self.ordered)
+        made.alike = self.alike
+        return made
+
     def in_order_of(self, y: Any) -> Views:
         """The samples of labels that have an index, in the order of the labels.
 
-        The views stay as they are where either has no IDs, or where their order was asked for.
+        The views stay as they are where either has no IDs, or where their order was asked for. Labels
+        without IDs are refused where the tables have theirs in different orders, and labels whose index has
+        the numbers of the rows in another order where the tables only count rows.
         """
-        if self.ids is None or self.ordered or not hasattr(y, "iloc"):
+        if self.ordered or y is None or isinstance(y, str):
             return self
-        labels = _labels(y.index)
-        if np.array_equal(labels, self.ids) or (_counts(labels) and not _are_numbers(self.ids)):
+        labels = _labels(y.index) if hasattr(y, "iloc") else None
+        if self.ids is None:
+            self._refuse_shuffled(labels)
             return self
+        if labels is None or (_counts(labels) and not _are_numbers(self.ids)):
+            self._refuse_unordered(y)
+            return self
+        if np.array_equal(labels, self.ids):
+            return self if self.alike else self._ordered(slice(None))
         _refuse_repeated("y", labels)
         places = _places(self.ids, labels)
         absent = labels[places < 0]
         if len(absent):
+            remedy = "where labels and rows are in the same order, pass y.to_numpy()"
+            if len(absent) < len(labels):
+                remedy = (
+                    "where rows and labels are sliced by position, as in cross_val_score, put the rows in "
+                    "the order of all labels first, Views(tables, ids=y.index)"
+                )
             raise ValueError(
                 f"y has labels of {len(absent)} samples (of {len(labels)}) that are in no table, such as "
-                f"{_shown(absent)}; IDs in the tables are such as {_shown(self.ids)}. Leave those out; "
-                "or, where labels and rows are in the same order, say so with Views(tables, ids=y.index), or "
-                "pass y.to_numpy()."
+                f"{_shown(absent)}; IDs in the tables are such as {_shown(self.ids)}. Leave those out; or, "
+                f"{remedy}."
             )
-        taken = self[places]
-        taken.ordered = True
+        return self._ordered(places)
+
+    def _ordered(self, rows: Any) -> Views:
+        """Some rows, in an order that was asked for."""
+        taken: Views = self[rows]
+        taken.ordered = taken.alike = True
         return taken
+
+    def _refuse_unordered(self, y: Any) -> None:
+        """Raise where labels without IDs may follow any of several orders; of another number, see the fit."""
+        if self.alike or np.shape(y)[:1] != (len(self),):
+            return
+        raise ValueError(
+            f"the tables {quoted(self.names)} have their samples in different orders, and y has no IDs that "
+            "say which of them it follows: give y the IDs of its samples, as the index of a Series, or X the "
+            "order of y, Views(tables, ids=...)."
+        )
+
+    def _counted(self) -> np.ndarray | None:
+        """Numbers of the rows, as tables of pandas have them that only count rows."""
+        own = (_labels(table.index) for table in self.tables.values() if is_pandas(table))
+        return next((labels for labels in own if _are_numbers(labels)), None)
+
+    def _refuse_shuffled(self, labels: np.ndarray | None) -> None:
+        """Raise where labels have the numbers of the rows, in another order."""
+        rows = None if labels is None else self._counted()
+        if rows is None or labels is None or np.array_equal(rows, labels) or set(rows) != set(labels):
+            return
+        raise ValueError(
+            f"y has the row numbers of the tables as its index, in another order ({_shown(labels)}, ... in "
+            f"place of {_shown(rows)}, ...): put the rows in the order of y, Views(tables, ids=y.index); or, "
+            "where labels and rows are in the same order, pass y.to_numpy()."
+        )
+
+    def per_sample(self, what: str, values: Any, y: Any = None) -> Any:
+        """Values of the samples, such as weights or groups, in the order of the rows.
+
+        Those with an index are found by their IDs, unless it is that of labels `y`, which the rows follow;
+        others are in the order of the rows.
+        """
+        rows = self._counted() if self.ids is None else self.ids
+        if rows is None or not hasattr(values, "iloc") or np.ndim(values) != 1:
+            return values
+        labels = _labels(values.index)
+        if np.array_equal(labels, rows) or (hasattr(y, "iloc") and values.index.equals(y.index)):
+            return values
+        if (_counts(labels) and not _are_numbers(rows)) or (self.ids is None and set(labels) != set(rows)):
+            return values
+        _refuse_repeated(what, labels)
+        places = _places(labels, rows)
+        absent = rows[places < 0]
+        if len(absent):
+            raise ValueError(
+                f"{what} has no entry for {len(absent)} of {len(rows)} samples, such as {_shown(absent)}; "
+                f"its IDs are such as {_shown(labels)}. Give it those of the samples as its index; or, where "
+                f"it is in the order of the rows, pass {what}.to_numpy()."
+            )
+        return values.iloc[places]
 
     # -- views ----------------------------------------------------------------------------------
 
@@ -173,12 +256,12 @@ class Views:
             return self
         at = [self.names.index(name) for name in chosen]
         tables = {name: self.tables[name] for name in chosen}
-        return self.made_of(tables, self.observed[:, at], self.ids, self.ordered)
+        return self._with(tables, self.observed[:, at], self.ids)
 
     def map(self, function: Callable[[str, Any], Any]) -> Views:
         """The views with ``function(name, table)``, of as many rows, in place of each table."""
         tables = {name: function(name, table) for name, table in self.tables.items()}
-        return self.made_of(tables, self.observed, self.ids, self.ordered)
+        return self._with(tables, self.observed, self.ids)
 
     def filled(self, like: Views | None = None) -> Views:
         """The views with a copy of an observed row in place of what is not there.
@@ -206,7 +289,7 @@ class Views:
             else:
                 tables[name] = take_rows(like.tables[name], np.zeros(n, dtype=int))
         observed = np.column_stack([there[name] for name in names])
-        return self.made_of(tables, observed, self.ids, self.ordered)
+        return self._with(tables, observed, self.ids)
 
     @property
     def patterns(self) -> np.ndarray:
@@ -354,7 +437,7 @@ def _read(table: Any, on: str | None) -> tuple[Any, np.ndarray | None]:
     elif on is not None and is_frame(table) and on in (column_names(table) or ()):
         values, table = split_column(table, on)
         labels = _labels(values)
-    elif is_pandas(table):
+    elif is_pandas(table) or hasattr(table, "iloc"):  # a Series is a column
         labels = _labels(table.index)
     if hasattr(type(table), "__dask_graph__"):
         raise ValueError("it is a table of Dask: views are in memory, pass its compute().")
@@ -362,6 +445,16 @@ def _read(table: Any, on: str | None) -> tuple[Any, np.ndarray | None]:
     if 0 in table.shape:
         raise ValueError(f"it has shape {tuple(table.shape)}: a view needs rows and columns.")
     return table, labels
+
+
+def _refuse_unknown_column(on: str, tables: Any) -> None:
+    """Raise where no data frame has the column of IDs."""
+    frames = [] if isinstance(tables, Views) else list(filter(is_frame, _by_name(tables).values()))
+    names = list(dict.fromkeys(name for frame in frames for name in column_names(frame) or ()))
+    if frames and on not in names:
+        raise ValueError(
+            f"on={on!r}: no table has such a column; they have {quoted(names, 5)}.{did_you_mean(on, names)}"
+        )
 
 
 def _is_anndata(table: Any) -> bool:
@@ -425,10 +518,13 @@ def _joined(found: Found, wanted: np.ndarray | None) -> np.ndarray | None:
     """IDs of the samples of all tables, in the order `wanted`; None where rows stand as they are.
 
     An index that counts rows is one of IDs only beside other numbers, such as what is left of a table from
-    which rows were dropped. Tables without IDs get those that the others have.
+    which rows were dropped, or where `wanted` has them in another order. Tables without IDs get those that
+    the others have.
     """
     named = {name: ids for name, (_, ids) in found.items() if ids is not None and not _counts(ids)}
-    if not named or not all(_are_numbers(ids) for ids in named.values()):
+    rows = {label for _, ids in found.values() if ids is not None for label in ids}
+    asked = wanted is not None and _are_numbers(wanted) and not _counts(wanted) and rows.issuperset(wanted)
+    if not (named or asked) or not all(_are_numbers(ids) for ids in named.values()):
         found.update({name: (table, named.get(name)) for name, (table, _) in found.items()})
     own = {name: ids for name, (_, ids) in found.items() if ids is not None}
     for name, ids in own.items():

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import kernelweave
 from kernelweave.app.cli._console import CliError
+from kernelweave.app.cli._methods import Options, make, search_of
 from kernelweave.app.cli._options import KernelChoice, Reading, Source, settled
 from kernelweave.app.cli._read import read_table
 from kernelweave.app.cli._splits import make_folds, split_rows
@@ -518,3 +519,13 @@ def test_predictions_without_some_views(study: Any, kw: Any) -> None:
     refused = kw(*fit, "--method", "gmkl")
     assert refused.code == 2
     assert "--missing complete: --method gmkl" in refused.err
+
+
+def test_margins_of_sparse_weights_alone_are_tuned() -> None:
+    options = Options(missing="margin")
+    for method in ("auto", "lp"):
+        search = search_of(method, RBF(), options)
+        assert [rule.p for rule in search.regularizers] == [1.0]
+        assert search.missing == "margin"
+    with pytest.raises(CliError, match="--missing margin is for sparse weights: use --method lp with --p 1"):
+        make("elasticnet", RBF(), options)

@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_predict
 import kernelweave as kw
 from kernelweave.app.report import Report
 from kernelweave.app.report.measures import measures
-from kernelweave.kernels import RBF
+from kernelweave.kernels import RBF, Linear
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +92,16 @@ def test_advice_where_a_fit_is_poor(given: Any, rng: np.random.Generator) -> Non
     poor = Report.from_model(noise, X[::2], y[::2], X_test=X[1::2], y_test=y[1::2], stability=False)
     assert any("--tune" in words for words in poor.advice)
     assert "Advice" in poor.html()
+
+
+def test_baselines_of_a_model_with_margins_by_pattern(given: Any) -> None:
+    X, y = given["views"][:40], given["y"][:40]
+    model = kw.MKLClassifier(Linear(), regularizer=kw.LpNorm(p=1), missing="margin").fit(X, y)
+    options: dict[str, Any] = {"X_test": given["views"][40:], "y_test": given["y"][40:], "stability": False}
+    found = Report.from_model(model, X, y, **options).scores
+    assert [entry.name.split(":")[0] for entry in found.baselines] == [
+        "uniform sum of the kernels",
+        "best single kernel",
+        "majority class",
+    ]
+    assert not found.failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -108,6 +108,8 @@ class Verdict:
 def make_candidate(name: str, parts: Parts, options: Options, cv: Any) -> Any:
     """An estimator that chooses its own parameters, unfitted."""
     classifies = options.task == "classification"
+    if name in ("best single kernel", "uniform sum") and options.missing == "margin":
+        options = replace(options, missing="mask")  # margins by pattern are for p = 1
     if name == "best single kernel":
         return BestSingleKernel(parts.kernels, options, cv)
     if name == "random forest":

@@ -84,6 +84,8 @@ def make(method: str, kernels: Any, options: Options) -> Any:
     else:
         family, own["regularizer"] = "MKL", LpNorm(options.p) if method == "lp" else REGULARIZERS[method]()
         own |= {"approximation": options.approximation, "rank": options.rank}
+        if options.missing == "margin" and (method, options.p) != ("lp", 1.0):
+            raise CliError("--missing margin is for sparse weights: use --method lp with --p 1 or --tune.")
     if method != "gmkl":
         own["normalize"] = options.normalize
     shared = {"memory_limit": options.memory_limit, "n_jobs": options.n_jobs, "random_state": options.seed}
@@ -125,6 +127,8 @@ def choose(kernels: Any, X: Any, y: np.ndarray, options: Options) -> tuple[str, 
 
 def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> Any:
     """An estimator that chooses parameters of a method by cross-validation; itself where there are none."""
+    margin = options.missing == "margin"
+    options = replace(options, p=1.0) if margin else options
     model, n_jobs = make("lp" if method == "auto" else method, kernels, options), options.n_jobs
     if method == "empirical-bayes":
         return model
@@ -136,7 +140,7 @@ def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> A
     if method == "gmkl":
         return GridSearchCV(model, {"C": list(GMKL_COSTS)}, cv=cv, n_jobs=n_jobs)
     tried: list[Any] = [model.regularizer]
-    if method in ("auto", "lp"):
+    if method in ("auto", "lp") and not margin:
         tried = [LpNorm(p=p) for p in NORMS]
     elif method == "elasticnet":
         tried = [ElasticNet(l1_ratio=ratio) for ratio in RATIOS]

@@ -94,8 +94,9 @@ def _tuned(
     """The plain sum of kernels, its cost chosen by cross-validation, and its score there."""
     classifies = given.task == "classification"
     options: dict[str, Any] = {"normalize": getattr(given.inner, "normalize", "variance")}
-    if getattr(given.inner, "missing", "error") != "error":
-        options["missing"] = given.inner.missing
+    missing = getattr(given.inner, "missing", "error")
+    if missing != "error":  # margins in the space of each sample's views are for p = 1 alone
+        options["missing"] = "mask" if missing == "margin" else missing
     if hasattr(given.inner, "kernels") and getattr(given.inner, "loss", None) is not None:
         options["loss"] = given.inner.loss
     cost = float(getattr(given.inner, "C", None) or 1.0)
