@@ -1,7 +1,9 @@
 """Models trained together are what they are trained one by one; what they ask for is read once."""
 
 import _thread
+import gc
 import signal
+import weakref
 
 import numpy as np
 import pytest
@@ -239,3 +241,16 @@ def test_every_class_looks_at_the_same_samples(rng):
     assert np.abs(counts / 8 - np.bincount(labels) / 40).max() <= 0.13  # spread like all of them
     part = every.column(0).subset(np.arange(20))
     np.testing.assert_array_equal(part.spread(5), every.column(3).subset(np.arange(20)).spread(5))
+
+
+def test_kernels_are_let_go_without_the_garbage_collector():
+    gram = DenseGram([np.eye(3), np.ones((3, 3))])
+    kept = weakref.ref(gram)
+    gc.collect()
+    gc.disable()
+    try:
+        Sweep(gram).run([lambda K, c=c: K.quad(np.array([1.0, c, 0.0])) for c in (0.0, 1.0)])
+        del gram
+        assert kept() is None
+    finally:
+        gc.enable()

@@ -223,6 +223,10 @@ class Worker(threading.Thread):
             self.state = "over"
             self.sweep.changed.notify()
 
+    def forget(self) -> None:
+        """Let go of the kernels, which would otherwise wait for the garbage collector."""
+        del self.view, self.task, self.context
+
     def ask(self, request: Request) -> Any:
         """The answer to a request, together with those to the other models."""
         self.request = request
@@ -298,6 +302,8 @@ class Sweep:
                     with self.lock:
                         model.wake.notify()
         models, self.models = self.models, []
+        for model in models:
+            model.forget()
         failed = [model.failure for model in models if model.failure is not None]
         for failure in sorted(failed, key=lambda failure: isinstance(failure, Abandoned)):
             raise failure
