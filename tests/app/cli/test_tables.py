@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave
+from kernelweave.app.cli._comparing import make_candidate
 from kernelweave.app.cli._console import CliError
 from kernelweave.app.cli._methods import Options, make, search_of, search_words
 from kernelweave.app.cli._options import KernelChoice, Reading, Source, settled
@@ -540,6 +541,8 @@ def test_margins_of_sparse_weights_alone_are_tuned() -> None:
         assert search.missing == "margin"
     with pytest.raises(CliError, match="--missing margin is for sparse weights: use --method lp with --p 1"):
         make("elasticnet", RBF(), options)
+    plain = make_candidate("uniform sum", SimpleNamespace(kernels=RBF()), options, 5)  # of `compare`
+    assert plain.missing == "mask"
 
 
 def test_words_of_a_search_have_the_norms() -> None:
