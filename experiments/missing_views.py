@@ -69,7 +69,7 @@ def cells(mode: Mode) -> list[dict]:
     methods = mode.pick(quick=["complete", "mask", "nearest neighbours"], full=list(METHODS))
     found = []
     for name in sets:
-        splits = range(FIRST, FIRST + mode.count(quick=2, full=5))
+        splits = range(FIRST, FIRST + mode.count(quick=2, full=10 if name.startswith("leaves") else 5))
         found += [{"data": name, "method": m, "split": s} for m in methods for s in splits]
     return sorted(found, key=lambda cell: cell["split"])
 
