@@ -108,7 +108,7 @@ class Grid(NamedTuple):
         return cls(param, argument, positive_grid(argument, given, spread), counted, [])
 
 
-class Point(NamedTuple):
+class Trial(NamedTuple):
     """A model that was tried: its line, its place there, its parameters, its scores on the folds.
 
     A line is of points that differ in one parameter alone, such as the costs of a regulariser.
@@ -246,7 +246,7 @@ class BaseSearch(NestedKernels):
         test rows.
         """
 
-    def _order(self, point: Point) -> tuple[float, ...]:
+    def _order(self, point: Trial) -> tuple[float, ...]:
         """Where a point is among all of them; of equal scores the first is taken."""
         return point.line, point.value
 
@@ -287,13 +287,13 @@ class BaseSearch(NestedKernels):
         folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
         scorer, targets = check_scoring(self, self.scoring), labels[folds.used]
 
-        def judged(tried: Any, values: Any) -> list[Point]:
+        def judged(tried: Any, values: Any) -> list[Trial]:
             scores = [
                 self._scores(scorer, template, each, targets[test], folds.score_options(test))
                 for each, (_, test) in zip(values, folds.splits, strict=True)
             ]
             return [
-                Point(line, value, params, column)
+                Trial(line, value, params, column)
                 for (line, value, params), column in zip(tried, np.array(scores).T, strict=True)
             ]
 
@@ -306,11 +306,7 @@ class BaseSearch(NestedKernels):
         self._warn_of_end(points, grid)
         best = clone(template).set_params(**self.best_params_)
         self.best_estimator_ = self._fit_best(best, X, y, sample_weight)
-        own = ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_")
-        for name in (*own, "patterns_", "observed_"):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
-        return self
+        return self._with_data_of_best()
 
     def _scores(
         self, scorer: Any, template: Any, values: list[FloatArray], y: Any, options: dict[str, Any]
@@ -339,11 +335,11 @@ class BaseSearch(NestedKernels):
 
     def _explored(
         self,
-        attempt: Callable[[dict[int, FloatArray]], list[Point]],
+        attempt: Callable[[dict[int, FloatArray]], list[Trial]],
         grid: Grid,
         lines: dict[int, FloatArray],
         constant: Callable[[], FloatArray],
-    ) -> list[Point]:
+    ) -> list[Trial]:
         """The points of the grid in their order, and those beyond it while the best lies at an end."""
         points = sorted(attempt(lines), key=self._order)
         ends = {line: (row[0].value, row[-1].value) for line, row in _rows(points).items()}
@@ -359,7 +355,7 @@ class BaseSearch(NestedKernels):
         return points
 
     def _beyond(
-        self, points: list[Point], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
+        self, points: list[Trial], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
     ) -> dict[int, FloatArray]:
         """The values to try next, of lines whose best lies at the same end as the best of all.
 
@@ -394,7 +390,7 @@ class BaseSearch(NestedKernels):
         if self._listener is not None:
             self._listener(words)
 
-    def _record(self, points: list[Point], folds: Folds) -> None:
+    def _record(self, points: list[Trial], folds: Folds) -> None:
         scores = np.column_stack([point.scores for point in points])
         mean = scores.mean(axis=0)
         if np.isnan(mean).all():
@@ -409,11 +405,11 @@ class BaseSearch(NestedKernels):
             "split_test_scores": scores,
         }
 
-    def _best(self, points: list[Point]) -> int:
+    def _best(self, points: list[Trial]) -> int:
         """Index of the point to take."""
         return int(np.argmax([point.mean for point in points]))
 
-    def _warn_of_end(self, points: list[Point], grid: Grid) -> None:
+    def _warn_of_end(self, points: list[Trial], grid: Grid) -> None:
         """Where the best lies at an end all the same."""
         best = points[self.best_index_]
         row = _rows(points)[best.line]
@@ -492,6 +488,14 @@ class BaseSearch(NestedKernels):
 
     # -- the best estimator -------------------------------------------------------------------
 
+    def _with_data_of_best(self) -> Self:
+        """Take over what the best estimator knows of the data it was fitted on."""
+        own = ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_")
+        for name in (*own, "patterns_", "observed_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
     def weights_frame(self) -> Any:
         """Kernel names, weights and component norms of the best estimator as a DataFrame (needs pandas)."""
         check_is_fitted(self, "best_estimator_")
@@ -528,9 +532,9 @@ class BaseSearch(NestedKernels):
         return self.best_estimator_.stationarity_
 
 
-def _rows(points: list[Point]) -> dict[int, list[Point]]:
+def _rows(points: list[Trial]) -> dict[int, list[Trial]]:
     """The points of every line, from small values to large ones."""
-    rows: dict[int, list[Point]] = {}
+    rows: dict[int, list[Trial]] = {}
     for point in sorted(points, key=attrgetter("value")):
         rows.setdefault(point.line, []).append(point)
     return rows
@@ -545,7 +549,7 @@ def _better(scores: FloatArray, others: FloatArray) -> bool:
     return bool(ahead.mean() > CLEAR * error)
 
 
-def _end(row: list[Point], best: Point) -> int:
+def _end(row: list[Trial], best: Trial) -> int:
     """At which end of its line the best point of it lies, as `edge` has it."""
     return edge(np.array([point.mean for point in row]), [point is best for point in row].index(True))
 

@@ -88,7 +88,9 @@ class BaseMKLAuto(BaseSearch):
         with blas_threads_for(len(setup.weight)):
             found = self._compete(template, setup, folds, labels[folds.used])
             chosen = simplest(found.scores)
-            self._fit_chosen(template, setup, found, chosen)
+            alone = chosen < len(found.candidates)
+            shares = np.eye(len(found.candidates))[chosen] if alone else found.shares
+            self._fit_chosen(template, setup, found, shares)
         self.cv_results_ = {
             "candidate": [*(one.name for one in found.candidates), "stack"],
             "kernels": [one.kernels for one in found.candidates],
@@ -101,15 +103,9 @@ class BaseMKLAuto(BaseSearch):
             "seconds": np.append(found.seconds, found.seconds.sum()),
         }
         self.best_index_, self.best_score_ = chosen, float(found.scores[chosen].mean())
-        self.stack_weights_ = (
-            found.shares if chosen == len(found.candidates) else np.eye(len(found.candidates))[chosen]
-        )
+        self.stack_weights_ = shares
         self.reason_ = self._reason(chosen, found.n_left_out)
-        own = ("n_features_in_", "feature_names_in_", "views_in_", "classes_", "multilabel_")
-        for name in (*own, "patterns_", "observed_"):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
-        return self
+        return self._with_data_of_best()
 
     def _template(self) -> Any:
         template = super()._template()
@@ -186,9 +182,8 @@ class BaseMKLAuto(BaseSearch):
 
     # -- the model ------------------------------------------------------------------------------
 
-    def _fit_chosen(self, template: Any, setup: Setup, found: Competition, chosen: int) -> None:
+    def _fit_chosen(self, template: Any, setup: Setup, found: Competition, shares: FloatArray) -> None:
         """Fit a candidate, or those of the stack, on all samples."""
-        shares = found.shares if chosen == len(found.candidates) else np.eye(len(found.candidates))[chosen]
         places, largest = np.flatnonzero(shares), int(np.argmax(shares))
         template.set_params(regularizer=found.candidates[largest].regularizer, C=found.costs[largest])
         dictionary, fits, given = template._dictionary(setup), [], float(setup.spec.C or 1.0)

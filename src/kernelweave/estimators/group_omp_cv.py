@@ -21,7 +21,7 @@ from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.greedy.dictionary import OWN_RANK
 from ._group_omp import BaseGroupOMP, GreedyPath, GreedySetup, OutputGroups, path_predictor, stages_of
 from ._labels import LabelsMixin, LossScore
-from ._search import Attempt, BaseSearch, Folds, Grid, Point, Tried
+from ._search import Attempt, BaseSearch, Folds, Grid, Trial, Tried
 from ._training import Training
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
 
@@ -143,7 +143,7 @@ class BaseGroupOMPCV(BaseSearch):
         grid = Grid.of("alpha", "alphas", self.alphas, lambda n: np.geomspace(1.0, 1e-4, n))
         return self._template().set_params(alpha=float(grid.values[-1])), grid
 
-    def _order(self, point: Point) -> tuple[float, ...]:
+    def _order(self, point: Trial) -> tuple[float, ...]:
         """Of small models first, and from smooth to rough."""
         return point.line, -point.value
 
@@ -189,7 +189,7 @@ class BaseGroupOMPCV(BaseSearch):
         yield attempt
         training.end(True)
 
-    def _best(self, points: list[Point]) -> int:
+    def _best(self, points: list[Trial]) -> int:
         if not self.one_standard_error:
             return super()._best(points)
         scores = np.column_stack([point.scores for point in points])

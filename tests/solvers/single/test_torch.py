@@ -135,11 +135,11 @@ def test_samples_without_a_dual_variable_are_left_out(rng, monkeypatch):
     "loss", [Hinge(), EpsInsensitive(0.1), OneClass()], ids=lambda loss: type(loss).__name__
 )
 def test_gaps_on_the_device_are_those_of_the_host(loss, rng):
-    from kernelweave.solvers.single._torch_descent import Box, Descent
+    from kernelweave.solvers.single._torch_descent import Descent, DualBox
 
     for fit_intercept in (True, False):
         K, problem = problem_of(loss, rng, n=40, fit_intercept=fit_intercept)
-        descent = Descent(matrix_of(K, 30.0), Box.of(problem, torch.device("cpu")), problem.start()[:, 0])
+        descent = Descent(matrix_of(K, 30.0), DualBox.of(problem, torch.device("cpu")), problem.start()[:, 0])
         for _ in range(3):
             descent.steps(3)
             machine = descent.machine(problem, 0)
@@ -148,11 +148,11 @@ def test_gaps_on_the_device_are_those_of_the_host(loss, rng):
 
 
 def test_exchanged_sets_end_at_the_solution(rng):
-    from kernelweave.solvers.single._torch_descent import Box, Descent
+    from kernelweave.solvers.single._torch_descent import Descent, DualBox
 
     K, problem = problem_of(Hinge(), rng, C=3.0)
     descent = Descent(
-        matrix_of(K - 30.0 + np.eye(120)), Box.of(problem, torch.device("cpu")), problem.start()[:, 0]
+        matrix_of(K - 30.0 + np.eye(120)), DualBox.of(problem, torch.device("cpu")), problem.start()[:, 0]
     )
     descent.steps(15)
     assert descent.gap() > 1e-4
@@ -188,7 +188,7 @@ def test_compiled_steps_are_the_plain_ones(rng):
         matrix = type(matrix_of(np.eye(1)))(S, 30.0)
         both = []
         for compiled in (True, False):
-            box = _torch_descent.Box.of(problem, S.device)
+            box = _torch_descent.DualBox.of(problem, S.device)
             descent = _torch_descent.Descent(matrix, box, problem.start()[:, 0])
             with pytest.MonkeyPatch.context() as patch:
                 if not compiled:

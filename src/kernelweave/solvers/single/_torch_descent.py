@@ -31,7 +31,7 @@ MOST_EXCHANGES, IDLE_EXCHANGES = 10, 1
 MOVED = 1e-13
 
 
-class Box(NamedTuple):
+class DualBox(NamedTuple):
     """A linear term, and what dual variables may be: see `TorchBox`; of tensors in double precision.
 
     Sums over a matrix cancel: they are in double precision whatever the matrix has.
@@ -45,7 +45,7 @@ class Box(NamedTuple):
     tied: bool
 
     @classmethod
-    def of(cls, problem: Problem, device: Any) -> Box:
+    def of(cls, problem: Problem, device: Any) -> DualBox:
         """That of a problem of one output."""
         linear, kink = problem.loss.linear_dual(problem.y)
         given = (problem.centred(linear), *problem.box())
@@ -53,7 +53,7 @@ class Box(NamedTuple):
         linear, lower, upper = (_double(v[:, 0], device) for v in given)
         return cls(linear, lower, upper, float(kink), total, problem.fit_intercept)
 
-    def take(self, rows: Any) -> Box:
+    def take(self, rows: Any) -> DualBox:
         """That of some samples, if all others are at zero."""
         return self._replace(**{name: getattr(self, name)[rows] for name in ("linear", "lower", "upper")})
 
@@ -68,12 +68,12 @@ class Descent:
     Parameters
     ----------
     K : Matrix
-    box : Box
+    box : DualBox
     alpha : ndarray or tensor of shape (n,)
         The point to start from.
     """
 
-    def __init__(self, K: Any, box: Box, alpha: Any) -> None:
+    def __init__(self, K: Any, box: DualBox, alpha: Any) -> None:
         self.K, self.box, (self.linear, self.lower, self.upper, self.kink, _, self.tied) = K, box, box
         self.project = BoxProjection(self.lower, self.upper, self.kink, box.total, self.tied)
         self.state: tuple[Any, ...] | None = None  # of the gradient steps, until something else moves a

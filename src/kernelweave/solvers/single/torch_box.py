@@ -7,7 +7,7 @@ from typing import Any
 from ..._backend import torch
 from ..._typing import FloatArray
 from ..problem import Problem
-from ._torch_descent import Box, Descent
+from ._torch_descent import Descent, DualBox
 from .base import Machine, SingleSolver
 
 #: gradient steps between two looks at the gap, fewer where entries are computed anew for each
@@ -61,7 +61,7 @@ class TorchBox(SingleSolver):
         With alpha_i = 0 for all others a feasible point of the part is one of the whole, of the same dual
         value, and its gap is that of the whole once -C_i V'(y_i, f_i) = 0 outside.
         """
-        descent, n_iter, before = Descent(K, Box.of(problem, K.like.device), alpha[:, 0]), 0, None
+        descent, n_iter, before = Descent(K, DualBox.of(problem, K.like.device), alpha[:, 0]), 0, None
         for _ in range(MOST_PARTS if len(K) > LEAST_SHRUNK else 0):
             gap, rows = descent.gap(), descent.concerned(LEAST_SHRUNK // 2)
             if (
