@@ -21,9 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from alternatives import KERNELS, TEST, TRAIN, svm
+from alternatives import KERNELS, TEST, TRAIN, ours, rivals
 from reproduce import Experiment, Line, Mode, Summary, by, mean, select, standard_error, table, threshold
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
@@ -43,23 +42,15 @@ BOUND, JUDGED = 1.5, 20
 FIRST = 100
 
 
-def learned(regularizer: Any) -> kw.MKLClassifierCV:
-    """Weights by a regulariser, with C chosen."""
-    return kw.MKLClassifierCV(KERNELS, regularizers=regularizer, cv=3, tol=1e-2)
-
-
 #: methods on standardised views
 OURS: dict[str, Callable[[], Any]] = {
-    "GOMP": lambda: kw.GroupOMPClassifierCV(KERNELS, cv=3),
-    "p = 1": lambda: learned(kw.LpNorm(1.0)),
-    "p = 2": lambda: learned(kw.LpNorm(2.0)),
-    "uniform sum": lambda: learned("uniform"),
+    "GOMP": ours(True)["GOMP"],
+    "p = 1": lambda: kw.MKLClassifierCV(KERNELS, regularizers=kw.LpNorm(1.0), cv=3, tol=1e-2),
+    "p = 2": lambda: kw.MKLClassifierCV(KERNELS, regularizers=kw.LpNorm(2.0), cv=3, tol=1e-2),
+    "uniform sum": ours(True)["uniform sum"],
 }
 #: methods on the standardised columns of all views side by side
-JOINED: dict[str, Callable[[], Any]] = {
-    "random forest": lambda: RandomForestClassifier(500, random_state=0),
-    "SVM": lambda: svm(True),
-}
+JOINED = {name: rivals(True, [])[name] for name in ("random forest", "SVM")}
 METHODS = ("MKLAuto", *OURS, *JOINED)
 
 
