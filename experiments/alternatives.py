@@ -144,11 +144,12 @@ KERNELS = [Linear(), RBF("median", factor=0.1), RBF("median"), RBF("median", fac
 
 def rivals(classes: bool, sizes: list[int]) -> dict[str, Callable[[], BaseEstimator]]:
     """Methods on the standardised columns of all views side by side."""
+    boosted = {"max_leaf_nodes": 15, "max_features": min(1.0, 300 / sum(sizes)), "random_state": 0}
     if classes:
         return {
             "random forest": lambda: RandomForestClassifier(500, random_state=0),
             "gradient boosting": lambda: GridSearchCV(
-                HistGradientBoostingClassifier(max_leaf_nodes=15, random_state=0),
+                HistGradientBoostingClassifier(**boosted),
                 {"learning_rate": [0.03, 0.1], "min_samples_leaf": [5, 20]},
                 cv=3,
             ),
@@ -161,7 +162,7 @@ def rivals(classes: bool, sizes: list[int]) -> dict[str, Callable[[], BaseEstima
     return {
         "random forest": lambda: RandomForestRegressor(500, random_state=0),
         "gradient boosting": lambda: GridSearchCV(
-            HistGradientBoostingRegressor(max_leaf_nodes=15, random_state=0),
+            HistGradientBoostingRegressor(**boosted),
             {"learning_rate": [0.03, 0.1], "min_samples_leaf": [5, 20]},
             cv=3,
         ),
