@@ -9,19 +9,22 @@ by the training samples for all methods but `MKLAuto`, which gets the data as th
 Ranks are means over the sets, of mean scores over the splits; two methods differ where their mean ranks do by
 more than the critical difference of Nemenyi's test at 5 % (Demsar 2006, Journal of Machine Learning Research
 7). What is judged was fixed beforehand: on no set is `MKLAuto` below the best other method by more than two
-points (0.02 of R2) and two standard errors, and its mean rank is the best.
+points (0.02 of R2) and two standard errors, and its mean rank is the best. The best other method is another
+one on every set, chosen by the test samples themselves, which is in its favour. Targets of the same spectra,
+and instruments of the same samples, are not independent sets: the critical difference of regression is on the
+small side.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from reproduce import Experiment, Line, Mode, Summary, by, select, table, threshold
+from reproduce import OWN, Experiment, Line, Mode, Summary, Table, by, mean, select, table, within
 from reproduce import ranks as ranking
+from reproduce.diagram import draw_ranks
 from sklearn.base import BaseEstimator
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.ensemble import (
@@ -65,6 +68,10 @@ SPECTRA = {
 }
 BANDS, TRAIN, TEST = 8, 300, 600
 PLACES = ("chloroplast", "mitochondrial", "extracellular", "cytoplasmic", "nuclear")
+AUTO = "MKLAuto"
+
+#: the method that costs are ratios to
+BASE = "SVM"
 CLASSES = (*VIEWS, "ovarian_216x4000", *GROUPS, "mushroom", "multiloc_sequences")
 
 
@@ -207,7 +214,7 @@ def cells(mode: Mode) -> list[dict]:
     found = []
     for name in sets:
         classes = name in CLASSES
-        names = [*rivals(classes, [1, 1]), *ours(classes), "best single kernel", "MKLAuto"]
+        names = [*rivals(classes, [1, 1]), *ours(classes), "best single kernel", AUTO]
         count = mode.count(quick=1, full=5)
         found += [{"data": name, "method": method, "split": s} for method in names for s in range(count)]
     return sorted(found, key=lambda cell: cell["split"])
@@ -224,18 +231,17 @@ def run(data: str, method: str, split: int) -> list[dict]:
         random_state=100 + split,
     )
     test = test[:TEST]
-    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         score = scored(method, classes, views, y, train, test)
-    return [{"score": 100.0 * score if classes else score, "seconds": time.process_time() - start}]
+    return [{"score": 100.0 * score if classes else score}]
 
 
 def scored(
     method: str, classes: bool, views: dict, y: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> float:
     """Test score of one method on one split."""
-    if method == "MKLAuto":
+    if method == AUTO:
         model: Any = kw.MKLAutoClassifier() if classes else kw.MKLAutoRegressor()
         X = kw.Views(views)
         return float(model.fit(X[train], y[train]).score(X[test], y[test]))
@@ -262,45 +268,88 @@ def mean_ranks(rows: list[dict], sets: list[str]) -> tuple[dict[str, float], flo
     return dict(zip(names, places, strict=True)), ranking.critical_difference(len(names), len(sets))
 
 
-def lines_of(rows: list[dict], name: str) -> Iterator[Line]:
-    """MKLAuto against the best of the others."""
-    auto = by(rows, "score", data=name, method="MKLAuto")
-    others = {row["method"] for row in rows if row["data"] == name} - {"MKLAuto"}
-    means = {m: float(np.mean(select(rows, "score", data=name, method=m))) for m in others}
-    if not auto or not means:
-        return
-    best = max(means, key=lambda m: means[m])
-    theirs = by(rows, "score", data=name, method=best)
-    behind = [auto[key] - theirs[key] for key in auto if key in theirs]
-    margin = 2.0 if name in CLASSES else 0.02
-    error = float(np.std(behind, ddof=1) / np.sqrt(len(behind))) if len(behind) > 1 else 0.0
-    bound = -max(margin, 2.0 * error)
-    yield threshold(f"{name}: MKLAuto less {best}", behind, bound, paper=f"at least {bound:.3g}")
-
-
-def summarise(rows: list[dict]) -> Summary:
-    """Verdicts, ranks and tables."""
-    tables, notes = [], []
+def groups_of(rows: list[dict]) -> Iterator[tuple[str, list[dict], dict[str, float], float]]:
+    """Classification and regression: title, rows, mean ranks, and their critical difference."""
     for title, sets in (("classification", CLASSES), ("regression", tuple(SPECTRA))):
         own = [row for row in rows if row["data"] in sets]
         done = [name for name in sets if any(row["data"] == name for row in own)]
-        found, width = mean_ranks(own, done)
+        yield f"{title}, {len(done)} sets", own, *mean_ranks(own, done)
+
+
+def against_best(rows: list[dict], name: str) -> Iterator[Line]:
+    """MKLAuto beside the method that is the best of the others on a set."""
+    others = dict.fromkeys(row["method"] for row in rows if row["data"] == name and row["method"] != AUTO)
+    means = {method: mean(select(rows, "score", data=name, method=method)) for method in others}
+    if not means or not select(rows, "score", data=name, method=AUTO):
+        return
+    best = max(means, key=lambda method: means[method])
+    margin, digits = (2.0, 2) if name in CLASSES else (0.02, 3)
+    first, second = (by(rows, "score", data=name, method=method) for method in (AUTO, best))
+    what, stated = f"{name}: {AUTO} against {best}", f"not below by more than {margin:g}"
+    yield within(what, first, second, margin, paper=stated, digits=digits)
+
+
+def rank_line(title: str, n_sets: int, found: dict[str, float], width: float) -> Line:
+    """Whether MKLAuto has the best mean rank; undecided where it is behind by no more than the difference."""
+    others = {name: rank for name, rank in found.items() if name != AUTO}
+    best = min(others, key=lambda name: others[name])
+    behind = found[AUTO] - others[best]
+    said = "reproduced" if behind < 0 else "undecided" if behind <= width else "contradicted"
+    ours = f"{found[AUTO]:.2f}, {best} {others[best]:.2f} (critical difference {width:.2f})"
+    verdict = said if n_sets > 1 else "undecided"
+    return Line(
+        f"{title}: mean rank of {AUTO} among {len(found)} methods", "the best", ours, verdict, n=n_sets
+    )
+
+
+def costs(rows: list[dict]) -> Table:
+    """Processor seconds of a fit with all its choices: means, and the median of ratios to the SVM."""
+    lines = []
+    for name in dict.fromkeys(row["method"] for row in rows):
+        line = [name]
+        for sets in (CLASSES, tuple(SPECTRA)):
+            some = [row for row in rows if row["data"] in sets]
+            own, base = (by(some, "seconds", ("data", "split"), method=method) for method in (name, BASE))
+            ratios = [own[key] / base[key] for key in own if key in base]
+            line += [f"{mean(list(own.values())):.1f}" if own else ""]
+            line += [f"{np.median(ratios):.1f}" if ratios else ""]
+        lines.append(line)
+    head = ["method", "classification, s", f"/ {BASE}", "regression, s", f"/ {BASE}"]
+    return Table("Costs: processor seconds of a fit with all its choices", head, lines)
+
+
+def summarise(rows: list[dict]) -> Summary:
+    """Verdicts, ranks, scores and costs."""
+    lines, tables, notes = [], [], []
+    for title, own, found, width in groups_of(rows):
+        if not own:
+            continue
         if found:
             order = sorted(found, key=lambda name: found[name])
-            listed = ", ".join(f"{name} {found[name]:.1f}" for name in order)
-            notes.append(f"Mean ranks, {title}, {len(done)} sets: {listed}. Critical difference {width:.1f}.")
+            listed = "; ".join(f"{name} {found[name]:.1f}" for name in order)
+            notes.append(f"Mean ranks, {title}: {listed}. Critical difference {width:.1f}.")
+        if AUTO in found:
+            n_sets = len({row["data"] for row in own})
+            lines.append(rank_line(title, n_sets, found, width))
         tables.append(table(f"Test scores, {title}", own, "score", down="data", across="method"))
-    tables.append(table("Processor seconds", rows, "seconds", down="data", across="method"))
-    lines = [line for name in (*CLASSES, *SPECTRA) for line in lines_of(rows, name)]
-    return Summary(lines=lines, tables=tables, notes=notes)
+    judged = [line for name in (*CLASSES, *SPECTRA) for line in against_best(rows, name)]
+    return Summary(lines=[*lines, *judged], tables=[costs(rows), *tables], notes=notes)
+
+
+def draw(rows: list[dict]) -> Any:
+    """Mean ranks with the critical difference."""
+    return draw_ranks(
+        {f"mean rank, {title}": (found, width) for title, _, found, width in groups_of(rows) if found}
+    )
 
 
 EXPERIMENT = Experiment(
-    title="alternatives",
-    paper="kernelweave",
+    title="what people would pick instead",
+    paper=OWN,
     cells=cells,
     run=run,
     summarise=summarise,
+    draw=draw,
     data=tuple(dict.fromkeys([*CLASSES, *(file for file, *_ in SPECTRA.values())])),
     version="1",
 )

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from reproduce import (
+    OWN,
     Experiment,
     Line,
     Mode,
@@ -181,7 +182,7 @@ def draw(rows: list[dict]):
 
 EXPERIMENT = Experiment(
     title="missing views",
-    paper="Our own statements",
+    paper=OWN,
     cells=cells,
     run=run,
     summarise=summarise,

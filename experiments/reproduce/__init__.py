@@ -19,11 +19,12 @@ from .folder import NoExperimentsError, listing, load_experiment
 from .page import publish
 from .runner import run
 from .stats import mean, select, standard_error, standings, table, with_error
-from .summary import METHODS, Line, Standing, Summary, Table
-from .verdict import alike, all_above, by, compare, error_of, ordering, threshold, untestable
+from .summary import METHODS, OWN, Line, Standing, Summary, Table
+from .verdict import alike, all_above, by, compare, error_of, ordering, threshold, untestable, within
 
 __all__ = [
     "METHODS",
+    "OWN",
     "Experiment",
     "Line",
     "Mode",
@@ -49,4 +50,5 @@ __all__ = [
     "threshold",
     "untestable",
     "with_error",
+    "within",
 ]

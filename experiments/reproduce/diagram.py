@@ -10,17 +10,15 @@ import numpy as np
 from .ranks import alike
 
 
-def draw_ranks(mean_ranks: Mapping[str, float], difference: float) -> Any:
-    """Methods on an axis of mean ranks, the best on the left; bars join those that do not differ.
+def draw_ranks(groups: Mapping[str, tuple[Mapping[str, float], float]]) -> Any:
+    """Methods on axes of mean ranks, the best on the left; bars join those that do not differ.
 
     Demšar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006, Figure 1.
 
     Parameters
     ----------
-    mean_ranks : mapping
-        Mean rank of every method.
-    difference : float
-        The critical difference.
+    groups : mapping
+        A diagram for each title: mean rank of every method, and the critical difference.
 
     Returns
     -------
@@ -30,20 +28,36 @@ def draw_ranks(mean_ranks: Mapping[str, float], difference: float) -> Any:
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> figure = draw_ranks({"a": 1.2, "b": 2.0, "c": 2.8}, difference=1.0)
+    >>> figure = draw_ranks({"": ({"a": 1.2, "b": 2.0, "c": 2.8}, 1.0)})
     >>> [text.get_text() for text in figure.axes[0].texts][-3:]
     ['a  1.2', 'b  2.0', 'c  2.8']
     """
     from matplotlib.figure import Figure
 
+    heights = [_height(*group) for group in groups.values()]
+    figure = Figure(figsize=(8, 0.32 * sum(heights) + 0.2), layout="constrained")
+    places = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for ax, (title, (mean_ranks, difference)), height in zip(places, groups.items(), heights, strict=True):
+        ax.set(xlim=(-1.5, len(mean_ranks) + 3.5), ylim=(height - 1.4, -1.6))
+        ax.axis("off")
+        if title:
+            ax.set_title(title, fontsize=10, loc="left")
+        _diagram(ax, mean_ranks, difference)
+    return figure
+
+
+def _bars(mean_ranks: Mapping[str, float], difference: float) -> list[tuple[int, int]]:
+    return alike(sorted(mean_ranks.values()), difference)
+
+
+def _height(mean_ranks: Mapping[str, float], difference: float) -> float:
+    return (len(mean_ranks) + 1) // 2 + len(_bars(mean_ranks, difference)) * 0.4 + 2.2
+
+
+def _diagram(ax: Any, mean_ranks: Mapping[str, float], difference: float) -> None:
     methods = sorted(mean_ranks, key=lambda method: mean_ranks[method])
     r, k = np.array([mean_ranks[method] for method in methods]), len(methods)
-    bars = alike(r.tolist(), difference)
-    height = (k + 1) // 2 + len(bars) * 0.4 + 2.2
-    figure = Figure(figsize=(8, 0.32 * height + 0.2), layout="constrained")
-    ax = figure.add_subplot()
-    ax.set(xlim=(-1.5, k + 3.5), ylim=(height - 1.4, -1.6))
-    ax.axis("off")
+    bars = _bars(mean_ranks, difference)
     _axis(ax, k, difference)
     for level, (first, last) in enumerate(bars):
         y = 0.5 + 0.4 * level
@@ -51,7 +65,6 @@ def draw_ranks(mean_ranks: Mapping[str, float], difference: float) -> Any:
     top = 0.9 + 0.4 * len(bars)
     for place, (method, rank) in enumerate(zip(methods, r, strict=True)):
         _label(ax, f"{method}  {rank:.1f}", rank, place, k, top)
-    return figure
 
 
 def _axis(ax: Any, k: int, difference: float) -> None:

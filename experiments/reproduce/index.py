@@ -31,8 +31,9 @@ promise of methods that no paper tried is judged likewise, as our own statements
   standard errors, *contradicted* if it is under minus two, and *undecided* between. "Best of all" is an order
   against each of the others, and what is shown is the weakest of these pairs, the one that decides; a bound
   is an order against a number, and a correlation an order against zero; "as good as" is a difference whose
-  figure in the paper is zero, and "loses nothing" the same, unless it is ahead. A difference is positive
-  where the method named first is ahead, whether higher or lower is better.
+  figure in the paper is zero, and "loses nothing" the same, unless it is ahead; "not below by more than a
+  margin" is contradicted by a mean difference beyond both the margin and two standard errors. A difference
+  is positive where the method named first is ahead, whether higher or lower is better.
 * *Not testable here*: data or programs are not to be had, or the time it takes; the reason is given.
 
 Where the papers' data are not to be had and others stand in, statements are judged on those others, and the

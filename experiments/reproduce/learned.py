@@ -33,7 +33,8 @@ def write_learned(results: Path, standings: dict[str, list[Standing]]) -> Path |
 def _diagram(block: Block) -> Any:
     mean_ranks = dict(zip(block.methods, ranks(block.scores).mean(axis=0).tolist(), strict=True))
     try:
-        return draw_ranks(mean_ranks, critical_difference(len(block.methods), len(block.data), LEVEL))
+        difference = critical_difference(len(block.methods), len(block.data), LEVEL)
+        return draw_ranks({"": (mean_ranks, difference)})
     except ImportError:  # no matplotlib
         return None
 

@@ -14,7 +14,7 @@ from .folder import find_folder, listing, load_experiment
 from .index import index
 from .learned import write_learned
 from .store import Store
-from .summary import Summary, Table
+from .summary import OWN, Summary, Table
 
 COMPARISON = ["what", "paper", "ours ± standard error", "repetitions", "verdict"]
 LARGEST_FIGURE = 150_000  # bytes
@@ -110,21 +110,20 @@ def publish(
 def page_of(one: Published, results: Path) -> str:
     """The page of an experiment."""
     title, lines = one.experiment.title, comparison(one.summary)
-    parts = [
-        f"# {one.name}: {title}",
-        f"*{one.experiment.paper}.*",
-        _text(one.experiment.about.strip()),
-        _ran(one),
-    ]
-    if lines:
-        parts += [
-            "## The paper's figures and ours",
-            _tally(one.summary),
-            markdown(Table("", COMPARISON, lines)),
-        ]
-    if (results / f"{one.name}.png").exists():
-        parts += [f"![{title}]({one.name}.png)"]
-    parts += one.summary.notes
+    about, (first, text) = [_ran(one)], _parts(one.experiment.about.strip())
+    found = [f"![{title}]({one.name}.png)"] if (results / f"{one.name}.png").exists() else []
+    found += one.summary.notes
+    own = one.experiment.paper == OWN
+    header = ["stated" if own and name == "paper" else name for name in COMPARISON]
+    judged = [_tally(one.summary), markdown(Table("", header, lines))] if lines else []
+    parts = [f"# {one.name}: {title}"]
+    if own:  # what came out comes first
+        parts += [first, *found, "## What was done", text, *about]
+        parts += ["## What was stated beforehand, and what came out", *judged] if judged else []
+    else:
+        parts += [f"*{one.experiment.paper}.*", text, *about]
+        parts += ["## The paper's figures and ours", *judged] if judged else []
+        parts += found
     parts += [f"## {table.title}\n\n" + markdown(table) for table in one.summary.tables]
     return "\n\n".join([*parts, GENERATED]) + "\n"
 
@@ -134,9 +133,10 @@ def command(one: Published) -> str:
     return f"python experiments {one.name} --{one.form}"
 
 
-def _text(docstring: str) -> str:
-    """A docstring without its first line, which is the title."""
-    return docstring.partition("\n")[2].strip() or docstring
+def _parts(docstring: str) -> tuple[str, str]:
+    """The first line of a docstring, and the rest or, where there is none, that line."""
+    first, _, rest = docstring.partition("\n")
+    return first, rest.strip() or first
 
 
 def _ran(one: Published) -> str:

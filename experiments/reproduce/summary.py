@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: in place of a paper, where what is judged is our own
+OWN = "Our own statements"
+
 #: what a comparison may say; "ours alone" where the paper has no figure
 VERDICTS = ("reproduced", "not reproduced", "contradicted", "undecided", "not testable here", "ours alone")
 

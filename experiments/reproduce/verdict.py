@@ -20,6 +20,9 @@ two repetitions at least; with fewer it is *undecided*.
 * **Sameness** (`alike`: A performs as B). A figure, with the difference of the paper, 0, beside the mean of
   d: *reproduced* if it is within 2 standard errors of 0. With `or_better`, where the statement is that A
   loses nothing, a difference in favour of A is no objection.
+* **A margin** (`within`: A is not below B by more than so much). On differences d of A and B on the same
+  split: *contradicted* if the mean of d is below zero by more than the margin and by more than 2 standard
+  errors, *reproduced* otherwise.
 * **Not testable here** (`untestable`): data or programs are not to be had, or the time it takes; the reason
   is given.
 
@@ -347,6 +350,46 @@ def alike(
     side = {"": "", "higher": "ahead", "lower": "behind"}[side]
     why = why if verdict == "not reproduced" else ""
     return Line(what, paper, pair.text(digits, unit), verdict, why, len(pair.first), side)
+
+
+def within(
+    what: str,
+    first: Values,
+    second: Values,
+    margin: float,
+    *,
+    paper: str,
+    higher: bool = True,
+    digits: int = 2,
+    unit: str = "",
+    why: str = "",
+) -> Line:
+    """A statement that one method is not below another by more than a margin and two standard errors.
+
+    Parameters
+    ----------
+    what : str
+        What is stated.
+    first, second : mapping
+        Values by split (`by`).
+    margin : float
+        What the first may be behind.
+    paper, higher, digits, unit, why
+        See `ordering`.
+
+    Examples
+    --------
+    >>> ours, theirs = {0: 90.0, 1: 91.0}, {0: 93.0, 1: 94.1}
+    >>> [within("a", ours, theirs, margin, paper="yes").verdict for margin in (2.0, 4.0)]
+    ['contradicted', 'reproduced']
+    """
+    pair = _paired(first, second, higher)
+    if len(pair.first) < 2:
+        ours = pair.text(digits, unit) if pair.first else "not run"
+        return Line(what, paper, ours, "undecided", n=len(pair.first))
+    behind = mean(pair.gain) < -margin and pair.score < -WIDTH
+    verdict = "contradicted" if behind else "reproduced"
+    return Line(what, paper, pair.text(digits, unit), verdict, why if behind else "", len(pair.first))
 
 
 def untestable(what: str, paper: str, why: str, ours: str = "—") -> Line:

@@ -65,7 +65,9 @@ def test_holm_is_the_stepwise_procedure(p: list[float]) -> None:
 def test_the_diagram_names_all_methods_and_joins_those_that_do_not_differ() -> None:
     pytest.importorskip("matplotlib")
     found = {"b": 2.0, "a": 1.5, "d": 4.0, "c": 2.5}
-    ax = draw_ranks(found, difference=1.2).axes[0]
+    ax, other = draw_ranks({"": (found, 1.2), "others": ({"e": 1.0, "f": 2.0}, 0.5)}).axes
+    assert other.get_title(loc="left") == "others"
+    assert not [line for line in other.lines if line.get_linewidth() > 3]
     texts = [text.get_text() for text in ax.texts]
     assert {"a  1.5", "b  2.0", "c  2.5", "d  4.0", "critical difference 1.20"} <= set(texts)
     bars = [line.get_xdata() for line in ax.lines if line.get_linewidth() > 3]
