@@ -43,8 +43,8 @@ class Cox(JointLoss):
     Examples
     --------
     >>> y, f, weight = np.array([[1.0, 1], [2.0, 0], [3.0, 1]]), np.zeros(3), np.ones(3)
-    >>> float(np.exp(Cox().value(y, f, weight)))  # one of three at risk, then the only one
-    3.0000000000000004
+    >>> round(float(np.exp(Cox().value(y, f, weight))), 6)  # one of three at risk, then the only one
+    3.0
     >>> Cox().gradient(y, f, weight).round(3)
     array([-0.667,  0.333,  0.333])
     """

@@ -113,7 +113,7 @@ class OrdinalLogistic(OrdinalLoss):
     --------
     >>> y, f, weight = np.array([0.0, 1.0, 2.0]), np.array([-2.0, 0.0, 2.0]), np.ones(3)
     >>> OrdinalLogistic().thresholds(y, f, weight).round(3)
-    array([-0.886,  0.886])
+    array([-1.109,  1.109])
     """
 
     name = "ordinal_logistic"
