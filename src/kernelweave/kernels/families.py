@@ -10,7 +10,7 @@ import numpy as np
 
 from .bandwidth import RBF
 from .base import Kernel, positive, positive_integer
-from .columns import Columns, as_table, column_names, numeric_positions, resolve_columns
+from .columns import Columns, as_table, column_names, numeric_positions, resolve_columns, take_columns
 from .compose import NestedKernels, common_accepts
 from .convert import as_kernel
 from .products import Linear
@@ -47,10 +47,35 @@ def members(kernel: Any, X: Any, default: Kernel) -> Named:
     return [(resolved.label, resolved)]
 
 
-def on_columns(name: str, kernels: Named, columns: Columns) -> Named:
-    """Every kernel on `columns`: under `name` if there is one, under "name: label" if several."""
-    moved = [(label, kernel.with_columns(columns)) for label, kernel in kernels]
-    return [(name if len(moved) == 1 else f"{name}: {label}", kernel) for label, kernel in moved]
+def on_columns(name: str, kernel: Any, X: Any, columns: Columns) -> Named:
+    """The kernels of `kernel` on `columns`: under `name` if there is one, under "name: label" if several."""
+    moved = placed(kernel, X, columns)
+    return [(name if len(moved) == 1 else f"{name}: {label}", own) for label, own in moved]
+
+
+def placed(kernel: Any, X: Any, columns: Columns) -> Named:
+    """The kernels of `kernel` on `columns`, under their labels.
+
+    A family sees these columns alone, and what it puts on some of them is on the same ones of `X`.
+
+    Examples
+    --------
+    >>> placed(auto(factors=[1.0], linear=False), np.zeros((4, 9)), [7, 8])[1:]
+    [('rbf x0', RBF(columns=[7], gamma='weighted')), ('rbf x1', RBF(columns=[8], gamma='weighted'))]
+    """
+    given = [*kernel] if isinstance(kernel, list | tuple) and len(kernel) else [kernel]
+    moved: Named = []
+    for one in given:
+        if not isinstance(one, Family):
+            moved += [(label, own.with_columns(columns)) for label, own in members(one, X, RBF())]
+            continue
+        table = as_table(X)
+        places = np.arange(table.shape[1])[resolve_columns(columns, table)].ravel()
+        part = take_columns(table, places)
+        for label, own in one.expand(part):
+            at = resolve_columns(own.columns, part)
+            moved.append((label, own.with_columns(columns if at is None else places[at].tolist())))
+    return moved
 
 
 def positions(columns: Columns, X: Any, kernels: Named) -> np.ndarray:
@@ -125,7 +150,7 @@ class PerFeature(Family):
     def expand(self, X: Any) -> Named:
         kernels = members(self.kernel, X, RBF())
         columns = [int(position) for position in positions(self.columns, X, kernels)]
-        return [pair for c in columns for pair in on_columns(feature_name(X, c), kernels, [c])]
+        return [pair for c in columns for pair in on_columns(feature_name(X, c), self.kernel, X, [c])]
 
 
 class PerGroup(Family):
@@ -138,9 +163,8 @@ class PerGroup(Family):
     def expand(self, X: Any) -> Named:
         if not isinstance(self.groups, Mapping) or len(self.groups) == 0:
             raise ValueError(f"groups={self.groups!r}: expected a non-empty dict of name -> columns.")
-        kernels = members(self.kernel, X, RBF())
         groups = self.groups.items()
-        return [pair for name, columns in groups for pair in on_columns(str(name), kernels, columns)]
+        return [pair for name, columns in groups for pair in on_columns(str(name), self.kernel, X, columns)]
 
 
 class Bands(Family):
@@ -159,7 +183,9 @@ class Bands(Family):
                 f"n_bands={self.n_bands} is more than the {columns.size} columns: use fewer bands."
             )
         splits = np.array_split(columns, self.n_bands)
-        return [pair for band in splits for pair in on_columns(_band_name(X, band), kernels, band.tolist())]
+        return [
+            pair for band in splits for pair in on_columns(_band_name(X, band), self.kernel, X, band.tolist())
+        ]
 
 
 class Auto(Family):

@@ -218,7 +218,7 @@ def test_tuned_unless_told_otherwise(kw: Kw, table: Callable[..., Path], tmp_pat
     lacking = fitted(few)
     assert lacking["tuned"] is False
     assert "Nothing is tuned: 5 folds need at least 5 training rows in every class" in lacking["err"]
-    refused = kw("fit", few, "--tune", "--out", out, "-q")
+    refused = kw("fit", few, "--method", "uniform", "--tune", "--out", out, "-q")
     assert refused.code == 2
     assert "--tune: 5 folds need at least 5" in refused.err
 

@@ -535,10 +535,13 @@ def test_predictions_without_some_views(study: Any, kw: Any) -> None:
 
 def test_margins_of_sparse_weights_alone_are_tuned() -> None:
     options = Options(missing="margin")
-    for method in ("auto", "lp"):
-        search = search_of(method, RBF(), options)
-        assert [rule.p for rule in search.regularizers] == [1.0]
-        assert search.missing == "margin"
+    search = search_of("lp", RBF(), options)
+    assert [rule.p for rule in search.regularizers] == [1.0]
+    assert search.missing == "margin"
+    competition = search_of("auto", RBF(), options)
+    assert competition.missing == "margin"
+    every = competition._candidates(SimpleNamespace(names=["rbf"]))
+    assert [one.regularizer.p for one in every] == [1.0]
     with pytest.raises(CliError, match="--missing margin is for sparse weights: use --method lp with --p 1"):
         make("elasticnet", RBF(), options)
     plain = make_candidate("uniform sum", SimpleNamespace(kernels=RBF()), options, 5)  # of `compare`

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn import metrics
 
 from ...estimators._base import model_names
+from ...inspection._models import fitted_model
 from ...kernels import Views
 
 #: weights below this share of the largest count as zero
@@ -71,6 +72,7 @@ def weight_facts(model: Any) -> list[dict[str, Any]]:
 
 def weight_rows(model: Any) -> list[tuple[str, str, float, float | None]]:
     """Model, kernel, weight and component norm, the heaviest kernels first."""
+    model = fitted_model(model)
     weights = np.atleast_2d(model.weights_)
     norms = np.atleast_2d(model.norms_) if hasattr(model, "norms_") else None
     labels = [""] if len(weights) == 1 else [str(name) for name in model_names(model)]

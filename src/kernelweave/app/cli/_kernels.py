@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ..._words import listed, quoted
 from ...kernels import RBF, Linear, auto, bands, per_group
 from ...kernels.base import Kernel
 from ...kernels.convert import KERNELS
+from ...kernels.families import AUTO_MAX_COLUMNS, Family, placed
 from ._columns import match
 from ._console import CliError, check_spec, refusing
 from ._options import KernelChoice
@@ -36,6 +37,12 @@ NUMERIC, STRINGS = describable("numeric"), describable("string")
 
 #: a prefix makes a group from so many columns on, and so many groups make a default dictionary
 PREFIX_COLUMNS, MOST_GROUPS = 3, 30
+
+#: the kind that stands for a default dictionary of every group, band or view
+DEFAULT = "auto"
+
+#: columns that may have kernels of their own, in all groups together
+MOST_ALONE = 60
 
 #: settings of an entry of the file that are not parameters of the kernel
 OWN = ("type", "name", "columns", "per_column", "view")
@@ -72,7 +79,7 @@ def choose_kernels(
     if named:
         source = "--groups" if given else "the views of the file" if views else "prefixes of the names"
         return from_groups(named, places, layout, kinds, source)
-    if kinds:
+    if kinds and kinds != [DEFAULT]:
         return from_groups({"all": table.names}, places, layout, kinds, "--kernel")
     named_kernels = dict(auto().expand(layout))
     alone = ", and one RBF per column" if len(named_kernels) > 4 else ""
@@ -126,13 +133,18 @@ def number_kinds(kinds: Sequence[str]) -> list[str]:
     return list(kinds)
 
 
-def kernel_list(kinds: Sequence[str]) -> list[Kernel]:
-    """Kernels by name, RBF when none is named."""
-    unknown = [kind for kind in kinds if kind.lower() not in NUMERIC]
+def kernel_list(kinds: Sequence[str], sizes: Iterable[int]) -> list[Kernel | Family]:
+    """Kernels by name, RBF when none is named; `sizes` are the numbers of columns of the groups they are for.
+
+    The default dictionary has kernels of single columns where those of all groups are not too many.
+    """
+    unknown = [kind for kind in kinds if kind.lower() not in (*NUMERIC, DEFAULT)]
     if unknown:
-        known = ", ".join(sorted({*NUMERIC, *STRINGS}))
+        known = ", ".join(sorted({*NUMERIC, *STRINGS, DEFAULT}))
         raise CliError(f"--kernel {unknown[0]}: no such kernel; the names are {known}.")
-    return [NUMERIC[kind.lower()]() for kind in kinds] or [RBF()]
+    alone = sum(size for size in sizes if size <= AUTO_MAX_COLUMNS) <= MOST_ALONE
+    dictionary = auto() if alone else auto(max_columns=0)
+    return [dictionary if kind.lower() == DEFAULT else NUMERIC[kind.lower()]() for kind in kinds] or [RBF()]
 
 
 def from_groups(
@@ -140,7 +152,8 @@ def from_groups(
 ) -> Chosen:
     """The same kernels on every group of columns."""
     places = {group: [p for name in names for p in where[name]] for group, names in named.items()}
-    kernels = kernel_list(kinds) if kinds or source == "--groups" else [Linear(), RBF()]
+    sizes = map(len, places.values())
+    kernels = kernel_list(kinds, sizes) if kinds or source == "--groups" else [Linear(), RBF()]
     expanded = dict(per_group(places, kernels).expand(layout))
     parts = listed((f"{group} ({len(columns)})" for group, columns in places.items()), 8)
     grouped = {name for names in named.values() for name in names}
@@ -151,10 +164,12 @@ def from_groups(
 
 def from_bands(n_bands: int, layout: pd.DataFrame, kinds: list[str]) -> Chosen:
     """The same kernels on contiguous bands of the columns."""
+    sizes = [len(layout.columns) // n_bands] * n_bands
     with refusing("--bands"):
-        expanded = dict(bands(n_bands, kernel_list(kinds)).expand(layout))
+        expanded = dict(bands(n_bands, kernel_list(kinds, sizes)).expand(layout))
     places = {name: [int(p) for p in kernel.columns] for name, kernel in expanded.items()}  # type: ignore[union-attr]
-    return expanded, f"{n_bands} bands of neighbouring columns", places if len(kinds) < 2 else None
+    single = len(kinds) < 2 and kinds != [DEFAULT]
+    return expanded, f"{n_bands} bands of neighbouring columns", places if single else None
 
 
 def parse_groups(text: str, table: Sheet) -> dict[str, list[str]]:
@@ -297,20 +312,28 @@ def view_kernels(
         return view_entries(choice.spec, sheets, places, sequences), f"{why}; kernels from {choice.spec.name}"
     found: list[ViewKernel] = []
     for view, sheet in sheets.items():
-        own = own_kernels(sheet, places[view], sequences[view], choice.kinds)
+        own = own_kernels(sheet, features[view], sequences[view], choice.kinds, widths.values())
         found += [
             (view if len(own) == 1 else f"{view}: {name}", kernel, view) for name, kernel in own.items()
         ]
     return found, why
 
 
-def own_kernels(sheet: Sheet, where: Places, sequences: list[str], kinds: Sequence[str]) -> dict[str, Kernel]:
+def own_kernels(
+    sheet: Sheet,
+    features: dict[str, list[str]],
+    sequences: list[str],
+    kinds: Sequence[str],
+    sizes: Iterable[int],
+) -> dict[str, Kernel]:
     """Kernels of one view: those named, or linear and RBF, on numbers; kernels of strings on sequences."""
+    where = places_of(features)
     numbers = [place for name in sheet.names if name not in sequences for place in where[name]]
     named = [kind for kind in kinds if kind.lower() not in STRINGS]
-    own = (kernel_list(named) if named else [Linear(), RBF()]) if numbers else []
+    own = (kernel_list(named, sizes) if named else [Linear(), RBF()]) if numbers else []
     columns = None if not sequences else numbers
-    found = {kernel.label: kernel.with_columns(columns) if columns else kernel for kernel in own}
+    layout = pd.DataFrame(0.0, index=[0], columns=[name for held in features.values() for name in held])
+    found = dict(placed(own, layout, columns)) if own else {}
     return found | (sequence_kernels(sequences, where, kinds) if sequences else {})
 
 

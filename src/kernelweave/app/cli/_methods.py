@@ -13,15 +13,15 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from ... import estimators as kw
-from ...estimators._search import BaseSearch, edge
-from ...gram.choice import free_memory, show_bytes
+from ...estimators._search import BaseSearch, default_splitter, edge
+from ...gram.choice import free_memory, parse_memory, show_bytes
 from ...kernels import Views
 from ...kernels.parametric import GroupProductRBF, ProductRBF
 from ...regularizers import REGULARIZERS, ElasticNet, LpNorm
 from ._columns import Parts
 from ._console import CliError, StoppedError, note, refusing
 from ._monitor import Brake, Monitor, on_ctrl_c, stopping_with
-from ._splits import make_folds
+from ._splits import checked_folds, make_folds
 
 #: what is tried where parameters are tuned: norms in even steps of 1/p and ratios over all there are, and
 #: so many costs and ridges to begin with
@@ -57,11 +57,17 @@ class Options:
     group_of: np.ndarray | None = None
     asked: bool = False  # whether `tune` is the user's own word
     normalize: str = "variance"
+    time_budget: float | None = None
 
     @property
     def kind(self) -> str:
         """What the names of the estimators end in."""
         return "Classifier" if self.task == "classification" else "Regressor"
+
+    @property
+    def competes(self) -> bool:
+        """Whether no method is named, and candidates compete for the model."""
+        return self.tune and self.method == "auto"
 
 
 def make(method: str, kernels: Any, options: Options) -> Any:
@@ -127,10 +133,17 @@ def choose(kernels: Any, X: Any, y: np.ndarray, options: Options) -> tuple[str, 
 
 
 def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> Any:
-    """An estimator that chooses parameters of a method by cross-validation; itself where there are none."""
-    margin = options.missing == "margin"
+    """An estimator that chooses parameters of a method by cross-validation; itself where there are none.
+
+    Of "auto" it is one that lets candidates compete.
+    """
+    margin, n_jobs = options.missing == "margin", options.n_jobs
+    if method == "auto":
+        rule = {"normalize": options.normalize, "missing": options.missing, "tol": options.tol}
+        given = {"time_budget": options.time_budget, "n_jobs": n_jobs}
+        return getattr(kw, f"MKLAuto{options.kind}")(kernels, cv=cv, **rule, **given)
     options = replace(options, p=1.0) if margin else options
-    model, n_jobs = make("lp" if method == "auto" else method, kernels, options), options.n_jobs
+    model = make(method, kernels, options)
     if method == "empirical-bayes":
         return model
     if method == "gomp":
@@ -141,7 +154,7 @@ def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> A
     if method == "gmkl":
         return GridSearchCV(model, {"C": list(GMKL_COSTS)}, cv=cv, n_jobs=n_jobs)
     tried: list[Any] = [model.regularizer]
-    if method in ("auto", "lp") and not margin:
+    if method == "lp" and not margin:
         tried = [LpNorm(p=p) for p in NORMS]
     elif method == "elasticnet":
         tried = [ElasticNet(l1_ratio=ratio) for ratio in RATIOS]
@@ -159,6 +172,7 @@ class Outcome:
     """A fitted model, how it was chosen, how long it took, and whether Ctrl-C ended it.
 
     `n_machines` counts the steps of this run, without those of an interrupted fit that it resumed.
+    `reason` and `candidates` are those of a competition.
     """
 
     model: Any
@@ -169,13 +183,16 @@ class Outcome:
     n_machines: int | None = None
     notes: list[str] = field(default_factory=list)
     tuned: bool = False
+    reason: str | None = None
+    candidates: list[dict[str, Any]] | None = None
 
 
 def fit_model(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
     """Choose and fit; Ctrl-C after the first step keeps the model so far."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        fit = _tuned if options.tune and can_tune(options, parts, y) else _fitted
+        search = _competed if options.competes else _tuned
+        fit = search if options.tune and can_tune(options, parts, y) else _fitted
         outcome = fit(options, parts, y, checkpoint, monitor)
     name_widths(outcome.model, parts)
     messages = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
@@ -224,16 +241,42 @@ def watched_fit(model: Any, X: Any, y: np.ndarray, checkpoint: Path, monitor: Mo
     return brake
 
 
+def _competed(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
+    """Candidates that compete on folds of the training part, and what won on all of it."""
+    n_folds, groups = usual_folds(options, y), options.group_of
+    splitter, _ = checked_folds(options.task, y, n_folds, options.seed, groups, "--tune")
+    monitor.stage(f"candidates compete in {n_folds}-fold cross-validation")
+    monitor.part("Gram matrices")
+    began = time.monotonic()
+    stopped = "Stopped while candidates competed; there is no model yet, nothing was saved."
+    with stopping_with(stopped), refusing("--tune"):
+        auto = search_of("auto", parts.kernels, options, splitter)
+        auto._tell = monitor.part
+        try:
+            auto.fit(parts.X, y, **({} if groups is None else {"groups": groups}))
+        finally:
+            vars(auto).pop("_tell", None)
+    found, taken = auto.candidates_, auto.cv_results_["candidate"][auto.best_index_]
+    among = f"{len(found) - 1} candidates and their stack" if len(found) > 2 else "one candidate"
+    said = f"cross-validation on the training part chose {taken!r}, of {among}"
+    steps, seconds = int(np.sum(auto.n_iter_)), time.monotonic() - began
+    return Outcome(
+        auto, "auto", [said], seconds, n_machines=steps, tuned=True, reason=auto.reason_, candidates=found
+    )
+
+
+def usual_folds(options: Options, y: np.ndarray) -> int:
+    """The folds of a competition: five, or as many as the smallest class has rows or groups."""
+    return int(default_splitter(y, options.group_of, options.task == "classification").n_splits)
+
+
 def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, monitor: Monitor) -> Outcome:
     """Parameters by cross-validation on the training part, then the best on all of it."""
-    cv: Any = FOLDS
-    if options.group_of is not None:
-        cv = make_folds(options.task, y, FOLDS, options.seed, options.group_of, "--tune")
-    whose = "" if options.method == "auto" else f" of {options.method}"
-    monitor.stage(f"choosing parameters{whose} by {FOLDS}-fold cross-validation")
+    method, brakes = options.method, []
+    cv = make_folds(options.task, y, FOLDS, options.seed, options.group_of, "--tune")
+    monitor.stage(f"choosing parameters of {method} by {FOLDS}-fold cross-validation")
     began = time.monotonic()
     stopped = "Stopped while choosing parameters; there is no model yet, nothing was saved."
-    method, brakes = "lp" if options.method == "auto" else options.method, []
 
     def fit_best(model: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Any:
         if "checkpoint" in model.get_params(deep=False):
@@ -243,7 +286,7 @@ def _tuned(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, moni
         return model
 
     with stopping_with(stopped), refusing("--tune"):
-        search = search_of(options.method, parts.kernels, options, cv)
+        search = search_of(method, parts.kernels, options, cv)
         if isinstance(search, BaseSearch):
             search._listener, search._fit_best = monitor.part, fit_best
         search.fit(parts.X, y)
@@ -316,14 +359,18 @@ def no_search(options: Options, parts: Parts, y: np.ndarray) -> str:
     """What is in the way: classes smaller than the number of folds, or matrices that exceed the memory."""
     classes = options.task == "classification"
     fewest = int(np.unique(y, return_counts=True)[1].min()) if classes else len(y)
-    if fewest < FOLDS:
+    if options.competes:
+        try:
+            usual_folds(options, y)
+        except ValueError as error:
+            return str(error).removeprefix("cv=None: ").partition(": add some")[0]
+    elif fewest < FOLDS:
         where = "class" if classes else "training part"
         return f"{FOLDS} folds need at least {FOLDS} training rows in every {where}, and one has {fewest}"
     M = len(parts.encoder.names if isinstance(parts.kernels, str) else parts.kernels)
-    needed, room = 8 * len(y) ** 2 * (M + 2), free_memory()
+    needed, limit = 8 * len(y) ** 2 * (M + 2), options.memory_limit
+    room = free_memory() if limit is None else parse_memory(limit)
     if room is not None and needed > room:
-        return (
-            f"cross-validation holds {M} matrices of {len(y)} rows, {show_bytes(needed)}, and "
-            f"{show_bytes(room)} are free"
-        )
+        held = f"cross-validation holds {M} matrices of {len(y)} rows, {show_bytes(needed)}, and "
+        return held + (f"{show_bytes(room)} are free" if limit is None else f"--memory-limit is {limit}")
     return ""

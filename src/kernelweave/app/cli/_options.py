@@ -187,12 +187,17 @@ class KernelChoice:
         int | None, option("Kernels on so many bands of neighbouring columns.", KERNELS, min=1)
     ] = None
     kinds: Annotated[
-        list[str], option("Kernel of every group or band, such as rbf or linear.", KERNELS, "--kernel")
+        list[str],
+        option(
+            "Kernel of every group, band or view, such as rbf or linear; auto: linear and several widths.",
+            KERNELS,
+            "--kernel",
+        ),
     ] = field(default_factory=list)
 
     @property
     def given(self) -> bool:
-        return any((self.spec, self.groups, self.bands, self.kinds))
+        return any((self.spec, self.groups, self.bands, [kind for kind in self.kinds if kind != "auto"]))
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

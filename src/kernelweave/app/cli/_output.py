@@ -12,6 +12,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from ...inspection._models import fitted_model
 from ._console import show
 from ._facts import WEIGHT_COLUMNS, certificate_words, weight_rows
 
@@ -105,12 +106,20 @@ def print_summary(facts: dict[str, Any], model: Any, folder: Path) -> None:
     show(f"Scores on the {facts['scored_on']}:")
     show(scores_table(facts))
     show(certificate_words(model))
+    if facts["reason"]:
+        show(reason_words(facts["reason"]), soft_wrap=True)
     report = ", report.html" if "report" in facts else ""
     show(f"Written to {folder}: model.kw, weights.csv, predictions.csv, settings.json{report}")
 
 
+def reason_words(reason: str) -> str:
+    """Why a model was taken; its scores are not those on the rows that were held out."""
+    return f"Why this model (scores are of cross-validation on the training rows): {reason}"
+
+
 def weights_table(model: Any, most: int = MOST) -> Table:
     """The heaviest kernels, their weights averaged over the models where there are several."""
+    model = fitted_model(model)
     weights, names = np.atleast_2d(model.weights_).mean(axis=0), model.kernel_names_
     columns = [names, [f"{weight:.3g}" for weight in weights]]
     top = max(float(weights.max()), 1e-300)
@@ -133,6 +142,17 @@ def scores_table(facts: dict[str, Any]) -> Table:
         error = f" ± {entry['error']:.3f}" if entry.get("error") else ""
         rows.append((entry["name"], f"{entry['score']:.3f}{error}"))
     return screen_table(None, ["model", metric], rows)
+
+
+def candidates_table(candidates: Iterable[dict[str, Any]]) -> Table:
+    """What competed for a model, from the simplest on, with its score on rows held out in turn."""
+    keys = ("C", "mean_test_score", "standard_error", "stack_share")
+    rows = (
+        [one["candidate"], *("" if (value := one[key]) is None else f"{value:.3g}" for key in keys)]
+        for one in candidates
+    )
+    headings = ("candidate", "C", "score", "standard error", "share of the stack")
+    return screen_table("What competed", headings, rows)
 
 
 def weights_listing(model: Any) -> Table:

@@ -12,6 +12,7 @@ import typer
 
 from ..._words import versions
 from ...gram import parse_memory
+from ...inspection._models import fitted_model
 from ._bundle import save_bundle, sketch, write_text
 from ._columns import Parts, Target
 from ._console import INTERRUPTED, MODEL, CliError, note, print_json, refusing
@@ -36,6 +37,9 @@ from ._splits import split_rows
 from ._tables import design
 from .report import make_report, report_data
 
+#: what of an outcome is told as it is
+OUTCOME = ("seconds", "interrupted", "notes", "tuned", "reason", "candidates")
+
 
 @dataclass(frozen=True)
 class Job:
@@ -55,7 +59,7 @@ class Job:
     @property
     def request(self) -> dict[str, Any]:
         """What the problem depends on; the tolerance may change when a fit is resumed."""
-        names = ("method", "tune", "p", "C", "seed", "approximation", "rank")
+        names = ("method", "tune", "p", "C", "seed", "approximation", "rank", "time_budget")
         return {
             **source_request(self.source),
             "test_size": self.test_size,
@@ -115,6 +119,14 @@ def check_options(job: Job) -> None:
             "--method gmkl learns the widths of one Gaussian kernel, of columns, --groups or --bands: leave "
             "out --kernels and --kernel, or choose another method."
         )
+    if options.time_budget is not None:
+        if not 0 < options.time_budget < np.inf:
+            raise CliError(f"--time-budget {options.time_budget:g}: expected a positive number of seconds.")
+        if not options.competes:
+            raise CliError(
+                "--time-budget is for candidates that compete: leave it out, or --method, --C, --p, "
+                "--approximation and --no-tune, which say what to fit."
+            )
     if options.approximation and options.tune:
         raise CliError(
             "--tune holds all Gram matrices, which --approximation is there to avoid: leave one out."
@@ -125,7 +137,7 @@ def check_options(job: Job) -> None:
 
 def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[str, Any]:
     """Everything to reproduce the fit, and what came of it, as plain data."""
-    model, kernels = outcome.model, parts.why
+    model, inner, kernels = outcome.model, fitted_model(outcome.model), parts.why
     if outcome.method == "gmkl":
         kernels = f"the widths of one Gaussian kernel, one per {'group' if parts.groups else 'column'}"
     return {
@@ -144,9 +156,9 @@ def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[s
         "certificate": certificate(model),
         "n_machines": int(np.sum(getattr(model, "n_iter_", 0))),
         "n_machines_now": outcome.n_machines,
-        "objective": getattr(model, "objective_", None),
-        "gram": getattr(model, "gram_", None),
-        **{name: getattr(outcome, name) for name in ("seconds", "interrupted", "notes", "tuned")},
+        "objective": getattr(inner, "objective_", None),
+        "gram": getattr(inner, "gram_", None),
+        **{name: getattr(outcome, name) for name in OUTCOME},
         "request": job.request,
         "versions": versions(),
     }

@@ -74,6 +74,13 @@ def make_folds(
     task: str, y: np.ndarray, n_folds: int, seed: int, group_of: np.ndarray | None, option: str
 ) -> list[Split]:
     """Folds of a cross-validation, classes in proportion, groups whole."""
+    return checked_folds(task, y, n_folds, seed, group_of, option)[1]
+
+
+def checked_folds(
+    task: str, y: np.ndarray, n_folds: int, seed: int, group_of: np.ndarray | None, option: str
+) -> tuple[Any, list[Split]]:
+    """A splitter that shuffles, and its folds."""
     classes = y if task == "classification" else None
     splitter: Any
     if group_of is None:
@@ -90,7 +97,7 @@ def make_folds(
         splitter = grouped(n_folds, shuffle=True, random_state=seed)
     splits = list(splitter.split(np.zeros((len(y), 1)), y, group_of))
     check_taught(classes, splits, f"{option}: ")
-    return splits
+    return splitter, splits
 
 
 def check_taught(classes: np.ndarray | None, splits: list[Split], option: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,9 @@ def fit(
     out: Annotated[Path, typer.Option(help="Folder for model, weights, predictions and report.")] = Path(
         "kernelweave-out"
     ),
-    method: Annotated[opt.Method, typer.Option(help="How weights are learned.")] = "auto",
+    method: Annotated[
+        opt.Method, typer.Option(help="How weights are learned; auto: whatever predicts rows held out best.")
+    ] = "auto",
     p: Annotated[
         float | None,
         typer.Option("--p", min=1.0, help="Norm of --method lp: 1 is sparse. Not tuned if given."),
@@ -31,8 +34,12 @@ def fit(
         bool | None,
         typer.Option(
             "--tune/--no-tune",
-            help="Choose parameters by cross-validation (the default), or fit once, with --C and --p.",
+            help="Choose by cross-validation (the default), or fit once, with --C and --p.",
         ),
+    ] = None,
+    time_budget: Annotated[
+        float | None,
+        typer.Option(help="Seconds for trying candidates of --method auto; the simplest come first."),
     ] = None,
     tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
     test_size: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of rows held out.")] = 0.25,
@@ -62,9 +69,11 @@ def fit(
     Several tables of the same samples are given by --view NAME=FILE, and are joined by sample IDs:
     fit --view rna=rna.csv --view meth=meth.parquet --labels clinical.csv:subtype --id sample.
 
-    Parameters are chosen by cross-validation on the training rows; --no-tune fits once.
+    Without --method, candidates from the plain sum of the kernels to sparse weights compete in
+    cross-validation on the training rows, and the simplest good one, or a mean of several, is the model.
+    With --method, its parameters are chosen in that way. --no-tune fits once.
 
-    Ctrl-C keeps the model learned so far; the same command then resumes the fit.
+    Ctrl-C during a fit keeps the model learned so far; the same command then resumes it.
     """
     reading = opt.settled(source, reading)
     check_spec(choice.spec)
@@ -75,6 +84,8 @@ def fit(
     numbers = {"p": p or 2.0, "C": 1.0 if C is None else C, "tol": tol, "seed": seed, "rank": rank}
     rules = {"approximation": approximation, "normalize": normalize, "memory_limit": memory_limit}
     tuning = {"tune": not fixed if tune is None else tune, "asked": tune is not None}
-    options = Options(method=method, n_jobs=n_jobs, **numbers, **rules, **tuning)  # type: ignore[arg-type]
+    options = Options(method=method, n_jobs=n_jobs, time_budget=time_budget, **numbers, **rules, **tuning)  # type: ignore[arg-type]
+    if options.competes and not choice.kinds:
+        choice = replace(choice, kinds=["auto"])
     job = Job(source, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
     run(job, resume, quiet, as_json)

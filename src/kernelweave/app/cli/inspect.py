@@ -23,7 +23,7 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
     from ._design import features_of
     from ._facts import certificate, certificate_words, weight_facts
     from ._npz import GramEncoder
-    from ._output import weights_listing
+    from ._output import candidates_table, reason_words, weights_listing
 
     bundle = load_bundle(model)
     estimator, settings, kind = bundle.estimator, bundle.settings, type(bundle.estimator).__name__
@@ -50,6 +50,9 @@ def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = Fals
     show(f"{kind} in {bundle.path}", style="bold")
     show(weights_listing(estimator))
     show(certificate_words(estimator))
+    if settings.get("candidates"):
+        show(candidates_table(settings["candidates"]))
+        show(reason_words(settings["reason"]), soft_wrap=True)
     for name in SHOWN:
         value = settings.get(name)
         if value not in (None, [], ""):
