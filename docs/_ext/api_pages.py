@@ -72,6 +72,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
                 "auto",
                 "bands",
                 "bandwidths",
+                "from_gmt",
+                "GeneSets",
                 "per_feature",
                 "per_group",
                 "random_subsets",

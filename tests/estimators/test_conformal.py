@@ -233,3 +233,42 @@ def test_precomputed_kernels() -> None:
     given = kw.MKLRegressorCV("precomputed", Cs=[1.0], cv=3).fit(K, y)
     made = kw.MKLRegressorCV(Linear(), Cs=[1.0], cv=3).fit(X, y)
     np.testing.assert_allclose(given.predict_interval(K), made.predict_interval(X), atol=1e-8)
+
+
+# -- data sets ------------------------------------------------------------------------------------------
+
+#: data sets, and which column of their targets
+SETS = {
+    **dict.fromkeys(("ionosphere", "sonar", "pima", "wpbc", "liver", "spambase", "gasoline"), ""),
+    **{"tecator": "fat", "nirsoil": "Ciso", "swri_diesel": "CN"},
+}
+
+
+def covered(X: Any, y: Any, regression: bool, seed: int) -> float:
+    """Share of new samples covered at 0.9 by a search on a random half, of 200 samples at most."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    half = min(len(y) // 2, 200)
+    train, test = order[:half], order[half : half + 1000]
+    if regression:
+        search = kw.MKLRegressorCV(Linear(standardize=True), Cs=[10.0], cv=10).fit(X[train], y[train])
+        lower, upper = search.predict_interval(X[test], 0.9).T
+        return float(((lower <= y[test]) & (y[test] <= upper)).mean())
+    search = kw.MKLClassifierCV(RBF(standardize=True), Cs=[1.0], cv=10).fit(X[train], y[train])
+    place = np.searchsorted(search.classes_, y[test])
+    return float(search.predict_set(X[test], 0.9)[np.arange(len(test)), place].mean())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:kernels without variance")
+@pytest.mark.parametrize("name", SETS)
+def test_coverage_on_data_sets(data_folder: Any, name: str) -> None:
+    """Within 1.5 points of nominal, over 40 random halves: their standard error is below half a point."""
+    path = data_folder / f"{name}.npz"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    with np.load(path) as data:
+        X, column = data["X"].astype(float), SETS[name]
+        y = data["Y"][:, list(data["property_names"]).index(column)] if column else data["y"]
+    there = ~np.isnan(y.astype(float))
+    mean = np.mean([covered(X[there], y[there], y.dtype.kind == "f", seed) for seed in range(40)])
+    assert abs(mean - 0.9) <= 0.015, f"{name}: {mean:.4f}"

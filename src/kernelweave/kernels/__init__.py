@@ -14,6 +14,7 @@ from .compose import Product, Scaled, Sum
 from .convert import KERNELS, as_kernel
 from .families import Family, auto, bands, bandwidths, per_feature, per_group
 from .function import FunctionKernel, GPKernel
+from .gene_sets import GeneSets, from_gmt
 from .matern import Matern
 from .normalize import NORMALIZATIONS, Dimension, Normalization, resolve_normalization
 from .parametric import (
@@ -52,6 +53,7 @@ __all__ = [
     "Family",
     "FunctionKernel",
     "GPKernel",
+    "GeneSets",
     "GroupProductRBF",
     "HistogramIntersection",
     "InnerProduct",
@@ -87,6 +89,7 @@ __all__ = [
     "bands",
     "bandwidths",
     "check_gram",
+    "from_gmt",
     "per_feature",
     "per_group",
     "per_task",
