@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         mkl_path,
     )
     from .gram import GramStore, KernelStack, ParquetTable
-    from .inspection import stability_selection
+    from .inspection import explain, stability_selection
     from .kernels import Views
     from .persistence import load_model, save_model
     from .regularizers import (
@@ -77,15 +77,58 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "SMKL", "BlockNorm", "ElasticNet", "EmpiricalBayesClassifier", "EmpiricalBayesRegressor",
-    "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
-    "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
-    "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLClassifier", "MKLClassifierCV",
-    "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
-    "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "ViewTransformer", "Views", "Wedge",
-    "__version__", "dask", "datasets", "estimators", "gram", "inspection", "kernels", "load_model", "losses",
-    "metrics", "mkl_path", "persistence", "regularizers", "report", "save_model", "solvers",
-    "stability_selection", "testing", "theory",
+    "SMKL",
+    "BlockNorm",
+    "ElasticNet",
+    "EmpiricalBayesClassifier",
+    "EmpiricalBayesRegressor",
+    "GMKLClassifier",
+    "GMKLOneClass",
+    "GMKLRegressor",
+    "GramStore",
+    "GroupLassoTerm",
+    "GroupOMPClassifier",
+    "GroupOMPClassifierCV",
+    "GroupOMPRegressor",
+    "GroupOMPRegressorCV",
+    "KernelStack",
+    "LogTerm",
+    "LpNorm",
+    "MFocussTerm",
+    "MKLAutoClassifier",
+    "MKLAutoRegressor",
+    "MKLClassifier",
+    "MKLClassifierCV",
+    "MKLOneClass",
+    "MKLRegressor",
+    "MKLRegressorCV",
+    "MKLTerm",
+    "Mahalanobis",
+    "ParquetTable",
+    "Uniform",
+    "ViewTransformer",
+    "Views",
+    "Wedge",
+    "__version__",
+    "dask",
+    "datasets",
+    "estimators",
+    "explain",
+    "gram",
+    "inspection",
+    "kernels",
+    "load_model",
+    "losses",
+    "metrics",
+    "mkl_path",
+    "persistence",
+    "regularizers",
+    "report",
+    "save_model",
+    "solvers",
+    "stability_selection",
+    "testing",
+    "theory",
 ]  # fmt: skip
 
 #: submodule -> the names that are its own
@@ -98,7 +141,7 @@ _HOMES = {
     ),
     "gram": "GramStore ParquetTable KernelStack",
     "persistence": "load_model save_model",
-    "inspection": "stability_selection",
+    "inspection": "explain stability_selection",
     "kernels": "Views",
     "regularizers": (
         "BlockNorm ElasticNet GroupLassoTerm LogTerm LpNorm MFocussTerm MKLTerm Mahalanobis SMKL Uniform "

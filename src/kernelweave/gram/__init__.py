@@ -3,7 +3,8 @@
 To be read in this order: `base` (what an engine is); `shared` and `sharing` (what kernels share, and
 which), `blocks` (tiles of all of them, normalised); the engines `dense`, `packed`, `blocked` and `cached`,
 then `lowrank`, `torch` and `dask`; `choice` (which of them a fit gets); `sources` and `dictionary` (the
-kernels of one fit). `stack`, `store`, `tables` and `parquet` are what users bring.
+kernels of one fit); `predictor`, `terms` and `games` (what is left of one, and how its values are taken
+apart by features). `stack`, `store`, `tables` and `parquet` are what users bring.
 """
 
 from .._registry import Registry

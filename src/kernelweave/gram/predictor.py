@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from .._typing import FloatArray, IntArray
 from ..kernels import RBF, Kernel, ParametricKernel
 from ..kernels.base import as_numeric
 from ..kernels.columns import as_table, is_sparse, take_columns
+from .games import Expansion, NotByFeatureError, check_by_feature, constant_diagonal
 from .missing import GapFactorTerm, GapSource, GapTerm, IndicatorTerm
 from .sharing import Batch, SharedSquares
 from .sources import FeatureSource, KernelSource, ParametricSource, StackSource
@@ -252,7 +254,7 @@ class Predictor:
             stages = np.flatnonzero(self.shares).tolist()
             return np.asarray(sum(self.shares[s] * self.at([s]).components(X) for s in stages))
         chosen = self.at([self.stage])
-        parts = [part for term in chosen.terms for part in term.split(self.source)]
+        parts = list(chosen._parts())
         out = np.zeros((len(chosen.intercepts), X.shape[0], len(self.source.names)))
 
         def fill(rows: slice, block: Any) -> None:
@@ -263,6 +265,39 @@ class Predictor:
 
         self._in_blocks(X, fill, self.source.held)
         return out
+
+    def _parts(self) -> Iterator[tuple[int, Any]]:
+        """Each kernel that has a part in a function, and its own term."""
+        for term in self.terms:
+            yield from term.split(self.source)
+
+    def expansions(self) -> dict[int, list[Expansion] | NotByFeatureError]:
+        """What every kernel adds, but for a constant, as expansions in functions of the columns, or why not.
+
+        Of kernels that samples may lack, what they add on samples that have them.
+        """
+        found: dict[int, dict[int, Expansion]] = {}
+        refused: dict[int, NotByFeatureError] = {}
+        alone = len(self.source.names) == 1  # also of a learned kernel, which has no components
+        for s in np.flatnonzero(self._mix).tolist():
+            chosen = self.at([s])
+            for m, term in ((0, term) for term in chosen.terms) if alone else chosen._parts():
+                try:
+                    part = term.expansion(self.source, chosen.alpha)
+                    self._check_expansion(part)
+                except NotByFeatureError as reason:
+                    refused[m] = reason
+                    continue
+                own, coef = found.setdefault(m, {}), self._mix[s] * part.coef
+                key = getattr(term, "m", m)
+                own[key] = replace(part, coef=coef + own[key].coef if key in own else coef)
+        return {m: list(own.values()) for m, own in found.items()} | refused
+
+    def _check_expansion(self, part: Expansion) -> None:
+        """Raise `NotByFeatureError` unless a part of a function is one by features."""
+        check_by_feature(part.kernel)
+        if self.ball and constant_diagonal(part.kernel) is None:
+            raise NotByFeatureError("half of k(x, x) is subtracted, which is no expansion")
 
     def variance(self, X: Any) -> FloatArray:
         """Posterior variances of every model on new data, shape (n_new, n_models), without the noise."""

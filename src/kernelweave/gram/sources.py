@@ -18,6 +18,7 @@ from ..kernels.columns import tables_of
 from ..kernels.subsets import Subsets
 from ..kernels.views import named_view
 from .blocks import Blocks
+from .games import NotByFeatureError
 from .sharing import Batch, batch_of, grouped, is_positive, share
 from .stack import KernelStack
 
@@ -119,6 +120,10 @@ class KernelSource(ABC):
         from .terms import KernelTerm
 
         return KernelTerm(m, rule, factors)
+
+    def kernel_of_columns(self, m: int) -> Kernel:
+        """Kernel m, a function of columns; `NotByFeatureError` where there is none."""
+        raise NotByFeatureError("its values are given, not computed from columns")
 
     @abstractmethod
     def restrict(self, support: IntArray) -> None:
@@ -263,6 +268,9 @@ class FeatureSource(KernelSource):
 
     def diag(self, m: int, X: Any) -> FloatArray:
         return self.kernels[m].diag(X)
+
+    def kernel_of_columns(self, m: int) -> Kernel:
+        return self.kernels[m]
 
 
 def _can_be_squared(table: Any) -> bool:

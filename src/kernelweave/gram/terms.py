@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..kernels import Normalization
+from ..kernels import Kernel, Linear, Normalization
 from ..kernels.columns import as_table
+from .games import Expansion, NotByFeatureError, constant_diagonal
 from .lowrank.maps import ExactMap, Features, FourierMap, NystroemMap
 from .sources import FeatureSource, KernelSource, without
 
@@ -73,6 +74,14 @@ class KernelTerm:
     def split(self, source: KernelSource) -> Iterator[tuple[int, Any]]:
         """The component that each kernel of the term belongs to, and its own term."""
         yield source.component(self.m), self
+
+    def expansion(self, source: KernelSource, alpha: FloatArray) -> Expansion:
+        """The term, but for a constant, as an expansion in its kernel; `NotByFeatureError` if it is none."""
+        kernel = source.kernel_of_columns(self.m)
+        coef = self.coefficients(alpha)[0]
+        if self.rule.needs_diag:
+            coef = coef * self.rule.row_scale(_unit_length(kernel))
+        return Expansion(kernel, source.X, coef)  # type: ignore[attr-defined]
 
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
         """The term as a linear function of the columns; `NotLinearError` if it is not."""
@@ -164,6 +173,13 @@ class SumTerm:
             offsets = None if self.offsets is None else self.offsets[[i]]
             yield int(source.together[k]), SumTerm(self.kernels[[i]], self.factors[[i]], self.coef, offsets)
 
+    def expansion(self, source: KernelSource, alpha: FloatArray) -> Expansion:
+        """The term of one kernel as an expansion in it."""
+        (k,) = self.kernels.tolist()
+        coef = alpha if self.coef is None else self.coef
+        kernel = source.kernel_of_columns(int(source.together[k]))
+        return Expansion(kernel, source.X, coef * self.factors[0])  # type: ignore[attr-defined]
+
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
         """Never: kernels computed together are Gaussian."""
         raise NotLinearError(f"kernel {source.names[int(source.together[self.kernels[0]])]!r} is not linear")
@@ -214,6 +230,20 @@ class FactorTerm:
     def split(self, source: KernelSource) -> Iterator[tuple[int, Any]]:
         """The kernel, and the term itself."""
         yield self.m, self
+
+    def expansion(self, source: KernelSource, alpha: FloatArray) -> Expansion:
+        """The term as an expansion in its landmarks, or in a linear kernel."""
+        phi, coef = self.features.map, self.coef
+        if isinstance(phi, NystroemMap):
+            coef = phi.root @ coef
+            if self.features.spherical:
+                coef = coef / np.sqrt(_unit_length(phi.kernel))
+            return Expansion(phi.kernel, phi.landmarks, coef)
+        part = None if self.features.spherical else self._affine_map(as_table(source.X).shape[1])  # type: ignore[attr-defined]
+        if part is None:
+            raise NotByFeatureError(f"{phi.kernel.label} is known by its features alone")
+        W = np.ascontiguousarray(part[0].T)
+        return Expansion(Linear().fit(W), W, np.eye(len(W)))
 
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
         """z(x) = phi(x) - mean, and phi is linear with the kernel."""
@@ -333,6 +363,14 @@ def sum_terms(rules: Sequence[Normalization], weights: FloatArray, alpha: FloatA
         kernels, factors, offsets = map(np.array, zip(*group, strict=True))
         found.append(SumTerm(kernels, factors, coefs[key], offsets if offsets.any() else None))
     return found
+
+
+def _unit_length(kernel: Kernel) -> FloatArray:
+    """k(x, x) of a kernel that is the same for all x; `NotByFeatureError` for others."""
+    found = constant_diagonal(kernel)
+    if found is None:
+        raise NotByFeatureError("normalize='spherical' divides by the length of each sample")
+    return np.array([found])
 
 
 def _refuse_sphere(needs_diag: bool) -> None:

@@ -6,12 +6,13 @@ from .alignments import AlignmentDisplay, kernel_alignments
 from .bands import BandsDisplay
 from .components import ContributionDisplay, DropOneResult, contributions, drop_one
 from .convergence import ConvergenceDisplay
+from .explanation import Explanation, Part, explain
 from .path import PathDisplay
 from .stability import StabilityResult, stability_selection
 from .weights import KernelWeightsDisplay
 
 __all__ = [
     "AlignmentDisplay", "BandsDisplay", "ContributionDisplay", "ConvergenceDisplay", "DropOneResult",
-    "KernelWeightsDisplay", "PathDisplay", "StabilityResult", "contributions", "drop_one",
-    "kernel_alignments", "stability_selection",
+    "Explanation", "KernelWeightsDisplay", "Part", "PathDisplay", "StabilityResult", "contributions",
+    "drop_one", "explain", "kernel_alignments", "stability_selection",
 ]  # fmt: skip

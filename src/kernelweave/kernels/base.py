@@ -230,6 +230,25 @@ class Kernel(BaseEstimator):
         """
         return None
 
+    def sum_of_products(self) -> list[tuple[float, list[Kernel]]]:
+        """The fitted kernel as sum_t factor_t prod_s k_ts: factors, and fitted kernels to multiply.
+
+        Examples
+        --------
+        >>> from kernelweave.kernels import RBF, Linear
+        >>> ((RBF(1.0) + 2.0) * Linear()).fit(np.eye(2)).sum_of_products()
+        [(1.0, [RBF(gamma=1.0), Linear()]), (2.0, [Linear()])]
+        """
+        return [(1.0, [self])]
+
+    def windows(self) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """What a kernel of strings weighs, where it adds up equal substrings; else None.
+
+        (b, c) for k(x, z) = sum_d b_d sum_l sum_s c_|s| [x and z are equal on d places from l + s and l on];
+        None in place of c for c = 1 whatever the shift s. b starts with b_0, which counts for nothing.
+        """
+        return None
+
     @property
     def base_columns(self) -> np.ndarray | None:
         """Positions of the columns that the `base` of a fitted kernel sees; None: all."""
@@ -273,6 +292,17 @@ def basis_of(kernel: Kernel) -> tuple[Base | None, Kernel]:
 def form_of(kernel: Kernel) -> tuple[Any, ...] | None:
     """The form of a fitted kernel with a base; None where a subclass has changed `of_base` since."""
     return kernel.form() if _at_least_as_new(type(kernel), "form", "of_base") else None
+
+
+def products_of(kernel: Kernel) -> list[tuple[float, list[Kernel]]]:
+    """The sum of products of a fitted kernel; itself where a subclass computes values in a way of its own."""
+    known = _at_least_as_new(type(kernel), "sum_of_products", "_compute")
+    return kernel.sum_of_products() if known else [(1.0, [kernel])]
+
+
+def windows_of(kernel: Kernel) -> tuple[np.ndarray, np.ndarray | None] | None:
+    """The windows of a kernel of strings; None where a subclass has changed `_compute` since."""
+    return kernel.windows() if _at_least_as_new(type(kernel), "windows", "_compute") else None
 
 
 def _at_least_as_new(kind: type, name: str, other: str) -> bool:

@@ -51,6 +51,10 @@ class Base(ABC):
         """Numbers of each row of a tensor that `between` would compute anew whenever it is asked; or None."""
         return None
 
+    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray | None:
+        """b_f(x_if, z_jf), shape (n_x, n_z, F), where b is the sum of these over the columns f; else None."""
+        return None
+
     def diag(self, X: Any) -> Any:
         """b(x_i, x_i), shape (n_x,)."""
         return (torch if is_tensor(X) else np).zeros(X.shape[0], dtype=X.dtype, **_home(X))
@@ -66,6 +70,10 @@ class SquaredEuclidean(Base):
             return squared_euclidean(X, Z)
         of_x, of_z = (self.each(A) if own is None else own for A, own in ((X, of_x), (Z, of_z)))
         return torch.addmm(of_z[None, :], X, Z.T, alpha=-2.0).add_(of_x[:, None]).clamp_(min=0.0)
+
+    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        difference = X[:, None] - Z
+        return np.square(difference, out=difference)
 
     def each(self, X: Any) -> Any:
         """Squared lengths, a few rows at a time summed in double precision."""
@@ -91,12 +99,19 @@ class Manhattan(Base):
     def between(self, X: Any, Z: Any, of_x: Any = None, of_z: Any = None) -> Any:
         return torch.cdist(X, Z, p=1.0) if is_tensor(X) else manhattan(X, Z)
 
+    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        difference = X[:, None] - Z
+        return np.abs(difference, out=difference)
+
 
 class InnerProduct(Base):
     """x'z."""
 
     def between(self, X: Any, Z: Any, of_x: Any = None, of_z: Any = None) -> Any:
         return X @ Z.T if is_tensor(X) else safe_sparse_dot(X, Z.T, dense_output=True)
+
+    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return X[:, None] * Z
 
     def diag(self, X: Any) -> Any:
         return (X**2).sum(dim=1) if is_tensor(X) else row_norms(X, squared=True)
@@ -113,6 +128,10 @@ class ChiSquared(Base):
         smallest = torch.finfo(X.dtype).tiny
         return _by_column(X, Z, lambda x, z: (x - z).square_().div_((x + z).clamp_(min=smallest)))
 
+    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        x, total = X[:, None], X[:, None] + Z
+        return np.divide((x - Z) ** 2, total, out=np.zeros_like(total), where=total > 0)
+
 
 class Intersection(Base):
     """sum_j min(x_j, z_j)."""
@@ -125,6 +144,9 @@ class Intersection(Base):
         B -= manhattan(X, Z)
         B *= 0.5
         return B
+
+    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return np.minimum(X[:, None], Z)
 
     def diag(self, X: Any) -> Any:
         return X.sum(dim=1) if is_tensor(X) else np.asarray(X.sum(axis=1)).ravel()

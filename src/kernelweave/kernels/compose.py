@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import product
 from math import prod
 from operator import add as plus
 from operator import mul as times
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .base import Kernel, _short, basis_of, positive
+from .base import Kernel, _short, basis_of, positive, products_of
 from .bases import Base, Zero
 from .columns import Columns
 from .convert import as_kernel
@@ -289,6 +290,9 @@ class Sum(Composite):
             return None
         return sum(W for W, _ in parts), sum(c for _, c in parts)
 
+    def sum_of_products(self) -> list[tuple[float, list[Kernel]]]:
+        return [term for kernel in self.kernels_ for term in products_of(kernel)]
+
     @property
     def label(self) -> str:
         return " + ".join(as_kernel(kernel).label for kernel in self.kernels)
@@ -317,6 +321,10 @@ class Product(Composite):
         if parts is None or prod(part.shape[1] for part in parts) > max_rank:
             return None
         return reduce(_row_products, parts)
+
+    def sum_of_products(self) -> list[tuple[float, list[Kernel]]]:
+        choices = product(*(products_of(kernel) for kernel in self.kernels_))
+        return [(prod(c for c, _ in chosen), [k for _, own in chosen for k in own]) for chosen in choices]
 
     @property
     def label(self) -> str:
@@ -406,6 +414,9 @@ class Scaled(Kernel):
 
     def _diag(self, X: Any) -> np.ndarray:
         return self.kernel_.diag(X) * float(self.factor)
+
+    def sum_of_products(self) -> list[tuple[float, list[Kernel]]]:
+        return [(float(self.factor) * factor, own) for factor, own in products_of(self.kernel_)]
 
     def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return self.kernel_.affine(Z, coef * float(self.factor))

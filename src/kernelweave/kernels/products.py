@@ -204,6 +204,9 @@ class HistogramIntersection(Kernel):
     def of_base(self, B: Any, xp: Any) -> Any:
         return B
 
+    def form(self) -> tuple[Any, ...]:
+        return ("power", 1.0, 0.0, 1)
+
 
 class Constant(Kernel):
     """Constant kernel, k(x, z) = value >= 0; ``kernel + 1.0`` adds one.
@@ -240,6 +243,9 @@ class Constant(Kernel):
 
     def of_base(self, B: Any, xp: Any) -> Any:
         return xp.full_like(B, float(self.value))
+
+    def sum_of_products(self) -> list[tuple[float, list[Kernel]]]:
+        return [(float(self.value), [])]
 
     def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return np.zeros((as_table(Z).shape[1], coef.shape[1])), float(self.value) * coef.sum(axis=0)

@@ -100,6 +100,9 @@ class Spectrum(StringKernel):
     def _diag(self, X: Any) -> np.ndarray:
         return np.array([sum(c * c for c in self._count(string).values()) for string in X], dtype=np.float64)
 
+    def windows(self) -> tuple[np.ndarray, np.ndarray | None]:
+        return np.eye(int(self.k) + 1)[-1], None
+
     def _count(self, string: str) -> Counter[str]:
         return Counter(string[start : start + self.k] for start in range(len(string) - self.k + 1))
 
@@ -164,13 +167,17 @@ class WeightedDegree(StringKernel):
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
         from ._loops import gram
 
-        A = _symbols(X)
-        return gram(A, A if Z is X else _symbols(Z), *self._tables(), Z is X)
+        A = symbols(X)
+        return gram(A, A if Z is X else symbols(Z), *self._tables(), Z is X)
 
     def _diag(self, X: Any) -> np.ndarray:
         from ._loops import diagonal
 
-        return diagonal(_symbols(X), *self._tables())
+        return diagonal(symbols(X), *self._tables())
+
+    def windows(self) -> tuple[np.ndarray, np.ndarray | None]:
+        cumulated, shifts = self._tables()
+        return np.diff(cumulated, prepend=0.0), shifts
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
         """sum_{d <= r} b_d for r = 0..D, and (1, c_1, ..., c_S)."""
@@ -181,7 +188,7 @@ class WeightedDegree(StringKernel):
         return np.concatenate([[0.0], np.cumsum(b)]), c
 
 
-def _symbols(strings: np.ndarray) -> np.ndarray:
+def symbols(strings: np.ndarray) -> np.ndarray:
     """Character codes, one string per row, padded with 0."""
     if len(strings) == 0:
         return np.zeros((0, 1), dtype=np.uint32)

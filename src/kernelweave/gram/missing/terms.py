@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..._typing import BoolArray, FloatArray, IntArray
+from ..games import Expansion, NotByFeatureError
 from ..sources import KernelSource
 from ..terms import Affine, FactorTerm, KernelTerm, NotLinearError, checked, demand
 
@@ -126,6 +127,10 @@ class GapTerm:
         """The kernel, and the term itself."""
         yield self.m, self
 
+    def expansion(self, source: GapSource, alpha: FloatArray) -> Expansion:
+        """On samples that have the view."""
+        return self.own.expansion(source.source, self.beta)
+
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
         """Never: it depends on which views a sample has."""
         raise NotLinearError("samples may lack some of the views")
@@ -179,6 +184,10 @@ class IndicatorTerm:
         return IndicatorTerm(self.m, self.indicator, self.factors[functions])
 
     split, affine = GapTerm.split, GapTerm.affine
+
+    def expansion(self, source: GapSource, alpha: FloatArray) -> Expansion:
+        """Never: it has no kernel."""
+        raise NotByFeatureError("it says which views a sample has")
 
     def state(self) -> dict[str, Any]:
         """What makes the term again."""
@@ -249,6 +258,10 @@ class GapFactorTerm:
     def split(self, source: KernelSource) -> Iterator[tuple[int, Any]]:
         """The kernel, and the term itself."""
         yield self.m, self
+
+    def expansion(self, source: GapSource, alpha: FloatArray) -> Expansion:
+        """On samples that have the view."""
+        return self.own.expansion(source.source, alpha)
 
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
         """Never: it depends on which views a sample has."""
