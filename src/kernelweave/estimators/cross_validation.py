@@ -67,11 +67,11 @@ class ChainSearch:
 
     def fold(self, train: IntArray, test: IntArray, guides: Any, nodes: Any = None) -> Fold:
         """Solve the grid on `train` and evaluate it on `test`; `nodes` are those of an earlier grid."""
-        dictionary, parts = self._dictionary(train), [part.part(train) for part in self.setup.problems]
+        dictionary, parts = self.dictionary(train), [part.part(train) for part in self.setup.problems]
         solved, ends = self._solved(dictionary, parts, guides, nodes)
         own = [[[Guide.of(found, dictionary) for found in line] for line in lines] for lines in solved]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, parts, points, self._samples(test)), own, ends)
+        return Fold(held_out(dictionary, parts, points, self.samples(test)), own, ends)
 
     def left_out(self, nodes: Any = None) -> Fold:
         """Solve the grid on all samples, and evaluate it on each by the model without that sample.
@@ -80,11 +80,11 @@ class ChainSearch:
         """
         C: Any = self.setup.spec.C
         parts, every = self.setup.problems, np.arange(np.count_nonzero(self.setup.weight))
-        dictionary, values = self._dictionary(every), []
+        dictionary, values = self.dictionary(every), []
         solved, ends = self._solved(dictionary, parts, None, nodes)
         for lines, chain in zip(solved, self.chains, strict=True):
             for point, spec in zip(zip(*lines, strict=True), chain, strict=True):
-                value = _held_out(dictionary, parts, [point], self._samples(every))[0]
+                value = held_out(dictionary, parts, [point], self.samples(every))[0]
                 columns = np.split(value, np.cumsum([part.problem.shape[1] for part in parts])[:-1], axis=1)
                 for found, part, out in zip(point, parts, columns, strict=True):
                     rows = every if part.rows is None else part.rows
@@ -107,10 +107,10 @@ class ChainSearch:
             for k, chain in enumerate(chains):
                 chain.nodes += nodes[c][k] if nodes else []
             solved.append([chain.solve(points) for chain in chains])
-            ends.append([_outermost(chain.nodes) for chain in chains])
+            ends.append([outermost(chain.nodes) for chain in chains])
         return solved, ends
 
-    def _dictionary(self, train: IntArray) -> Dictionary:
+    def dictionary(self, train: IntArray) -> Dictionary:
         """The kernels on the training rows; of a store, as much in memory as there is room for."""
         weight = self.setup.weight[self.setup.weight > 0][train]
         options: dict[str, Any] = {"check": False, "device": self.setup.spec.device}
@@ -126,18 +126,18 @@ class ChainSearch:
         found: Dictionary = with_gaps(make, source, self.missing, self.normalize, weight)
         return found
 
-    def _samples(self, rows: IntArray) -> Any:
+    def samples(self, rows: IntArray) -> Any:
         """Some samples as the predictors of a fold are given them: where there are matrices, their rows."""
         return _safe_indexing(self.matrices.X, rows) if isinstance(self.matrices, FeatureSource) else rows
 
 
-def _outermost(nodes: list[Node]) -> list[Node]:
+def outermost(nodes: list[Node]) -> list[Node]:
     """Two at each end of a chain: what is beyond begins there, and changes as it did between them."""
     order = sorted(nodes, key=lambda node: node.t)
     return [without_matrix(node) for node in (order if len(order) < 5 else [*order[:2], *order[-2:]])]
 
 
-def _held_out(
+def held_out(
     dictionary: Dictionary, parts: list[SubProblem], points: list[tuple[Result, ...]], test: Any
 ) -> list[FloatArray]:
     """Decision values on test samples, one array (n_test, n_functions) per point."""
