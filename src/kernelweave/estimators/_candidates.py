@@ -119,7 +119,7 @@ def candidates(
     found.append(Candidate("elastic net", every, ElasticNet()))
     for name, kernels in groups.items():
         if len(kernels) > 1 and name not in views:
-            found += [Candidate(f"lp-norm, {p}, {name}", kernels, LpNorm(norms[p])) for p in ("p = 2", "p = 1")]
+            found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))
     if looks:
         even = ((name, Even(norms[name], every)) for name in ("p = 2", "p = 1"))
         found += [Candidate(f"lp-norm, {name}, of one capacity", every, LpNorm(r.p), r) for name, r in even]
@@ -205,7 +205,7 @@ class Contest:
     def run(self, lines: dict[int, FloatArray]) -> list[int]:
         """Solve costs of candidates on every fold; those that could be, on all folds."""
         first, count = not self.values, len(self.splits)
-        for k, (train, test) in enumerate(self.splits):
+        for k, (train, _test) in enumerate(self.splits):
             dictionary = self.search.dictionary(train)
             parts = [part.part(train) for part in self.search.setup.problems]
             look = lru_cache(1)(partial(Look.at, dictionary, self.search.setup._replace(problems=parts)))
@@ -233,7 +233,7 @@ class Contest:
         specs = [replace(self.specs[j], regularizer=rule, C=float(C)) for C in Cs]
         begun = (j, k) in self._nodes
         guides = None if begun else self._guides.get(j)
-        chains = [Chain(own, part, given, guides and guides[i]) for i, part in enumerate(parts)]
+        chains = [Chain(own, part, given, guides[i] if guides else None) for i, part in enumerate(parts)]
         for i, chain in enumerate(chains):
             chain.nodes += self._nodes[j, k][i] if begun else []
         lines = [chain.solve(specs) for chain in chains]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,14 +62,15 @@ class Look:
         """A look at the training samples of a fit."""
         problem, n = setup.problems[0].problem, dictionary.gram.n_samples
         whole = setup.problems[0].rows is None
-        rows = np.arange(n)
+        rows: IntArray = np.arange(n)
         if n > MOST_SAMPLES:
             rows = problem.spread(MOST_SAMPLES) if whole else np.linspace(0, n - 1, MOST_SAMPLES).astype(int)
         targets = [one.spread(one.problem.y.reshape(len(one.problem.y), -1), n) for one in setup.problems]
         given = problem.C / float(setup.spec.C or 1.0) if problem.weight is None else problem.weight
         weight = given[rows, 0] if whole else np.ones(len(rows))
         gram = dictionary.gram if len(rows) == n else dictionary.gram.subset(rows)
-        matrices = [gram.combine(unit).astype(np.float64) for unit in np.eye(gram.n_kernels)]
+        units = np.eye(gram.n_kernels)
+        matrices: list[FloatArray] = [gram.combine(unit).astype(np.float64) for unit in units]
         y, flat = np.hstack(targets)[rows], bool(problem.fit_intercept)
         return cls(matrices, dictionary.live, len(dictionary.names), y, weight, flat)
 
@@ -141,7 +143,7 @@ class Best:
         for group in self.groups:
             places = np.flatnonzero(np.isin(look.live, group))
             if len(places):
-                K = look.centred(sum(look.matrices[m] for m in places))
+                K = look.centred(np.sum([look.matrices[m] for m in places], axis=0))
                 found.append((_alignment(K, t), look.live[places], K))
         found = sorted(found, key=lambda one: -one[0])[:MOST_KERNELS]
         errors = [look.errors(K, np.trace(K) * SHARES).min() for _, _, K in found]
@@ -172,7 +174,7 @@ class Greedy:
             dictionary = FactorDictionary(source, None, look.weight, shift=shift, **options)
             stages = GroupOMP(MOST_STEPS).solve(dictionary, task).state.stages
             summed = np.zeros((n, n))
-            for before, stage in zip(stages, stages[1:], strict=False):
+            for before, stage in itertools.pairwise(stages):
                 for m in set(stage.fit.kernels) - set(before.fit.kernels):
                     summed = summed + matrices[m]
                 error = float(look.errors(look.centred(summed), [shift])[0])

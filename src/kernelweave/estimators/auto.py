@@ -18,9 +18,9 @@ from .._linalg import blas_threads_for
 from .._typing import FloatArray
 from .._warnings import each_once
 from ..gram import Dictionary
-from ..regularizers import LpNorm
 from ..kernels.families import Auto
 from ..kernels.views import spans_views
+from ..regularizers import LpNorm
 from ._base import Spec, all_or_nothing, one_or_all
 from ._candidates import Candidate, Contest, candidates, families_of, simplest, stack_shares
 from ._input import check_choice, check_positive, check_settings
@@ -134,9 +134,7 @@ class BaseMKLAuto(BaseSearch):
 
     # -- the competition ------------------------------------------------------------------------
 
-    def _compete(
-        self, template: Any, setup: Setup, folds: Folds, targets: Any, clusters: Any
-    ) -> Competition:
+    def _compete(self, template: Any, setup: Setup, folds: Folds, targets: Any, clusters: Any) -> Competition:
         matrices = matrices_of(template, setup)
         parts = (matrices.values, matrices.names, self.normalize, self.missing, matrices.gaps)
         search, entrants = ChainSearch(setup, [], *parts), self._candidates(matrices, setup)
