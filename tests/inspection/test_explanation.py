@@ -82,7 +82,8 @@ def test_several_classes_have_an_axis_of_their_own() -> None:
 def test_on_the_sphere_what_is_exact_is_taken_apart_and_the_rest_says_why() -> None:
     model = kw.MKLRegressor({"rbf": RBF(), "line": Linear()}, normalize="spherical").fit(X, Y)
     found = kw.explain(model, X[:3], X[3:6])
-    assert list(found.whole) == ["line"] and "spherical" in found.whole["line"]
+    assert list(found.whole) == ["line"]
+    assert "spherical" in found.whole["line"]
     assert found.feature_names[-1] == "kernel line"
     adds_up(found, model, X[:3])
 
@@ -99,7 +100,8 @@ def test_given_matrices_stay_wholes() -> None:
     K = np.stack([A @ A.T for A in (X, X[:, :2])], axis=2)
     model = kw.MKLRegressor("precomputed").fit(K, Y)
     found = kw.explain(model, K[:3], K[3:6])
-    assert len(found.whole) == 2 and found.values.shape == (3, 2)
+    assert len(found.whole) == 2
+    assert found.values.shape == (3, 2)
     adds_up(found, model, K[:3])
 
 
@@ -116,7 +118,8 @@ def test_strings_are_explained_place_by_place() -> None:
     y = np.array([text.count("A") for text in texts], dtype=float)
     model = kw.MKLRegressor([Spectrum(1), Spectrum(2)]).fit(texts, y)
     found = kw.explain(model, texts[:4], texts[4:9])
-    assert found.feature_names[:2] == ["x0[0]", "x0[1]"] and not found.whole
+    assert found.feature_names[:2] == ["x0[0]", "x0[1]"]
+    assert not found.whole
     adds_up(found, model, texts[:4])
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,17 @@ from .._typing import FloatArray, IntArray
 from ..gram import Dictionary
 from ..kernels import Linear
 from ..regularizers import ElasticNet, LpNorm, Regularizer, Uniform
-from ..solvers.run import Result
 from ._base import Spec
-from ._chain import Chain, Guide
-from ._mkl import Setup
+from ._chain import Chain, Guide, Node
+from ._mkl import SubProblem
+from ._rules import Best, Even, Evidence, Greedy, Look, Rule
+from .cross_validation import ChainSearch, held_out, outermost
 
 #: shares of the stack below this are taken for zero
 LEAST_SHARE = 0.02
+
+#: views up to which each is a candidate
+MOST_VIEWS = 8
 
 #: numbers that differ by no more than this share are the same
 SAME = 1e-6
@@ -34,14 +39,21 @@ class Candidate:
     Attributes
     ----------
     name : str
-        As in "p = 1" or "uniform sum of rna".
+        As in "lp-norm, p = 1" or "uniform sum, rna".
     kernels : ndarray of int
     regularizer : Regularizer
+    rule : Rule, optional
+        Takes kernels and regulariser from the training samples, in place of the two.
     """
 
     name: str
     kernels: IntArray
     regularizer: Regularizer
+    rule: Rule | None = None
+
+    def made(self, look: Callable[[], Look]) -> Candidate:
+        """The candidate with what its rule takes from training samples."""
+        return self if self.rule is None else Candidate(self.name, *self.rule(look()))
 
     def on(self, dictionary: Dictionary) -> Dictionary | None:
         """The kernels of a dictionary that are its own; None where none of them varies."""
@@ -54,48 +66,66 @@ class Candidate:
         part.gram, part.live = dictionary.gram.subset(kernels=places), dictionary.live[places]
         return part
 
-    def solve(
-        self, dictionary: Dictionary, setup: Setup, chain: Sequence[Spec], guides: Any = None
-    ) -> list[list[Result]]:
-        """Solutions of every problem of a fit at every point."""
-        return [
-            Chain(dictionary, part, setup.spec.C, guides and guides[k]).solve(chain)
-            for k, part in enumerate(setup.problems)
-        ]
 
-
-def candidates(groups: dict[str, IntArray], families: dict[str, IntArray], M: int) -> list[Candidate]:
+def candidates(
+    views: dict[str, IntArray],
+    families: dict[str, IntArray],
+    M: int,
+    together: IntArray | None = None,
+    looks: bool = True,
+    evidence: bool = False,
+) -> list[Candidate]:
     """Candidates from the simplest to the least simple one.
 
-    The uniform sum of all kernels; of those of every view, and of every family; learned weights, from the
-    densest to the sparsest norm, of all kernels and of every family.
+    The uniform sum of all kernels; of those of every view, and of every family; the best single kernel;
+    learned weights, from the densest to the sparsest norm, of all kernels and of every family; greedy
+    selection, and weights of the largest evidence.
 
     Parameters
     ----------
-    groups, families : dict
+    views, families : dict
         Kernels of each view, and of each family, where there are several.
     M : int
         Kernels in all.
+    together : ndarray of int, optional
+        Kernels that see the columns of all views.
+    looks : bool, default=True
+        Whether candidates may look at matrices of their training samples.
+    evidence : bool, default=False
+        Whether there is Gaussian noise to speak of.
 
     Examples
     --------
     >>> views = {"rna": np.array([0, 1]), "dna": np.array([2])}
-    >>> [candidate.name for candidate in candidates(views, {}, 3)][:4]
-    ['uniform sum', 'uniform sum of rna', 'dna alone', 'p = 2']
+    >>> [candidate.name for candidate in candidates(views, {}, 3)][:5]
+    ['uniform sum', 'uniform sum, rna', 'dna alone', 'best single kernel', 'lp-norm, p = 2']
     """
     every = np.arange(M)
     found = [Candidate("uniform sum", every, Uniform())]
-    for name, kernels in {**groups, **families}.items():
-        title = f"{name} alone" if len(kernels) == 1 else f"uniform sum of {name}"
-        found.append(Candidate(title, kernels, Uniform()))
     if M == 1:
-        return found[:1]
-    rules: dict[str, Regularizer] = {"p = 2": LpNorm(2.0), "p = 4/3": LpNorm(4 / 3), "p = 1": LpNorm(1.0)}
-    found += [Candidate(name, every, rule) for name, rule in rules.items()]
+        return found
+    groups = {**(views if len(views) <= MOST_VIEWS else {}), **families}
+    if together is not None:
+        groups["all columns together"] = together
+    for name, kernels in groups.items():
+        title = f"{name} alone" if len(kernels) == 1 else f"uniform sum, {name}"
+        found.append(Candidate(title, kernels, Uniform()))
+    if looks and len(views) > MOST_VIEWS:
+        found.append(Candidate("best single view", every, Uniform(), Best(tuple(views.values()))))
+    if looks:
+        found.append(Candidate("best single kernel", every, Uniform(), Best(tuple(every[:, None]))))
+    norms: dict[str, float] = {"p = 2": 2.0, "p = 4/3": 4 / 3, "p = 1": 1.0}
+    found += [Candidate(f"lp-norm, {name}", every, LpNorm(p)) for name, p in norms.items()]
     found.append(Candidate("elastic net", every, ElasticNet()))
-    for name, kernels in families.items():
-        if len(kernels) > 1:
-            found += [Candidate(f"{rule} of {name}", kernels, rules[rule]) for rule in ("p = 2", "p = 1")]
+    for name, kernels in groups.items():
+        if len(kernels) > 1 and name not in views:
+            found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))
+    if looks:
+        even = ((name, Even(norms[name], every)) for name in ("p = 2", "p = 1"))
+        found += [Candidate(f"lp-norm, {name}, of one capacity", every, LpNorm(r.p), r) for name, r in even]
+        found.append(Candidate("greedy selection", every, Uniform(), Greedy()))
+    if looks and evidence:
+        found.append(Candidate("empirical Bayes", every, Uniform(), Evidence()))
     return found
 
 
@@ -126,47 +156,102 @@ def _directions(K: FloatArray) -> float:
     return float(np.trace(centred)) ** 2 / max(float((centred**2).sum()), 1e-300)
 
 
-def held_out(
-    found: Sequence[Candidate],
-    chains: Sequence[Sequence[Spec]],
-    fold: Callable[[int], tuple[Dictionary, Setup, Callable[..., list[FloatArray]]]],
-    n_folds: int,
-    budget: float | None,
-    report: Callable[[str], None],
-) -> tuple[list[list[list[FloatArray]]], FloatArray]:
-    """Values of candidates on every fold at every point of their chains, and the seconds each took.
+class Contest:
+    """Candidates on the folds of a cross-validation: what they predict there, line by line.
 
-    With a budget, candidates that the time for all folds would exceed after the first are left out: the list
-    is as long as the candidates that fit.
+    Parameters
+    ----------
+    candidates : list of Candidate
+    specs : list of Spec
+        The settings of each, at any cost.
+    search : ChainSearch
+    splits : list of (train, test)
+    budget : float, optional
+        Seconds; candidates that the time for all folds would exceed after the first are left out.
+    report : callable
+        Told of progress.
+
+    Attributes
+    ----------
+    values : dict
+        Of a candidate's number and a cost the held-out values (n_test, c) of every fold.
+    seconds : ndarray of shape (n_candidates,)
+    late : set of int
+        Candidates that there was no time for.
     """
-    values: list[list[list[FloatArray]]] = []
-    seconds, guides = np.zeros(len(found)), dict[int, Any]()
-    for k in range(n_folds):
-        dictionary, setup, evaluate = fold(k)
-        row: list[list[FloatArray]] = []
-        for j, (candidate, chain) in enumerate(zip(found, chains, strict=True)):
-            spent = float(seconds.sum())
-            if k == 0 and j > 0 and budget is not None and spent * n_folds > budget:
-                found, chains = found[:j], chains[:j]
-                break
-            report(f"fold {k + 1} of {n_folds}: {candidate.name}")
-            start, own = time.perf_counter(), candidate.on(dictionary)
-            if own is None:
-                row.append([])
-                continue
-            lines = candidate.solve(own, setup, chain, guides.get(j))
-            guides.setdefault(j, [[Guide.of(one, own) for one in line] for line in lines])
-            row.append(evaluate(own, setup, list(zip(*lines, strict=True))))
-            seconds[j] += time.perf_counter() - start
-        values.append(row)
-    return values, seconds[: len(found)]
+
+    def __init__(
+        self,
+        candidates: list[Candidate],
+        specs: list[Spec],
+        search: ChainSearch,
+        splits: Sequence[tuple[IntArray, IntArray]],
+        budget: float | None,
+        report: Callable[[str], None],
+    ) -> None:
+        self.candidates, self.specs, self.search, self.splits = candidates, specs, search, splits
+        self.budget, self.report, self.seconds = budget, report, np.zeros(len(candidates))
+        self.values: dict[tuple[int, float], list[FloatArray]] = {}
+        self.late: set[int] = set()
+        self._made: dict[tuple[int, int], Candidate] = {}
+        self._nodes: dict[tuple[int, int], list[list[Node]]] = {}
+        self._guides: dict[int, list[list[Guide]]] = {}
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is spent."""
+        return self.budget is not None and float(self.seconds.sum()) > self.budget
+
+    def run(self, lines: dict[int, FloatArray]) -> list[int]:
+        """Solve costs of candidates on every fold; those that could be, on all folds."""
+        first, count = not self.values, len(self.splits)
+        for k, (train, _test) in enumerate(self.splits):
+            dictionary = self.search.dictionary(train)
+            parts = [part.part(train) for part in self.search.setup.problems]
+            look = lru_cache(1)(partial(Look.at, dictionary, self.search.setup._replace(problems=parts)))
+            for j in [j for j in lines if j not in self.late]:
+                if first and k == 0 and j and self.budget and float(self.seconds.sum()) * count > self.budget:
+                    self.late.add(j)
+                    continue
+                self.report(f"fold {k + 1} of {count}: {self.candidates[j].name}")
+                start = time.perf_counter()
+                if (j, k) not in self._made:
+                    self._made[j, k] = self.candidates[j].made(look)
+                own = self._made[j, k].on(dictionary)
+                solved = [] if own is None else self._solved(j, k, own, parts, lines[j])
+                for C, values in zip(lines[j].tolist(), solved, strict=False):
+                    self.values.setdefault((j, C), []).append(values)
+                self.seconds[j] += time.perf_counter() - start
+        points = [(j, float(C)) for j, Cs in lines.items() for C in Cs]
+        return [j for j in lines if all(len(self.values.get(p, ())) == count for p in points if p[0] == j)]
+
+    def _solved(
+        self, j: int, k: int, own: Dictionary, parts: list[SubProblem], Cs: FloatArray
+    ) -> list[FloatArray]:
+        """Values of a candidate on a fold at every cost."""
+        rule, given = self._made[j, k].regularizer, self.search.setup.spec.C
+        specs = [replace(self.specs[j], regularizer=rule, C=float(C)) for C in Cs]
+        begun = (j, k) in self._nodes
+        guides = None if begun else self._guides.get(j)
+        chains = [Chain(own, part, given, guides[i] if guides else None) for i, part in enumerate(parts)]
+        for i, chain in enumerate(chains):
+            chain.nodes += self._nodes[j, k][i] if begun else []
+        lines = [chain.solve(specs) for chain in chains]
+        self._nodes[j, k] = [outermost(chain.nodes) for chain in chains]
+        if self.candidates[j].rule is None and not begun:
+            self._guides.setdefault(j, [[Guide.of(one, own) for one in line] for line in lines])
+        points, test = list(zip(*lines, strict=True)), self.search.samples(self.splits[k][1])
+        return held_out(own, parts, points, test)[0]
 
 
-def stack_shares(values: Sequence[FloatArray], targets: FloatArray, squared: bool) -> FloatArray:
+def stack_shares(
+    values: Sequence[FloatArray], targets: FloatArray, squared: bool, weight: FloatArray | None = None
+) -> FloatArray:
     """Shares w >= 0 of sum 1 with the least loss of the held-out values sum_j w_j F_j.
 
-    The squared error for regression; for classes, with targets of -1 and 1, sum max(0, 1 - t F w)^2. A convex
-    problem of few variables, begun at the first candidate.
+    The squared error for regression; for classes, with targets of -1 and 1, sum max(0, 1 - t F w)^2. Samples,
+    the rows of targets (n, c), count by their `weight`. A convex problem of few variables, begun at the first
+    candidate.
 
     Examples
     --------
@@ -176,12 +261,14 @@ def stack_shares(values: Sequence[FloatArray], targets: FloatArray, squared: boo
     """
     F = np.array([one.ravel() for one in values])
     t = targets.ravel()
-    size = float(np.mean(t**2)) or 1.0
+    mass = np.ones(len(t)) if weight is None else np.repeat(weight, targets[0].size)
+    mass = mass / mass.sum()
+    size = float(mass @ t**2) or 1.0
 
     def objective(w: FloatArray) -> tuple[float, FloatArray]:
         f = w @ F
         left = t - f if squared else t * np.maximum(1.0 - t * f, 0.0)
-        return float(np.mean(left**2)) / size, -2.0 * (F @ left) / (len(t) * size)
+        return float(mass @ left**2) / size, -2.0 * (F @ (mass * left)) / size
 
     start = np.zeros(len(F))
     start[0] = 1.0
@@ -200,13 +287,18 @@ def stack_shares(values: Sequence[FloatArray], targets: FloatArray, squared: boo
     return np.asarray(shares / shares.sum()) if shares.any() else start
 
 
-def simplest(scores: FloatArray) -> int:
+def simplest(scores: FloatArray, losses: FloatArray | None = None, clusters: Any = None) -> int:
     """The first row that is no more than a standard error of the difference below the best row.
 
     Parameters
     ----------
     scores : ndarray of shape (n_candidates, n_folds)
         From the simplest candidate on; larger is better.
+    losses : ndarray of shape (n_candidates, n_tested), optional
+        Weighted losses of single samples, where scores are means of them: their differences say more of the
+        standard error than a few folds do.
+    clusters : ndarray of int of shape (n_tested,), optional
+        Samples that belong together, such as those of a group, or tested several times.
 
     Examples
     --------
@@ -214,6 +306,13 @@ def simplest(scores: FloatArray) -> int:
     1
     """
     best = int(np.nanargmax(np.nanmean(scores, axis=1)))
-    behind = scores[best] - scores
-    error = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1]) if behind.shape[1] > 1 else 0.0
-    return int(np.flatnonzero(behind.mean(axis=1) <= error + 1e-12)[0])
+    if losses is None:
+        behind = scores[best] - scores
+        error = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1]) if behind.shape[1] > 1 else 0.0
+        return int(np.flatnonzero(behind.mean(axis=1) <= error + 1e-12)[0])
+    best = int(np.argmin(losses.sum(axis=1)))
+    behind = losses - losses[best]
+    own = np.arange(losses.shape[1]) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    sums = np.array([np.bincount(own, row) for row in behind])
+    error = sums.std(axis=1, ddof=1) * np.sqrt(sums.shape[1])
+    return int(np.flatnonzero(behind.sum(axis=1) <= error + 1e-12)[0])

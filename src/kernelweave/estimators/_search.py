@@ -346,7 +346,7 @@ class BaseSearch(NestedKernels):
     ) -> list[Trial]:
         """The points of the grid in their order, and those beyond it while the best lies at an end."""
         points = sorted(attempt(lines), key=self._order)
-        ends = {line: (row[0].value, row[-1].value) for line, row in _rows(points).items()}
+        ends = {line: (row[0].value, row[-1].value) for line, row in rows_of(points).items()}
         lines, self.grid_extended_ = {}, {}
         if grid.open and not _better(points[self._best(points)].scores, constant()):
             lines = self._beyond(points, ends, grid, self._rough)
@@ -365,7 +365,7 @@ class BaseSearch(NestedKernels):
 
         `every` is the end at which those of every line are wanted.
         """
-        rows, best, more = _rows(points), points[self._best(points)], {}
+        rows, best, more = rows_of(points), points[self._best(points)], {}
         end = every or _end(rows[best.line], best)
         for line, row in rows.items():
             own = best if line == best.line else max(row, key=attrgetter("mean"))
@@ -419,7 +419,7 @@ class BaseSearch(NestedKernels):
     def _warn_of_end(self, points: list[Trial], grid: Grid) -> None:
         """Where the best lies at an end all the same."""
         best = points[self.best_index_]
-        row = _rows(points)[best.line]
+        row = rows_of(points)[best.line]
         end = _end(row, best)
         if not end or len(row) < FEWEST:
             return
@@ -539,7 +539,7 @@ class BaseSearch(NestedKernels):
         return self.best_estimator_.stationarity_
 
 
-def _rows(points: list[Trial]) -> dict[int, list[Trial]]:
+def rows_of(points: list[Trial]) -> dict[int, list[Trial]]:
     """The points of every line, from small values to large ones."""
     rows: dict[int, list[Trial]] = {}
     for point in sorted(points, key=attrgetter("value")):

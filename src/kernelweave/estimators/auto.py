@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,20 +18,22 @@ from .._linalg import blas_threads_for
 from .._typing import FloatArray
 from .._warnings import each_once
 from ..gram import Dictionary
+from ..kernels.families import Auto
+from ..kernels.views import spans_views
 from ..regularizers import LpNorm
-from ._base import all_or_nothing, one_or_all
-from ._candidates import Candidate, candidates, families_of, held_out, simplest, stack_shares
-from ._input import check_choice, check_positive, check_settings, positive_grid
+from ._base import Spec, all_or_nothing, one_or_all
+from ._candidates import Candidate, Contest, candidates, families_of, simplest, stack_shares
+from ._input import check_choice, check_positive, check_settings
 from ._labels import LabelsMixin, LossScore, fit_link, link_of
 from ._mkl import BaseMKL, Model, Setup
-from ._search import BaseSearch, Folds
+from ._rules import Look
+from ._search import BaseSearch, Folds, Grid, Trial, rows_of
 from .classifier import MKLClassifier
-from .cross_validation import ChainSearch, _held_out, matrices_of
-from .path import specs_along
+from .cross_validation import ChainSearch, cost_unit, matrices_of
 from .regressor import MKLRegressor
 
-#: from where to where costs go: of classifiers, and of regressors, whose data may have next to no noise
-CLASS_COSTS, TARGET_COSTS = (1e-3, 1e3), (1e-2, 1e6)
+#: the first costs, in the unit of the targets; relative gap of fits that compete
+COSTS, LOOSE = (1e-2, 1e2), 1e-2
 
 
 class Competition(NamedTuple):
@@ -39,8 +42,13 @@ class Competition(NamedTuple):
     Attributes
     ----------
     candidates : list of Candidate
-    costs : list of float
+    trials : list of Trial
+        The best of each.
     scores : ndarray of shape (n_candidates + 1, n_folds)
+    losses : ndarray of shape (n_candidates + 1, n_tested) or None
+        Of single samples, in the unit of the scores, where these are means of them.
+    clusters : ndarray of shape (n_tested,)
+        Which of them belong together.
     shares : ndarray of shape (n_candidates,)
         Of the stack.
     seconds : ndarray of shape (n_candidates,)
@@ -49,11 +57,18 @@ class Competition(NamedTuple):
     """
 
     candidates: list[Candidate]
-    costs: list[float]
+    trials: list[Trial]
     scores: FloatArray
+    losses: FloatArray | None
+    clusters: Any
     shares: FloatArray
     seconds: FloatArray
     n_left_out: int
+
+    @property
+    def costs(self) -> list[float]:
+        """Of each candidate."""
+        return [trial.value for trial in self.trials]
 
 
 class BaseMKLAuto(BaseSearch):
@@ -85,9 +100,11 @@ class BaseMKLAuto(BaseSearch):
         folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
         if len(folds.splits) < 2:
             raise ValueError(f"cv={self.cv!r} has one fold: candidates are compared on two or more.")
+        groups = metadata.split.get("groups")
+        clusters = folds.used if groups is None else np.asarray(groups)[folds.used]
         with blas_threads_for(len(setup.weight)):
-            found = self._compete(template, setup, folds, labels[folds.used])
-            chosen = simplest(found.scores)
+            found = self._compete(template, setup, folds, labels[folds.used], clusters)
+            chosen = simplest(found.scores, found.losses, found.clusters)
             alone = chosen < len(found.candidates)
             shares = np.eye(len(found.candidates))[chosen] if alone else found.shares
             self._fit_chosen(template, setup, found, shares)
@@ -109,65 +126,127 @@ class BaseMKLAuto(BaseSearch):
 
     def _template(self) -> Any:
         template = super()._template()
-        return template.set_params(regularizer=LpNorm(1.0)) if self.missing == "margin" else template
+        if self.missing == "margin":
+            template.set_params(regularizer=LpNorm(1.0))
+        if isinstance(self.kernels, str) and self.kernels == "auto" and self.missing == "error":
+            template.set_params(kernels=Auto(together=True))
+        return template
 
     # -- the competition ------------------------------------------------------------------------
 
-    def _compete(self, template: Any, setup: Setup, folds: Folds, targets: Any) -> Competition:
+    def _compete(self, template: Any, setup: Setup, folds: Folds, targets: Any, clusters: Any) -> Competition:
         matrices = matrices_of(template, setup)
         parts = (matrices.values, matrices.names, self.normalize, self.missing, matrices.gaps)
-        search = ChainSearch(setup, [], *parts)
-        entrants = self._candidates(matrices)
-        ends = CLASS_COSTS if is_classifier(self) else TARGET_COSTS
-        Cs = positive_grid("Cs", self.Cs, lambda n: np.geomspace(*ends, n)).tolist()
-        chains = [_chain(template, one, Cs) for one in entrants]
-
-        def fold(k: int) -> Any:
-            train, test = folds.splits[k]
-            evaluate = partial(_evaluate, test=search._samples(test))
-            part = setup._replace(problems=[one.part(train) for one in setup.problems])
-            return search._dictionary(train), part, evaluate
-
-        count = len(folds.splits)
-        values, seconds = held_out(entrants, chains, fold, count, self.time_budget, self._tell)
-        scorer = check_scoring(self, self.scoring)
+        search, entrants = ChainSearch(setup, [], *parts), self._candidates(matrices, setup)
+        grid = Grid.of("C", "Cs", self.Cs, lambda n: np.geomspace(*COSTS, n))
+        specs = [replace(_spec(template, one, 1.0), tol=max(self.tol, LOOSE)) for one in entrants]
+        contest = Contest(entrants, specs, search, folds.splits, self.time_budget, self._say)
+        scorer, weight = check_scoring(self, self.scoring), setup.weight[folds.used]
+        units = [cost_unit(spec, targets, weight) if grid.open else 1.0 for spec in specs]
         scored = partial(self._fold_scores, scorer, template, folds, targets)
-        kept, costs, best, scores = [], [], [], []
-        for j in range(len(seconds)):
-            own = [row[j] for row in values]
-            if not all(own):
-                continue  # none of its kernels varies in some fold
-            table = np.array([scored(k, points) for k, points in enumerate(own)])
-            place = int(np.nanargmax(table.mean(axis=0)))
-            kept.append(j)
-            costs.append(float(Cs[place]))
-            best.append([points[place] for points in own])
-            scores.append(table[:, place])
-        problems = np.hstack([one.problem.y for one in setup.problems])
-        tested = [problems[test] for _, test in folds.splits]
-        crossed = [scored(k, [self._crossed(best, tested, k)])[0] for k in range(count)]
-        together = [np.vstack(one) for one in best]
-        shares = stack_shares(together, np.vstack(tested), not is_classifier(self))
-        survivors = [entrants[j] for j in kept]
-        late, table = len(entrants) - len(seconds), np.array([*scores, crossed])
-        return Competition(survivors, costs, table, shares, seconds[kept], late)
 
-    def _candidates(self, matrices: Any) -> list[Candidate]:
+        def attempt(lines: dict[int, FloatArray]) -> list[Trial]:
+            trials = []
+            for line in contest.run(lines):
+                rows = [[contest.values[line, C][k] for C in lines[line].tolist()] for k in range(count)]
+                table = np.array([scored(k, row) for k, row in enumerate(rows)])
+                params = [{"candidate": entrants[line].name, "C": float(C)} for C in lines[line]]
+                parts = zip(lines[line].tolist(), params, table.T, strict=True)
+                trials += [Trial(line, *part) for part in parts]
+            return trials
+
+        count, self._out_of_time = len(folds.splits), lambda: contest.over
+        lines = {line: grid.values * unit for line, unit in enumerate(units)}
+        constant = partial(self._constant_scores, scorer, targets, weight, folds)
+        points = self._explored(attempt, grid, lines, constant)
+        del self._out_of_time
+        return self._judged(contest, points, scored, setup, folds, template, targets, clusters)
+
+    def _judged(
+        self,
+        contest: Contest,
+        points: list[Trial],
+        scored: Any,
+        setup: Setup,
+        folds: Folds,
+        template: Any,
+        targets: Any,
+        clusters: Any,
+    ) -> Competition:
+        """Every candidate at its best cost, and their stack."""
+        rows = dict(sorted(rows_of(points).items()))
+        trials = [max(row, key=attrgetter("mean")) for row in rows.values()]
+        best = [contest.values[one.line, one.value] for one in trials]
+        y = np.hstack([one.problem.y for one in setup.problems])
+        weight = setup.weight[folds.used]
+        tests = [test for _, test in folds.splits]
+        stack = [self._crossed(best, y, weight, tests, k) for k in range(len(tests))]
+        scores = [*(one.scores for one in trials), [scored(k, [row])[0] for k, row in enumerate(stack)]]
+        together = np.concatenate(tests)
+        shares = stack_shares(
+            [np.vstack(one) for one in best], y[together], not is_classifier(self), weight[together]
+        )
+        losses = self._losses(template, [*best, stack], targets, weight, tests)
+        own = [contest.candidates[line] for line in rows]
+        seconds = contest.seconds[list(rows)]
+        parts = (np.array(scores), losses, clusters[together], shares, seconds, len(contest.late))
+        return Competition(own, trials, *parts)
+
+    def _losses(
+        self, template: Any, values: list[list[FloatArray]], y: Any, weight: FloatArray, tests: list[Any]
+    ) -> FloatArray | None:
+        """Losses of every sample that the scores are means of: errors of labels, shares of the variance."""
+        if self.scoring is not None or self._measure not in ("accuracy", "R^2"):
+            return None
+        rows = np.concatenate(tests)
+        y, weight = np.asarray(y)[rows].reshape(len(rows), -1), weight[rows] / weight[rows].mean()
+        found = []
+        for own in values:
+            predicted = self._frozen(template, np.vstack(own)).predict(None)
+            predicted = np.asarray(predicted).reshape(len(rows), -1)
+            if is_classifier(self):
+                lost = (predicted != y).any(axis=1).astype(float)
+            else:
+                apart = np.average((y - np.average(y, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
+                lost = ((y - predicted) ** 2 / np.maximum(apart, 1e-300)).mean(axis=1)
+            found.append(weight * lost)
+        return np.array(found)
+
+    def _beyond(
+        self, points: list[Trial], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
+    ) -> dict[int, FloatArray]:
+        """The values to try next, of each candidate at the end where its own best lies."""
+        more: dict[int, FloatArray] = {}
+        for line, row in rows_of(points).items() if not self._out_of_time() else ():
+            own = {line: ends[line]}
+            more |= super()._beyond(row, own, grid, every)
+        return more
+
+    def _candidates(self, matrices: Any, setup: Setup) -> list[Candidate]:
         if self.missing == "margin":  # the norm that margins in the space of each sample's views are for
-            return [Candidate("p = 1", np.arange(len(matrices.names)), LpNorm(1.0))]
+            return [Candidate("lp-norm, p = 1", np.arange(len(matrices.names)), LpNorm(1.0))]
         views: dict[str, Any] = {}
         given = matrices.kernels[0] is None  # every matrix is its own view then
+        across = np.zeros(len(matrices.names), dtype=bool)
         if matrices.gaps is not None and not given and len(set(matrices.gaps.views)) > 1:
             names = np.array(matrices.gaps.views)
-            views = {str(name): np.flatnonzero(names == name) for name in dict.fromkeys(matrices.gaps.views)}
-        families = families_of(matrices.kernels, matrices.values) if isinstance(matrices.values, list) else {}
-        return candidates(views, families, len(matrices.names))
+            across = np.array([spans_views(kernel, setup.table) for kernel in matrices.kernels])
+            known = dict.fromkeys(matrices.gaps.views)
+            views = {str(name): np.flatnonzero((names == name) & ~across) for name in known}
+        whole, loss = isinstance(matrices.values, list), setup.spec.loss
+        families = families_of(matrices.kernels, matrices.values) if whole else {}
+        evidence = bool(getattr(loss, "quadratic", False)) and not is_classifier(self)
+        together = np.flatnonzero(across) if across.any() else None
+        return candidates(views, families, len(matrices.names), together, whole, evidence)
 
-    def _crossed(self, best: list[list[FloatArray]], tested: list[FloatArray], k: int) -> FloatArray:
+    def _crossed(
+        self, best: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any], k: int
+    ) -> FloatArray:
         """Values of the stack on a fold, with shares from the other folds."""
-        others = [o for o in range(len(tested)) if o != k]
-        values = [np.vstack([one[o] for o in others]) for one in best]
-        shares = stack_shares(values, np.vstack([tested[o] for o in others]), not is_classifier(self))
+        others = [o for o in range(len(tests)) if o != k]
+        values, rows = [np.vstack([one[o] for o in others]) for one in best], [tests[o] for o in others]
+        there = np.concatenate(rows)
+        shares = stack_shares(values, y[there], not is_classifier(self), weight[there])
         return np.asarray(sum(share * one[k] for share, one in zip(shares, best, strict=True)))
 
     def _fold_scores(
@@ -176,20 +255,19 @@ class BaseMKLAuto(BaseSearch):
         test = folds.splits[k][1]
         return self._scores(scorer, template, points, targets[test], folds.score_options(test))
 
-    def _tell(self, line: str) -> None:
-        if self.verbose:
-            print(f"{type(self).__name__}: {line}", flush=True)
-
     # -- the model ------------------------------------------------------------------------------
 
     def _fit_chosen(self, template: Any, setup: Setup, found: Competition, shares: FloatArray) -> None:
         """Fit a candidate, or those of the stack, on all samples."""
         places, largest = np.flatnonzero(shares), int(np.argmax(shares))
-        template.set_params(regularizer=found.candidates[largest].regularizer, C=found.costs[largest])
         dictionary, fits, given = template._dictionary(setup), [], float(setup.spec.C or 1.0)
+        look = lru_cache(1)(partial(Look.at, dictionary, setup))
+        for j in places:
+            found.candidates[j] = found.candidates[j].made(look)
+        template.set_params(regularizer=found.candidates[largest].regularizer, C=found.costs[largest])
         for j in places:
             candidate, C = found.candidates[j], found.costs[j]
-            (spec,) = _chain(template, candidate, [C])
+            spec = _spec(template, candidate, C)
             problems = [replace(one, problem=one.problem.at_cost(C / given)) for one in setup.problems]
             own = setup._replace(spec=spec, problems=problems)
             margins = is_classifier(self) and not hasattr(spec.loss, "probability")
@@ -279,13 +357,9 @@ class BaseMKLAuto(BaseSearch):
         return self.best_estimator_.dual_gap_
 
 
-def _chain(template: BaseMKL, candidate: Candidate, Cs: Sequence[float]) -> list[Any]:
-    """Settings of a candidate at every cost."""
-    return specs_along(clone(template).set_params(regularizer=candidate.regularizer), "C", Cs)
-
-
-def _evaluate(dictionary: Dictionary, setup: Setup, points: list[Any], test: Any) -> list[FloatArray]:
-    return _held_out(dictionary, setup.problems, points, test)[0]
+def _spec(template: BaseMKL, candidate: Candidate, C: float) -> Spec:
+    """Settings of a candidate."""
+    return Spec.of(clone(template).set_params(regularizer=candidate.regularizer, C=C))
 
 
 def _store_stack(
@@ -414,7 +488,7 @@ observed_, n_features_in_
         kernels: Any = "auto",
         *,
         loss: Any = "hinge",
-        Cs: int | Sequence[float] = 9,
+        Cs: int | Sequence[float] = 6,
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
@@ -493,7 +567,7 @@ weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_,
         kernels: Any = "auto",
         *,
         loss: Any = "squared",
-        Cs: int | Sequence[float] = 9,
+        Cs: int | Sequence[float] = 6,
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",

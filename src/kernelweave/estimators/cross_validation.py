@@ -80,11 +80,11 @@ class ChainSearch:
 
     def fold(self, train: IntArray, test: IntArray, guides: Any, nodes: Any = None) -> Fold:
         """Solve the grid on `train` and evaluate it on `test`; `nodes` are those of an earlier grid."""
-        dictionary, parts = self._dictionary(train), [part.part(train) for part in self.setup.problems]
+        dictionary, parts = self.dictionary(train), [part.part(train) for part in self.setup.problems]
         solved, ends = self._solved(dictionary, parts, guides, nodes)
         own = [[[Guide.of(found, dictionary) for found in line] for line in lines] for lines in solved]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        values, functions = _held_out(dictionary, parts, points, self._samples(test), train)
+        values, functions = held_out(dictionary, parts, points, self.samples(test), train)
         return Fold(values, functions, own, ends)
 
     def left_out(self, nodes: Any = None) -> Fold:
@@ -94,11 +94,11 @@ class ChainSearch:
         """
         C: Any = self.setup.spec.C
         parts, every = self.setup.problems, np.arange(np.count_nonzero(self.setup.weight))
-        dictionary, values, functions = self._dictionary(every), [], []
+        dictionary, values, functions = self.dictionary(every), [], []
         solved, ends = self._solved(dictionary, parts, None, nodes)
         for lines, chain in zip(solved, self.chains, strict=True):
             for point, spec in zip(zip(*lines, strict=True), chain, strict=True):
-                (value,), own = _held_out(dictionary, parts, [point], self._samples(every), every)
+                (value,), own = held_out(dictionary, parts, [point], self.samples(every), every)
                 columns = np.split(value, np.cumsum([part.problem.shape[1] for part in parts])[:-1], axis=1)
                 for found, part, out in zip(point, parts, columns, strict=True):
                     rows = every if part.rows is None else part.rows
@@ -111,7 +111,7 @@ class ChainSearch:
     def without_each(self, fitted: FoldFunctions, cost: float) -> list[FoldFunctions]:
         """The functions without each sample, of those fitted on all of them by least squares at a cost."""
         C: Any = self.setup.spec.C
-        n, dictionary, first = len(fitted.rows), self._dictionary(fitted.rows), 0
+        n, dictionary, first = len(fitted.rows), self.dictionary(fitted.rows), 0
         alphas = np.repeat(fitted.alpha[:, None], n, axis=1)  # sample, sample left out, function
         intercepts = np.tile(fitted.intercept, (n, 1))
         for part in self.setup.problems:
@@ -138,10 +138,10 @@ class ChainSearch:
             for k, chain in enumerate(chains):
                 chain.nodes += nodes[c][k] if nodes else []
             solved.append([chain.solve(points) for chain in chains])
-            ends.append([_outermost(chain.nodes) for chain in chains])
+            ends.append([outermost(chain.nodes) for chain in chains])
         return solved, ends
 
-    def _dictionary(self, train: IntArray) -> Dictionary:
+    def dictionary(self, train: IntArray) -> Dictionary:
         """The kernels on the training rows; of a store, as much in memory as there is room for."""
         weight = self.setup.weight[self.setup.weight > 0][train]
         options: dict[str, Any] = {"check": False, "device": self.setup.spec.device}
@@ -157,18 +157,18 @@ class ChainSearch:
         found: Dictionary = with_gaps(make, source, self.missing, self.normalize, weight)
         return found
 
-    def _samples(self, rows: IntArray) -> Any:
+    def samples(self, rows: IntArray) -> Any:
         """Some samples as the predictors of a fold are given them: where there are matrices, their rows."""
         return _safe_indexing(self.matrices.X, rows) if isinstance(self.matrices, FeatureSource) else rows
 
 
-def _outermost(nodes: list[Node]) -> list[Node]:
+def outermost(nodes: list[Node]) -> list[Node]:
     """Two at each end of a chain: what is beyond begins there, and changes as it did between them."""
     order = sorted(nodes, key=lambda node: node.t)
     return [without_matrix(node) for node in (order if len(order) < 5 else [*order[:2], *order[-2:]])]
 
 
-def _held_out(
+def held_out(
     dictionary: Dictionary,
     parts: list[SubProblem],
     points: list[tuple[Result, ...]],

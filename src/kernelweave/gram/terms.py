@@ -150,6 +150,11 @@ class SumTerm:
         """What the kernels, all of k(x, x) = 1, add to sum_m d_m k_m(x, x) of every function, (n_new, J)."""
         return np.tile(self.factors.sum(axis=0), (X.shape[0], 1))
 
+    def take(self, functions: Sequence[int]) -> SumTerm:
+        """The term of some of the functions."""
+        coef, offsets = (None if part is None else part[:, functions] for part in (self.coef, self.offsets))
+        return SumTerm(self.kernels, self.factors[:, functions], coef, offsets)
+
     def alike(self) -> list[list[int]]:
         """Functions that weigh the kernels alike; those that weigh none are left out."""
         groups: dict[bytes, list[int]] = {}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .bandwidth import RBF
 from .base import Kernel, positive, positive_integer
@@ -196,22 +197,35 @@ class Auto(Family):
         factors: Sequence[float] = AUTO_FACTORS,
         max_columns: int = AUTO_MAX_COLUMNS,
         linear: bool = True,
+        together: bool = False,
     ) -> None:
         self.factors = factors
         self.max_columns = max_columns
         self.linear = linear
+        self.together = together
 
     def expand(self, X: Any) -> Named:
         X = as_table(X)
         columns = require_columns(numeric_positions(X)).tolist()
-        everywhere = None if len(columns) == X.shape[1] else columns
-        one_unit: dict[str, Any] = {"columns": everywhere, "standardize": True}
-        widths = [RBF("weighted", factor=f, **one_unit) for f in self.factors]
-        named: Named = [("linear", Linear(**one_unit))] if self.linear else []
-        named += [(f"rbf scale*{f:g}", kernel) for f, kernel in zip(self.factors, widths, strict=True)]
+        named = self._on(None if len(columns) == X.shape[1] else columns)
         if 2 <= len(columns) <= self.max_columns:
             named += [(f"rbf {feature_name(X, c)}", RBF("weighted", columns=[c])) for c in columns]
         return named
+
+    def across(self, tables: Sequence[Any]) -> Named:
+        """Kernels on the numeric columns of several tables side by side; none without `together`."""
+        if not self.together or len(tables) < 2 or any(sparse.issparse(table) for table in tables):
+            return []
+        starts = np.cumsum([0, *(table.shape[1] for table in tables)])
+        pairs = zip(starts, tables, strict=False)
+        columns = np.concatenate([start + numeric_positions(table) for start, table in pairs])
+        return self._on(slice(0, int(starts[-1])) if len(columns) == starts[-1] else columns.tolist())
+
+    def _on(self, columns: Columns) -> Named:
+        one_unit: dict[str, Any] = {"columns": columns, "standardize": True}
+        widths = [RBF("weighted", factor=f, **one_unit) for f in self.factors]
+        named: Named = [("linear", Linear(**one_unit))] if self.linear else []
+        return named + [(f"rbf scale*{f:g}", kernel) for f, kernel in zip(self.factors, widths, strict=True)]
 
 
 def bandwidths(
@@ -299,7 +313,10 @@ def bands(n_bands: int, kernel: Any = None, columns: Columns = None) -> Bands:
 
 
 def auto(
-    factors: Sequence[float] = AUTO_FACTORS, max_columns: int = AUTO_MAX_COLUMNS, linear: bool = True
+    factors: Sequence[float] = AUTO_FACTORS,
+    max_columns: int = AUTO_MAX_COLUMNS,
+    linear: bool = True,
+    together: bool = False,
 ) -> Auto:
     """The default dictionary, also named by ``kernels="auto"``.
 
@@ -320,6 +337,9 @@ def auto(
     linear : bool, default=True
         Whether a linear kernel is among them. In `MKLOneClass` none is: what is far away in the direction of
         the data would be the most usual.
+    together : bool, default=False
+        Whether there are also such kernels on the columns of all views side by side, where there are several;
+        their names begin with "all views: ". Every sample has to have every view then.
 
     Examples
     --------
@@ -327,7 +347,7 @@ def auto(
     >>> [name for name, _ in auto().expand(np.zeros((4, 2)))]
     ['linear', 'rbf scale*0.1', 'rbf scale*1', 'rbf scale*10', 'rbf x0', 'rbf x1']
     """
-    return Auto(factors, max_columns, linear)
+    return Auto(factors, max_columns, linear, together)
 
 
 def _band_name(X: Any, band: np.ndarray) -> str:

@@ -126,6 +126,10 @@ def _view_entries(spec: Any, views: Views) -> Iterator[_Named]:
         if _has_auto(value):
             _warn_of_unseen(entries, table)
         yield from (entry._replace(kernel=kernel) for entry, kernel in zip(entries, moved, strict=True))
+    family = _as_family(spec)
+    if isinstance(family, Auto):
+        across = family.across(list(views.tables.values()))
+        yield from (_Named(f"all views: {name}", kernel, False) for name, kernel in across)
 
 
 def _has_auto(spec: Any) -> bool:

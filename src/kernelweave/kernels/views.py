@@ -380,6 +380,16 @@ class Views:
         return f"Views({len(self)} sample{'s' * (len(self) != 1)}; {', '.join(parts)})"
 
 
+def spans_views(kernel: Any, views: Any) -> bool:
+    """Whether a kernel on `Views` sees columns of several of them."""
+    columns = getattr(kernel, "columns", None)
+    if columns is None or not isinstance(views, Views):
+        return False
+    ends = (columns.start, columns.stop - 1) if isinstance(columns, slice) else (columns[0], columns[-1])
+    first, last = np.searchsorted(views.starts, ends, side="right")
+    return bool(first != last)
+
+
 def as_views(X: Any, y: Any = None) -> Any:
     """Views of a dict of tables, of a DataFrame whose columns have several levels and of MuData; else X.
 
