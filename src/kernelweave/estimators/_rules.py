@@ -159,7 +159,7 @@ class Greedy:
     """Kernels that come in one after the other (`solvers.greedy.GroupOMP`), and then weigh the same.
 
     Paths of three ridges, and of every path the number of kernels, are compared by errors on samples left
-    out. Kernels are of one effective dimension (`kernels.Dimension`), else those that fit anything come first.
+    out. Kernels are of one effective dimension (`kernels.Dimension`), else those that fit all come first.
     """
 
     def __call__(self, look: Look) -> tuple[IntArray, Regularizer]:
