@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import cvxpy
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import GroupKFold, KFold
 
 import kernelweave as kw
+from kernelweave.estimators import _rules
 from kernelweave.estimators._candidates import candidates, families_of, simplest, stack_shares
+from kernelweave.estimators._rules import Look, Related, doubly_centred, over_all_orders
 from kernelweave.kernels import RBF, Linear, per_feature
 
 KERNELS = {"linear": Linear(), "wide": RBF(gamma=0.05), "narrow": RBF(gamma=3.0)}
@@ -130,6 +134,34 @@ def test_views_compete_too(classes):
     auto = kw.MKLAutoClassifier({"a": [RBF(), Linear()], "b": RBF()}, Cs=[1.0], cv=3).fit(views, y)
     names = [row["candidate"] for row in auto.candidates_]
     assert {"uniform sum, a", "b alone"} < {*names}
+
+
+def test_moments_of_alignments_are_those_of_all_orders(rng):
+    K, L = (doubly_centred(A @ A.T) for A in (rng.normal(size=(6, 3)), rng.normal(size=(6, 1))))
+    orders = [np.array(order) for order in permutations(range(6))]
+    values = [float((K * L[np.ix_(order, order)]).sum()) for order in orders]
+    np.testing.assert_allclose(over_all_orders(K, L), (np.mean(values), np.var(values)))
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_views_of_noise_are_not_related_to_the_target(rng, fit_intercept):
+    views = [rng.normal(size=(120, 3)) for _ in range(12)]
+    y = np.sign(views[3][:, :1] + views[7][:, 1:2])
+    matrices = [X @ X.T for X in views] + [(1.0 + X @ X.T) ** 2 for X in views]
+    look = Look(matrices, np.arange(24), 24, y, rng.uniform(0.5, 2.0, size=120), fit_intercept)
+    kernels, _ = Related(tuple(np.array([m, m + 12]) for m in range(12)))(look)
+    assert kernels.tolist() == [3, 7, 15, 19]
+    nothing = look.__class__(*(matrices, look.live, 24, rng.permutation(y), look.weight, fit_intercept))
+    assert len(Related(tuple(np.arange(24)[:, None]))(nothing)[0]) == 1  # the least unrelated one
+
+
+def test_kernels_that_are_constant_on_the_samples_looked_at(monkeypatch, rng):
+    monkeypatch.setattr(_rules, "MOST_SAMPLES", 20)
+    X = np.column_stack([rng.normal(size=60), np.eye(60)[:, ::8]])  # indicators of single samples
+    y = np.where(X[:, 0] > 0, 1, -1)
+    folds = [(np.arange(60), np.arange(30)), (np.arange(60), np.arange(30, 60))]
+    model = kw.MKLAutoClassifier(per_feature(Linear(), 9), Cs=[1.0], cv=folds).fit(X, y)
+    assert model.score(X, y) > 0.9
 
 
 def test_a_budget_leaves_out_the_less_simple_candidates(curve):

@@ -19,7 +19,7 @@ from ..regularizers import ElasticNet, LpNorm, Regularizer, Uniform
 from ._base import Spec
 from ._chain import Chain, Guide, Node
 from ._mkl import SubProblem
-from ._rules import Best, Even, Evidence, Greedy, Look, Rule
+from ._rules import Best, Even, Evidence, Greedy, Look, Related, Rule
 from .cross_validation import ChainSearch, held_out, outermost
 
 #: shares of the stack below this are taken for zero
@@ -77,9 +77,10 @@ def candidates(
 ) -> list[Candidate]:
     """Candidates from the simplest to the least simple one.
 
-    The uniform sum of all kernels; of those of every view, and of every family; the best single kernel;
-    learned weights, from the densest to the sparsest norm, of all kernels and of every family; greedy
-    selection, and weights of the largest evidence.
+    The uniform sum of all kernels; of those of every view, and of every family; the best single kernel; the
+    views (kernels, where each is its own view) that are related to the targets; learned weights, from the
+    densest to the sparsest norm, of all kernels and of every family; greedy selection, and weights of the
+    largest evidence.
 
     Parameters
     ----------
@@ -114,9 +115,15 @@ def candidates(
         found.append(Candidate("best single view", every, Uniform(), Best(tuple(views.values()))))
     if looks:
         found.append(Candidate("best single kernel", every, Uniform(), Best(tuple(every[:, None]))))
+    units = tuple(views.values()) or tuple(every[:, None])
+    title = "related views" if views else "related kernels"
+    if looks and len(units) > 2:
+        found.append(Candidate(f"uniform sum, {title}", every, Uniform(), Related(units)))
     norms: dict[str, float] = {"p = 2": 2.0, "p = 4/3": 4 / 3, "p = 1": 1.0}
     found += [Candidate(f"lp-norm, {name}", every, LpNorm(p)) for name, p in norms.items()]
     found.append(Candidate("elastic net", every, ElasticNet()))
+    if looks and len(units) > 2:
+        found.append(Candidate(f"lp-norm, p = 2, {title}", every, LpNorm(2.0), Related(units, 2.0)))
     for name, kernels in groups.items():
         if len(kernels) > 1 and name not in views:
             found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))

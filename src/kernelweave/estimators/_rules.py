@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, lapack
+from scipy.stats import gamma
 
 from .._typing import FloatArray, IntArray
 from ..gram import DenseGram, Dictionary
@@ -28,6 +29,12 @@ MOST_SAMPLES, MOST_KERNELS, MOST_STEPS = 200, 64, 8
 #: effective dimension is 10 at 1
 SHARES, SHIFTS = np.geomspace(1.0, 1e-9, 19), (3.0, 0.1, 0.003)
 
+#: entries that differ by no more than this share are the same
+SAME = 1e-12
+
+#: chance at which a group of kernels that has nothing to do with the targets is kept
+CHANCE = 0.05
+
 #: residual at which the evidence of weights is taken to be largest
 EVIDENCE_TOL = 3e-2
 
@@ -39,7 +46,7 @@ class Look:
     Attributes
     ----------
     matrices : list of ndarray of shape (n, n)
-        The kernels that vary, normalised.
+        The kernels that vary over these samples, normalised.
     live : ndarray of int
         Their numbers.
     n_kernels : int
@@ -71,8 +78,11 @@ class Look:
         gram = dictionary.gram if len(rows) == n else dictionary.gram.subset(rows)
         units = np.eye(gram.n_kernels)
         matrices: list[FloatArray] = [gram.combine(unit).astype(np.float64) for unit in units]
+        varies = np.array([np.ptp(K) > SAME * np.abs(K).max() for K in matrices])
+        varies = varies if varies.any() else ~varies
+        matrices = [K for K, kept in zip(matrices, varies, strict=True) if kept]
         y, flat = np.hstack(targets)[rows], bool(problem.fit_intercept)
-        return cls(matrices, dictionary.live, len(dictionary.names), y, weight, flat)
+        return cls(matrices, dictionary.live[varies], len(dictionary.names), y, weight, flat)
 
     @cached_property
     def root(self) -> FloatArray:
@@ -152,6 +162,67 @@ class Best:
 
 def _alignment(K: FloatArray, t: FloatArray) -> float:
     return float((t * (K @ t)).sum()) / max(float(np.linalg.norm(K)), 1e-300)
+
+
+@dataclass(frozen=True)
+class Related:
+    """An lp norm of the groups of kernels that are related to the targets.
+
+    A group is left out where its alignments sum_ij K'_ij L'_ij with L = t t' could as well be those of
+    targets in another order: the chance of as large a one, by the gamma distribution of the mean and the
+    variance over all orders, times the kernels of the group, is held against 5 % for all groups together
+    (Holm 1979).
+    """
+
+    groups: tuple[IntArray, ...]
+    p: float = np.inf
+
+    def __call__(self, look: Look) -> tuple[IntArray, Regularizer]:
+        t = look.root[:, None] * (look.y - np.average(look.y, axis=0, weights=look.weight))
+        L = doubly_centred(t @ t.T)
+        chances = np.ones(len(look.live))
+        for m, K in enumerate(look.matrices):
+            K = doubly_centred(K * np.multiply.outer(look.root, look.root))
+            mean, variance = over_all_orders(K, L)
+            if mean > 0.0 and variance > 0.0:
+                chances[m] = gamma.sf(float((K * L).sum()), mean**2 / variance, scale=variance / mean)
+        own = [np.flatnonzero(np.isin(look.live, group)) for group in self.groups]
+        own = [places for places in own if len(places)]
+        least = np.array([chances[places].min() * len(places) for places in own])
+        order = np.argsort(least)
+        passed = np.cumprod(least[order] * np.arange(len(own), 0, -1) <= CHANCE).astype(bool)
+        kept = order[passed] if passed.any() else order[:1]
+        places = np.sort(np.concatenate([own[k] for k in kept]))
+        return look.live[places], Uniform() if np.isinf(self.p) else LpNorm(self.p)
+
+
+def doubly_centred(K: FloatArray) -> FloatArray:
+    """H K H, H the projection off the constants."""
+    mean = K.mean(axis=0)
+    return np.asarray(K - mean - mean[:, None] + mean.mean())
+
+
+def over_all_orders(K: FloatArray, L: FloatArray) -> tuple[float, float]:
+    """Mean and variance of sum_ij K_ij L_s(i)s(j) over all orders s of n > 3 samples; K and L doubly centred.
+
+    With T = tr K, T2 = sum_ij K_ij^2, S2 = sum_i K_ii^2, and those of L with a prime,
+
+        mean     = T T' / (n - 1)
+        variance = 2 ((n-1) T2 - T^2) ((n-1) T2' - T'^2) / ((n-1)^2 (n+1) (n-2))
+                 + (n (n+1) S2 - (n-1) (T^2 + 2 T2)) (the same of L) / ((n+1) n (n-1) (n-2) (n-3))
+
+    Kazi-Aoual, Hitier, Sabatier & Lebreton, Refined approximations to permutation tests for multivariate
+    inference, Computational Statistics & Data Analysis 20, 1995.
+    """
+    n = len(K)
+    if n < 4:
+        return 0.0, 0.0
+    parts = [(np.trace(A), (A**2).sum(), (A.diagonal() ** 2).sum()) for A in (K, L)]
+    first = np.prod([(n - 1) * T2 - T**2 for T, T2, _ in parts])
+    second = np.prod([n * (n + 1) * S2 - (n - 1) * (T**2 + 2 * T2) for T, T2, S2 in parts])
+    variance = 2 * first / ((n - 1) ** 2 * (n + 1) * (n - 2))
+    variance += second / ((n + 1.0) * n * (n - 1) * (n - 2) * (n - 3))
+    return float(parts[0][0] * parts[1][0] / (n - 1)), float(variance)
 
 
 @dataclass(frozen=True)
