@@ -13,7 +13,16 @@ from sklearn.model_selection import GroupKFold, KFold
 import kernelweave as kw
 from kernelweave.estimators import _rules
 from kernelweave.estimators._candidates import candidates, families_of, simplest, stack_shares
-from kernelweave.estimators._rules import Look, Related, doubly_centred, over_all_orders
+from kernelweave.estimators._rules import (
+    Best,
+    Even,
+    Evidence,
+    Greedy,
+    Look,
+    Related,
+    doubly_centred,
+    over_all_orders,
+)
 from kernelweave.kernels import RBF, Linear, per_feature
 
 KERNELS = {"linear": Linear(), "wide": RBF(gamma=0.05), "narrow": RBF(gamma=3.0)}
@@ -31,14 +40,14 @@ def curve():
     return X, X[:, 0] + np.sin(3 * X[:, 1]) + 0.1 * rng.standard_normal(50)
 
 
-def stacked(monkeypatch, cls, X, y, **options):
+def stacked(monkeypatch, cls, X, y, kernels=KERNELS, **options):
     """A fit whose stack is taken whatever the scores."""
     monkeypatch.setattr("kernelweave.estimators.auto.simplest", lambda scores, *_: len(scores) - 1)
     monkeypatch.setattr(
         "kernelweave.estimators.auto.stack_shares",
         lambda values, *_: np.arange(len(values)) / sum(range(len(values))),
     )
-    return cls(KERNELS, Cs=[0.1, 10.0], cv=3, **options).fit(X, y)
+    return cls(kernels, Cs=[0.1, 10.0], cv=3, **options).fit(X, y)
 
 
 @pytest.mark.parametrize("squared", [True, False])
@@ -254,3 +263,97 @@ def test_messages_name_the_class_that_was_used(curve, cls, other):
     model = cls(Linear(), cv=3).fit(X, y)
     with pytest.raises(ValueError, match=f"{cls.__name__} is expecting 3 features"):
         model.predict(X[:, :2])
+
+
+def look_at(X, y, weight, kernels):
+    """What rules see of a regression."""
+    template = kw.MKLRegressor(kernels, C=2.0)
+    setup = template._setup(X, y, weight)
+    return Look.at(template._dictionary(setup), setup)
+
+
+def test_errors_without_a_sample_are_those_of_machines_without_it(curve):
+    X, y = (part[:15] for part in curve)
+    weight = np.linspace(0.5, 2.0, 15)
+    look = look_at(X, y, weight, KERNELS)
+    K, shift, left = look.matrices[1], 0.3, []
+    for i in range(15):
+        rest = np.delete(np.arange(15), i)
+        A = np.block(
+            [[K[np.ix_(rest, rest)] + np.diag(shift / weight[rest]), np.ones((14, 1))], [np.ones((1, 14)), 0]]
+        )
+        *alpha, b = np.linalg.solve(A, np.append(y[rest], 0.0))
+        left.append(y[i] - K[i, rest] @ np.array(alpha) - b)
+    expected = (weight * np.square(left)).sum() / weight.sum()
+    np.testing.assert_allclose(look.errors(look.centred(K), [shift, 1.0])[0], expected, rtol=1e-8)
+    np.testing.assert_allclose(look.errors(look.centred(K), [shift]), expected, rtol=1e-8)
+
+
+def test_costs_of_kernels_are_another_normalisation(curve):
+    X, y = curve
+    kernels, rule = Even(1.0, np.arange(3))(look_at(X, y, None, KERNELS))
+    np.testing.assert_array_equal(kernels, np.arange(3))
+    fits = [
+        kw.MKLRegressor(KERNELS, C=3.0, tol=1e-6, regularizer=own, normalize=name).fit(X, y)
+        for own, name in ((rule, "variance"), (kw.LpNorm(1.0), "dimension"))
+    ]
+    np.testing.assert_allclose(fits[0].predict(X), fits[1].predict(X), atol=1e-3)
+
+
+def test_rules_find_the_kernel_of_the_target():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 4))
+    y = X[:, 2] + 0.05 * rng.standard_normal(40)
+    look = look_at(X, y, None, per_feature(Linear()))
+    for rule in (Best(tuple(np.arange(4)[:, None])), Greedy(), Evidence()):
+        kernels, regularizer = rule(look)
+        assert kernels.tolist() == [2]
+        assert np.ptp(regularizer.select(kernels, 4).weights(np.ones(1))) == 0.0
+
+
+def test_weights_in_the_shares_of_a_stack_are_repeated_rows():
+    rng = np.random.default_rng(0)
+    t, F = np.sign(rng.standard_normal((20, 2))), [rng.standard_normal((20, 2)) for _ in range(3)]
+    count = np.where(np.arange(20) < 8, 3, 1)
+    rows = np.repeat(np.arange(20), count)
+    for squared in (True, False):
+        weighted = stack_shares(F, t, squared, count.astype(float))
+        np.testing.assert_allclose(weighted, stack_shares([f[rows] for f in F], t[rows], squared), atol=1e-4)
+
+
+def test_losses_of_samples_tell_the_standard_error():
+    losses = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
+    scores = 1.0 - losses.reshape(2, 2, 2).mean(axis=2)
+    assert simplest(scores, losses) == 0  # 0.25 behind, and the error of that is 0.25
+    wide = np.tile(losses, 4)
+    assert simplest(scores, wide) == 1
+    assert simplest(scores, wide, np.tile(np.arange(4), 4)) == 0  # the same four samples again
+
+
+def test_all_columns_together_where_views_are_tables(monkeypatch, classes):
+    X, y = classes
+    views = {"a": X[:, :2], "b": X[:, 2:]}
+    auto = stacked(monkeypatch, kw.MKLAutoClassifier, views, y > 0, kernels="auto")
+    assert "uniform sum, all columns together" in auto.cv_results_["candidate"]
+    own = auto.cv_results_["kernels"][
+        auto.cv_results_["candidate"].index("uniform sum, all columns together")
+    ]
+    assert all(auto.kernel_names_[m].startswith("all views: ") for m in own)
+    parts = auto.model_.components(kw.Views(views))
+    np.testing.assert_allclose(
+        parts.sum(axis=2).T + auto.model_.intercept, auto.model_(kw.Views(views)), atol=1e-9
+    )
+    joined = kw.kernels.RBF("weighted", standardize=True).fit(X)(X)
+    side_by_side = dict(kw.kernels.resolve_kernels(kw.kernels.auto(together=True), kw.Views(views)))
+    np.testing.assert_allclose(
+        side_by_side["all views: rbf scale*1"].fit(kw.Views(views))(kw.Views(views)), joined
+    )
+
+
+def test_the_grid_of_each_candidate_extends_while_its_best_is_at_an_end():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3)) * [1.0, 1.0, 1e-3]
+    y = X[:, 2]  # needs a large C
+    auto = kw.MKLAutoRegressor(Linear(), cv=3).fit(X, y)
+    assert auto.grid_extended_["C"][1] > 1e3
+    assert auto.best_score_ > 0.9

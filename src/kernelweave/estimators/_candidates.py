@@ -25,6 +25,9 @@ from .cross_validation import ChainSearch, held_out, outermost
 #: shares of the stack below this are taken for zero
 LEAST_SHARE = 0.02
 
+#: what the family of kernels that spread over many directions is called
+NARROW = "narrow kernels"
+
 #: views up to which each is a candidate
 MOST_VIEWS = 8
 
@@ -125,7 +128,9 @@ def candidates(
     if looks and len(units) > 2:
         found.append(Candidate(f"lp-norm, p = 2, {title}", every, LpNorm(2.0), Related(units, 2.0)))
     for name, kernels in groups.items():
-        if len(kernels) > 1 and name not in views:
+        if (
+            len(kernels) > 1 and name not in views and name != NARROW
+        ):  # which are good together, or not at all
             found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))
     if looks:
         even = ((name, Even(norms[name], every)) for name in ("p = 2", "p = 1"))
@@ -152,7 +157,7 @@ def families_of(kernels: Sequence[Any], matrices: Sequence[FloatArray]) -> dict[
     found = {
         "linear kernels" if linear else "kernels without a width": plain,
         "wide kernels": others[~narrow],
-        "narrow kernels": others[narrow],
+        NARROW: others[narrow],
     }
     return {name: some for name, some in found.items() if 0 < len(some) < len(matrices)}
 

@@ -33,7 +33,7 @@ from .cross_validation import ChainSearch, cost_unit, matrices_of
 from .regressor import MKLRegressor
 
 #: the first costs, in the unit of the targets; relative gap of fits that compete
-COSTS, LOOSE = (1e-2, 1e2), 1e-2
+COSTS, LOOSE = (0.03, 30.0), 1e-2
 
 
 class Competition(NamedTuple):
@@ -440,8 +440,9 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
         As in `MKLClassifier`.
     multiclass : {"ovr", "shared"}, default="ovr"
         As in `MKLClassifier`.
-    Cs : int or sequence of float, default=9
-        The costs that every candidate is tried with; a number n means n values from 0.001 to 1000.
+    Cs : int or sequence of float, default=4
+        The costs that every candidate is tried with. A number n means n values from 0.03 to 30 and, where the
+        best of a candidate lies at an end, more beyond it, as in `MKLClassifierCV`.
     cv, scoring
         As in `MKLClassifierCV`.
     time_budget : float, optional
@@ -488,7 +489,7 @@ observed_, n_features_in_
         kernels: Any = "auto",
         *,
         loss: Any = "hinge",
-        Cs: int | Sequence[float] = 6,
+        Cs: int | Sequence[float] = 4,
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
@@ -538,8 +539,8 @@ class MKLAutoRegressor(LossScore, BaseMKLAuto):
     ----------
     kernels, loss, normalize, missing, multioutput, tol, max_iter, fit_intercept, device
         As in `MKLRegressor`.
-    Cs : int or sequence of float, default=9
-        The costs that every candidate is tried with; a number n means n values from 0.01 to a million.
+    Cs : int or sequence of float, default=4
+        As in `MKLAutoClassifier`, in the unit that the targets ask for (`MKLRegressorCV`).
     cv, scoring, time_budget, n_jobs, verbose
         As in `MKLAutoClassifier`; R^2 by default.
 
@@ -567,7 +568,7 @@ weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_,
         kernels: Any = "auto",
         *,
         loss: Any = "squared",
-        Cs: int | Sequence[float] = 6,
+        Cs: int | Sequence[float] = 4,
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",
