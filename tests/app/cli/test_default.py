@@ -14,6 +14,7 @@ import pytest
 
 import kernelweave
 from kernelweave.app.cli import _methods
+from kernelweave.app.cli._console import CliError
 from kernelweave.app.cli._methods import Options, fit_model, no_search, usual_folds
 from kernelweave.app.cli._monitor import Monitor
 from kernelweave.app.cli._options import KernelChoice, Reading, Source
@@ -48,7 +49,7 @@ def test_the_model_is_that_of_a_competition_on_shuffled_folds(
     assert (model.cv.shuffle, model.cv.random_state, model.cv.n_splits) == (True, 3, 5)
     assert str(found.candidates) == str(model.candidates_)  # some are NaN
     assert any("fold 5 of 5" in line for line in told)
-    assert "_say" not in vars(model)
+    assert "_listener" not in vars(model)
     twin = kernelweave.MKLAutoRegressor({"line": Linear()}, Cs=2, cv=model.cv).fit(X, y)
     np.testing.assert_allclose(model.predict(X), twin.predict(X))
 
@@ -104,6 +105,38 @@ def test_a_budget_is_for_the_competition(options: list[str], words: str, kw: Kw,
     assert words in refused.err
 
 
+# -- columns that are not learned from as they are -----------------------------------------------
+
+
+def test_constant_columns_are_named_once_and_left_out(table: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path, rows = table(k=[1.0] * 60, c=["red"] * 60), np.arange(60)
+    ready = design(Source(path), Reading(categorical=["c"]), KernelChoice())
+    assert "data.csv: 'k' and 'c' have one value in every row" in capsys.readouterr().err
+    assert ready.split(rows, rows).X.shape == (60, 2)
+    with pytest.raises(CliError, match="'k' and 'c' have one value in every row: nothing is left"):
+        design(Source(path), Reading(drop=["a,b"], categorical=["c"]), KernelChoice())
+
+
+def test_free_text_is_compared_by_its_letters(table: Any) -> None:
+    rng = np.random.default_rng(0)
+    words = ["sun", "rain", "wind", "snow", "hail", "fog"]
+    path, rows = table(note=[" ".join([*rng.choice(words, 4), str(k)]) for k in range(60)]), np.arange(60)
+    with pytest.raises(CliError, match=r"'note' holds free text, such as .*--sequence note"):
+        design(Source(path), Reading(), KernelChoice())
+    parts = design(Source(path), Reading(sequence=["note"]), KernelChoice(kinds=["auto"])).split(rows, rows)
+    assert parts.kernels["note: Spectrum(k=3)"].columns == [2]
+    assert {"linear", "rbf a", "rbf b"} < set(parts.kernels)
+
+
+def test_columns_beside_a_curve_are_named(table: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    curve = {str(1100 + 2 * k): np.linspace(k, -1, 60) for k in range(20)}
+    path = table(a=None, b=None, oil=np.linspace(0, 1, 60), starch=np.linspace(1, 3, 60), **curve)
+    design(Source(path), Reading(), KernelChoice())
+    assert "'oil' and 'starch' are learned from too" in capsys.readouterr().err
+    design(Source(path), Reading(drop=["oil,starch"]), KernelChoice())
+    assert not capsys.readouterr().err
+
+
 # -- whole commands -----------------------------------------------------------------------------
 
 
@@ -117,8 +150,9 @@ def test_three_classes_with_groups_from_fit_to_report(
     frame.to_csv(tmp_path / "d.csv", index=False)
     out = tmp_path / "out"
     options = ["--group", "patient", "--groups", "one=a+b,two=c+d", "--time-budget", "600"]
-    result = kw("fit", tmp_path / "d.csv", *options, "--kernel", "linear", "--out", out, "--no-stability")
+    result = kw("fit", tmp_path / "d.csv", *options, "--kernel", "linear", "--out", out, "--no-report")
     assert result.code == 0, result.err
+    assert kw("report", out, "--no-stability", "-q").code == 0
     model = kernelweave.load_model(out / "model.kw")[-1]
     assert isinstance(model, kernelweave.MKLAutoClassifier)
     assert model.reason_ in " ".join(result.out.split())
@@ -132,7 +166,6 @@ def test_three_classes_with_groups_from_fit_to_report(
     assert model.reason_ in " ".join(shown.split())
     again = json.loads(kw("predict", out, tmp_path / "d.csv", "--json").out)
     assert again["prediction"] == kernelweave.load_model(out / "model.kw").predict(frame).tolist()
-    assert kw("report", out, "--no-stability", "-q").code == 0
 
 
 @pytest.mark.system
@@ -158,7 +191,7 @@ def test_several_tables_some_of_them_missing(
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("dropped", [[], ["--drop", "moisture", "--drop", "oil", "--drop", "starch"]])
+@pytest.mark.parametrize("dropped", [[], ["--drop", "moisture,oil,starch"]])
 def test_protein_of_corn_from_its_spectrum(
     dropped: list[str], kw: Kw, data_folder: Path, tmp_path: Path
 ) -> None:

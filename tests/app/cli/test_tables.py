@@ -540,8 +540,11 @@ def test_margins_of_sparse_weights_alone_are_tuned() -> None:
     assert search.missing == "margin"
     competition = search_of("auto", RBF(), options)
     assert competition.missing == "margin"
-    every = competition._candidates(SimpleNamespace(names=["rbf"]))
-    assert [one.regularizer.p for one in every] == [1.0]
+    rng = np.random.default_rng(0)
+    tables = {name: rng.normal(size=(16, 2)) for name in ("a", "b")}
+    tables["b"][:3] = np.nan
+    rule = competition.set_params(Cs=2, cv=2).fit(tables, [0, 1] * 8).best_estimator_.regularizer
+    assert rule.p == 1.0
     with pytest.raises(CliError, match="--missing margin is for sparse weights: use --method lp with --p 1"):
         make("elasticnet", RBF(), options)
     plain = make_candidate("uniform sum", SimpleNamespace(kernels=RBF()), options, 5)  # of `compare`

@@ -36,6 +36,13 @@ MOSTLY = 0.5
 DISTINCT = 0.95
 
 
+#: words per cell from which a text column whose cells all differ is no name of its rows
+WORDS = 3
+
+#: columns called by numbers, as by wavelengths, that make a curve, and others beside them that are few
+CURVE, FEW_OTHERS = 20, 20
+
+
 #: what is wrong with a column, what to do about it, and the option that does it
 Fault = tuple[str, str, str]
 
@@ -59,6 +66,31 @@ def check_columns(
             + "\n  ".join([*lines[:20], *more])
             + "\nAll at once, if that suits the data: "
             + " ".join(options)
+        )
+
+
+def without_constants(frame: pd.DataFrame, sequences: Sequence[str], where: str) -> pd.DataFrame:
+    """The columns that vary; one message names the others, of which nothing can be learned."""
+    constant = [name for name in frame if name not in sequences and frame[name].nunique(dropna=False) == 1]
+    if len(constant) == len(frame.columns):
+        raise CliError(f"{where}: {quoted(constant, 5)} {has_one(constant)}: nothing is left to learn from.")
+    if constant:
+        note(f"{where}: {quoted(constant, 5)} {has_one(constant)}, and nothing is learned from that.")
+    return frame.drop(columns=constant)
+
+
+def has_one(columns: Sequence[str]) -> str:
+    """That columns are constant, in words."""
+    return f"{'have' if len(columns) > 1 else 'has'} one value in every row"
+
+
+def note_beside_curve(names: Sequence[str], path: Path) -> None:
+    """Say so where a few columns with names stand beside a curve: they may be other targets."""
+    others = [name for name in names if as_number(str(name)) is None]
+    if len(names) - len(others) >= CURVE and 0 < len(others) <= FEW_OTHERS:
+        note(
+            f"{path.name}: {quoted(others, 5)} are learned from too, beside {len(names) - len(others)} "
+            f"columns called by numbers; --drop {shlex.quote(','.join(map(str, others)))} leaves them out."
         )
 
 
@@ -125,7 +157,11 @@ def text_fault(name: str, values: np.ndarray, drop: str) -> Fault:
         reason = f"holds sequences, such as {slip[:12]!r}"
         return reason, f"compare them by kernels of strings with {given}, or leave it out with {drop}", given
     if len(set(texts)) >= DISTINCT * len(texts) and len(texts) > 4:
-        return identifier_fault(name, drop)
+        if np.median([len(text.split()) for text in texts]) < WORDS:
+            return identifier_fault(name, drop)
+        given = f"--sequence {shlex.quote(name)}"
+        reason, remedy = f"holds free text, such as {slip[:20]!r}", f"compare it by its letters with {given}"
+        return reason, f"{remedy}, which counts common runs of three, or leave it out with {drop}", given
     category = f"--categorical {shlex.quote(name)}"
     reason = f"holds text, such as {slip!r} ({len(set(texts))} different values)"
     return reason, f"encode it with {category}, or leave it out with {drop}", category
@@ -163,10 +199,22 @@ def is_date(text: str) -> bool:
         return False
 
 
+def apart(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names and patterns one by one, where several are given with commas between them.
+
+    Examples
+    --------
+    >>> apart(["oil,starch", "a,b"], ["oil", "starch", "a,b"])
+    ['oil', 'starch', 'a,b']
+    """
+    whole = [[p] if p in names else [part.strip() for part in p.split(",")] for p in patterns]
+    return [part for parts in whole for part in parts]
+
+
 def match(patterns: list[str], names: list[str], option: str, path: Path) -> list[str]:
     """Columns that names or globs stand for, in the order of the table; a pattern without any is an error."""
     chosen: set[str] = set()
-    for pattern in patterns:
+    for pattern in apart(patterns, names):
         hits = matching(pattern, names)
         if not hits:
             has = f"it has {quoted(names)}"

@@ -25,9 +25,11 @@ from ._columns import (
     group_column,
     infer_target,
     match,
+    note_beside_curve,
     target_column,
     warn_of_repeats,
     warn_of_survival,
+    without_constants,
 )
 from ._console import CliError, note, suffix
 from ._kernels import choose_kernels
@@ -274,7 +276,8 @@ def table_design(path: Path, reading: Reading, choice: KernelChoice) -> TableDes
         check_rows(replace(data, frame=frame))
     check_columns(path, frame, [*categorical, *sequences], keep, reading.impute is not None)
     target = infer_target(values, reading.target, path, reading.task)
-    frame = in_order(frame, categorical, sequences)
+    frame = without_constants(in_order(frame, categorical, sequences), sequences, path.name)
+    note_beside_curve(list(frame), path)
     groups = {group: [name for name in held if name in frame] for group, held in data.groups.items()}
     table = Sheet(path, frame, {group: held for group, held in groups.items() if held})
     for name in sequences:

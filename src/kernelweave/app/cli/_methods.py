@@ -251,11 +251,11 @@ def _competed(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, m
     stopped = "Stopped while candidates competed; there is no model yet, nothing was saved."
     with stopping_with(stopped), refusing("--tune"):
         auto = search_of("auto", parts.kernels, options, splitter)
-        auto._say = monitor.part
+        auto._listener = monitor.part
         try:
             auto.fit(parts.X, y, **({} if groups is None else {"groups": groups}))
         finally:
-            vars(auto).pop("_say", None)
+            vars(auto).pop("_listener", None)
     found, taken = auto.candidates_, auto.cv_results_["candidate"][auto.best_index_]
     among = f"{len(found) - 1} candidates and their stack" if len(found) > 2 else "one candidate"
     said = f"cross-validation on the training part chose {taken!r}, of {among}"

@@ -124,7 +124,7 @@ class Reading:
         typer.Option(help="By default what the target looks like."),
     ] = "auto"
     drop: Annotated[
-        list[str], option("Column to leave out, by name or pattern; may be repeated.", COLUMNS)
+        list[str], option("Columns to leave out, by names or patterns; may be repeated.", COLUMNS)
     ] = field(default_factory=list)
     keep: Annotated[
         list[str], option("Column of numbers to use though it looks like an identifier.", COLUMNS)
@@ -138,7 +138,7 @@ class Reading:
         option("Column whose rows of one value, such as a patient, stay on one side of splits.", COLUMNS),
     ] = None
     sequence: Annotated[
-        list[str], option("Column of sequences, such as DNA, for kernels of strings.", COLUMNS)
+        list[str], option("Column of sequences, such as DNA, or of text, for kernels of strings.", COLUMNS)
     ] = field(default_factory=list)
     categorical: Annotated[list[str], option("Column of categories, encoded as zeros and ones.", COLUMNS)] = (
         field(default_factory=list)

@@ -17,6 +17,7 @@ from ._columns import (
     FEWEST_ROWS,
     Parts,
     Target,
+    apart,
     check_columns,
     check_decimals,
     group_column,
@@ -24,6 +25,7 @@ from ._columns import (
     target_column,
     warn_of_repeats,
     warn_of_survival,
+    without_constants,
 )
 from ._console import CliError, note, refusing
 from ._design import (
@@ -189,12 +191,14 @@ def usable(sheets: dict[str, Sheet], reading: Reading) -> tuple[dict[str, Sheet]
         numbers = frame.drop(columns=[*categorical, *texts])
         check_decimals(path, {column: numbers[column].to_numpy() for column in numbers}, reading.decimal)
         check_columns(path, frame, [*categorical, *texts], chosen["keep"][name], imputed=True)
-        ready[name] = present(replace(sheet, frame=in_order(frame, categorical, texts), groups={}))
+        varying = without_constants(in_order(frame, categorical, texts), texts, f"view {name!r}")
+        ready[name] = present(replace(sheet, frame=varying, groups={}))
     return ready, chosen["sequence"]
 
 
 def by_view(patterns: Sequence[str], sheets: dict[str, Sheet], option: str) -> dict[str, list[str]]:
     """The columns of each view that names or patterns stand for; one that no view has is an error."""
+    patterns = apart(patterns, [name for sheet in sheets.values() for name in sheet.names])
     found = {
         name: [hit for p in patterns for hit in matching(p, sheet.names)] for name, sheet in sheets.items()
     }
