@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernelweave import LpNorm
+from kernelweave import LpNorm, MKLRegressor, Views
 from kernelweave.gram import DenseGram
 from kernelweave.losses import Hinge
 from kernelweave.solvers import Problem
@@ -219,3 +219,10 @@ def test_missing_data_are_skipped_with_a_reason(suite, monkeypatch, tmp_path):
     skip, reason = objective._set_dataset(dataset)
     assert skip
     assert "KERNELWEAVE_DATA" in reason
+
+
+def test_what_no_choice_costs_is_measured_on_twenty_kernels(load):
+    bench = load("bench_auto")
+    views, y = bench.simulated(30)
+    assert len(MKLRegressor(bench.KERNELS).fit(Views(views), y).weights_) == 20
+    assert set(bench.two_classes(30)[1]) == {False, True}
