@@ -19,7 +19,7 @@ PACKAGE = Path(kernelweave.__file__).parent
 # do not import one another.
 ORDER = [
     {"private"},  # _registry, _typing, ...: every top-level module whose name starts with _
-    {"losses", "regularizers", "kernels"},
+    {"losses", "regularizers", "kernels", "metrics"},
     {"gram"},
     {"solvers"},
     {"estimators", "theory"},
@@ -146,6 +146,7 @@ SUBMODULES = [
     "inspection",
     "kernels",
     "losses",
+    "metrics",
     "persistence",
     "regularizers",
     "report",

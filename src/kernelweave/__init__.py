@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         inspection,
         kernels,
         losses,
+        metrics,
         persistence,
         regularizers,
         report,
@@ -83,8 +84,8 @@ __all__ = [
     "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
     "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "ViewTransformer", "Views", "Wedge",
     "__version__", "dask", "datasets", "estimators", "gram", "inspection", "kernels", "load_model", "losses",
-    "mkl_path", "persistence", "regularizers", "report", "save_model", "solvers", "stability_selection",
-    "testing", "theory",
+    "metrics", "mkl_path", "persistence", "regularizers", "report", "save_model", "solvers",
+    "stability_selection", "testing", "theory",
 ]  # fmt: skip
 
 #: submodule -> the names that are its own

@@ -111,13 +111,15 @@ class Grid(NamedTuple):
 class Trial(NamedTuple):
     """A model that was tried: its line, its place there, its parameters, its scores on the folds.
 
-    A line is of points that differ in one parameter alone, such as the costs of a regulariser.
+    A line is of points that differ in one parameter alone, such as the costs of a regulariser. What the folds
+    have learned there goes with it, for a search that keeps that.
     """
 
     line: int
     value: float
     params: dict[str, Any]
     scores: FloatArray
+    learned: Any = None
 
     @property
     def mean(self) -> float:
@@ -160,8 +162,9 @@ def further(values: FloatArray, end: int, limits: tuple[float, float], count: in
     return np.asarray(more[(more >= limits[0] / slack) & (more <= limits[1] * slack)])
 
 
-#: line, value and parameters of every point, and of each fold the values of every point on its test rows
-Tried = tuple[list[tuple[int, float, dict[str, Any]]], list[list[FloatArray]]]
+#: line, value and parameters of every point (and what its folds have learned), and of each fold the values of
+#: every point on its test rows
+Tried = tuple[list[tuple[Any, ...]], list[list[FloatArray]]]
 
 #: a search on the values given for each line
 Attempt = Callable[[dict[int, FloatArray]], Tried]
@@ -293,8 +296,8 @@ class BaseSearch(NestedKernels):
                 for each, (_, test) in zip(values, folds.splits, strict=True)
             ]
             return [
-                Trial(line, value, params, column)
-                for (line, value, params), column in zip(tried, np.array(scores).T, strict=True)
+                Trial(line, value, params, column, *learned)
+                for (line, value, params, *learned), column in zip(tried, np.array(scores).T, strict=True)
             ]
 
         weight = setup.weight[folds.used]
@@ -304,6 +307,7 @@ class BaseSearch(NestedKernels):
             points = self._explored(lambda lines: judged(*attempt(lines)), grid, lines, constant)
         self._record(points, folds)
         self._warn_of_end(points, grid)
+        self._keep(points[self.best_index_], template, setup, folds, targets)
         best = clone(template).set_params(**self.best_params_)
         self.best_estimator_ = self._fit_best(best, X, y, sample_weight)
         return self._with_data_of_best()
@@ -382,6 +386,9 @@ class BaseSearch(NestedKernels):
                 score = -np.inf
             found.append(float(score))
         return np.array(found)
+
+    def _keep(self, point: Trial, template: Any, setup: Any, folds: Folds, targets: Any) -> None:
+        """Keep what the folds have learned at the best point, where a search has a use for it."""
 
     def _say(self, words: str) -> None:
         """Tell of progress: on standard output where it is verbose, and to who listens."""

@@ -285,7 +285,7 @@ def _chain(template: BaseMKL, candidate: Candidate, Cs: Sequence[float]) -> list
 
 
 def _evaluate(dictionary: Dictionary, setup: Setup, points: list[Any], test: Any) -> list[FloatArray]:
-    return _held_out(dictionary, setup.problems, points, test)
+    return _held_out(dictionary, setup.problems, points, test)[0]
 
 
 def _store_stack(

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
 
-from .._typing import FloatArray, IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import in_turn
 from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, KernelSource, StackFoldSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix, check_parts
@@ -22,11 +23,22 @@ from ..gram.sources import Gaps
 from ..losses import Loss
 from ..regularizers import Regularizer
 from ..solvers.run import Result
-from ._base import Spec
+from ._base import Spec, follows_input
 from ._chain import Chain, Guide, Node, without_matrix
+from ._conformal import (
+    MOST_COEFFICIENTS,
+    Calibration,
+    FoldFunctions,
+    check_coverage,
+    intervals,
+    joint_predictor,
+    label_sets,
+    strangeness,
+    without_each,
+)
 from ._labels import LabelsMixin, LossScore
 from ._mkl import BaseMKL, Setup, SubProblem, check_margin_rule, left_out
-from ._search import Attempt, BaseSearch, Folds, Grid, Metadata, Tried
+from ._search import Attempt, BaseSearch, Folds, Grid, Metadata, Trial, Tried
 from .classifier import MKLClassifier
 from .path import specs_along
 from .regressor import MKLRegressor
@@ -36,12 +48,13 @@ LEAVE_ONE_OUT = "leave-one-out"
 
 
 class Fold(NamedTuple):
-    """Held-out decision values (n_test, n_functions) of every point, and what others begin with.
+    """Held-out decision values (n_test, n_functions) of every point, its functions, what others begin with.
 
     Guides are for other folds, and nodes for points beyond the ends of the chains.
     """
 
     values: list[FloatArray]
+    functions: list[FoldFunctions]
     guides: list[list[list[Guide]]]  # chain, problem, point
     nodes: list[list[list[Node]]]  # chain, problem, end
 
@@ -71,7 +84,8 @@ class ChainSearch:
         solved, ends = self._solved(dictionary, parts, guides, nodes)
         own = [[[Guide.of(found, dictionary) for found in line] for line in lines] for lines in solved]
         points = [point for lines in solved for point in zip(*lines, strict=True)]
-        return Fold(_held_out(dictionary, parts, points, self._samples(test)), own, ends)
+        values, functions = _held_out(dictionary, parts, points, self._samples(test), train)
+        return Fold(values, functions, own, ends)
 
     def left_out(self, nodes: Any = None) -> Fold:
         """Solve the grid on all samples, and evaluate it on each by the model without that sample.
@@ -80,18 +94,35 @@ class ChainSearch:
         """
         C: Any = self.setup.spec.C
         parts, every = self.setup.problems, np.arange(np.count_nonzero(self.setup.weight))
-        dictionary, values = self._dictionary(every), []
+        dictionary, values, functions = self._dictionary(every), [], []
         solved, ends = self._solved(dictionary, parts, None, nodes)
         for lines, chain in zip(solved, self.chains, strict=True):
             for point, spec in zip(zip(*lines, strict=True), chain, strict=True):
-                value = _held_out(dictionary, parts, [point], self._samples(every))[0]
+                (value,), own = _held_out(dictionary, parts, [point], self._samples(every), every)
                 columns = np.split(value, np.cumsum([part.problem.shape[1] for part in parts])[:-1], axis=1)
                 for found, part, out in zip(point, parts, columns, strict=True):
                     rows = every if part.rows is None else part.rows
                     problem = part.problem.at_cost(spec.C / C)
                     out[rows] = left_out(found, problem, part.gram(dictionary))
                 values.append(value)
-        return Fold(values, [], ends)
+                functions += own
+        return Fold(values, functions, [], ends)
+
+    def without_each(self, fitted: FoldFunctions, cost: float) -> list[FoldFunctions]:
+        """The functions without each sample, of those fitted on all of them by least squares at a cost."""
+        C: Any = self.setup.spec.C
+        n, dictionary, first = len(fitted.rows), self._dictionary(fitted.rows), 0
+        alphas = np.repeat(fitted.alpha[:, None], n, axis=1)  # sample, sample left out, function
+        intercepts = np.tile(fitted.intercept, (n, 1))
+        for part in self.setup.problems:
+            rows = np.arange(n) if part.rows is None else part.rows
+            own = np.arange(first, first := first + part.problem.shape[1])
+            problem, weights = part.problem.at_cost(cost / C), fitted.weights[own[0], dictionary.live]
+            parts = (weights, fitted.alpha[np.ix_(rows, own)], fitted.intercept[own])
+            found, b = without_each(problem, part.gram(dictionary), *parts)
+            alphas[np.ix_(rows, rows, own)], intercepts[np.ix_(rows, own)] = found, b
+        rest = fitted.rules, fitted.weights
+        return [FoldFunctions(fitted.rows, *rest, alphas[:, i], intercepts[i]) for i in range(n)]
 
     def _solved(
         self, dictionary: Dictionary, parts: list[SubProblem], guides: Any, nodes: Any
@@ -138,47 +169,65 @@ def _outermost(nodes: list[Node]) -> list[Node]:
 
 
 def _held_out(
-    dictionary: Dictionary, parts: list[SubProblem], points: list[tuple[Result, ...]], test: Any
-) -> list[FloatArray]:
-    """Decision values on test samples, one array (n_test, n_functions) per point."""
+    dictionary: Dictionary,
+    parts: list[SubProblem],
+    points: list[tuple[Result, ...]],
+    test: Any,
+    train: IntArray | None = None,
+) -> tuple[list[FloatArray], list[FoldFunctions]]:
+    """Decision values on test samples, one array (n_test, n_functions) per point, and the functions."""
     states = [found.state for point in points for found in point]
     pairs = zip(states, parts * len(points), strict=True)
     alphas = [part.spread(state.alpha, dictionary.gram.n_samples) for state, part in pairs]
     weights = dictionary.all_weights(np.array([state.weights for state in states]))
     weights = np.repeat(weights, [alpha.shape[1] for alpha in alphas], axis=0)
     intercept = np.concatenate([state.certificate.intercept for state in states])
-    values = dictionary.predictor(weights, np.hstack(alphas), intercept)(test)
-    return np.split(values, len(points), axis=1)
+    alpha = np.hstack(alphas)
+    values = dictionary.predictor(weights, alpha, intercept)(test)
+    each = np.split(np.arange(len(intercept)), len(points))
+    rows, rules = np.arange(len(alpha)) if train is None else train, dictionary.normalizations
+    functions = [FoldFunctions(rows, rules, weights[own], alpha[:, own], intercept[own]) for own in each]
+    return np.split(values, len(points), axis=1), functions
 
 
 class Matrices(NamedTuple):
     """Checked, not normalised matrices of the kernels on the samples of positive weight, names, and gaps.
 
-    Those of a store stay there; for a device the kernels themselves. And the kernels, where they are known.
+    Those of a store stay there; for a device the kernels themselves. And the kernels, where they are known,
+    with the source of their values.
     """
 
     values: list[FloatArray] | GramStore | FeatureSource
     names: list[str]
     gaps: Gaps | None
     kernels: Sequence[Any]
+    source: KernelSource
 
 
 def matrices_of(template: BaseMKL, setup: Setup) -> Matrices:
     """The matrices that all folds are parts of."""
-    used = np.flatnonzero(setup.weight)
+    used, source = np.flatnonzero(setup.weight), template._source(setup.table, setup.weight)
     if isinstance(setup.table, GramStore):
         everything = len(used) == len(setup.table)
         stored = setup.table if everything else setup.table[used, used]
-        return Matrices(stored, setup.table.names, None, [None] * len(setup.table.names))
-    source = template._source(setup.table, setup.weight)
+        return Matrices(stored, setup.table.names, None, [None] * len(setup.table.names), source)
     if setup.spec.device is not None and isinstance(source, FeatureSource):
         check_parts(source, source.blocks())
-        return Matrices(source, source.names, source.gaps, source.kernels)
+        return Matrices(source, source.names, source.gaps, source.kernels, source)
     matrices = dict(source.train_all())
     for m, name in enumerate(source.names):
         check_kernel_matrix(matrices[m], f"kernel {name!r}", PSD_FLOPS / len(source.names))
     values, kernels = [matrices[m] for m in range(len(source.names))], getattr(source, "kernels", None)
-    return Matrices(values, source.names, source.gaps, kernels or [None] * len(values))
+    return Matrices(values, source.names, source.gaps, kernels or [None] * len(values), source)
+
+
+class Learned(NamedTuple):
+    """What every fold has learned at a point, and its values on the samples held out."""
+
+    search: ChainSearch
+    source: KernelSource
+    functions: Sequence[FoldFunctions]
+    values: Sequence[FloatArray]
 
 
 def cost_unit(spec: Spec, y: Any, weight: FloatArray) -> float:
@@ -232,7 +281,7 @@ class BaseMKLCV(BaseSearch):
                 f"cv={self.cv!r}: {type(setup.spec.loss).__name__} couples samples, and no formula leaves "
                 "one of them out: pass a number of folds, such as cv=5."
             )
-        matrices, names, gaps, _ = matrices_of(template, setup)
+        matrices, names, gaps, _, source = matrices_of(template, setup)
         search = ChainSearch(setup, [], matrices, names, self.normalize, self.missing, gaps)
         ends: dict[int, list[list[list[Node]]]] = {}  # of each line the nodes of every fold and problem
 
@@ -243,8 +292,16 @@ class BaseMKLCV(BaseSearch):
             solved = self._solved_folds(replace(search, chains=chains), folds, begun)
             for c, line in enumerate(lines):
                 ends[line] = [fold.nodes[c] for fold in solved]
+            learned = (
+                Learned(search, source, parts, values)
+                for parts, values in zip(
+                    zip(*(fold.functions for fold in solved), strict=True),
+                    zip(*(fold.values for fold in solved), strict=True),
+                    strict=True,
+                )
+            )
             tried = [
-                (line, float(C), {"regularizer": own[line][0], "C": float(C)})
+                (line, float(C), {"regularizer": own[line][0], "C": float(C)}, next(learned))
                 for line, values in lines.items()
                 for C in values
             ]
@@ -266,6 +323,57 @@ class BaseMKLCV(BaseSearch):
             solved.append(fold)
             self._say(f"fold {len(solved)} of {len(folds.splits)}")
         return solved
+
+    # -- conformal prediction -------------------------------------------------------------------
+
+    def _keep(self, point: Trial, template: BaseMKL, setup: Setup, folds: Folds, targets: Any) -> None:
+        """Set the functions of the folds at the best point, and how far samples held out were from them."""
+        learned, tests = point.learned, [test for _, test in folds.splits]
+        self.fold_model_, functions = None, learned.functions
+        reason = self._no_measure(learned, setup)
+        if reason:
+            self.calibration_: dict[str, Any] = {"reason": reason}
+            return
+        if self._leaves_one_out:
+            functions = learned.search.without_each(functions[0], point.params["C"])
+            tests = list(np.arange(len(targets))[:, None])
+        rows, values, weight = np.concatenate(tests), np.vstack(learned.values), setup.weight[folds.used]
+        if is_classifier(self):
+            scores, labels = strangeness(template._class_values(values)), setup.labels
+            known = Calibration.of(tests, scores[np.arange(len(rows)), labels[rows]], weight, labels)
+        else:
+            known = Calibration.of(tests, np.abs(targets.reshape(len(targets), -1)[rows] - values), weight)
+        device = None if setup.spec.device is None else str(setup.spec.device)
+        self.fold_model_ = joint_predictor(learned.source, functions, device)
+        self.calibration_ = {name: part for name, part in known._asdict().items() if part is not None}
+
+    def _no_measure(self, learned: Learned, setup: Setup) -> str:
+        """Why held-out samples say nothing of new ones, and what to do; empty where they do."""
+        loss, alpha = setup.spec.loss, learned.functions[0].alpha
+        if setup.labels is not None and setup.labels.ndim == 2:
+            return "samples have several labels each: fit a classifier for every label"
+        if not loss.separable or (setup.labels is None and loss.task != "regression"):
+            return f"{type(loss).__name__} has no targets that a prediction is near to: choose another loss"
+        if learned.search.gaps is not None and self.missing != "error":
+            return f"missing={self.missing!r} completes views anew in every fold: pass missing='error'"
+        if self._leaves_one_out and not getattr(loss, "quadratic", False):
+            return f"cv={self.cv!r} has models without a sample for loss='squared' alone: pass cv=5 or more"
+        if self._leaves_one_out and alpha.size * len(alpha) > MOST_COEFFICIENTS:
+            return f"cv={self.cv!r} has too many models without a sample: pass cv=5 or more"
+        return ""
+
+    def _fold_values(self, X: Any) -> tuple[FloatArray, Calibration]:
+        """Values of every fold on new samples, (n, n_folds, n_functions), and what to compare them with."""
+        check_is_fitted(self, "best_estimator_")
+        model, known = getattr(self, "fold_model_", None), getattr(self, "calibration_", {})
+        if model is None:
+            reason = known.get("reason", "it was fitted by an earlier version: fit it again")
+            raise ValueError(f"this {type(self).__name__} knows no intervals or sets: {reason}.")
+        with self._own_name():
+            inputs = self.best_estimator_._inputs(X)
+        values = model(inputs)
+        count = len(self.best_estimator_.model_.intercept)
+        return values.reshape(len(values), -1, count), Calibration(**{"label": None, **known})
 
     @property
     def _leaves_one_out(self) -> bool:
@@ -347,6 +455,11 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
         out is one fold of all samples.
     grid_extended_ : dict
         "C": the smallest and the largest cost tried, where the grid was extended; else empty.
+    fold_model_ : Predictor or None
+        The functions of every fold at the best pair, fold by fold, for intervals and sets.
+    calibration_ : dict
+        "fold", "score", "weight" and "label" of the samples held out, which those are compared with; or the
+        "reason" why there are none.
     model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, patterns_, \
 observed_, n_features_in_
         Those of `best_estimator_`.
@@ -409,6 +522,54 @@ observed_, n_features_in_
         """Class probabilities of the best estimator."""
         return self._answer("predict_proba", X)
 
+    @follows_input
+    def predict_set(self, X: Any, coverage: float = 0.9, by_class: bool = False) -> BoolArray:
+        """Classes that a new sample may have: the true one is among them with probability `coverage`.
+
+        Cross-conformal prediction (Vovk 2015; Romano, Sesia & Candes 2020) from the folds of the search. A
+        class y is s(x, y) = max_(y' != y) f_y'(x) - f_y(x) behind the best other one, so it was s_i for the
+        class of sample i by the fold k(i) that held it out, and y is in the set where
+
+            (1 + #{i : s_i >= s_k(i)(x, y)}) / (n + 1) > 1 - coverage.
+
+        Nothing is assumed but that new samples come from where the others came from. Where classes are easier
+        to tell than `coverage` asks for, some sets are empty: such a sample is stranger than nearly all that
+        were held out. Sets of several classes say which of them cannot be told apart.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples as `predict` takes them.
+        coverage : float, default=0.9
+        by_class : bool, default=False
+            Whether the samples of every class are covered that often, not only all of them together: class y
+            is compared with held-out samples of class y alone (Mondrian). A class of fewer than
+            coverage / (1 - coverage) samples is in every set then.
+
+        Returns
+        -------
+        ndarray of bool of shape (n, n_classes)
+            Whether each class of `classes_` is in the set.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> import kernelweave as kw
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = kw.MKLClassifierCV(Cs=[1.0], cv=5).fit(X[::2], y[::2])
+        >>> sets = search.predict_set(X[1::2], coverage=0.95)
+        >>> bool(sets[range(75), y[1::2]].mean() >= 0.9)
+        True
+        """
+        coverage = check_coverage(coverage)
+        values, known = self._fold_values(X)
+        of_classes = self.best_estimator_._class_values
+
+        def scores(fold: int) -> FloatArray:
+            return strangeness(of_classes(values[:, fold]))
+
+        return label_sets(scores, len(values), known, coverage, by_class)
+
 
 class MKLRegressorCV(LossScore, BaseMKLCV):
     """`MKLRegressor` with regulariser and cost chosen by cross-validation.
@@ -433,8 +594,9 @@ class MKLRegressorCV(LossScore, BaseMKLCV):
 
     Attributes
     ----------
-    best_estimator_, best_params_, best_score_, best_index_, cv_results_, grid_extended_, model_, weights_, \
-kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
+    best_estimator_, best_params_, best_score_, best_index_, cv_results_, grid_extended_, fold_model_, \
+calibration_, model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, \
+observed_, n_features_in_
         As in `MKLClassifierCV`.
 
     Examples
@@ -484,3 +646,44 @@ kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_
         self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @follows_input
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
+        """Intervals that hold the target of a new sample with probability `coverage`.
+
+        CV+ (Barber, Candes, Ramdas & Tibshirani 2021) from the folds of the search. With f_k(i) the function
+        of the fold that held out sample i, and R_i = |y_i - f_k(i)(x_i)| how far that was,
+
+            lower = the ceil(coverage (n + 1))-th largest of the f_k(i)(x) - R_i,
+            upper = the ceil(coverage (n + 1))-th smallest of the f_k(i)(x) + R_i.
+
+        Of one split that is split conformal prediction; of ``cv="leave-one-out"`` the jackknife+, whose
+        functions have a closed form for the squared loss, at the kernel weights of the fit. Nothing is
+        assumed but that new samples come from where the others came from; never less than 2 coverage - 1 of
+        them are covered (up to 1 / sqrt(n) or so for few folds), and `coverage` itself where models of
+        different folds agree.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples as `predict` takes them.
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        ndarray of shape (n, 2), or (n, n_outputs, 2)
+            Lower and upper ends; every output is covered by itself.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> import kernelweave as kw
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> search = kw.MKLRegressorCV(Cs=[1.0], cv=5).fit(X[::2], y[::2])
+        >>> lower, upper = search.predict_interval(X[1::2], coverage=0.9).T
+        >>> bool(((lower <= y[1::2]) & (y[1::2] <= upper)).mean() > 0.85)
+        True
+        """
+        coverage = check_coverage(coverage)
+        found = intervals(*self._fold_values(X), coverage)
+        return found[:, 0] if self.best_estimator_._flat else found
