@@ -19,6 +19,7 @@ TARGETS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "regressor": lambda numbers, labels: (numbers,),
     "outlier_detector": lambda numbers, labels: (),
     "MKLSurvival": lambda numbers, labels: (censored(numbers),),
+    "GroupOMPSurvival": lambda numbers, labels: (censored(numbers),),
     "MKLSurvivalCV": lambda numbers, labels: (censored(numbers),),
 }
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         GroupOMPClassifierCV,
         GroupOMPRegressor,
         GroupOMPRegressorCV,
+        GroupOMPSurvival,
         MKLAutoClassifier,
         MKLAutoRegressor,
         MKLClassifier,
@@ -83,8 +84,9 @@ if TYPE_CHECKING:
 __all__ = [
     "SMKL", "BlockNorm", "ElasticNet", "EmpiricalBayesClassifier", "EmpiricalBayesRegressor",
     "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
-    "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
-    "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLClassifier", "MKLClassifierCV",
+    "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "GroupOMPSurvival", "KernelStack",
+    "LogTerm", "LpNorm", "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLClassifier",
+    "MKLClassifierCV",
     "MKLOneClass", "MKLOrdinalClassifier", "MKLQuantileRegressor", "MKLRegressor", "MKLRegressorCV",
     "MKLSurvival", "MKLSurvivalCV",
     "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "ViewTransformer", "Views", "Wedge",
@@ -100,7 +102,7 @@ _HOMES = {
         "EmpiricalBayesClassifier EmpiricalBayesRegressor "
         "GMKLClassifier GMKLRegressor GMKLOneClass GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
         "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV MKLSurvival MKLSurvivalCV "
-        "MKLOrdinalClassifier MKLQuantileRegressor "
+        "MKLOrdinalClassifier MKLQuantileRegressor GroupOMPSurvival "
         "ViewTransformer mkl_path"
     ),
     "gram": "GramStore ParquetTable KernelStack",

@@ -40,6 +40,7 @@ DEFAULTS = [
     kw.EmpiricalBayesClassifier(),
     kw.EmpiricalBayesRegressor(),
     kw.MKLSurvival(),
+    kw.GroupOMPSurvival(),
     kw.MKLSurvivalCV(PAIR, regularizers=["lp"], Cs=[1.0], cv=2),
     kw.MKLOrdinalClassifier(),
     kw.MKLQuantileRegressor(),

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import kernelweave as kw
 from kernelweave.estimators._survival import survival_array
-from kernelweave.kernels import RBF, Linear
+from kernelweave.kernels import RBF, Linear, per_feature
 from kernelweave.losses import CensoredEpsInsensitive, Cox, OrdinalHinge, Pinball, SurvivalRanking
 from kernelweave.metrics import concordance_harrell
 from kernelweave.testing import check_mkl_estimator
@@ -277,6 +277,45 @@ def test_a_search_scores_what_its_folds_predict():
     assert_array_equal(search.predict_survival_function(X[:1], True).shape, (1, len(search.unique_times_)))
     other = kw.MKLSurvivalCV(KERNELS, regularizers=["uniform"], Cs=[0.1, 1.0], cv=3, tol=1e-8)
     assert other.fit(X, (y["event"], y["time"])).best_score_ == search.best_score_
+
+
+# -- greedy selection ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["cox", "survival_ranking", "censored_eps_insensitive"])
+def test_a_greedy_model_is_that_of_its_kernels(loss):
+    X, y = data(40)
+    weight = np.random.default_rng(0).integers(1, 3, size=40)
+    kernels = [RBF(gamma=0.5, columns=[j]) for j in range(3)]
+    greedy = kw.GroupOMPSurvival(kernels, loss=loss, n_kernels=2, alpha=0.1).fit(X, y, sample_weight=weight)
+    assert 0 in greedy.selected_
+    assert greedy.stationarity_ <= 1e-5
+    assert (np.diff(greedy.path_.objective) < 0).all()
+    chosen = [kernels[m] for m in greedy.selected_]
+    C = 1.0 / (0.1 * weight.sum())
+    plain = kw.MKLSurvival(chosen, loss=loss, regularizer="uniform", C=C, tol=1e-9)
+    plain.fit(X, y, sample_weight=weight)
+    assert greedy.objective_ == pytest.approx(0.2 * plain.objective_, rel=1e-5)
+    ours, theirs = (m.predict(X) - m.predict(X).mean() for m in (greedy, plain))
+    assert_allclose(ours, theirs, atol=1e-2 * np.ptp(theirs))
+    if loss == "cox":
+        curves = [m.predict_survival_function(X[:3], return_array=True) for m in (greedy, plain)]
+        assert_allclose(*curves, atol=1e-2)
+        with pytest.raises(ValueError, match="best_subset needs a loss that is a sum over samples"):
+            greedy.best_subset(X, y)
+
+
+def test_held_out_samples_choose_the_number_of_kernels():
+    X, y = data(60)
+    greedy = kw.GroupOMPSurvival(per_feature(RBF()), validation_fraction=0.3, random_state=0).fit(X, y)
+    errors = greedy.path_.validation_error
+    assert greedy.path_.n_selected == int(np.argmin(errors)) + 1
+    given = kw.GroupOMPSurvival(per_feature(RBF()))
+    given.fit(X[:40], y[:40], validation_set=(X[40:], (y["event"][40:], y["time"][40:])))
+    at = y[40:]
+    error = 1.0 - concordance_harrell(at["event"], at["time"], given.predict(X[40:], n_kernels=1))
+    assert given.path_.validation_error[0] == pytest.approx(error)
+    assert next(given.staged_predict(X)).shape == (60,)
 
 
 # -- ordered classes ----------------------------------------------------------------------------

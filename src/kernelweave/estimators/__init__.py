@@ -12,7 +12,7 @@ from .ordinal import MKLOrdinalClassifier
 from .path import Path, mkl_path
 from .quantile import MKLQuantileRegressor
 from .regressor import MKLRegressor
-from .survival import MKLSurvival, MKLSurvivalCV
+from .survival import GroupOMPSurvival, MKLSurvival, MKLSurvivalCV
 from .view_transformer import ViewTransformer
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "GroupOMPClassifierCV",
     "GroupOMPRegressor",
     "GroupOMPRegressorCV",
+    "GroupOMPSurvival",
     "MKLAutoClassifier",
     "MKLAutoRegressor",
     "MKLClassifier",
