@@ -48,13 +48,18 @@ if TYPE_CHECKING:
         GroupOMPClassifierCV,
         GroupOMPRegressor,
         GroupOMPRegressorCV,
+        GroupOMPSurvival,
         MKLAutoClassifier,
         MKLAutoRegressor,
         MKLClassifier,
         MKLClassifierCV,
         MKLOneClass,
+        MKLOrdinalClassifier,
+        MKLQuantileRegressor,
         MKLRegressor,
         MKLRegressorCV,
+        MKLSurvival,
+        MKLSurvivalCV,
         ViewTransformer,
         mkl_path,
     )
@@ -79,9 +84,10 @@ if TYPE_CHECKING:
 __all__ = [
     "SMKL", "BlockNorm", "ElasticNet", "EmpiricalBayesClassifier", "EmpiricalBayesRegressor",
     "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
-    "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
-    "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLClassifier", "MKLClassifierCV",
-    "MKLOneClass", "MKLRegressor", "MKLRegressorCV", "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform",
+    "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "GroupOMPSurvival", "KernelStack",
+    "LogTerm", "LpNorm", "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLClassifier",
+    "MKLClassifierCV", "MKLOneClass", "MKLOrdinalClassifier", "MKLQuantileRegressor", "MKLRegressor",
+    "MKLRegressorCV", "MKLSurvival", "MKLSurvivalCV", "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform",
     "ViewTransformer", "Views", "Wedge", "__version__", "dask", "datasets", "estimators", "explain", "gram",
     "inspection", "kernels", "load_model", "losses", "metrics", "mkl_path", "persistence", "regularizers",
     "report", "save_model", "solvers", "stability_selection", "testing", "theory",
@@ -93,7 +99,9 @@ _HOMES = {
         "MKLAutoClassifier MKLAutoRegressor MKLClassifier MKLRegressor MKLOneClass "
         "EmpiricalBayesClassifier EmpiricalBayesRegressor "
         "GMKLClassifier GMKLRegressor GMKLOneClass GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
-        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV ViewTransformer mkl_path"
+        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV MKLSurvival MKLSurvivalCV "
+        "MKLOrdinalClassifier MKLQuantileRegressor GroupOMPSurvival "
+        "ViewTransformer mkl_path"
     ),
     "gram": "GramStore ParquetTable KernelStack",
     "persistence": "load_model save_model",

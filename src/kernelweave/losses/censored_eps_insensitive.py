@@ -34,6 +34,17 @@ class CensoredEpsInsensitive(EpsInsensitive):
     name = "censored_eps_insensitive"
     task = "survival"
 
+    def targets(self, Y: FloatArray) -> FloatArray:
+        """Times and events, shape (n, 2), as signed times."""
+        if Y.shape[1] > 2:
+            raise ValueError("y has strata, and log times are not compared within them: leave them out of y.")
+        if not Y[:, 0].all():
+            raise ValueError(
+                f"y has {np.count_nonzero(Y[:, 0] == 0.0)} times of 0, which have no logarithm: give them a "
+                "small time, leave those samples out, or use loss='cox'."
+            )
+        return np.where(Y[:, 1] > 0.0, Y[:, 0], -Y[:, 0])[:, None]
+
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         lacking = np.log(np.abs(y)) - f
         return np.maximum(0.0, np.where(y > 0.0, np.abs(lacking), lacking) - self.eps)

@@ -60,6 +60,9 @@ class Cox(JointLoss):
         if self.ties not in TIES:
             raise ValueError(f"Cox: ties={self.ties!r} must be one of {', '.join(map(repr, TIES))}.")
 
+    def targets(self, Y: FloatArray) -> FloatArray:
+        return Y[:, None]
+
     def value(self, y: FloatArray, f: FloatArray, weight: FloatArray) -> float:  # type: ignore[override]
         return sum((risk.value() for risk in self._risks(y, f, weight)), 0.0)
 

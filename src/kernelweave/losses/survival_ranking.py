@@ -34,6 +34,9 @@ class SurvivalRanking(JointLoss):
     task = "survival"
     shift_invariant = True
 
+    def targets(self, Y: FloatArray) -> FloatArray:
+        return Y[:, None]
+
     def value(self, y: FloatArray, f: FloatArray, weight: FloatArray) -> float:  # type: ignore[override]
         f = f - f.mean()
         count, first, second = self._sums(y, f, weight * np.stack([np.ones_like(f), f, f**2]))[0]

@@ -138,7 +138,9 @@ def _targets(case: EstimatorCase, model: Any) -> FloatArray:
     if case.y is None:
         return np.ones((len(case.X), 1))
     if not is_classifier(model):
-        return np.asarray(case.y, dtype=float)[:, None]
+        names = np.asarray(case.y).dtype.names
+        y = case.y if names is None else np.column_stack([case.y[name] for name in ("time", "event")])
+        return np.asarray(y, dtype=float)[:, None]
     positive = model.classes_ if len(model.classes_) > 2 else model.classes_[1:]
     return np.where(case.y[:, None] == positive, 1.0, -1.0)
 

@@ -28,7 +28,8 @@ class GreedyTask:
         J(G) = min_f  2/l sum_i w_i V(y_i, f(x_i)) + lambda ||f||^2,     f in the sum of the spaces of G
 
     with l the sum of the sample weights w; for the squared loss 2 V is (y - f)^2, and
-    `Problem` is the same with C_i = w_i / (lambda l), divided by 2 lambda.
+    `Problem` is the same with C_i = w_i / (lambda l), divided by 2 lambda. A loss L that couples samples, and
+    has no intercept, takes the place of the sum.
 
     Parameters
     ----------
@@ -54,10 +55,12 @@ class GreedyTask:
     fit_intercept: bool = True
 
     def __post_init__(self) -> None:
-        if not self.loss.separable:
+        known: Any = self.loss
+        if not known.separable and not known.shift_invariant:
             raise ValueError(
-                f"{type(self.loss).__name__} couples samples, and greedy selection needs a sum over samples: "
-                "use an MKL estimator, such as MKLRegressor with regularizer='elasticnet'."
+                f"{type(self.loss).__name__} couples samples, and greedy selection needs a sum over samples, "
+                "or a loss without an intercept: use an MKL estimator, such as MKLRegressor with "
+                "regularizer='elasticnet'."
             )
 
     @property
@@ -73,6 +76,8 @@ class GreedyTask:
     @property
     def rounding(self) -> float:
         """What rounding the targets can make of their variance."""
+        if not self.loss.separable:
+            return 0.0
         return float((self.weight @ (8.0 * np.finfo(np.float64).eps * self.y) ** 2).sum() / self.total)
 
     @property
@@ -83,7 +88,7 @@ class GreedyTask:
     @cached_property
     def problem(self) -> Problem:
         """The same with one cost per sample, for single-kernel machines."""
-        return Problem(self.y, self.loss, self.weight[:, None] / self.shift, self.fit_intercept)
+        return Problem.weighted(self.y, self.loss, 1.0 / self.shift, self.weight, self.fit_intercept)
 
 
 @dataclass(frozen=True)
@@ -348,8 +353,11 @@ class MachineRefit(Refit):
         if not self.kernels:
             return self._constant()
         machine = self.machine.solve(self.matrix(), self.task.problem, MACHINE_TOL, self.last)
-        self.last = machine.alpha
-        return self._certified(machine.alpha, machine.fitted)
+        self.last = alpha = machine.alpha
+        if not self.task.loss.separable:  # what centring does not see: sum(alpha) = 0, as for an intercept
+            weight = self.task.weight[:, None]
+            alpha = alpha - bool(self.task.fit_intercept) * weight * (alpha.sum(axis=0) / self.task.total)
+        return self._certified(alpha, machine.fitted)
 
     def matrix(self) -> FloatArray:
         """The sum of the kernels, centred but not weighted."""
@@ -368,10 +376,21 @@ class MachineRefit(Refit):
         intercept = best_intercept(problem, fitted)
         error = scale * problem.primal_loss(fitted, intercept)
         objective = error + 0.5 * scale * float((alpha * fitted).sum())
-        level = scale * problem.dual_loss(alpha)
+        level = scale * (problem.dual_loss(alpha) if problem.loss.separable else self._level(alpha, fitted))
         return Fit(
             self.kernels, alpha / self.task.root, intercept - self.offset(alpha), objective, error, level
         )
+
+    def _level(self, a: FloatArray, fitted: FloatArray) -> float:
+        """D + 1/2 a'K a of a loss that couples samples, whose dual point alpha is that of the predictions.
+
+        D = C L(f) + <alpha, f> - 1/2 alpha'K alpha, so that (D less 1/2 a'K a) is what `Fit.gap` asks for.
+        """
+        problem, zero = self.task.problem, np.zeros(1)
+        alpha = problem.alpha_of(fitted)
+        dual = problem.primal_loss(fitted, zero) + float((alpha * fitted).sum())
+        energy = float((alpha * (self.matrix() @ alpha)).sum()) if self.kernels else 0.0
+        return dual - 0.5 * energy + 0.5 * float((a * fitted).sum())
 
 
 def refit_for(dictionary: FactorDictionary, task: GreedyTask) -> Refit:
