@@ -8,10 +8,12 @@ from .components import ContributionDisplay, DropOneResult, contributions, drop_
 from .convergence import ConvergenceDisplay
 from .path import PathDisplay
 from .stability import StabilityResult, stability_selection
+from .survival import KaplanMeierDisplay, SurvivalCalibrationDisplay, SurvivalCurvesDisplay
 from .weights import KernelWeightsDisplay
 
 __all__ = [
     "AlignmentDisplay", "BandsDisplay", "ContributionDisplay", "ConvergenceDisplay", "DropOneResult",
-    "KernelWeightsDisplay", "PathDisplay", "StabilityResult", "contributions", "drop_one",
+    "KaplanMeierDisplay", "KernelWeightsDisplay", "PathDisplay", "StabilityResult",
+    "SurvivalCalibrationDisplay", "SurvivalCurvesDisplay", "contributions", "drop_one",
     "kernel_alignments", "stability_selection",
 ]  # fmt: skip
