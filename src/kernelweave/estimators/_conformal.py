@@ -31,8 +31,8 @@ from ..solvers.leave_one_out import _bordered_inverse
 #: numbers of a block of new samples, each with all scores
 BLOCK = 1 << 22
 
-#: coefficients of the functions that have one sample left out: their square grows fast
-MOST_COEFFICIENTS = 10_000_000
+#: coefficients of the functions without each sample: of one output, 2000 samples
+MOST_COEFFICIENTS = 4_000_000
 
 
 class FoldFunctions(NamedTuple):
