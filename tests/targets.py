@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.utils import get_tags
 
 from kernelweave.losses import LOSSES
@@ -17,7 +18,17 @@ TARGETS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "classifier": lambda numbers, labels: (labels,),
     "regressor": lambda numbers, labels: (numbers,),
     "outlier_detector": lambda numbers, labels: (),
+    "MKLSurvival": lambda numbers, labels: (censored(numbers),),
+    "MKLSurvivalCV": lambda numbers, labels: (censored(numbers),),
 }
+
+
+def censored(numbers: Any) -> Any:
+    """Events and times: later ones for smaller numbers, with ties, every fourth censored."""
+    times = np.ceil(10.0 * np.exp(-np.asarray(numbers, dtype=float) / (1.0 + np.std(numbers))))
+    found = np.empty(len(times), dtype=[("event", bool), ("time", float)])
+    found["event"], found["time"] = np.arange(len(times)) % 4 > 0, times
+    return found
 
 
 def targets_for(estimator: Any, numbers: Any, labels: Any) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ class Pinball(Loss):
     array([0.9, 0.1])
     """
 
-    name = "pinball"
+    name = "quantile"
     task = "regression"
 
     def __init__(self, q: float = 0.5) -> None:

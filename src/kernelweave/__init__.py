@@ -53,8 +53,12 @@ if TYPE_CHECKING:
         MKLClassifier,
         MKLClassifierCV,
         MKLOneClass,
+        MKLOrdinalClassifier,
+        MKLQuantileRegressor,
         MKLRegressor,
         MKLRegressorCV,
+        MKLSurvival,
+        MKLSurvivalCV,
         ViewTransformer,
         mkl_path,
     )
@@ -81,7 +85,8 @@ __all__ = [
     "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
     "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "KernelStack", "LogTerm", "LpNorm",
     "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLClassifier", "MKLClassifierCV",
-    "MKLOneClass", "MKLRegressor", "MKLRegressorCV",
+    "MKLOneClass", "MKLOrdinalClassifier", "MKLQuantileRegressor", "MKLRegressor", "MKLRegressorCV",
+    "MKLSurvival", "MKLSurvivalCV",
     "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform", "ViewTransformer", "Views", "Wedge",
     "__version__", "dask", "datasets", "estimators", "gram", "inspection", "kernels", "load_model", "losses",
     "metrics", "mkl_path", "persistence", "regularizers", "report", "save_model", "solvers",
@@ -94,7 +99,9 @@ _HOMES = {
         "MKLAutoClassifier MKLAutoRegressor MKLClassifier MKLRegressor MKLOneClass "
         "EmpiricalBayesClassifier EmpiricalBayesRegressor "
         "GMKLClassifier GMKLRegressor GMKLOneClass GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
-        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV ViewTransformer mkl_path"
+        "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV MKLSurvival MKLSurvivalCV "
+        "MKLOrdinalClassifier MKLQuantileRegressor "
+        "ViewTransformer mkl_path"
     ),
     "gram": "GramStore ParquetTable KernelStack",
     "persistence": "load_model save_model",

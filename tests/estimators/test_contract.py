@@ -39,6 +39,10 @@ DEFAULTS = [
     kw.GMKLOneClass(),
     kw.EmpiricalBayesClassifier(),
     kw.EmpiricalBayesRegressor(),
+    kw.MKLSurvival(),
+    kw.MKLSurvivalCV(PAIR, regularizers=["lp"], Cs=[1.0], cv=2),
+    kw.MKLOrdinalClassifier(),
+    kw.MKLQuantileRegressor(),
 ]
 
 #: parameters that lead elsewhere in the code

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import kernelweave as kw
 from kernelweave.inspection import KaplanMeierDisplay, SurvivalCalibrationDisplay, SurvivalCurvesDisplay
 from kernelweave.inspection.survival import groups_by
+from kernelweave.kernels import Linear
 from kernelweave.metrics import kaplan_meier, log_rank
 
 
@@ -45,7 +47,7 @@ def test_groups_are_of_the_same_size_and_keep_ties_together() -> None:
 
 def test_curves_of_risk_groups() -> None:
     risk, event, time = cohort()
-    display = KaplanMeierDisplay.from_estimator(Exact(), risk[:, None], event, time, n_groups=3)
+    display = KaplanMeierDisplay.from_estimator(Exact(), risk[:, None], (event, time), n_groups=3)
     group = groups_by(risk, 3)
     assert display.test_.p_value == log_rank(event, time, group).p_value < 0.01
     for g, line in enumerate(display.lines_):
@@ -66,10 +68,23 @@ def test_curves_of_single_samples() -> None:
         SurvivalCurvesDisplay([([1.0], [0.5])] * 2, ["one"]).plot()
 
 
+def test_of_a_fitted_model() -> None:
+    risk, event, time = cohort(40)
+    y = np.array(list(zip(event, time, strict=True)), dtype=[("died", bool), ("months", float)])
+    X = np.column_stack([risk, risk**2])
+    model = kw.MKLSurvival(Linear()).fit(X, y)
+    assert KaplanMeierDisplay.from_estimator(model, X, y).test_.p_value < 0.05
+    (curve,) = model.predict_survival_function(X[:1])
+    (line,) = SurvivalCurvesDisplay.from_estimator(model, X[:1]).lines_
+    np.testing.assert_array_equal(line.get_ydata()[-len(curve.y) :], curve.y)
+    display = SurvivalCalibrationDisplay.from_estimator(model, X, y, at=0.5, n_groups=2)
+    assert display.observed_[0] < display.observed_[1]
+
+
 def test_calibration_of_the_true_hazards() -> None:
     risk, event, time = cohort(1000)
     display = SurvivalCalibrationDisplay.from_estimator(
-        Exact(), risk[:, None], event, time, at=0.7, n_groups=4
+        Exact(), risk[:, None], (event, time), at=0.7, n_groups=4
     )
     # 250 samples in a group
     np.testing.assert_allclose(display.observed_, display.predicted_, atol=3 * np.sqrt(0.25 / 200))

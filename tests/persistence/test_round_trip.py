@@ -135,9 +135,16 @@ def test_every_loss(key: str, round_trip: Any) -> None:
     loss = example(key)
     classifiers = ["MKLClassifier", "GroupOMPClassifier", "GMKLClassifier"]
     regressors = ["MKLRegressor", "GroupOMPRegressor", "GMKLRegressor"]
-    names = {"regression": [*classifiers, *regressors], "ranking": ["MKLRegressor", "GMKLRegressor"]}
+    names = {
+        "regression": [*classifiers, *regressors],
+        "ranking": ["MKLRegressor", "GMKLRegressor"],
+        "quantile": ["MKLQuantileRegressor"],
+        "survival": ["MKLSurvival"],
+        "ordinal": ["MKLOrdinalClassifier"],
+    }
+    own = {} if loss.task == "quantile" else {"loss": loss}
     for name in names.get(loss.task, classifiers):
-        round_trip(fit(make(name, loss=loss), numbers(N_TRAIN, 0)), numbers(5, 1))
+        round_trip(fit(make(name, **own), numbers(N_TRAIN, 0)), numbers(5, 1))
 
 
 @pytest.mark.sampled(3)

@@ -25,6 +25,12 @@ VALUES: dict[str, Callable[..., np.ndarray]] = {
         np.abs(y - f) <= loss.delta, (y - f) ** 2 / 2, loss.delta * np.abs(y - f) - loss.delta**2 / 2
     ),
     "one_class": lambda loss, y, f: np.maximum(0, -f),
+    "pinball": lambda loss, y, f: np.where(y > f, loss.quantile, loss.quantile - 1) * (y - f),
+    "censored_eps_insensitive": lambda loss, y, f: np.where(
+        y > 0,
+        np.maximum(0, np.abs(np.log(np.abs(y)) - f) - loss.eps),
+        np.maximum(0, np.log(np.abs(y)) - f - loss.eps),
+    ),
 }
 CONJUGATES: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {  # value, and v in which interval
     "hinge": lambda loss, y, v: (y * v, (-1 <= y * v + 1e-12) & (y * v <= 1e-12)),
@@ -37,6 +43,11 @@ CONJUGATES: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {  # value
     "eps_insensitive": lambda loss, y, v: (v * y + loss.eps * np.abs(v), np.abs(v) <= 1 + 1e-12),
     "huber": lambda loss, y, v: (v * y + v**2 / 2, np.abs(v) <= loss.delta + 1e-12),
     "one_class": lambda loss, y, v: (0 * v, (-1 <= v + 1e-12) & (v <= 1e-12)),
+    "pinball": lambda loss, y, v: (v * y, (-loss.quantile <= v + 1e-12) & (v - 1e-12 <= 1 - loss.quantile)),
+    "censored_eps_insensitive": lambda loss, y, v: (
+        v * np.log(np.abs(y)) + loss.eps * np.abs(v),
+        (v >= -1 - 1e-12) & (v <= np.where(y > 0, 1.0, 0.0) + 1e-12),
+    ),
 }
 
 

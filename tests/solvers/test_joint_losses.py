@@ -276,7 +276,10 @@ CONVEX = {
 
 
 def by_definition(problem, Ks, rule, state):
-    """(P - D) / (P - C least): D at share * -C L'(f), with L* from the inequalities of its convexity."""
+    """(P - D) relative to what is left of P, P - C least, or where that is less, to what is gained.
+
+    D at share * -C L'(f), with L* from the inequalities of its convexity.
+    """
     f = np.einsum("m,mij,jc->ic", state.weights, Ks, state.alpha)
     norms = state.weights * np.sqrt(np.maximum(np.einsum("ic,mij,jc->m", state.alpha, Ks, state.alpha), 0.0))
     C, y, w = problem.C[0, 0], problem.y[:, 0], problem.weight[:, 0]
@@ -287,7 +290,8 @@ def by_definition(problem, Ks, rule, state):
     at_alpha, at_zero = -alpha @ f[:, 0] - loss, -C * problem.loss.least(y, w)
     dual = -(share * at_alpha + (1.0 - share) * at_zero) - rule.conjugate(share * r)
     primal = loss + rule.penalty(norms)
-    return (primal - dual) / (primal + at_zero)
+    left, gain = primal + at_zero, C * problem.loss.value(y, np.zeros(len(y)), w) - dual
+    return (primal - dual) / min(left, max(gain, 1e-4 * left))
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])

@@ -8,8 +8,11 @@ from .gmkl import GMKLClassifier, GMKLOneClass, GMKLRegressor
 from .group_omp import GroupOMPClassifier, GroupOMPRegressor
 from .group_omp_cv import GroupOMPClassifierCV, GroupOMPRegressorCV
 from .one_class import MKLOneClass
+from .ordinal import MKLOrdinalClassifier
 from .path import Path, mkl_path
+from .quantile import MKLQuantileRegressor
 from .regressor import MKLRegressor
+from .survival import MKLSurvival, MKLSurvivalCV
 from .view_transformer import ViewTransformer
 
 __all__ = [
@@ -27,8 +30,12 @@ __all__ = [
     "MKLClassifier",
     "MKLClassifierCV",
     "MKLOneClass",
+    "MKLOrdinalClassifier",
+    "MKLQuantileRegressor",
     "MKLRegressor",
     "MKLRegressorCV",
+    "MKLSurvival",
+    "MKLSurvivalCV",
     "Path",
     "ViewTransformer",
     "mkl_path",

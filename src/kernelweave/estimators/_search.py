@@ -249,6 +249,18 @@ class BaseSearch(NestedKernels):
         test rows.
         """
 
+    def _read_targets(self, y: Any) -> Any:
+        """Targets as estimators take them, with an index where they have one."""
+        return y.toarray() if sparse.issparse(y) else y
+
+    def _labels_of(self, y: Any) -> Any:
+        """Targets as an array, of which folds and scorers are given rows."""
+        return np.asarray(y)
+
+    def _stratified_by(self, y: Any) -> Any:
+        """What folds have in proportion where `cv` is a number or None; None for nothing."""
+        return y if is_classifier(self) else None
+
     def _order(self, point: Trial) -> tuple[float, ...]:
         """Where a point is among all of them; of equal scores the first is taken."""
         return point.line, point.value
@@ -282,12 +294,13 @@ class BaseSearch(NestedKernels):
             scikit-learn's metadata routing, whatever the splitter and the scorer request.
         """
         check_settings(self)
-        y = y.toarray() if sparse.issparse(y) else y
+        y = self._read_targets(y)
         metadata = self._metadata(sample_weight, params)
         template, grid = self._grid()
         with self._own_name():
             setup = template._setup(X, y, sample_weight)
-        folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
+        labels = self._labels_of(y)
+        folds = self._folds(labels, setup.weight, metadata)
         scorer, targets = check_scoring(self, self.scoring), labels[folds.used]
 
         def judged(tried: Any, values: Any) -> list[Trial]:
@@ -475,11 +488,14 @@ class BaseSearch(NestedKernels):
             )
         used = np.flatnonzero(weight)
         groups = metadata.split.get("groups")
+        strata = self._stratified_by(y)
+        parted = strata is not None
+        y = strata if parted else y
         if self.cv is None:
             known = None if groups is None else np.asarray(groups)[used]
-            splitter = default_splitter(y[used], known, is_classifier(self))
+            splitter = default_splitter(y[used], known, parted)
         else:
-            splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+            splitter = check_cv(self.cv, y, classifier=parted)
         if groups is None and _needs_groups(splitter):
             raise ValueError(
                 f"cv={self.cv!r} splits by groups, and there are none: pass them to fit, "

@@ -350,10 +350,10 @@ class BaseMKLCV(BaseSearch):
     def _no_measure(self, learned: Learned, setup: Setup) -> str:
         """Why held-out samples say nothing of new ones, and what to do; empty where they do."""
         loss, alpha = setup.spec.loss, learned.functions[0].alpha
-        if setup.labels is not None and setup.labels.ndim == 2:
-            return "samples have several labels each: fit a classifier for every label"
-        if not loss.separable or (setup.labels is None and loss.task != "regression"):
+        if not loss.separable or not (is_classifier(self) or loss.task == "regression"):
             return f"{type(loss).__name__} has no targets that a prediction is near to: choose another loss"
+        if is_classifier(self) and setup.labels.ndim == 2:
+            return "samples have several labels each: fit a classifier for every label"
         if learned.search.gaps is not None and self.missing != "error":
             return f"missing={self.missing!r} completes views anew in every fold: pass missing='error'"
         if self._leaves_one_out and not getattr(loss, "quadratic", False):

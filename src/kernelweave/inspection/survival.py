@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, IntArray
+from ..estimators._survival import survival_array
 from ..metrics import LogRank, kaplan_meier, log_rank
 from ._matplotlib import MOST_NAMED, axes_for
 
@@ -107,8 +108,7 @@ class KaplanMeierDisplay:
         cls,
         estimator: Any,
         X: Any,
-        event: ArrayLike,
-        time: ArrayLike,
+        y: Any,
         *,
         n_groups: int = 2,
         ax: Any = None,
@@ -123,7 +123,8 @@ class KaplanMeierDisplay:
         estimator : fitted estimator
             Its ``predict`` gives risks, larger for earlier events.
         X : array-like
-        event, time : array-like of shape (n,)
+        y : structured array, data frame or tuple
+            Event and time, as `MKLSurvival` takes them.
         n_groups : int, default=2
         ax : matplotlib Axes, optional
         **plot_kw
@@ -133,11 +134,11 @@ class KaplanMeierDisplay:
         -------
         display : KaplanMeierDisplay
         """
-        group = groups_by(estimator.predict(X), n_groups)
+        known, group = survival_array(y), groups_by(estimator.predict(X), n_groups)
         count = group.max() + 1
         words = {2: ["low risk", "high risk"], 3: ["low risk", "medium risk", "high risk"]}
         names = words.get(count, [f"risk group {k + 1}" for k in range(count)])
-        return cls(event, time, group, names).plot(ax=ax, **plot_kw)
+        return cls(known["event"], known["time"], group, names).plot(ax=ax, **plot_kw)
 
 
 class SurvivalCurvesDisplay:
@@ -294,8 +295,7 @@ class SurvivalCalibrationDisplay:
         cls,
         estimator: Any,
         X: Any,
-        event: ArrayLike,
-        time: ArrayLike,
+        y: Any,
         at: float,
         *,
         n_groups: int = 5,
@@ -309,7 +309,9 @@ class SurvivalCalibrationDisplay:
         estimator : fitted estimator
             Its ``predict_survival_function`` gives functions of time.
         X : array-like
-        event, time, at, n_groups
+        y : structured array, data frame or tuple
+            Event and time, as `MKLSurvival` takes them.
+        at, n_groups
             As in the class.
         ax : matplotlib Axes, optional
         **plot_kw
@@ -319,8 +321,9 @@ class SurvivalCalibrationDisplay:
         -------
         display : SurvivalCalibrationDisplay
         """
+        known = survival_array(y)
         survival = np.array([float(curve(at)) for curve in estimator.predict_survival_function(X)])
-        return cls(event, time, survival, at, n_groups).plot(ax=ax, **plot_kw)
+        return cls(known["event"], known["time"], survival, at, n_groups).plot(ax=ax, **plot_kw)
 
 
 def _from_start(times: FloatArray, survival: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -26,7 +26,7 @@ class Loss(BaseEstimator):
     * ``quadratic = True``: V is (y - f)^2 / 2, one linear system solves a single-kernel fit;
     * ``linear_dual(y)``: (linear, kink) such that -V*(y, -a) = linear * a - kink * |a| on the
       box, for decomposition solvers (SMO); such a loss is piecewise linear, and ``kinks(y)``
-      lists the f at which its slope rises by 1;
+      lists the f at which its slope rises by 1 (inf for samples with fewer of them);
     * ``probability(f)``: P(y = +1 | f), for losses that are likelihoods;
     * ``agreement(y, f, sample_weight=None)``: how well predictions agree with targets as `fit` takes them,
       larger is better: what `score` of a regressor is in place of R^2, and what searches choose by;
@@ -39,8 +39,8 @@ class Loss(BaseEstimator):
     """
 
     name: str
-    #: what it is for: "classification", "regression", "one_class", "ranking", or what an estimator of your
-    #: own asks for
+    #: what it is for: "classification", "regression", "one_class", "ranking", "quantile", "survival",
+    #: "ordinal", or what an estimator of your own asks for
     task: str
 
     #: whether it is a sum over samples; others are of the class `JointLoss`
@@ -61,6 +61,10 @@ class Loss(BaseEstimator):
     def targets(self, Y: FloatArray) -> FloatArray:
         """Columns of y as targets: an output each by default; shape (n, 1, k) where k of them make one."""
         return Y
+
+    def size(self, y: FloatArray) -> FloatArray:
+        """How large the targets are beside f, of the shape of y: what their rounding is a share of."""
+        return np.abs(y)
 
     @abstractmethod
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:

@@ -15,6 +15,9 @@ from .problem import UNIT, Problem, best_intercept
 if TYPE_CHECKING:
     from .base import State
 
+#: the least gain of a model that a gap is relative to, as a share of P - C least
+LEAST_GAIN = 1e-4
+
 #: share of the terms of alpha' K alpha below which an optimum with sum(alpha) != 0 counts as zero
 ZERO = 1e-12
 
@@ -30,8 +33,8 @@ class Certificate:
     gap : float
         (P - D) / scale.
     scale : float
-        |P|, less the part of it that no model can avoid (`scale_of`), or where both P and D are zero but for
-        rounding the size of the terms they are sums of.
+        |P|, or of a loss that couples samples what a model can gain (`scale_of`), or where both P and D are
+        zero but for rounding the size of the terms they are sums of.
     rounding : float
         The part of `gap` that is not a gap but a bound on what rounding did to it.
     intercept : ndarray of shape (c,)
@@ -260,10 +263,15 @@ def _lengths(diagonals: FloatArray, alpha: FloatArray) -> tuple[FloatArray, Floa
 
 
 def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float:
-    """What the gap is relative to: |P|, or P - C least of a loss that couples samples.
+    """What the gap is relative to: |P|, or for a loss that couples samples what the model can gain.
 
-    Such a loss may have a part that is the same for every model, such as the logarithms of the sizes of risk
-    sets in a partial likelihood: relative to that, every gap would be small.
+    Such a loss may have a part that is nearly the same for every model, such as the logarithms of the sizes
+    of risk sets in a partial likelihood: relative to that, every gap would be small. With L(0) the loss of
+    the best constant, C L(0) - D bounds what any model gains over it, and the gap is relative to
+
+        min(P - C least, max(C L(0) - D, 1e-4 (P - C least)))
+
+    the first where L is nearly all gone, the last where nothing is to be gained but rounding.
 
     Only P of a problem with sum(alpha) = alpha_sum != 0 has terms of both signs, whose optimum may be zero
     without all of them being small: P and D then are rounding, of no digit of which a tolerance can ask.
@@ -271,7 +279,10 @@ def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float
     that size.
     """
     cancels = problem.loss.alpha_sum != 0.0 and max(abs(primal), abs(dual)) <= ZERO * size
-    return size if cancels else abs(primal - problem.floor)
+    if cancels or problem.loss.separable:
+        return size if cancels else abs(primal)
+    left = abs(primal - problem.floor)
+    return min(left, max(problem.ceiling - dual, LEAST_GAIN * left))
 
 
 def relative(part: float, size: float) -> float:

@@ -107,6 +107,12 @@ class Problem:
             )
         return float(self.C[0, 0]) * least
 
+    @cached_property
+    def ceiling(self) -> float:
+        """What the best constant costs, `primal_loss` without functions."""
+        nothing = np.zeros(self.shape)
+        return self.primal_loss(nothing, best_intercept(self, nothing))
+
     def column(self, k: int) -> Problem:
         """The problem of output k alone, which chooses samples as those of the other outputs do."""
         strata = self.y if self.strata is None else self.strata
@@ -181,9 +187,7 @@ class Problem:
         # the value at a corner of a box is at most the mean of those c times as far out on its c axes
         axes = self.shape[1] * np.eye(self.shape[1]) if self.loss.coupled else np.ones((1, 1))
         ends = [np.maximum(at(f - axis * spread), at(f + axis * spread)) for axis in axes]
-        # a loss without targets has no rounding of them
-        size = np.abs(f) + (np.abs(self.y) if self.loss.task != "one_class" else 0.0)
-        rounding = self.together(UNIT * np.abs(alpha) * size)
+        rounding = self.together(UNIT * np.abs(alpha) * (np.abs(f) + self.loss.size(self.y)))
         return np.asarray(np.maximum(np.mean(ends, axis=0), 0.0) + rounding)
 
     def together(self, parts: FloatArray) -> FloatArray:
@@ -313,7 +317,8 @@ def _among_kinks(problem: Problem, f: FloatArray) -> float:
     # left of all kinks alpha is at its upper bound
     after = problem.loss.alpha_sum - float(problem.box()[1].sum()) + np.cumsum(rises)
     rounding = 1e-12 * float(problem.C.sum())
-    first, last = np.searchsorted(after, [-rounding, rounding], side="right").clip(max=len(places) - 1)
+    there = np.searchsorted(after, [-rounding, rounding], side="right")
+    first, last = there.clip(max=np.count_nonzero(np.isfinite(places)) - 1)
     return 0.5 * float(places[first] + places[last])
 
 
@@ -337,7 +342,8 @@ def _by_newton(problem: Problem, f: FloatArray) -> float:
 
 
 def _by_bisection(problem: Problem, f: FloatArray) -> float:
-    level = np.abs(problem.y).max() if problem.loss.separable else 0.0  # other targets have other units
+    # targets of other losses have other units
+    level = problem.loss.size(problem.y).max() if problem.loss.separable else 0.0
     scale = float(np.abs(f).max() + level) or 1.0
     width = scale
     while _slope(problem, f, -width) > 0 or _slope(problem, f, width) < 0:

@@ -22,7 +22,7 @@ from ..persistence import ModelFileError, load_model, save_model
 from ..regularizers import REGULARIZERS, Regularizer
 from ..solvers import Problem
 from ._contract import Contract, draws, expect, expect_clone
-from .solvers import dual_loss
+from .solvers import dual_loss, gap_scale
 
 contract = Contract()
 
@@ -138,7 +138,9 @@ def _targets(case: EstimatorCase, model: Any) -> FloatArray:
     if case.y is None:
         return np.ones((len(case.X), 1))
     if not is_classifier(model):
-        return np.asarray(case.y, dtype=float)[:, None]
+        names = np.asarray(case.y).dtype.names
+        y = case.y if names is None else np.column_stack([case.y[name] for name in ("time", "event")])
+        return np.asarray(y, dtype=float)[:, None]
     positive = model.classes_ if len(model.classes_) > 2 else model.classes_[1:]
     return np.where(case.y[:, None] == positive, 1.0, -1.0)
 
@@ -213,7 +215,7 @@ def objective_and_gap_are_those_of_their_definition(case: EstimatorCase) -> None
         r = np.sqrt(np.maximum(np.einsum("ic,mij,jc->m", alpha, Ks, alpha), 0.0))
     dual = dual_loss(problem, f + b, alpha) - regularizer.conjugate(r)
     assert_allclose(model.objective_, primal, rtol=1e-7, atol=1e-12)
-    gap = (primal - dual) / abs(primal - problem.floor)
+    gap = (primal - dual) / gap_scale(problem, primal, dual)
     expect(-1e-10 <= gap <= 2.0 * model.tol, f"P = {primal}, D = {dual}")
     expect(not getattr(model, "fit_intercept", True) or problem.has_right_sum(alpha), "alpha is not feasible")
 

@@ -184,13 +184,21 @@ def dual_loss(problem: Problem, f: FloatArray, alpha: FloatArray) -> float:
     return problem.primal_loss(f, np.zeros(f.shape[1])) + float((alpha * f).sum())
 
 
+def gap_scale(problem: Problem, primal: float, dual: float) -> float:
+    """What a gap is relative to: |P|, or of a loss that couples samples what a model can gain."""
+    if problem.loss.separable:
+        return abs(primal)
+    left = abs(primal - problem.floor)
+    return min(left, max(problem.ceiling - dual, 1e-4 * left))
+
+
 def _gap(
     problem: Problem, penalties: tuple[float, float], f: FloatArray, alpha: FloatArray, b: FloatArray
 ) -> float:
-    """(P - D) / |P - floor|, P = sum_i C_i V(y_i, f_i + b) + Omega, D = -sum_i C_i V*(y_i, v_i) - Omega*."""
+    """(P - D) / scale, P = sum_i C_i V(y_i, f_i + b) + Omega, D = -sum_i C_i V*(y_i, v_i) - Omega*."""
     expect(problem.has_right_sum(alpha), "alpha is not feasible: its sum is not that of the intercept")
     primal, dual = problem.primal_loss(f, b) + penalties[0], dual_loss(problem, f + b, alpha) - penalties[1]
-    return (primal - dual) / max(abs(primal - problem.floor), 1e-12)
+    return (primal - dual) / max(gap_scale(problem, primal, dual), 1e-12)
 
 
 def _machine_gap(problem: Problem, K: FloatArray, machine: Machine) -> float:

@@ -84,8 +84,15 @@ def losses(problem, f):
         "eps_insensitive": lambda: cp.pos(cp.abs(y - f) - loss.eps),
         "huber": lambda: 0.5 * cp.huber(y - f, loss.delta),
         "one_class": lambda: cp.pos(-f),
+        "pinball": lambda: cp.maximum(loss.quantile * (y - f), (loss.quantile - 1) * (y - f)),
+        "censored_eps_insensitive": lambda: censored(np.log(np.abs(y)), y > 0, f, loss.eps),
     }[loss.name]()
     return C @ each
+
+
+def censored(z, event, f, eps):
+    """Log times from above and, of events, from below."""
+    return cp.pos(z - f - eps) + cp.multiply(event.astype(float), cp.pos(f - z - eps))
 
 
 def penalty(rule, ws):

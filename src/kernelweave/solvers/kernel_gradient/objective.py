@@ -280,8 +280,7 @@ class Objective:
 
         Where that would begin at a constant kernel they stay, and the descent goes there from afar.
         """
-        nothing, d = np.zeros(self.problem.shape), sizes.copy()
-        most = self.problem.primal_loss(nothing, best_intercept(self.problem, nothing)) - self.problem.floor
+        d, most = sizes.copy(), self.problem.ceiling - self.problem.floor
         for _ in range(HALVINGS if most > 0 else 0):
             costly = self.unit * self.penalty.gradient(d) * d > most
             if not costly.any():

@@ -11,7 +11,7 @@ from scipy.linalg import cho_solve
 from ..._linalg import positive_factor
 from ..._typing import FloatArray
 from ...gram.lowrank.engine import FactoredMatrix
-from ..certificate import relative
+from ..certificate import relative, scale_of
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, Standstill, product
 from .primal_newton import step_length
@@ -75,8 +75,8 @@ class JointNewton(SingleSolver):
             b = best_intercept(problem, fitted)
             residual = a - problem.alpha_of(fitted + b)
             energy, apart = (abs(float(np.vdot(v, product(K, v)))) for v in (a, residual))
-            primal = problem.primal_loss(fitted, b) - problem.floor + 0.5 * energy
-            gap = relative(0.5 * apart, primal)
+            primal = problem.primal_loss(fitted, b) + 0.5 * energy
+            gap = relative(0.5 * apart, scale_of(problem, primal, primal - 0.5 * apart, 0.0))
             best = min(best, (gap, a), key=lambda pair: pair[0])
             # one step at least: a gap is small long before the norms of a are right
             if (n_iter and gap <= tol) or still(primal, gap):

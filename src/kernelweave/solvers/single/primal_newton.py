@@ -181,6 +181,7 @@ class _Steps:
 def unit_of(problem: Problem, f: FloatArray) -> float:
     """How far the kinks are apart, the unit of f; of kinks that are all in one place, what f itself is."""
     kinks = np.concatenate(problem.loss.kinks(problem.y))
+    kinks = kinks[np.isfinite(kinks)][:, None]
     return float(np.abs(problem.centred(kinks)).max()) or float(np.abs(f).max()) or 1.0
 
 
@@ -410,6 +411,9 @@ class Smoothed:
 
     def dual_curvature(self, y: FloatArray, a: FloatArray) -> FloatArray:
         return self.loss.dual_curvature(y, a) + self.width
+
+    def size(self, y: FloatArray) -> FloatArray:
+        return self.loss.size(y)
 
     def _rises(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
         """The slope left of all kinks, and how far it has risen at each of them: from 0 to 1."""

@@ -1,0 +1,267 @@
+"""Survival analysis with many kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from .._typing import FloatArray
+from ..losses import Loss
+from ..regularizers import Regularizer
+from ..solvers import Problem
+from ..solvers.base import MKLSolver
+from ._base import Spec, all_or_nothing
+from ._input import check_weights
+from ._mkl import BaseMKL, Setup, SubProblem
+from ._search import Folds
+from ._survival import FrozenRisk, RiskScore, SurvivalTargets, _has_baseline, check_events, survival_array
+from ._training import with_callbacks
+from .cross_validation import BaseMKLCV
+
+
+class MKLSurvival(SurvivalTargets, BaseMKL):
+    """Multiple kernel learning for times to an event, some of them censored.
+
+    Learns a risk f(x) = sum_m d_m sum_i alpha_i k_m(x, x_i) together with the kernel weights d:
+
+        min_{f_m, d >= 0}  C L(y, f) + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
+
+    with the partial likelihood of Cox (1972) as L: the hazard of x at time t is lambda_0(t) exp(f(x)). Other
+    losses rank the samples, or predict log times. The duality gap certifies the optimum as for other losses,
+    relative to what the model gains over f = 0.
+
+    Parameters
+    ----------
+    kernels : list, dict, kernel, family or str, default="auto"
+        As in `MKLClassifier`.
+    loss : str or Loss, default="cox"
+        "cox", also ``Cox(ties="efron")``; "survival_ranking", a squared hinge of comparable pairs; or
+        "censored_eps_insensitive", support vector regression of log times.
+    regularizer, C, normalize, missing, solver, gram, approximation, rank, tol, max_iter, fit_intercept, \
+memory_limit, device, n_jobs, random_state, checkpoint, verbose
+        As in `MKLRegressor`. Only log times have an intercept.
+
+    Attributes
+    ----------
+    unique_times_ : ndarray of shape (n_times,)
+        Times of the training samples.
+    baseline_hazard_ : ndarray of shape (n_strata, n_times)
+        Lambda_0 there, with Cox's loss.
+    strata_ : ndarray of shape (n_strata,)
+        Only where y had strata.
+    model_, weights_, kernel_names_, norms_, dual_coef_, intercept_, coef_, support_, objective_, dual_gap_, \
+stationarity_, n_iter_, n_resumed_, history_, gram_, patterns_, observed_, n_features_in_, feature_names_in_
+        As in `MKLRegressor`.
+
+    Notes
+    -----
+    y is a structured array of event (bool) and time, as in scikit-survival, a data frame with these two
+    columns, or a tuple (event, time). A third field, column or part is the stratum of each sample: only
+    samples of one stratum are compared, and each has a baseline of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, per_feature
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 3))
+    >>> time, end = rng.exponential(np.exp(-2.0 * X[:, 0])), rng.exponential(2.0, size=80)
+    >>> y = (time <= end, np.minimum(time, end))
+    >>> model = kw.MKLSurvival(per_feature(RBF())).fit(X, y)
+    >>> model.kernel_names_[int(model.weights_.argmax())], model.score(X, y) > 0.7
+    ('x0', True)
+    >>> model.predict_survival_function(X[:1])[0]([0.0, 0.5]).round(2)
+    array([1.  , 0.74])
+    """
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: str | Loss = "cox",
+        regularizer: str | Regularizer = "lp",
+        C: float = 1.0,
+        normalize: str | None = "variance",
+        missing: str = "error",
+        solver: str | MKLSolver = "auto",
+        gram: str = "auto",
+        approximation: Any = None,
+        rank: int = 100,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        memory_limit: int | str | None = None,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        checkpoint: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizer = regularizer
+        self.C = C
+        self.normalize = normalize
+        self.missing = missing
+        self.solver = solver
+        self.gram = gram
+        self.approximation = approximation
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.memory_limit = memory_limit
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel weights and the risk.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
+        y : structured array, data frame or tuple
+            Event, time and perhaps the stratum of every sample.
+        sample_weight : array-like of shape (n,), optional
+            A sample of weight w counts as w equal samples.
+        """
+        setup = self._setup(X, y, sample_weight)
+        [model] = self._fit_problems(setup)
+        state = model.solution.state
+        f = (state.fitted + state.certificate.intercept)[:, 0]
+        used = setup.weight > 0
+        self._store_baseline(setup.labels, f, setup.weight[used])
+        return self
+
+    def _setup(self, X: Any, y: Any, sample_weight: Any) -> Setup:
+        """Check parameters and data; the problem to solve."""
+        spec = Spec.of(self)
+        table, columns = self._read(X, y)
+        weight = check_weights(sample_weight, table)
+        used = weight > 0
+        Y = columns[used].astype(np.float64)
+        check_events(Y)
+        problem = Problem.weighted(spec.loss.targets(Y), spec.loss, self.C, weight[used], self.fit_intercept)
+        return Setup(spec, table, weight, [SubProblem("fit", problem)], Y)
+
+
+class MKLSurvivalCV(RiskScore, BaseMKLCV):
+    """`MKLSurvival` with regulariser and cost chosen by cross-validation.
+
+    Each Gram matrix is computed once for all folds and all points of the grid, and every point begins with
+    what its neighbour on the path of C knows, as in `mkl_path`.
+
+    Parameters
+    ----------
+    kernels, regularizers, Cs, device, n_jobs, verbose
+        As in `MKLClassifierCV`.
+    cv : int, splitter or iterable, default=None
+        As in scikit-learn; 5 folds by default. A number of folds has events in proportion.
+    scoring : str or callable, optional
+        Harrell's concordance by default.
+    loss, normalize, missing, tol, max_iter, fit_intercept
+        As in `MKLSurvival`.
+
+    Attributes
+    ----------
+    best_estimator_ : MKLSurvival
+        The best pair, fitted on all samples.
+    best_params_, best_score_, best_index_, cv_results_, grid_extended_, model_, weights_, kernel_names_, \
+dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
+        As in `MKLClassifierCV`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, per_feature
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> y = (rng.random(60) < 0.8, rng.exponential(np.exp(-2.0 * X[:, 0])))
+    >>> search = kw.MKLSurvivalCV(per_feature(RBF()), regularizers=[kw.LpNorm(1)], Cs=[0.1, 1.0], cv=3)
+    >>> search.fit(X, y).best_score_ > 0.7
+    True
+    """
+
+    _searched = MKLSurvival
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: str | Loss = "cox",
+        regularizers: str | Regularizer | Sequence[str | Regularizer] = "lp",
+        Cs: int | Sequence[float] = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        normalize: str | None = "variance",
+        missing: str = "error",
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.loss = loss
+        self.regularizers = regularizers
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
+        self.missing = missing
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _read_targets(self, y: Any) -> Any:
+        return y if hasattr(y, "iloc") else survival_array(y)
+
+    def _labels_of(self, y: Any) -> Any:
+        return survival_array(y)
+
+    def _stratified_by(self, y: Any) -> Any:
+        return y["event"].astype(int)
+
+    def _frozen(self, template: Any, values: FloatArray) -> Any:
+        return FrozenRisk(template._risks(values))
+
+    def _constant_scores(self, scorer: Any, y: Any, weight: FloatArray, folds: Folds) -> FloatArray:
+        frozen = [(FrozenRisk(np.zeros(len(test))), test) for _, test in folds.splits]
+        options = [folds.score_options(test) for _, test in frozen]
+        return np.array(
+            [
+                self._score(scorer, model, np.zeros((len(test), 1)), y[test], own)
+                for (model, test), own in zip(frozen, options, strict=True)
+            ]
+        )
+
+    @available_if(_has_baseline)
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False, strata: Any = None
+    ) -> Any:
+        """Cumulative hazards of the best estimator."""
+        return self._answer("predict_cumulative_hazard_function", X, return_array, strata)
+
+    @available_if(_has_baseline)
+    def predict_survival_function(self, X: Any, return_array: bool = False, strata: Any = None) -> Any:
+        """Survival functions of the best estimator."""
+        return self._answer("predict_survival_function", X, return_array, strata)
+
+    @property
+    def unique_times_(self) -> FloatArray:
+        """Times of the training samples."""
+        return self.best_estimator_.unique_times_
