@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernelweave.metrics import concordance_harrell
+from kernelweave.metrics import (
+    brier_scores,
+    concordance_harrell,
+    concordance_uno,
+    integrated_brier,
+    kaplan_meier,
+    log_rank,
+)
 
 
 def harrell_by_pairs(event: Any, time: Any, risk: Any, weight: Any) -> float:
@@ -60,3 +67,132 @@ def test_harrell_says_what_is_wrong(wrong: dict[str, Any], message: str) -> None
     right = {"event": [1, 0], "time": [1.0, 2.0], "risk": [1.0, 2.0]}
     with pytest.raises(ValueError, match=message):
         concordance_harrell(**(right | wrong))
+
+
+# -- Uno's concordance, Brier scores, curves -------------------------------------------------------------
+
+
+def cohort(seed: int, n: int = 40) -> tuple[Any, Any, Any, Any]:
+    """Events, times with ties, risks with ties, whole weights; the last sample is an event."""
+    rng = np.random.default_rng(seed)
+    event, time = rng.random(n) < 0.6, rng.integers(1, 25, n).astype(float)
+    event[-1], time[-1] = True, 25.0
+    return event, time, np.round(rng.normal(size=n), 1), rng.integers(1, 4, n).astype(float)
+
+
+def uncensored(event: Any, time: Any, at: float, weight: Any) -> float:
+    """G by its definition: at every time, who is censored among those that are left after the events."""
+    G = 1.0
+    for t in np.unique(time[time <= at]):
+        left = weight[(time > t) | ((time == t) & ~event)].sum()
+        gone = weight[(time == t) & ~event].sum()
+        G *= 1.0 - gone / left if gone else 1.0
+    return G
+
+
+@pytest.mark.parametrize("tau", [None, 15.0])
+def test_uno_is_its_definition(tau: float | None) -> None:
+    event, time, risk, weight = cohort(0)
+    right = pairs = 0.0
+    for i in np.flatnonzero(event & (time < (np.inf if tau is None else tau))):
+        for j in range(len(time)):
+            if time[i] < time[j] or (time[i] == time[j] and not event[j]):
+                own = weight[i] * weight[j] / uncensored(event, time, time[i], weight) ** 2
+                pairs, right = pairs + own, right + own * np.heaviside(risk[i] - risk[j], 0.5)
+    assert concordance_uno(event, time, risk, tau, sample_weight=weight) == pytest.approx(right / pairs)
+    everybody = np.ones(40, dtype=bool)
+    assert concordance_uno(everybody, time, risk, tau=99.0) == concordance_harrell(everybody, time, risk)
+
+
+def test_brier_scores_are_their_definition() -> None:
+    event, time, _, weight = cohort(1)
+    times = np.array([2.0, 7.5, 14.0])
+    S = np.random.default_rng(0).random((40, 3))
+    expected = []
+    for k, t in enumerate(times):
+        parts = np.zeros(40)
+        for i in range(40):
+            if time[i] <= t and event[i]:
+                parts[i] = S[i, k] ** 2 / uncensored(event, time, time[i], weight)
+            elif time[i] > t:
+                parts[i] = (1.0 - S[i, k]) ** 2 / uncensored(event, time, t, weight)
+        expected.append(np.average(parts, weights=weight))
+    found = brier_scores(event, time, S, times, sample_weight=weight)
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+    mean = np.trapezoid(expected, times) / 12.0
+    assert integrated_brier(event, time, S, times, sample_weight=weight) == pytest.approx(mean)
+
+
+def test_without_censoring_the_brier_score_is_a_mean_square() -> None:
+    _, time, _, _ = cohort(2)
+    S = np.random.default_rng(0).random((40, 1))
+    expected = np.mean((S[:, 0] - (time > 9.0)) ** 2)
+    assert brier_scores(np.ones(40), time, S, [9.0])[0] == pytest.approx(expected)
+
+
+def test_kaplan_meier_without_censoring_and_with_weights() -> None:
+    event, time, _, weight = cohort(3)
+    times, S = kaplan_meier(np.ones(40), time)
+    np.testing.assert_allclose(S, [(time > t).mean() for t in times], atol=1e-14)
+    copies = np.repeat(np.arange(40), weight.astype(int))
+    np.testing.assert_allclose(kaplan_meier(event, time, weight), kaplan_meier(event[copies], time[copies]))
+
+
+def test_log_rank_of_permuted_groups() -> None:
+    """Groups drawn at random differ at the level 0.1 in one of ten draws; shifted ones do."""
+    rng = np.random.default_rng(0)
+    event, time, _, _ = cohort(4, 60)
+    values = np.array([log_rank(event, time, rng.permutation(np.arange(60) % 3)).p_value for _ in range(400)])
+    assert (values < 0.1).mean() == pytest.approx(0.1, abs=3 * np.sqrt(0.09 / 400))
+    found = log_rank(event, time, time > np.median(time))
+    assert found.p_value < 1e-6
+    assert found.observed.sum() == pytest.approx(found.expected.sum())
+
+
+def test_what_is_wrong_with_curves() -> None:
+    event, time, risk, _ = cohort(5)
+    S = np.full((40, 2), 0.5)
+    with pytest.raises(ValueError, match="probabilities of shape"):
+        brier_scores(event, time, S, [3.0])
+    with pytest.raises(ValueError, match="probabilities of shape"):
+        brier_scores(event, time, 2.0 * S + 0.1, [3.0, 4.0])
+    with pytest.raises(ValueError, match="times must rise"):
+        brier_scores(event, time, S, [4.0, 3.0])
+    with pytest.raises(ValueError, match="two or more"):
+        integrated_brier(event, time, S[:, :1], [3.0])
+    with pytest.raises(ValueError, match="pass smaller tau"):
+        concordance_uno(event, time, risk, train=([False, True], [1.0, 2.0]))
+    with pytest.raises(ValueError, match="one label"):
+        log_rank(event, time, np.zeros(40))
+
+
+# -- scikit-survival ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_as_scikit_survival(seed: int) -> None:
+    metrics = pytest.importorskip("sksurv.metrics", reason="scikit-survival is not installed")
+    from sksurv.compare import compare_survival
+    from sksurv.nonparametric import kaplan_meier_estimator
+    from sksurv.util import Surv
+
+    event, time, risk, _ = cohort(seed, 150)
+    train = cohort(seed + 10, 200)[:2]
+    y, y_train = Surv.from_arrays(event, time), Surv.from_arrays(*train)
+    near = {"rel": 1e-12}
+    theirs = metrics.concordance_index_censored(event, time, risk)[0]
+    assert concordance_harrell(event, time, risk) == pytest.approx(theirs, **near)
+    for tau in (None, 12.0):
+        theirs = metrics.concordance_index_ipcw(y_train, y, risk, tau=tau)[0]
+        assert concordance_uno(event, time, risk, tau, train) == pytest.approx(theirs, **near)
+    times = np.array([1.0, 6.0, 11.5, 20.0])
+    S = np.random.default_rng(seed).random((150, 4))
+    np.testing.assert_allclose(
+        brier_scores(event, time, S, times, train), metrics.brier_score(y_train, y, S, times)[1], rtol=1e-12
+    )
+    theirs = metrics.integrated_brier_score(y_train, y, S, times)
+    assert integrated_brier(event, time, S, times, train) == pytest.approx(theirs, **near)
+    np.testing.assert_allclose(kaplan_meier(event, time), kaplan_meier_estimator(event, time), rtol=1e-12)
+    group = np.digitize(risk, [-0.5, 0.5])
+    found = log_rank(event, time, group)
+    np.testing.assert_allclose([found.statistic, found.p_value], compare_survival(y, group), rtol=1e-9)

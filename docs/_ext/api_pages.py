@@ -125,6 +125,14 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "Kernels of low rank": ("LowRankGram", "FactoredMatrix", "StoredFactors", "ComputedFactors"),
         },
     ),
+    "metrics": (
+        ("metrics",),
+        {
+            "Order of risks": ("concordance_harrell", "concordance_uno"),
+            "Errors of survival curves": ("integrated_brier", "brier_scores"),
+            "Curves of groups": ("kaplan_meier", "log_rank", "LogRank"),
+        },
+    ),
     "dask": (("dask",), {"On a cluster": ("DaskGram", "find_client")}),
     "solvers": (
         (

@@ -1,15 +1,24 @@
-"""Metrics of predicted survival: how well risks order the times of events."""
+"""Metrics of predicted survival: concordance of risks, Brier scores of curves; and curves of groups."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 from sklearn.utils.validation import check_consistent_length
 
 from ._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["concordance_harrell"]
+__all__ = [
+    "LogRank",
+    "brier_scores",
+    "concordance_harrell",
+    "concordance_uno",
+    "integrated_brier",
+    "kaplan_meier",
+    "log_rank",
+]
 
 
 def concordance_harrell(event: Any, time: Any, risk: Any, sample_weight: Any = None) -> float:
@@ -43,7 +52,48 @@ def concordance_harrell(event: Any, time: Any, risk: Any, sample_weight: Any = N
     0.7
     """
     event, time, risk, weight = _checked(event, time, risk, sample_weight)
-    rank, own = _ranks(event, time), np.where(event, weight, 0.0)
+    return _concordance(event, time, risk, weight, np.where(event, weight, 0.0))
+
+
+def concordance_uno(
+    event: Any, time: Any, risk: Any, tau: float | None = None, train: Any = None, sample_weight: Any = None
+) -> float:
+    """Uno's concordance: Harrell's with pairs weighted by how likely it was to see them.
+
+        C = sum_ij w_i w_j H(r_i - r_j) / G(t_i)^2 / sum_ij w_i w_j / G(t_i)^2
+
+    over the pairs of `concordance_harrell` with t_i < tau, where G(t) is the probability of not being
+    censored up to t (Kaplan-Meier with the roles of events and censoring exchanged). Unlike Harrell's, its
+    limit does not depend on how samples were censored. Uno, Cai, Pencina, D'Agostino & Wei (2011).
+
+    Parameters
+    ----------
+    event, time, risk, sample_weight
+        As in `concordance_harrell`.
+    tau : float, optional
+        Events from here on do not count; by default all do.
+    train : tuple of (event, time), optional
+        The samples that G is taken from; these samples by default.
+
+    Examples
+    --------
+    >>> event, time, risk = [True, False, True, True], [1.0, 2.0, 3.0, 4.0], [4.0, 1.0, 1.0, 2.0]
+    >>> round(concordance_uno(event, time, risk), 4)  # pairs of the event at 3 count (3 / 2)^2 times
+    0.5714
+    """
+    event, time, risk, weight = _checked(event, time, risk, sample_weight)
+    counted = event if tau is None else event & (time < tau)
+    G = _censoring(train, event, time, weight)(time)
+    _refuse_unseen(G[counted], "tau")
+    own = np.where(counted, weight / np.where(counted, G, 1.0) ** 2, 0.0)
+    return _concordance(event, time, risk, weight, own)
+
+
+def _concordance(
+    event: BoolArray, time: FloatArray, risk: FloatArray, weight: FloatArray, own: FloatArray
+) -> float:
+    """Share of the pairs of samples, of weight own_i w_j, that are in the right order."""
+    rank = _ranks(event, time)
     pairs = float(own @ (weight.sum() - np.cumsum(np.bincount(rank, weight)))[rank])
     if pairs <= 0.0:
         return float("nan")
@@ -84,6 +134,226 @@ def _later_before(order: IntArray, rank: IntArray, weight: FloatArray) -> FloatA
         parted[start + np.where(late, early + ones, index - start - ones)] = order
         order = parted
     return found
+
+
+# -- survival curves ----------------------------------------------------------------------------------
+
+
+def brier_scores(
+    event: Any, time: Any, survival: Any, times: Any, train: Any = None, sample_weight: Any = None
+) -> FloatArray:
+    """Mean squared error of predicted survival at some times, censored samples made up for.
+
+        BS(t) = mean_i  S_i(t)^2 event_i [t_i <= t] / G(t_i)  +  (1 - S_i(t))^2 [t_i > t] / G(t)
+
+    with G as in `concordance_uno`: a sample censored before t says nothing of t, and those like it that were
+    seen count for it. Graf, Schmoor, Sauerbrei & Schumacher (1999).
+
+    Parameters
+    ----------
+    event, time, sample_weight
+        As in `concordance_harrell`.
+    survival : array-like of shape (n, n_times)
+        Predicted probabilities S_i(t) of no event up to each of the `times`.
+    times : array-like of shape (n_times,)
+        Rising, none before the first or after the last of the samples' times.
+    train : tuple of (event, time), optional
+        The samples that G is taken from; these samples by default.
+
+    Returns
+    -------
+    ndarray of shape (n_times,)
+        0 is best; 1/4 is S = 1/2 for everybody.
+
+    Examples
+    --------
+    >>> brier_scores([True, True, False], [1.0, 2.0, 3.0], [[0.5, 0.2], [0.5, 0.2], [0.8, 0.8]], [1.0, 2.0])
+    array([0.18, 0.04])
+    """
+    event, time, weight = _checked_times(event, time, sample_weight)
+    times = _numbers("times", times)
+    survival = np.asarray(survival, dtype=np.float64)
+    if survival.shape != (len(time), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
+        raise ValueError(
+            f"survival must be probabilities of shape {(len(time), len(times))}, a row for every sample and "
+            f"a column for every time; it has shape {survival.shape}."
+        )
+    if len(times) == 0 or (np.diff(times) <= 0).any() or times[0] < time.min() or times[-1] > time.max():
+        raise ValueError(
+            f"times must rise, within the times of the samples, {time.min():g} to {time.max():g}."
+        )
+    G = _censoring(train, event, time, weight)
+    of_own, of_times = G(time), G(times)
+    before, after = time[:, None] <= times, time[:, None] > times
+    cases = before & event[:, None]
+    _refuse_unseen(of_own[cases.any(axis=1)], "times")
+    _refuse_unseen(of_times[after.any(axis=0)], "times")
+    with np.errstate(divide="ignore"):
+        early = np.where(cases, survival**2 / of_own[:, None], 0.0)
+        late = np.where(after, (1.0 - survival) ** 2 / of_times, 0.0)
+    return np.asarray(np.average(early + late, axis=0, weights=weight))
+
+
+def integrated_brier(
+    event: Any, time: Any, survival: Any, times: Any, train: Any = None, sample_weight: Any = None
+) -> float:
+    """The mean of `brier_scores` over time, by the trapezoidal rule: 0 is best.
+
+        IBS = int_(t_1)^(t_T) BS(t) dt / (t_T - t_1)
+
+    Parameters
+    ----------
+    event, time, survival, times, train, sample_weight
+        As in `brier_scores`; two times at least.
+
+    Examples
+    --------
+    >>> S = [[0.5, 0.2], [0.5, 0.2], [0.8, 0.8]]
+    >>> round(integrated_brier([True, True, False], [1.0, 2.0, 3.0], S, [1.0, 2.0]), 4)
+    0.11
+    """
+    scores, times = brier_scores(event, time, survival, times, train, sample_weight), _numbers("times", times)
+    if len(times) < 2:
+        raise ValueError("times must be two or more, to take a mean over.")
+    return float(np.trapezoid(scores, times) / (times[-1] - times[0]))
+
+
+def kaplan_meier(event: Any, time: Any, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
+    """The Kaplan-Meier curve: S(t) = product over t_k <= t of 1 - events at t_k / samples at risk at t_k.
+
+    Parameters
+    ----------
+    event, time, sample_weight
+        As in `concordance_harrell`.
+
+    Returns
+    -------
+    times : ndarray of shape (n_times,)
+        The different times, of events and of censoring.
+    survival : ndarray of shape (n_times,)
+        S from each time on; before the first it is 1.
+
+    Examples
+    --------
+    >>> kaplan_meier([True, False, True], [1.0, 2.0, 3.0])
+    (array([1., 2., 3.]), array([0.66666667, 0.66666667, 0.        ]))
+    """
+    times, events, _, at_risk = _counts(*_checked_times(event, time, sample_weight))
+    return times, _product_limit(events, at_risk)
+
+
+class LogRank(NamedTuple):
+    """A log-rank test of two groups or more.
+
+    Attributes
+    ----------
+    statistic : float
+        Chi-squared with one degree of freedom less than there are groups, if they do not differ.
+    p_value : float
+    observed, expected : ndarray of shape (n_groups,)
+        Events of every group, seen, and expected if all groups had the same hazard.
+    """
+
+    statistic: float
+    p_value: float
+    observed: FloatArray
+    expected: FloatArray
+
+
+def log_rank(event: Any, time: Any, group: Any) -> LogRank:
+    """Test whether groups have the same survival (Mantel 1966; Peto & Peto 1972).
+
+    At each time of an event, with d events among n at risk, n_g of them in group g, the events of the groups
+    are drawn without replacement: d n_g / n are expected, with covariances
+
+        d (n - d) / (n - 1) (n_g / n [g = h] - n_g n_h / n^2).
+
+    Parameters
+    ----------
+    event, time
+        As in `concordance_harrell`.
+    group : array-like of shape (n,)
+        Labels, at least two different ones.
+
+    Returns
+    -------
+    LogRank
+        Groups in the order of ``numpy.unique(group)``.
+
+    Examples
+    --------
+    >>> found = log_rank([1, 1, 1, 1], [1.0, 2.0, 3.0, 4.0], ["a", "a", "b", "b"])
+    >>> found.observed, round(found.p_value, 3)
+    (array([2., 2.]), 0.09)
+    """
+    event, time, _ = _checked_times(event, time, None)
+    check_consistent_length(time, group)
+    labels, group = np.unique(np.asarray(group), return_inverse=True)
+    if len(labels) < 2:
+        raise ValueError("group has one label: a test takes two or more.")
+    member = np.equal.outer(group, np.arange(len(labels))).astype(float)
+    times, place = np.unique(time, return_inverse=True)
+    leave, failed = (np.zeros((len(times), len(labels))) for _ in range(2))
+    np.add.at(leave, place, member)
+    np.add.at(failed, place, member * event[:, None])
+    at_risk = leave[::-1].cumsum(axis=0)[::-1]
+    n, d = at_risk.sum(axis=1), failed.sum(axis=1)
+    share = at_risk / n[:, None]
+    spread = d * (n - d) / np.maximum(n - 1.0, 1.0)
+    V = np.diag(spread @ share) - (share.T * spread) @ share
+    expected, observed = d @ share, failed.sum(axis=0)
+    apart = (observed - expected)[:-1]
+    statistic = float(apart @ np.linalg.pinv(V[:-1, :-1], hermitian=True) @ apart)
+    return LogRank(statistic, float(chi2.sf(statistic, len(labels) - 1)), observed, expected)
+
+
+def _counts(event: BoolArray, time: FloatArray, weight: FloatArray) -> tuple[FloatArray, ...]:
+    """The different times, and the weight of events, of those censored, and at risk, at each."""
+    times, place = np.unique(time, return_inverse=True)
+    every: FloatArray = np.bincount(place, weight).astype(float)
+    events: FloatArray = np.bincount(place, weight * event).astype(float)
+    return times, events, every - events, every[::-1].cumsum()[::-1]
+
+
+def _product_limit(left: FloatArray, at_risk: FloatArray) -> FloatArray:
+    share = np.divide(left, at_risk, out=np.zeros_like(at_risk), where=left > 0)
+    return np.asarray(np.cumprod(np.maximum(1.0 - share, 0.0)))
+
+
+def _censoring(train: Any, event: BoolArray, time: FloatArray, weight: FloatArray) -> Any:
+    """G as a function of times: of those censored at a time, the events at it were at risk before.
+
+    nan from where on nothing is known: after the last of the samples, unless all are censored by then.
+    """
+    if train is not None:
+        event, time = train
+        event, time, weight = _checked_times(event, time, None)
+    times, events, censored, at_risk = _counts(event, time, weight)
+    # what is left after the events at the last time is rounding where all samples are events
+    G = np.append(1.0, _product_limit(censored, np.maximum(at_risk - events, censored)))
+
+    def at(when: FloatArray) -> FloatArray:
+        found = G[np.searchsorted(times, when, side="right")]
+        return np.where((when > times[-1]) & (found > 0.0), np.nan, found)
+
+    return at
+
+
+def _refuse_unseen(G: FloatArray, remedy: str) -> None:
+    if not (G > 0.0).all():
+        raise ValueError(
+            "train: by some of these times all samples that the probability of censoring is taken from are "
+            f"censored, or the last of them was seen before: pass smaller {remedy}."
+        )
+
+
+# -- input --------------------------------------------------------------------------------------------
+
+
+def _checked_times(event: Any, time: Any, sample_weight: Any) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Events, times and weights as arrays of one length."""
+    event, time, _, weight = _checked(event, time, time, sample_weight)
+    return event, time, weight
 
 
 def _checked(

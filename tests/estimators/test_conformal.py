@@ -227,6 +227,37 @@ def test_a_model_file_has_them(tmp_path: Any) -> None:
         np.testing.assert_array_equal(again.predict_interval(X), search.predict_interval(X))
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("calibration_", {"fold": np.zeros(3, int)}),
+        ("calibration_", {"fold": np.full(20, 9), "score": np.ones((20, 1)), "weight": np.ones(20)}),
+        ("calibration_", {"fold": np.zeros(20, int), "score": np.ones((19, 1)), "weight": np.ones(20)}),
+        ("calibration_", {"fold": np.zeros(20), "score": np.ones((20, 1)), "weight": np.ones(20)}),
+        ("fold_model_", 3),
+        ("calibration_", 3),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(tmp_path: Any, name: str, value: Any) -> None:
+    X, y = noisy(20, 0)
+    search = kw.MKLRegressorCV(Linear(), Cs=[1.0], cv=3).fit(X, y)
+    setattr(search, name, value)
+    kw.save_model(search, tmp_path / "model.kw")
+    with pytest.raises(ValueError, match="do not fit together"):
+        kw.load_model(tmp_path / "model.kw")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("normalize", ["variance", "center"])
+def test_on_a_device(normalize: str) -> None:
+    pytest.importorskip("torch", reason="needs torch")
+    X, y = noisy(40, 0)
+    options: dict[str, Any] = {"cv": 3, "normalize": normalize, **FIXED}
+    here = kw.MKLRegressorCV(KERNELS, **options).fit(X, y).predict_interval(X)
+    there = kw.MKLRegressorCV(KERNELS, device="torch:cpu", **options).fit(X, y).predict_interval(X)
+    np.testing.assert_allclose(there, here, atol=1e-4)
+
+
 def test_precomputed_kernels() -> None:
     X, y = noisy(20, 0)
     K = (X @ X.T)[:, :, None]

@@ -23,7 +23,7 @@ from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import warn
 from ..gram import Gram, KernelSource, Predictor
 from ..gram.missing.sources import spread_rule
-from ..gram.terms import kernel_terms
+from ..gram.terms import checked, kernel_terms
 from ..kernels import Normalization
 from ..solvers import Problem
 from ..solvers.leave_one_out import _bordered_inverse
@@ -31,8 +31,8 @@ from ..solvers.leave_one_out import _bordered_inverse
 #: numbers of a block of new samples, each with all scores
 BLOCK = 1 << 22
 
-#: coefficients of the functions that have one sample left out: their square grows fast
-MOST_COEFFICIENTS = 10_000_000
+#: coefficients of the functions without each sample: of one output, 2000 samples
+MOST_COEFFICIENTS = 4_000_000
 
 
 class FoldFunctions(NamedTuple):
@@ -161,6 +161,18 @@ class Calibration(NamedTuple):
         own = weight[rows] / np.bincount(rows)[rows]
         own = own * (len(np.unique(rows)) / own.sum())
         return cls(fold, scores, own, None if labels is None else labels[rows])
+
+    def fits(self, n_folds: int, classifies: bool) -> bool:
+        """Whether it is what a fit makes, of so many folds."""
+        try:
+            n = len(checked(self.fold, "i", (None,)))
+            checked(self.score, "f", (n,) if classifies else (n, None))
+            checked(self.weight, "f", (n,))
+            if classifies:
+                checked(self.label, "i", (n,))
+        except ValueError:
+            return False
+        return n > 0 and bool(0 <= self.fold.min() <= self.fold.max() < n_folds)
 
 
 def check_coverage(coverage: Any) -> float:

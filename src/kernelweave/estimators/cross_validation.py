@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import in_turn
-from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, KernelSource, StackFoldSource
+from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, KernelSource, Predictor, StackFoldSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix, check_parts
 from ..gram.missing import with_gaps
 from ..gram.sources import Gaps
@@ -350,10 +350,10 @@ class BaseMKLCV(BaseSearch):
     def _no_measure(self, learned: Learned, setup: Setup) -> str:
         """Why held-out samples say nothing of new ones, and what to do; empty where they do."""
         loss, alpha = setup.spec.loss, learned.functions[0].alpha
-        if setup.labels is not None and setup.labels.ndim == 2:
-            return "samples have several labels each: fit a classifier for every label"
-        if not loss.separable or (setup.labels is None and loss.task != "regression"):
+        if not loss.separable or not (is_classifier(self) or loss.task == "regression"):
             return f"{type(loss).__name__} has no targets that a prediction is near to: choose another loss"
+        if is_classifier(self) and setup.labels.ndim == 2:
+            return "samples have several labels each: fit a classifier for every label"
         if learned.search.gaps is not None and self.missing != "error":
             return f"missing={self.missing!r} completes views anew in every fold: pass missing='error'"
         if self._leaves_one_out and not getattr(loss, "quadratic", False):
@@ -361,6 +361,17 @@ class BaseMKLCV(BaseSearch):
         if self._leaves_one_out and alpha.size * len(alpha) > MOST_COEFFICIENTS:
             return f"cv={self.cv!r} has too many models without a sample: pass cv=5 or more"
         return ""
+
+    def _fits_together(self) -> bool:
+        model, known = getattr(self, "fold_model_", None), getattr(self, "calibration_", {})
+        fits = super()._fits_together() and isinstance(known, dict)
+        if not fits or model is None:
+            return fits and (model is not None or set(known) <= {"reason"})
+        count, names = len(self.best_estimator_.model_.intercept), set(Calibration._fields)
+        if not (isinstance(model, Predictor) and set(known) | {"label"} == names):
+            return False
+        folds, rest = divmod(len(model.intercepts), count)
+        return rest == 0 and Calibration(**{"label": None, **known}).fits(folds, is_classifier(self))
 
     def _fold_values(self, X: Any) -> tuple[FloatArray, Calibration]:
         """Values of every fold on new samples, (n, n_folds, n_functions), and what to compare them with."""

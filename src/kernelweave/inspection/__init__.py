@@ -9,10 +9,12 @@ from .convergence import ConvergenceDisplay
 from .explanation import Explanation, Part, explain
 from .path import PathDisplay
 from .stability import StabilityResult, stability_selection
+from .survival import KaplanMeierDisplay, SurvivalCalibrationDisplay, SurvivalCurvesDisplay
 from .weights import KernelWeightsDisplay
 
 __all__ = [
     "AlignmentDisplay", "BandsDisplay", "ContributionDisplay", "ConvergenceDisplay", "DropOneResult",
-    "Explanation", "KernelWeightsDisplay", "Part", "PathDisplay", "StabilityResult", "contributions",
-    "drop_one", "explain", "kernel_alignments", "stability_selection",
+    "Explanation", "KaplanMeierDisplay", "KernelWeightsDisplay", "Part", "PathDisplay", "StabilityResult",
+    "SurvivalCalibrationDisplay", "SurvivalCurvesDisplay", "contributions", "drop_one", "explain",
+    "kernel_alignments", "stability_selection",
 ]  # fmt: skip
