@@ -6,13 +6,15 @@ from .alignments import AlignmentDisplay, kernel_alignments
 from .bands import BandsDisplay
 from .components import ContributionDisplay, DropOneResult, contributions, drop_one
 from .convergence import ConvergenceDisplay
-from .explanation import Explanation, Part, explain
+from .explanation import Explanation, Importance, Part, explain
+from .explanation_plots import AttributionCurveDisplay, BeeswarmDisplay, WaterfallDisplay
 from .path import PathDisplay
 from .stability import StabilityResult, stability_selection
 from .weights import KernelWeightsDisplay
 
 __all__ = [
-    "AlignmentDisplay", "BandsDisplay", "ContributionDisplay", "ConvergenceDisplay", "DropOneResult",
-    "Explanation", "KernelWeightsDisplay", "Part", "PathDisplay", "StabilityResult", "contributions",
-    "drop_one", "explain", "kernel_alignments", "stability_selection",
+    "AlignmentDisplay", "AttributionCurveDisplay", "BandsDisplay", "BeeswarmDisplay", "ContributionDisplay",
+    "ConvergenceDisplay", "DropOneResult", "Explanation", "Importance", "KernelWeightsDisplay", "Part",
+    "PathDisplay", "StabilityResult", "WaterfallDisplay", "contributions", "drop_one", "explain",
+    "kernel_alignments", "stability_selection",
 ]  # fmt: skip
