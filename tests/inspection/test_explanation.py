@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 from math import factorial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 import kernelweave as kw
 from kernelweave.inspection import Explanation
@@ -133,3 +137,84 @@ def test_without_attributions_within_kernels_only_sums_are_kept() -> None:
         found.within("unknown")
     with pytest.raises(ValueError, match="more than memory_limit: pass within=False"):
         kw.explain(model, X, memory_limit=1000)
+
+
+def test_a_pipeline_names_what_its_transformers_make() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde"), index=[f"s{i}" for i in range(len(X))])
+    model = make_pipeline(PolynomialFeatures(2, include_bias=False), kw.MKLRegressor([RBF(), Linear()]))
+    model.fit(frame, Y)
+    found = kw.explain(model, frame[:3], background=frame[3:8])
+    assert found.feature_names == model[:-1].get_feature_names_out().tolist()
+    assert found.sample_names == ["s0", "s1", "s2"]
+    adds_up(found, model, frame[:3])
+    search = GridSearchCV(model, {"mklregressor__C": [1.0]}, cv=2).fit(frame, Y)
+    assert kw.explain(search, frame[:1]).feature_names == found.feature_names
+    assert kw.explain(model[-1].fit(frame, Y), frame[:1]).feature_names == list("abcde")
+
+
+def test_views_are_explained_by_their_columns() -> None:
+    views = kw.Views({"rna": X[:, :3], "protein": X[:, 3:]})
+    model = kw.MKLRegressor({"rna": RBF(), "protein": Linear()}).fit(views, Y)
+    found = kw.explain(model, views[:3], views[3:8])
+    assert found.feature_names == views.columns
+    adds_up(found, model, views[:3])
+    assert not found.within("rna")[:, 3:].any()
+
+
+@pytest.mark.parametrize("missing", ["mask", "complete"])
+def test_samples_that_lack_a_view_have_it_as_a_whole(missing: str) -> None:
+    protein = X[:, 3:].copy()
+    protein[[1, 5, 9]] = np.nan
+    views = kw.Views({"rna": X[:, :3], "protein": protein})
+    model = kw.MKLRegressor({"rna": RBF(), "protein": Linear()}, missing=missing).fit(views, Y)
+    found = kw.explain(model, views[:3], views[4:8])
+    assert "lack its view" in found.whole["protein"]
+    assert not found.values[1, 3:5].any()
+    assert found.values[0, 3:5].any()
+    adds_up(found, model, views[:3])
+    complete = kw.explain(model, views[2:4], views[6:8])
+    assert "protein" not in complete.whole
+    adds_up(complete, model, views[2:4])
+
+
+@pytest.mark.parametrize("approximation", ["nystroem", "rff"])
+def test_low_rank_models_are_explained_by_their_landmarks_or_as_wholes(approximation: str) -> None:
+    kernels = {"rbf": RBF(), "line": Linear()}
+    model = kw.MKLRegressor(kernels, approximation=approximation, rank=10, random_state=0).fit(X, Y)
+    found = kw.explain(model, X[:3], X[3:6])
+    adds_up(found, model, X[:3])
+    assert list(found.whole) == ([] if approximation == "nystroem" else ["rbf"])
+    if approximation == "nystroem":
+        expected = [by_definition(model.predict, x, X[3:6]) for x in X[:3]]
+        np.testing.assert_allclose(found.values, expected, atol=1e-9)
+
+
+@pytest.mark.wide
+def test_a_stack_of_candidates_is_explained_as_one_model() -> None:
+    model = kw.MKLAutoRegressor().fit(X, Y)
+    found = kw.explain(model, X[:3], X[3:6])
+    adds_up(found, model, X[:3])
+
+
+def test_a_learned_kernel_is_taken_apart_by_its_columns() -> None:
+    y = np.digitize(Y, [-0.5, 0.5])
+    model = kw.GMKLClassifier(ProductRBF(), tol=0.1).fit(X, y)
+    found = kw.explain(model, X[:3], X[3:6])
+    assert not found.whole
+    adds_up(found, model, X[:3])
+
+
+def test_a_path_is_explained_at_its_chosen_stage() -> None:
+    model = kw.GroupOMPRegressor(per_feature(RBF()), n_kernels=2).fit(X, Y)
+    adds_up(kw.explain(model, X[:3], X[3:6]), model, X[:3])
+
+
+def test_one_class_models_are_explained(tmp_path: Path) -> None:
+    model = kw.MKLOneClass([RBF(), Laplacian()]).fit(X)
+    found = kw.explain(model, X[:3], X[3:6])
+    expected = model.decision_function(X[:3])
+    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_value, expected, atol=1e-8)
+    kw.save_model(model, tmp_path / "model.kw")
+    loaded = kw.explain(kw.load_model(tmp_path / "model.kw"), X[:3], X[3:6])
+    np.testing.assert_allclose(loaded.values, found.values, atol=1e-12)

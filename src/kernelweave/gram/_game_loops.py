@@ -97,6 +97,66 @@ def _add_product(
             phi[f] += delta[f] * left / (a[f] + s * delta[f])
 
 
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def power_games(
+    S: FloatArray,
+    T: FloatArray,
+    constant: float,
+    weight: FloatArray,
+    coef: FloatArray,
+    cumulants: FloatArray,
+    slopes: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Games (c + sum_f s_f)^p of summands S (R, I, F) and T (B, I, F).
+
+    With delta_f = s_f - t_f, P_r = sum_f delta_f^r, and cumulants b_r(u) of a variable that is 1 with
+    probability u, else 0, the value of a random set of features has the exponential generating function
+    M(e) = exp((c + sum_f t_f) e + sum_r b_r(u) P_r e^r / r!), and
+
+        phi_f = p! sum_k delta_f^k / k! int_0^1 b_k'(u) M_(p - k)(u) du
+
+    `cumulants` has b_r / r!, `slopes` weights of nodes times p! b_r' / r!, shapes (n_nodes, p + 1).
+    """
+    R, points, F = S.shape
+    p = cumulants.shape[1] - 1
+    delta, phi, sums = np.empty(F), np.empty(F), np.empty(p + 1)
+    M, A = np.empty(p + 1), np.empty(p + 1)
+    for r in range(R):
+        for i in range(points):
+            s = S[r, i]
+            phi[:] = 0.0
+            for b in range(T.shape[0]):
+                t = T[b, i]
+                start = constant
+                for f in range(F):
+                    delta[f] = s[f] - t[f]
+                    start += t[f]
+                for m in range(1, p + 1):
+                    total = 0.0
+                    for f in range(F):
+                        total += delta[f] ** m
+                    sums[m] = total
+                A[:] = 0.0
+                for q in range(cumulants.shape[0]):
+                    M[0] = 1.0
+                    for n in range(1, p):
+                        value = start * M[n - 1]
+                        for m in range(1, n + 1):
+                            value += m * cumulants[q, m] * sums[m] * M[n - m]
+                        M[n] = value / n
+                    for k in range(1, p + 1):
+                        A[k] += weight[b] * slopes[q, k] * M[p - k]
+                for f in range(F):
+                    value = A[p]
+                    for k in range(p - 1, 0, -1):
+                        value = value * delta[f] + A[k]
+                    phi[f] += value * delta[f]
+            for j in range(coef.shape[1]):
+                for f in range(F):
+                    out[j, r, f] += coef[i, j] * phi[f]
+
+
 @numba.njit(cache=True, nogil=True)
 def _exponential(scale: float, s: FloatArray, powers: IntArray, out: FloatArray) -> None:
     """scale * exp(s_1 e_1 + s_2 e_2 + ...), truncated: the coefficient of prod_k e_k^m_k has powers m."""

@@ -22,6 +22,7 @@ from math import factorial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from scipy import sparse
 from scipy.special import roots_legendre
 from sklearn.utils import gen_batches
@@ -264,7 +265,7 @@ class ProductGame:
         out: FloatArray,
     ) -> None:
         """Add the values of a block, where so many columns are in exponentials."""
-        from ._game_loops import polynomial_games, product_games
+        from ._game_loops import polynomial_games, power_games, product_games
 
         V, A, F = rows[0], background[0], out.shape[2]
         degrees = [p for *_, p in self.powers]
@@ -273,6 +274,9 @@ class ProductGame:
         elif degrees == [1] and not self.rates:  # a sum over columns: a game without interactions
             slopes = np.einsum("nifk,ij->jnf", rows[1], coef) * weight.sum()
             out += slopes - np.einsum("b,bifk,ij->jf", weight, background[1], coef)[:, None]
+        elif len(degrees) == 1 and not self.rates:
+            s, t = (np.ascontiguousarray(table[1][..., 0]) for table in (rows, background))
+            power_games(s, t, self.powers[0][2], weight, coef, *bernoulli(degrees[0]), out)
         else:
             nodes, shares = _legendre(-(-min(F, exponentials + sum(degrees)) // 2))
             constants = np.array([c for _, _, c, _ in self.powers])
@@ -425,6 +429,27 @@ def rules(F: int) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
     parts = [_legendre(n) for n in sizes]
     nodes, shares = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     return limits, np.cumsum([0, *sizes]), nodes, shares
+
+
+@lru_cache(maxsize=32)
+def bernoulli(p: int) -> tuple[FloatArray, FloatArray]:
+    """b_r / r! and p! b_r' / r! times weights, at nodes that are exact for powers p: see `power_games`.
+
+    The cumulants of a variable that is 1 with probability u, else 0, are b_1 = u, b_(r+1) = u (1 - u) b_r'.
+
+    Examples
+    --------
+    >>> [table.round(4).tolist() for table in bernoulli(2)]
+    [[[0.0, 0.5, 0.125]], [[0.0, 2.0, 0.0]]]
+    """
+    nodes, shares = _legendre(-(-p // 2))
+    values, slopes = np.zeros((len(nodes), p + 1)), np.zeros((len(nodes), p + 1))
+    b = Polynomial([0.0, 1.0])
+    for r in range(1, p + 1):
+        values[:, r] = b(nodes) / factorial(r)
+        slopes[:, r] = shares * factorial(p) * b.deriv()(nodes) / factorial(r)
+        b = Polynomial([0.0, 1.0, -1.0]) * b.deriv()
+    return values, slopes
 
 
 @lru_cache(maxsize=32)

@@ -552,6 +552,13 @@ class ParametricSource(KernelSource):
             return self.kernel, d
         return self.kernel.kernels_[own], self.kernel._parts(d)[own]
 
+    def kernel_of_columns(self, m: int) -> Kernel:
+        kernel, d = self._kernel(m)
+        found = kernel.frozen(d)
+        if found is None:
+            raise NotByFeatureError(f"{type(kernel).__name__} is no product over columns")
+        return found
+
     def square(self, m: int, X: FloatArray) -> FloatArray:
         """Gram matrix of kernel m on any samples."""
         kernel, d = self._kernel(m)

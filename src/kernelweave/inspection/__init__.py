@@ -6,15 +6,17 @@ from .alignments import AlignmentDisplay, kernel_alignments
 from .bands import BandsDisplay
 from .components import ContributionDisplay, DropOneResult, contributions, drop_one
 from .convergence import ConvergenceDisplay
-from .explanation import Explanation, Part, explain
+from .explanation import Explanation, Importance, Part, explain
+from .explanation_plots import AttributionCurveDisplay, BeeswarmDisplay, WaterfallDisplay
 from .path import PathDisplay
 from .stability import StabilityResult, stability_selection
 from .survival import KaplanMeierDisplay, SurvivalCalibrationDisplay, SurvivalCurvesDisplay
 from .weights import KernelWeightsDisplay
 
 __all__ = [
-    "AlignmentDisplay", "BandsDisplay", "ContributionDisplay", "ConvergenceDisplay", "DropOneResult",
-    "Explanation", "KaplanMeierDisplay", "KernelWeightsDisplay", "Part", "PathDisplay", "StabilityResult",
-    "SurvivalCalibrationDisplay", "SurvivalCurvesDisplay", "contributions", "drop_one", "explain",
+    "AlignmentDisplay", "AttributionCurveDisplay", "BandsDisplay", "BeeswarmDisplay", "ContributionDisplay",
+    "ConvergenceDisplay", "DropOneResult", "Explanation", "Importance", "KaplanMeierDisplay",
+    "KernelWeightsDisplay", "Part", "PathDisplay", "StabilityResult", "SurvivalCalibrationDisplay",
+    "SurvivalCurvesDisplay", "WaterfallDisplay", "contributions", "drop_one", "explain",
     "kernel_alignments", "stability_selection",
 ]  # fmt: skip

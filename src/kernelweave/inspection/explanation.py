@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 
 from .._typing import FloatArray, IntArray
 from ..estimators._base import function_names
@@ -34,6 +34,32 @@ class Part:
 
     features: IntArray
     values: FloatArray
+
+
+@dataclass(frozen=True)
+class Importance:
+    """How much features add over samples, in size.
+
+    Attributes
+    ----------
+    feature_names : list of str
+    mean : ndarray of shape (n_features,)
+        Mean of |value|.
+    low, high : ndarray of shape (n_features,)
+        Ends of the intervals.
+    """
+
+    feature_names: list[str]
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def frame(self) -> Any:
+        """Features, means and intervals as a pandas DataFrame, the largest first."""
+        import pandas as pd
+
+        table = {"feature": self.feature_names, "mean": self.mean, "low": self.low, "high": self.high}
+        return pd.DataFrame(table).sort_values("mean", ascending=False, kind="stable", ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -73,7 +99,7 @@ class Explanation:
     function_names: list[Any]
     whole: dict[str, str] = field(default_factory=dict)
     parts: dict[str, Part] = field(default_factory=dict)
-    data: FloatArray | None = None
+    data: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     sample_names: list[Any] = field(default_factory=list)
 
     def within(self, kernel: str) -> FloatArray:
@@ -93,6 +119,53 @@ class Explanation:
         elif self.kernel_values[..., self.kernel_names.index(kernel)].any():
             raise ValueError("attributions within kernels were not kept: explain(..., within=True) does.")
         return found
+
+    def importance(self, level: float = 0.95, n_resamples: int = 200, random_state: Any = 0) -> Importance:
+        """Mean over samples (and functions) of |value| of every feature, with intervals.
+
+        Intervals are percentiles over samples drawn again with replacement (bootstrap): how far the mean
+        depends on which samples were explained, not how far the model depends on its training samples.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+        n_resamples : int, default=200
+        random_state : int, RandomState or None, default=0
+        """
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level={level!r}: expected a number between 0 and 1.")
+        sizes = np.abs(self._functions()).mean(axis=0)
+        draws = check_random_state(random_state).randint(len(sizes), size=(n_resamples, len(sizes)))
+        means = np.array([sizes[rows].mean(axis=0) for rows in draws])
+        low, high = np.quantile(means, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+        return Importance(list(self.feature_names), sizes.mean(axis=0), low, high)
+
+    def function(self, which: int | None = None) -> FloatArray:
+        """Values of one function, shape (n, n_features); there is no choice where a model has one."""
+        every = self._functions()
+        if which is None and len(every) > 1:
+            names = ", ".join(f"{j} ({name})" for j, name in enumerate(self.function_names))
+            raise ValueError(f"function: choose one of {names}.")
+        return np.asarray(every[which or 0])
+
+    def _functions(self) -> FloatArray:
+        return self.values if self.values.ndim == 3 else self.values[None]
+
+    def to_shap(self) -> Any:
+        """The same as a `shap.Explanation`, for the plots of shap; functions are its last axis."""
+        try:
+            import shap
+        except ImportError as error:
+            raise ImportError("to_shap needs shap: pip install shap.") from error
+        several = self.values.ndim == 3
+        base = np.broadcast_to(self.base_value, (len(self.data), *np.shape(self.base_value)))
+        return shap.Explanation(
+            np.moveaxis(self.values, 0, 2) if several else self.values,
+            base_values=np.array(base),
+            data=self.data,
+            feature_names=self.feature_names,
+            output_names=[str(name) for name in self.function_names] if several else None,
+        )
 
 
 def explain(

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..._typing import FloatArray
-from ..base import as_numeric
+from ..base import Kernel, as_numeric
 from ..columns import Columns, as_table, resolve_columns, take_columns
 from ..families import feature_name
 from .domains import Box
@@ -152,6 +152,10 @@ class ParametricKernel(BaseEstimator):
             block = None if K is None else K[rows, rows.start :]
             total += kernel._contract(values[rows], values[rows.start :], B, d, block)
         return total
+
+    def frozen(self, d: FloatArray) -> Kernel | None:
+        """The fitted kernel at parameters d as one without any, where there is one; else None."""
+        return None
 
     def _fitted_on(self, X: Any) -> Self:
         """The kernel itself once fitted; before that, a copy fitted on `X`."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..._typing import FloatArray
+from ..bandwidth import RBF
 from ..bases import squared_euclidean
 from ..columns import Columns, as_table, resolve_columns
 from .base import ParametricKernel, weighted_variances
@@ -54,6 +55,12 @@ class ProductRBF(ParametricKernel):
     def _gather(self, slopes: FloatArray) -> FloatArray:
         """The gradient in d from that in the widths."""
         return np.asarray(slopes, dtype=np.float64)
+
+    def frozen(self, d: FloatArray) -> RBF:
+        """A Gaussian kernel of columns times the roots of their widths."""
+        kernel = RBF(1.0)
+        kernel.columns_, kernel.gamma_, kernel.column_scale_ = self.columns_, 1.0, np.sqrt(self._widths(d))
+        return kernel
 
     def _compute(self, X: FloatArray, Z: FloatArray, d: FloatArray) -> FloatArray:
         widths = self._widths(d)
