@@ -53,7 +53,7 @@ class Registry(Mapping[str, type]):
     --------
     >>> from kernelweave.losses import LOSSES
     >>> sorted(LOSSES)[0]
-    'eps_insensitive'
+    'censored_eps_insensitive'
     """
 
     def __init__(self, kind: str, classes: tuple[type, ...]) -> None:

@@ -90,13 +90,13 @@ def test_folds_of_a_store_are_read_in_pieces_where_they_do_not_fit(
 ):
     store, _ = stored(regression.X)
     monkeypatch.setattr(choice, "FIRST_LOOK", look)
-    found, make = [], ChainSearch._dictionary
+    found, make = [], ChainSearch.dictionary
 
     def noted(*args):
         found.append(make(*args))
         return found[-1]
 
-    monkeypatch.setattr(ChainSearch, "_dictionary", noted)
+    monkeypatch.setattr(ChainSearch, "dictionary", noted)
     search = kw.MKLRegressorCV("precomputed", Cs=[1.0], cv=3).fit(store, regression.y)
     assert [dictionary.gram.name for dictionary in found] == [engine] * 3
     assert search.best_estimator_.gram_ == ("dense" if engine == "dense" else "store")

@@ -15,7 +15,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import kernelweave as kw
 from kernelweave.inspection import Explanation
-from kernelweave.kernels import RBF, Laplacian, Linear, Matern, Polynomial, Spectrum, per_feature
+from kernelweave.kernels import RBF, Laplacian, Linear, Matern, Polynomial, ProductRBF, Spectrum, per_feature
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 5))

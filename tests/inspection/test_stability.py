@@ -365,7 +365,7 @@ def test_candidates_taken_are_fitted_again_on_their_own_kernels(
         Candidate("all", np.arange(len(KERNELS)), rules[1]),
     ]
     monkeypatch.setattr("kernelweave.estimators.auto.candidates", lambda *_: taken)
-    monkeypatch.setattr("kernelweave.estimators.auto.simplest", lambda _: 2 if stack else 0)
+    monkeypatch.setattr("kernelweave.estimators.auto.simplest", lambda *_: 2 if stack else 0)
     monkeypatch.setattr("kernelweave.estimators.auto.stack_shares", lambda *_: np.array([0.25, 0.75]))
     auto = kw.MKLAutoRegressor("precomputed", Cs=[0.5, 5.0], cv=2, normalize=None, tol=1e-7).fit(matrices, Y)
     result = stability_selection(auto, matrices, Y, n_subsamples=2, random_state=7)

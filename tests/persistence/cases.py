@@ -45,6 +45,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "kernel:WeightedSum": {"kernels": [RBF(), Linear(), ProductRBF()]},
     "transformer:ViewTransformer": {"transformers": {"a": StandardScaler()}},
     "family:Bands": {"n_bands": 2},
+    "family:GeneSets": {"groups": {"a": [0, 1], "b": [1, 2, 3]}},
     "family:PerFeature": {"kernel": [RBF(), Linear()]},
     "family:PerGroup": {"groups": {"a": [0, 1], "b": [False, True, True, False]}},
     "family:RandomSubsets": {"n_kernels": 30},
