@@ -19,6 +19,7 @@ from kernelweave.app.cli._methods import Options, fit_model, no_search, usual_fo
 from kernelweave.app.cli._monitor import Monitor
 from kernelweave.app.cli._options import KernelChoice, Reading, Source
 from kernelweave.app.cli._tables import design
+from kernelweave.app.cli.compare import chosen_methods
 from kernelweave.kernels import Linear
 
 Kw = Callable[..., Any]
@@ -103,6 +104,15 @@ def test_a_budget_is_for_the_competition(options: list[str], words: str, kw: Kw,
     refused = kw("fit", table(), *options, "-q")
     assert refused.code == 2
     assert words in refused.err
+
+
+def test_a_comparison_may_have_the_competition(kw: Kw, table: Any) -> None:
+    assert chosen_methods("auto,uniform sum", True) == ["auto", "uniform sum"]
+    assert "auto" not in chosen_methods(None, True)
+    options = ["--methods", "auto", "--folds", "2", "--kernel", "linear", "--json", "-q"]
+    compared = kw("compare", table(rows=30), *options)
+    assert compared.code == 0, compared.err
+    assert json.loads(compared.out)["methods"][0]["failure"] is None
 
 
 # -- columns that are not learned from as they are -----------------------------------------------

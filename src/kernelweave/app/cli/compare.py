@@ -58,13 +58,14 @@ def compare(
 
 
 def chosen_methods(text: str | None, table: bool) -> list[str]:
-    """Methods by name; those that need columns are left out where there are none."""
+    """Methods by name, all but the competition by default; without columns those that need none."""
     from ._comparing import LEARNED, SIMPLE
 
     known = [*LEARNED, *SIMPLE]
     if not table:
         known = [name for name in known if name not in ("gmkl", "random forest", "linear model")]
     names = known if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    known = ["auto", *known]
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         raise CliError(f"--methods: {unknown[:1] or text!r} is not one of {', '.join(known)}.")
