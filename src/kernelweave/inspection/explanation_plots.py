@@ -85,6 +85,7 @@ class WaterfallDisplay:
         start = 0.0 if kernel is not None else float(np.ravel(own.base_value)[function or 0])
         starts = start + np.concatenate([[0.0], np.cumsum(steps)[:-1]])
         ax = axes_for(self, ax, (6.4, 1.2 + 0.3 * len(labels)))
+        ax.use_sticky_edges = False  # room beside the first bar
         colors = ["C0" if step >= 0 else "C3" for step in steps]
         self.bars_ = ax.barh(np.arange(len(steps)), steps, left=starts, **{"color": colors, **bar_kw})
         ax.set_yticks(np.arange(len(labels)), labels)
