@@ -24,6 +24,16 @@ TARGETS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
 }
 
 
+def targets_of(loss: Any, numbers: Any) -> Any:
+    """Targets of a loss that is a sum over samples: signs, zeros, times (< 0: censored), or numbers."""
+    numbers = np.asarray(numbers, dtype=float)
+    return {
+        "classification": np.sign(numbers),
+        "one_class": np.zeros(len(numbers)),
+        "survival": np.where(np.arange(len(numbers)) % 4 > 0, 1.0, -1.0) * np.exp(numbers),
+    }.get(loss.task, numbers)
+
+
 def censored(numbers: Any) -> Any:
     """Events and times: later ones for smaller numbers, with ties, every fourth censored."""
     times = np.ceil(10.0 * np.exp(-np.asarray(numbers, dtype=float) / (1.0 + np.std(numbers))))

@@ -108,7 +108,9 @@ class Look:
         exact for the squared loss, at every shift from one set of eigenvectors.
         """
         t, u = self.root[:, None] * self.y, self.root / np.linalg.norm(self.root)
-        t = t - np.outer(u, u @ t) if self.fit_intercept else t
+        t, trace = t - np.outer(u, u @ t) if self.fit_intercept else t, float(np.trace(K))
+        if self.fit_intercept:  # u is an eigenvector of value 0: another one keeps its share of P small
+            K = K + trace * np.outer(u, u)
         if len(shifts) > 1:
             values, U = eigh(K, driver="evd")
             values, squares, turned = np.maximum(values, 0.0), U**2, U.T @ t
@@ -120,9 +122,9 @@ class Look:
             else:
                 P = _inverse(K, shift)
                 diagonal, left = P.diagonal().copy(), P @ t
-            if self.fit_intercept:
-                diagonal = diagonal - u**2 / shift
-            lost = left / np.maximum(diagonal, 1e-300)[:, None]  # times the roots
+            own = u**2 / (trace + shift) if self.fit_intercept else 0.0
+            diagonal = np.maximum(diagonal - own, 1e-9 * diagonal)
+            lost = left / diagonal[:, None]  # times the roots
             found.append(float((lost**2).sum() / self.weight.sum()))
         return np.array(found)
 

@@ -199,7 +199,8 @@ class BaseMKLAuto(BaseSearch):
         if self.scoring is not None or self._measure not in ("accuracy", "R^2"):
             return None
         rows = np.concatenate(tests)
-        y, weight = np.asarray(y)[rows].reshape(len(rows), -1), weight[rows] / weight[rows].mean()
+        y = np.asarray(y, dtype=None if is_classifier(self) else float)[rows].reshape(len(rows), -1)
+        weight = weight[rows] / weight[rows].mean()
         found = []
         for own in values:
             predicted = self._frozen(template, np.vstack(own)).predict(None)

@@ -11,7 +11,7 @@ from kernelweave.regularizers import BlockNorm
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import choose_solver
 
-from ...targets import SEPARABLE
+from ...targets import SEPARABLE, targets_of
 
 
 @pytest.mark.sampled(5)
@@ -28,7 +28,7 @@ def test_any_start_and_useless_kernels(name, q):
     Ks = [np.exp(-0.5 * np.subtract.outer(x, x) ** 2) for x in [*X.T, noise[:, 0]]]
     Ks.append(np.outer(beside, beside))
     loss = LOSSES[name]()
-    y = {"classification": np.sign(target), "regression": target, "one_class": np.zeros(n)}[loss.task]
+    y = targets_of(loss, target)
     C = 1.0 / (0.4 * n) if name == "one_class" else 1.0
     problem = Problem(y[:, None], loss, np.full((n, 1), C))
     regularizer = BlockNorm(q)

@@ -13,7 +13,7 @@ from kernelweave.regularizers import REGULARIZERS, SMKL, GroupLassoTerm, LogTerm
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import MajorizeMinimize
 
-from ...targets import SEPARABLE
+from ...targets import SEPARABLE, targets_of
 
 TERMS = [cls() for cls in REGULARIZERS.values() if not cls.convex] + [
     0.3 * LogTerm(eps=1e-3) + GroupLassoTerm(eta=0.2),
@@ -27,11 +27,7 @@ def sample(name: str, n: int = 50) -> tuple[Problem, DenseGram]:
     Ks = [X[:, [j, j + 1]] @ X[:, [j, j + 1]].T for j in range(0, 12, 2)]
     target = X[:, 0] - X[:, 5] + 0.3 * rng.normal(size=n)
     loss = LOSSES[name]()
-    y = {
-        "classification": np.sign(target),
-        "one_class": np.zeros(n),
-        "survival": np.where(rng.random(n) < 0.7, 1.0, -1.0) * np.exp(target),  # < 0: censored
-    }.get(loss.task, target)
+    y = targets_of(loss, target)
     C = 1.0 / (0.4 * n) if name == "one_class" else 5.0
     return Problem(y[:, None], loss, np.full((n, 1), C)), DenseGram(Ks)
 
