@@ -219,7 +219,7 @@ def conic_optimum(problem, Ks, rule):
         omega = 0.5 * cp.square(cp.norm(n, q))
     loss = conic_loss(cp, problem.loss, problem.y[:, 0], f, problem.weight[:, 0])
     program = cp.Problem(cp.Minimize(problem.C[0, 0] * loss + omega))
-    for tol in (1e-10, 1e-8):  # it may not come to the first
+    for tol in (1e-10, 1e-8, 1e-7):  # it may not come to the first
         tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tol)
         with warnings.catch_warnings(), suppress(cp.SolverError):
             warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
