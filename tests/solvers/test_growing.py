@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -101,3 +103,9 @@ def test_parts_that_memory_allows_are_enough(sample, monkeypatch):
     ours = choose_solver("auto", regularizer).solve(problem, gram, regularizer, tol=1e-4)
     assert max(sizes) <= gram.most_combined < N
     assert ours.state.certificate.primal == pytest.approx(reference.state.certificate.primal, rel=2e-4)
+
+
+def test_all_that_violate_may_be_support_vectors_already():
+    rounds, gram = growing.Growing(), SimpleNamespace(n_samples=10, most_combined=8)
+    rounds.alpha = np.r_[np.ones(6), np.zeros(4)][:, None]
+    assert rounds._with(gram, np.array([0, 1, 2]), np.arange(6)).tolist() == list(range(6))

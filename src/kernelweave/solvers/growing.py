@@ -284,7 +284,8 @@ class Growing(Rounds):
             rows = _support(self.alpha)
             joining = np.setdiff1d(joining, rows)
             room = max(most - len(rows), int(LEAST_JOINING * len(rows)))
-            joining = joining[np.unique(np.linspace(0, len(joining) - 1, room).astype(int))]
+            if len(joining) > room:
+                joining = joining[np.linspace(0, len(joining) - 1, room).astype(int)]
         rows = np.union1d(rows, joining)
         return rows if len(rows) < NEARLY_ALL * n or n > most else np.arange(n)
 
