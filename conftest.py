@@ -13,6 +13,9 @@ WORDS = {"torch": "torch", "data": "kernelweave.datasets", "system": "distribute
 #: mark -> fixtures that give it
 FIXTURES = {"data": {"data_folder"}, "system": {"dask_workers", "process"}}
 
+#: families of which no case is slow, however many there are: promises to other libraries
+WHOLE = {"tests/estimators/test_contract.py::test_check_estimator"}
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,8 +53,15 @@ def _sample(item: pytest.Item, seen: Counter[str]) -> None:
 
 
 def _thin(family: list[pytest.Item]) -> None:
-    """Of more than ten cases the first and about every fourth, by their names, stay in the fast set."""
+    """Of more than ten cases the first and about every fourth, by their names, stay in the fast set.
+
+    Of more than forty, three eighths are slow.
+    """
+    many = len(family) > 40 and _family(family[0]) not in WHOLE
     if len(family) > 10:
         for item in family[1:]:
-            if zlib.crc32(item.nodeid.encode()) % 4:
+            place = zlib.crc32(item.nodeid.encode()) % 8
+            if place % 4:
                 item.add_marker("wide")
+            if many and place in (1, 2, 3):
+                item.add_marker("slow")
