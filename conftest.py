@@ -55,9 +55,9 @@ def _sample(item: pytest.Item, seen: Counter[str]) -> None:
 def _thin(family: list[pytest.Item]) -> None:
     """Of more than ten cases the first and about every fourth, by their names, stay in the fast set.
 
-    Of more than forty, three eighths are slow.
+    Of more than twenty, three eighths are slow.
     """
-    many = len(family) > 40 and _family(family[0]) not in WHOLE
+    many = len(family) > 20 and _family(family[0]) not in WHOLE
     if len(family) > 10:
         for item in family[1:]:
             place = zlib.crc32(item.nodeid.encode()) % 8
