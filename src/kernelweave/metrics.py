@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import chi2
 from sklearn.utils.validation import check_consistent_length
 
+from ._pairs import halvings, ranks
 from ._typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -93,7 +94,7 @@ def _concordance(
     event: BoolArray, time: FloatArray, risk: FloatArray, weight: FloatArray, own: FloatArray
 ) -> float:
     """Share of the pairs of samples, of weight own_i w_j, that are in the right order."""
-    rank = _ranks(event, time)
+    rank = ranks(event, time)
     pairs = float(own @ (weight.sum() - np.cumsum(np.bincount(rank, weight)))[rank])
     if pairs <= 0.0:
         return float("nan")
@@ -103,36 +104,13 @@ def _concordance(
     return 0.5 * (lower + upper) / pairs
 
 
-def _ranks(event: BoolArray, time: FloatArray) -> IntArray:
-    """Numbers in the order of the times: events of one time have one, those censored at it the next."""
-    order = np.lexsort((~event, time))
-    new = (np.diff(time[order]) > 0) | (event[order][:-1] & ~event[order][1:])
-    rank = np.zeros(len(time), dtype=np.int64)
-    rank[order[1:]] = np.cumsum(new)
-    return rank
-
-
 def _later_before(order: IntArray, rank: IntArray, weight: FloatArray) -> FloatArray:
-    """For every sample the weight of those of larger rank that stand before it in the order.
-
-    Two ranks differ first at one bit, from the highest: the samples that agree in all higher bits are a
-    group, in which those with the bit are later than those without. Within its group each sample without it
-    counts the weight ahead; then the groups are parted by the bit, and keep their order.
-    """
-    found, index = np.zeros(len(rank)), np.arange(len(rank))
-    for bit in reversed(range(int(rank.max()).bit_length())):
-        own = rank[order]
-        group, late = own >> (bit + 1), (own >> bit) & 1
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
-        start = np.repeat(starts, np.diff(starts, append=len(rank)))
-        before = np.cumsum(late * weight[order]) - late * weight[order]
-        found[order] += (1 - late) * (before - before[start])
-        ones = np.cumsum(late) - late
-        ones -= ones[start]
-        early = np.bincount(group, 1 - late)[group].astype(int)
-        parted = np.empty_like(order)
-        parted[start + np.where(late, early + ones, index - start - ones)] = order
-        order = parted
+    """For every sample the weight of those of larger rank that stand before it in the order."""
+    found = np.zeros(len(rank))
+    for own, start, late in halvings(rank, order):
+        ahead = np.where(late, weight[own], 0.0)
+        before = np.cumsum(ahead) - ahead
+        found[own] += np.where(late, 0.0, before - before[start])
     return found
 
 

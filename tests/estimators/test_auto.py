@@ -16,8 +16,8 @@ from kernelweave.estimators._candidates import candidates, families_of, simplest
 from kernelweave.estimators._rules import (
     Best,
     Even,
-    Evidence,
     Greedy,
+    LargestEvidence,
     Look,
     Related,
     doubly_centred,
@@ -305,7 +305,7 @@ def test_rules_find_the_kernel_of_the_target():
     X = rng.standard_normal((40, 4))
     y = X[:, 2] + 0.05 * rng.standard_normal(40)
     look = look_at(X, y, None, per_feature(Linear()))
-    for rule in (Best(tuple(np.arange(4)[:, None])), Greedy(), Evidence()):
+    for rule in (Best(tuple(np.arange(4)[:, None])), Greedy(), LargestEvidence()):
         kernels, regularizer = rule(look)
         assert kernels.tolist() == [2]
         assert np.ptp(regularizer.select(kernels, 4).weights(np.ones(1))) == 0.0

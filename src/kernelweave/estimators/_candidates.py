@@ -19,7 +19,7 @@ from ..regularizers import ElasticNet, LpNorm, Regularizer, Uniform
 from ._base import Spec
 from ._chain import Chain, Guide, Node
 from ._mkl import SubProblem
-from ._rules import Best, Even, Evidence, Greedy, Look, Related, Rule
+from ._rules import Best, Even, Greedy, LargestEvidence, Look, Related, Rule
 from .cross_validation import ChainSearch, held_out, outermost
 
 #: shares of the stack below this are taken for zero
@@ -137,7 +137,7 @@ def candidates(
         found += [Candidate(f"lp-norm, {name}, of one capacity", every, LpNorm(r.p), r) for name, r in even]
         found.append(Candidate("greedy selection", every, Uniform(), Greedy()))
     if looks and evidence:
-        found.append(Candidate("empirical Bayes", every, Uniform(), Evidence()))
+        found.append(Candidate("empirical Bayes", every, Uniform(), LargestEvidence()))
     return found
 
 

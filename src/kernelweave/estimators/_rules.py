@@ -258,7 +258,7 @@ class Greedy:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LargestEvidence:
     """Weights of the largest evidence of Gaussian noise (`solvers.multiple.empirical_bayes`), of sum 1."""
 
     def __call__(self, look: Look) -> tuple[IntArray, Regularizer]:

@@ -6,7 +6,7 @@ from .alignments import AlignmentDisplay, kernel_alignments
 from .bands import BandsDisplay
 from .components import ContributionDisplay, DropOneResult, contributions, drop_one
 from .convergence import ConvergenceDisplay
-from .explanation import Explanation, Importance, Part, explain
+from .explanation import Explanation, Importance, KernelAttribution, explain
 from .explanation_plots import AttributionCurveDisplay, BeeswarmDisplay, WaterfallDisplay
 from .path import PathDisplay
 from .stability import StabilityResult, stability_selection
@@ -16,7 +16,7 @@ from .weights import KernelWeightsDisplay
 __all__ = [
     "AlignmentDisplay", "AttributionCurveDisplay", "BandsDisplay", "BeeswarmDisplay", "ContributionDisplay",
     "ConvergenceDisplay", "DropOneResult", "Explanation", "Importance", "KaplanMeierDisplay",
-    "KernelWeightsDisplay", "Part", "PathDisplay", "StabilityResult", "SurvivalCalibrationDisplay",
-    "SurvivalCurvesDisplay", "WaterfallDisplay", "contributions", "drop_one", "explain",
-    "kernel_alignments", "stability_selection",
+    "KernelAttribution", "KernelWeightsDisplay", "PathDisplay", "StabilityResult",
+    "SurvivalCalibrationDisplay", "SurvivalCurvesDisplay", "WaterfallDisplay", "contributions", "drop_one",
+    "explain", "kernel_alignments", "stability_selection",
 ]  # fmt: skip

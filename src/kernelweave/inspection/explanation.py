@@ -22,7 +22,7 @@ OWN_BACKGROUND = 100
 
 
 @dataclass(frozen=True)
-class Part:
+class KernelAttribution:
     """What the features of one kernel add.
 
     Attributes
@@ -83,7 +83,7 @@ class Explanation:
     feature_names, kernel_names, function_names : list
     whole : dict of str to str
         Kernels that are not taken apart by features, or not for all samples, and why.
-    parts : dict of str to Part
+    parts : dict of str to KernelAttribution
         By kernel: what its features add, for kernels with a weight; empty if they were not kept.
     data : ndarray of shape (n, n_features)
         The values of the features; NaN for symbols and for whole kernels.
@@ -98,7 +98,7 @@ class Explanation:
     kernel_names: list[str]
     function_names: list[Any]
     whole: dict[str, str] = field(default_factory=dict)
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, KernelAttribution] = field(default_factory=dict)
     data: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     sample_names: list[Any] = field(default_factory=list)
 
@@ -361,7 +361,7 @@ def _explanation(
         "kernel_names": names,
         "whole": {names[m]: whole[m] for m in order},
         "parts": {
-            names[m]: Part(
+            names[m]: KernelAttribution(
                 np.array([where[(c, k)] for c, k in part.players.tolist()], dtype=int),
                 part.values[0] if alone else part.values,
             )
