@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 import kernelweave as kw
 from kernelweave.estimators import _rules
-from kernelweave.estimators._candidates import candidates, families_of, simplest, stack_shares
+from kernelweave.estimators._candidates import PULL, candidates, families_of, multipliers, simplest
 from kernelweave.estimators._rules import (
     Best,
     Even,
@@ -42,30 +42,46 @@ def curve():
 
 def stacked(monkeypatch, cls, X, y, kernels=KERNELS, **options):
     """A fit whose stack is taken whatever the scores."""
-    monkeypatch.setattr("kernelweave.estimators.auto.simplest", lambda scores, *_: len(scores) - 1)
+    monkeypatch.setattr("kernelweave.estimators.auto.simplest", lambda losses, *_: len(losses) - 1)
     monkeypatch.setattr(
-        "kernelweave.estimators.auto.stack_shares",
-        lambda values, *_: np.arange(len(values)) / sum(range(len(values))),
+        "kernelweave.estimators.auto.multipliers",
+        lambda values, *_: np.arange(len(values)) / max(1, sum(range(len(values)))) + (len(values) == 1),
     )
     return cls(kernels, Cs=[0.1, 10.0], cv=3, **options).fit(X, y)
 
 
 @pytest.mark.parametrize("squared", [True, False])
-def test_shares_of_the_stack_are_those_of_a_convex_solver(squared):
+def test_multipliers_of_the_stack_are_those_of_a_convex_solver(squared):
     rng = np.random.default_rng(1)
     t = np.sign(rng.standard_normal(40))[:, None]
-    F = [t + 2.0 * rng.standard_normal((40, 1)) for _ in range(4)]
-    w = cvxpy.Variable(4, nonneg=True)
-    f = np.hstack(F) @ w
-    left = t[:, 0] - f if squared else cvxpy.pos(1 - cvxpy.multiply(t[:, 0], f))
-    cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(left)), [cvxpy.sum(w) == 1]).solve(solver="CLARABEL")
-    np.testing.assert_allclose(stack_shares(F, t, squared), w.value, atol=2e-3)
+    F = np.hstack([t + 2.0 * rng.standard_normal((40, 1)) for _ in range(4)]) * [1.0, 5.0, 0.2, 1.0]
+    a, sizes = cvxpy.Variable(4, nonneg=True), np.sqrt((F**2).mean(axis=0))
+    if squared:
+        loss, limits = cvxpy.sum_squares(t[:, 0] - F @ a) / 40, [cvxpy.sum(a) == 1]
+    else:
+        loss = cvxpy.sum_squares(cvxpy.pos(1 - cvxpy.multiply(t[:, 0], F @ a))) / 40
+        loss, limits = loss + PULL / 40 * cvxpy.sum_squares(cvxpy.multiply(sizes, a) - np.eye(4)[0]), []
+    cvxpy.Problem(cvxpy.Minimize(loss), limits).solve(solver="CLARABEL")
+    found = multipliers(list(F.T[:, :, None]), t, squared)
+    np.testing.assert_allclose(found * sizes, a.value * sizes, atol=2e-3)
 
 
-def test_the_simplest_within_a_standard_error_of_the_difference():
-    steady = np.array([0.70, 0.72, 0.74])
-    assert simplest(np.array([steady, steady + 0.01])) == 1  # always better, by little
-    assert simplest(np.array([steady, steady + np.array([0.2, -0.1, 0.05])])) == 0  # better here and there
+def test_signs_of_a_stack_of_classes_do_not_depend_on_units():
+    rng = np.random.default_rng(2)
+    t = np.sign(rng.standard_normal((30, 1)))
+    F = [t + rng.standard_normal((30, 1)) for _ in range(3)]
+    units = np.array([1.0, 1e3, 1e-3])
+    found = multipliers([unit * f for unit, f in zip(units, F, strict=True)], t, False)
+    np.testing.assert_allclose(found * units, multipliers(F, t, False), rtol=1e-3, atol=1e-5)
+
+
+def test_the_simplest_that_is_no_worse_than_the_best():
+    steady = np.array([0.30, 0.28, 0.26])
+    mixed = steady + np.array([0.2, -0.1, 0.05])
+    assert simplest(np.array([steady + 0.01, steady])) == 1
+    assert simplest(np.array([mixed, steady])) == 1
+    assert simplest(np.array([mixed, steady]), simplicity=1.0) == 0  # worse here and there
+    assert simplest(np.array([steady + 0.01, steady]), simplicity=1.0) == 1  # always worse, by little
     assert simplest(np.array([steady, steady])) == 0
 
 
@@ -311,23 +327,21 @@ def test_rules_find_the_kernel_of_the_target():
         assert np.ptp(regularizer.select(kernels, 4).weights(np.ones(1))) == 0.0
 
 
-def test_weights_in_the_shares_of_a_stack_are_repeated_rows():
+def test_weights_in_the_multipliers_of_a_stack_are_repeated_rows():
     rng = np.random.default_rng(0)
     t, F = np.sign(rng.standard_normal((20, 2))), [rng.standard_normal((20, 2)) for _ in range(3)]
     count = np.where(np.arange(20) < 8, 3, 1)
     rows = np.repeat(np.arange(20), count)
     for squared in (True, False):
-        weighted = stack_shares(F, t, squared, count.astype(float))
-        np.testing.assert_allclose(weighted, stack_shares([f[rows] for f in F], t[rows], squared), atol=1e-4)
+        weighted = multipliers(F, t, squared, count.astype(float))
+        np.testing.assert_allclose(weighted, multipliers([f[rows] for f in F], t[rows], squared), atol=1e-4)
 
 
-def test_losses_of_samples_tell_the_standard_error():
-    losses = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
-    scores = 1.0 - losses.reshape(2, 2, 2).mean(axis=2)
-    assert simplest(scores, losses) == 0  # 0.25 behind, and the error of that is 0.25
-    wide = np.tile(losses, 4)
-    assert simplest(scores, wide) == 1
-    assert simplest(scores, wide, np.tile(np.arange(4), 4)) == 0  # the same four samples again
+def test_samples_that_belong_together_count_once_in_the_standard_error():
+    losses = np.tile([[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]], 4)
+    assert simplest(losses[:, :4], simplicity=1.0) == 0  # 0.25 behind, and the error of that is 0.25
+    assert simplest(losses, simplicity=1.0) == 1
+    assert simplest(losses, np.tile(np.arange(4), 4), simplicity=1.0) == 0  # the same four samples again
 
 
 def test_all_columns_together_where_views_are_tables(monkeypatch, classes):
@@ -357,3 +371,14 @@ def test_the_grid_of_each_candidate_extends_while_its_best_is_at_an_end():
     auto = kw.MKLAutoRegressor(Linear(), cv=3).fit(X, y)
     assert auto.grid_extended_["C"][1] > 1e3
     assert auto.best_score_ > 0.9
+
+
+def test_a_grid_of_ones_own_whose_best_is_at_its_end_is_told(curve):
+    X, _ = curve
+    with pytest.warns(UserWarning, match=r"Scores still rise towards C = 0\.001, the largest"):
+        kw.MKLAutoRegressor(Linear(), cv=3, Cs=[1e-5, 1e-4, 1e-3]).fit(X, X.sum(axis=1))
+
+
+def test_simplicity_is_a_number_of_standard_errors(classes):
+    with pytest.raises(ValueError, match="simplicity=-1"):
+        kw.MKLAutoClassifier(simplicity=-1).fit(*classes)

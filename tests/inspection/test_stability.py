@@ -366,7 +366,9 @@ def test_candidates_taken_are_fitted_again_on_their_own_kernels(
     ]
     monkeypatch.setattr("kernelweave.estimators.auto.candidates", lambda *_: taken)
     monkeypatch.setattr("kernelweave.estimators.auto.simplest", lambda *_: 2 if stack else 0)
-    monkeypatch.setattr("kernelweave.estimators.auto.stack_shares", lambda *_: np.array([0.25, 0.75]))
+    monkeypatch.setattr(
+        "kernelweave.estimators.auto.multipliers", lambda values, *_: np.array([0.25, 0.75])[: len(values)]
+    )
     auto = kw.MKLAutoRegressor("precomputed", Cs=[0.5, 5.0], cv=2, normalize=None, tol=1e-7).fit(matrices, Y)
     result = stability_selection(auto, matrices, Y, n_subsamples=2, random_state=7)
     assert_allclose(result.full_weights, shares(auto), atol=2e-3)

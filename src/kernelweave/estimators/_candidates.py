@@ -25,8 +25,11 @@ from .cross_validation import ChainSearch, held_out, outermost
 #: shares of the stack below this are taken for zero
 LEAST_SHARE = 0.02
 
-#: what the family of kernels that spread over many directions is called
-NARROW = "narrow kernels"
+#: samples that speak for the first candidate alone before there are any
+PULL = 3.0
+
+#: what the families of kernels that spread over few and over many directions are called
+WIDE, NARROW = "wide kernels", "narrow kernels"
 
 #: views up to which each is a candidate
 MOST_VIEWS = 8
@@ -76,6 +79,7 @@ def candidates(
     M: int,
     together: IntArray | None = None,
     looks: bool = True,
+    regression: bool = False,
     evidence: bool = False,
 ) -> list[Candidate]:
     """Candidates from the simplest to the least simple one.
@@ -95,6 +99,8 @@ def candidates(
         Kernels that see the columns of all views.
     looks : bool, default=True
         Whether candidates may look at matrices of their training samples.
+    regression : bool, default=False
+        Smooth targets ask for more than classes do: weights of wide kernels alone, kernels of one capacity.
     evidence : bool, default=False
         Whether there is Gaussian noise to speak of.
 
@@ -127,14 +133,14 @@ def candidates(
     found.append(Candidate("elastic net", every, ElasticNet()))
     if looks and len(units) > 2:
         found.append(Candidate(f"lp-norm, p = 2, {title}", every, LpNorm(2.0), Related(units, 2.0)))
+    dense = {*views, NARROW, *(() if regression else (WIDE,))}  # which are good together, or not at all
     for name, kernels in groups.items():
-        if (
-            len(kernels) > 1 and name not in views and name != NARROW
-        ):  # which are good together, or not at all
+        if len(kernels) > 1 and name not in dense:
             found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))
-    if looks:
+    if looks and regression:
         even = ((name, Even(norms[name], every)) for name in ("p = 2", "p = 1"))
         found += [Candidate(f"lp-norm, {name}, of one capacity", every, LpNorm(r.p), r) for name, r in even]
+    if looks:
         found.append(Candidate("greedy selection", every, Uniform(), Greedy()))
     if looks and evidence:
         found.append(Candidate("empirical Bayes", every, Uniform(), LargestEvidence()))
@@ -156,7 +162,7 @@ def families_of(kernels: Sequence[Any], matrices: Sequence[FloatArray]) -> dict[
     linear = all(isinstance(kernels[int(m)], Linear) for m in plain)
     found = {
         "linear kernels" if linear else "kernels without a width": plain,
-        "wide kernels": others[~narrow],
+        WIDE: others[~narrow],
         NARROW: others[narrow],
     }
     return {name: some for name, some in found.items() if 0 < len(some) < len(matrices)}
@@ -256,75 +262,72 @@ class Contest:
         return held_out(own, parts, points, test)[0]
 
 
-def stack_shares(
+def multipliers(
     values: Sequence[FloatArray], targets: FloatArray, squared: bool, weight: FloatArray | None = None
 ) -> FloatArray:
-    """Shares w >= 0 of sum 1 with the least loss of the held-out values sum_j w_j F_j.
+    """Multipliers a >= 0 of the stack sum_j a_j F_j that has the least loss on held-out values F_j.
 
-    The squared error for regression; for classes, with targets of -1 and 1, sum max(0, 1 - t F w)^2. Samples,
-    the rows of targets (n, c), count by their `weight`. A convex problem of few variables, begun at the first
-    candidate.
+    For regression sum_j a_j = 1 and the loss is the mean squared error. For classes, with targets t of -1 and
+    1, only signs and proportions count, so a is free. The loss is
+
+        mean_i max(0, 1 - t_i sum_j a_j F_ij)^2 + (PULL / n) sum_j (s_j a_j - e_j)^2
+
+    with s_j the size of F_j and e = (1, 0, ..., 0): few samples do not lead far from the first candidate.
+    Samples, the rows of targets (n, c), count by their `weight`. Both are convex problems of few variables.
 
     Examples
     --------
     >>> t = np.array([[1.0], [-1.0], [1.0]])
-    >>> stack_shares([t, -t], t, squared=True).round(3)
+    >>> multipliers([t, -t], t, squared=True).round(3)
     array([1., 0.])
     """
-    F = np.array([one.ravel() for one in values])
-    t = targets.ravel()
+    F, t = np.array([one.ravel() for one in values]), targets.ravel()
     mass = np.ones(len(t)) if weight is None else np.repeat(weight, targets[0].size)
-    mass = mass / mass.sum()
-    size = float(mass @ t**2) or 1.0
+    total, mass = float(mass.sum()) / targets[0].size, mass / mass.sum()
+    first = np.eye(len(F))[0]
+    if squared and len(F) == 1:
+        return first
+    if squared:
+        sizes, pull, options = np.ones(len(F)), 0.0, {"maxiter": 200, "ftol": 1e-9}
+        sum_is_one = {"type": "eq", "fun": lambda a: a.sum() - 1.0, "jac": lambda a: np.ones_like(a)}
+        how: dict[str, Any] = {"method": "SLSQP", "constraints": [sum_is_one], "options": options}
+    else:
+        sizes = np.maximum(np.sqrt(F**2 @ mass), 1e-300)
+        pull, how = PULL / total, {"method": "L-BFGS-B", "options": {"ftol": 1e-12, "gtol": 1e-7}}
+    F, unit = F / sizes[:, None], float(mass @ t**2) or 1.0
 
-    def objective(w: FloatArray) -> tuple[float, FloatArray]:
-        f = w @ F
-        left = t - f if squared else t * np.maximum(1.0 - t * f, 0.0)
-        return float(mass @ left**2) / size, -2.0 * (F @ (mass * left)) / size
+    def objective(a: FloatArray) -> tuple[float, FloatArray]:
+        f = a @ F
+        left, apart = t - f if squared else t * np.maximum(1.0 - t * f, 0.0), a - first
+        loss = float(mass @ left**2) / unit + pull * float(apart @ apart)
+        return loss, -2.0 * (F @ (mass * left)) / unit + 2.0 * pull * apart
 
-    start = np.zeros(len(F))
-    start[0] = 1.0
-    total = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": lambda w: np.ones_like(w)}
-    options = {"maxiter": 200, "ftol": 1e-9}
-    best = minimize(
-        objective,
-        start,
-        jac=True,
-        method="SLSQP",
-        bounds=[(0.0, 1.0)] * len(F),
-        constraints=[total],
-        options=options,
-    )
-    shares = np.where(best.x >= LEAST_SHARE, best.x, 0.0)
-    return np.asarray(shares / shares.sum()) if shares.any() else start
+    best = minimize(objective, first, jac=True, bounds=[(0.0, None)] * len(F), **how).x
+    best = np.where(best >= LEAST_SHARE * best.sum(), best, 0.0)
+    best = best if best.any() else first
+    return np.asarray(best / best.sum() if squared else best / sizes)
 
 
-def simplest(scores: FloatArray, losses: FloatArray | None = None, clusters: Any = None) -> int:
-    """The first row that is no more than a standard error of the difference below the best row.
+def simplest(losses: FloatArray, clusters: Any = None, simplicity: float = 0.0) -> int:
+    """The first row whose loss is the least, or no more than some standard errors above it.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_candidates, n_folds)
-        From the simplest candidate on; larger is better.
-    losses : ndarray of shape (n_candidates, n_tested), optional
-        Weighted losses of single samples, where scores are means of them: their differences say more of the
-        standard error than a few folds do.
+    losses : ndarray of shape (n_candidates + 1, n_tested)
+        Held-out losses of single samples, or of folds, from the simplest candidate to the stack.
     clusters : ndarray of int of shape (n_tested,), optional
         Samples that belong together, such as those of a group, or tested several times.
+    simplicity : float, default=0.0
+        Standard errors of the difference by which the loss may be larger.
 
     Examples
     --------
-    >>> simplest(np.array([[0.1, 0.2, 0.3], [0.9, 0.7, 0.8], [0.9, 0.8, 0.8]]))
-    1
+    >>> losses = np.array([[0.9, 0.8, 0.7], [0.3, 0.3, 0.2], [0.1, 0.4, 0.2]])
+    >>> simplest(losses), simplest(losses, simplicity=1.0)
+    (2, 1)
     """
-    best = int(np.nanargmax(np.nanmean(scores, axis=1)))
-    if losses is None:
-        behind = scores[best] - scores
-        error = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1]) if behind.shape[1] > 1 else 0.0
-        return int(np.flatnonzero(behind.mean(axis=1) <= error + 1e-12)[0])
-    best = int(np.argmin(losses.sum(axis=1)))
-    behind = losses - losses[best]
+    behind = np.nan_to_num(losses - losses[np.argmin(np.nansum(losses, axis=1))])
     own = np.arange(losses.shape[1]) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     sums = np.array([np.bincount(own, row) for row in behind])
-    error = sums.std(axis=1, ddof=1) * np.sqrt(sums.shape[1])
-    return int(np.flatnonzero(behind.sum(axis=1) <= error + 1e-12)[0])
+    error = sums.std(axis=1, ddof=1) * np.sqrt(sums.shape[1]) if sums.shape[1] > 1 else 0.0
+    return int(np.flatnonzero(behind.sum(axis=1) <= simplicity * error + 1e-12)[0])

@@ -319,10 +319,11 @@ class BaseSearch(NestedKernels):
             lines = self._lines(grid, targets, weight)
             points = self._explored(lambda lines: judged(*attempt(lines)), grid, lines, constant)
         self._record(points, folds)
-        self._warn_of_end(points, grid)
-        self._keep(points[self.best_index_], template, setup, folds, targets)
-        best = clone(template).set_params(**self.best_params_)
-        self.best_estimator_ = self._fit_best(best, X, y, sample_weight)
+        best = points[self.best_index_]
+        self._warn_of_end(rows_of(points)[best.line], best, grid)
+        self._keep(best, template, setup, folds, targets)
+        model = clone(template).set_params(**self.best_params_)
+        self.best_estimator_ = self._fit_best(model, X, y, sample_weight)
         return self._with_data_of_best()
 
     def _scores(
@@ -429,10 +430,8 @@ class BaseSearch(NestedKernels):
         """Index of the point to take."""
         return int(np.argmax([point.mean for point in points]))
 
-    def _warn_of_end(self, points: list[Trial], grid: Grid) -> None:
-        """Where the best lies at an end all the same."""
-        best = points[self.best_index_]
-        row = rows_of(points)[best.line]
+    def _warn_of_end(self, row: list[Trial], best: Trial, grid: Grid) -> None:
+        """Where the best of a line lies at its end all the same."""
         end = _end(row, best)
         if not end or len(row) < FEWEST:
             return

@@ -22,7 +22,7 @@ from ..kernels.families import Auto
 from ..kernels.views import spans_views
 from ..regularizers import LpNorm
 from ._base import Spec, all_or_nothing, one_or_all
-from ._candidates import Candidate, Contest, candidates, families_of, simplest, stack_shares
+from ._candidates import Candidate, Contest, candidates, families_of, multipliers, simplest
 from ._input import check_choice, check_positive, check_settings
 from ._labels import LabelsMixin, LossScore, fit_link, link_of
 from ._mkl import BaseMKL, Model, Setup
@@ -32,8 +32,8 @@ from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, cost_unit, matrices_of
 from .regressor import MKLRegressor
 
-#: the first costs, in the unit of the targets; relative gap of fits that compete
-COSTS, LOOSE = (0.03, 30.0), 1e-2
+#: relative gap of fits that compete
+LOOSE = 1e-2
 
 
 class Competition(NamedTuple):
@@ -44,10 +44,13 @@ class Competition(NamedTuple):
     candidates : list of Candidate
     trials : list of Trial
         The best of each.
+    rows : list of list of Trial
+        All of each, and the grid they began with.
+    grid : Grid
     scores : ndarray of shape (n_candidates + 1, n_folds)
-    losses : ndarray of shape (n_candidates + 1, n_tested) or None
-        Of single samples, in the unit of the scores, where these are means of them.
-    clusters : ndarray of shape (n_tested,)
+    losses : ndarray of shape (n_candidates + 1, n_tested)
+        Of single samples, or of folds for a scoring of the user's own.
+    clusters : ndarray of shape (n_tested,) or None
         Which of them belong together.
     shares : ndarray of shape (n_candidates,)
         Of the stack.
@@ -58,8 +61,10 @@ class Competition(NamedTuple):
 
     candidates: list[Candidate]
     trials: list[Trial]
+    rows: list[list[Trial]]
+    grid: Grid
     scores: FloatArray
-    losses: FloatArray | None
+    losses: FloatArray
     clusters: Any
     shares: FloatArray
     seconds: FloatArray
@@ -73,6 +78,9 @@ class Competition(NamedTuple):
 
 class BaseMKLAuto(BaseSearch):
     """What the two estimators share; see them."""
+
+    #: the ends of the first costs, in the unit of the targets
+    _costs: tuple[float, float]
 
     @all_or_nothing
     @each_once()
@@ -92,6 +100,8 @@ class BaseMKLAuto(BaseSearch):
         check_settings(self)
         if self.time_budget is not None:
             check_positive("time_budget", self.time_budget)
+        if not self.simplicity >= 0:
+            raise ValueError(f"simplicity={self.simplicity!r}: a number of standard errors, 0 or more.")
         y = y.toarray() if sparse.issparse(y) else y
         check_choice("multiclass", getattr(self, "multiclass", "ovr"), ("ovr", "shared"))
         metadata, template = self._metadata(sample_weight, params), self._template()
@@ -104,10 +114,13 @@ class BaseMKLAuto(BaseSearch):
         clusters = folds.used if groups is None else np.asarray(groups)[folds.used]
         with blas_threads_for(len(setup.weight)):
             found = self._compete(template, setup, folds, labels[folds.used], clusters)
-            chosen = simplest(found.scores, found.losses, found.clusters)
+            chosen = simplest(found.losses, found.clusters, self.simplicity)
             alone = chosen < len(found.candidates)
             shares = np.eye(len(found.candidates))[chosen] if alone else found.shares
             self._fit_chosen(template, setup, found, shares)
+        largest = int(np.argmax(shares))
+        if not found.grid.open:
+            self._warn_of_end(found.rows[largest], found.trials[largest], found.grid)
         self.cv_results_ = {
             "candidate": [*(one.name for one in found.candidates), "stack"],
             "kernels": [one.kernels for one in found.candidates],
@@ -138,7 +151,7 @@ class BaseMKLAuto(BaseSearch):
         matrices = matrices_of(template, setup)
         parts = (matrices.values, matrices.names, self.normalize, self.missing, matrices.gaps)
         search, entrants = ChainSearch(setup, [], *parts), self._candidates(matrices, setup)
-        grid = Grid.of("C", "Cs", self.Cs, lambda n: np.geomspace(*COSTS, n))
+        grid = Grid.of("C", "Cs", self.Cs, lambda n: np.geomspace(*self._costs, n))
         specs = [replace(_spec(template, one, 1.0), tol=max(self.tol, LOOSE)) for one in entrants]
         contest = Contest(entrants, specs, search, folds.splits, self.time_budget, self._say)
         scorer, weight = check_scoring(self, self.scoring), setup.weight[folds.used]
@@ -160,17 +173,16 @@ class BaseMKLAuto(BaseSearch):
         constant = partial(self._constant_scores, scorer, targets, weight, folds)
         points = self._explored(attempt, grid, lines, constant)
         del self._out_of_time
-        return self._judged(contest, points, scored, setup, folds, template, targets, clusters)
+        return self._judged(contest, grid, points, scored, setup, folds, clusters)
 
     def _judged(
         self,
         contest: Contest,
+        grid: Grid,
         points: list[Trial],
         scored: Any,
         setup: Setup,
         folds: Folds,
-        template: Any,
-        targets: Any,
         clusters: Any,
     ) -> Competition:
         """Every candidate at its best cost, and their stack."""
@@ -180,38 +192,40 @@ class BaseMKLAuto(BaseSearch):
         y = np.hstack([one.problem.y for one in setup.problems])
         weight = setup.weight[folds.used]
         tests = [test for _, test in folds.splits]
-        stack = [self._crossed(best, y, weight, tests, k) for k in range(len(tests))]
-        scores = [*(one.scores for one in trials), [scored(k, [row])[0] for k, row in enumerate(stack)]]
-        together = np.concatenate(tests)
-        shares = stack_shares(
-            [np.vstack(one) for one in best], y[together], not is_classifier(self), weight[together]
+        crossed = partial(self._crossed, y=y, weight=weight, tests=tests)
+        stack = crossed(best)
+        scores = np.array(
+            [*(one.scores for one in trials), [scored(k, [row])[0] for k, row in enumerate(stack)]]
         )
-        losses = self._losses(template, [*best, stack], targets, weight, tests)
-        own = [contest.candidates[line] for line in rows]
-        seconds = contest.seconds[list(rows)]
-        parts = (np.array(scores), losses, clusters[together], shares, seconds, len(contest.late))
-        return Competition(own, trials, *parts)
+        together = np.concatenate(tests)
+        shares = self._multipliers([np.vstack(one) for one in best], y[together], weight[together])
+        own, seconds = [contest.candidates[line] for line in rows], contest.seconds[list(rows)]
+        losses, tied = -scores, None
+        if self.scoring is None and self._measure in ("accuracy", "R^2"):
+            alone = stack if len(best) == 1 else None
+            values = [*(alone or crossed([one]) for one in best), stack]
+            losses = np.array([self._losses(np.vstack(one), y[together], weight[together]) for one in values])
+            tied = clusters[together]
+        return Competition(
+            own,
+            trials,
+            list(rows.values()),
+            grid,
+            scores,
+            losses,
+            tied,
+            shares / shares.sum(),
+            seconds,
+            len(contest.late),
+        )
 
-    def _losses(
-        self, template: Any, values: list[list[FloatArray]], y: Any, weight: FloatArray, tests: list[Any]
-    ) -> FloatArray | None:
-        """Losses of every sample that the scores are means of: errors of labels, shares of the variance."""
-        if self.scoring is not None or self._measure not in ("accuracy", "R^2"):
-            return None
-        rows = np.concatenate(tests)
-        y = np.asarray(y, dtype=None if is_classifier(self) else float)[rows].reshape(len(rows), -1)
-        weight = weight[rows] / weight[rows].mean()
-        found = []
-        for own in values:
-            predicted = self._frozen(template, np.vstack(own)).predict(None)
-            predicted = np.asarray(predicted).reshape(len(rows), -1)
-            if is_classifier(self):
-                lost = (predicted != y).any(axis=1).astype(float)
-            else:
-                apart = np.average((y - np.average(y, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
-                lost = ((y - predicted) ** 2 / np.maximum(apart, 1e-300)).mean(axis=1)
-            found.append(weight * lost)
-        return np.array(found)
+    def _losses(self, values: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
+        """Losses of samples that a stack makes small: squared distances, from the margin for classes."""
+        left = np.maximum(1.0 - y * values, 0.0) if is_classifier(self) else y - values
+        return np.asarray(weight * (left**2).mean(axis=1))
+
+    def _multipliers(self, values: list[FloatArray], y: FloatArray, weight: FloatArray) -> FloatArray:
+        return multipliers(values, y, not is_classifier(self), weight)
 
     def _beyond(
         self, points: list[Trial], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
@@ -238,17 +252,21 @@ class BaseMKLAuto(BaseSearch):
         families = families_of(matrices.kernels, matrices.values) if whole else {}
         evidence = bool(getattr(loss, "quadratic", False)) and not is_classifier(self)
         together = np.flatnonzero(across) if across.any() else None
-        return candidates(views, families, len(matrices.names), together, whole, evidence)
+        regression = not is_classifier(self)
+        return candidates(views, families, len(matrices.names), together, whole, regression, evidence)
 
     def _crossed(
-        self, best: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any], k: int
-    ) -> FloatArray:
-        """Values of the stack on a fold, with shares from the other folds."""
-        others = [o for o in range(len(tests)) if o != k]
-        values, rows = [np.vstack([one[o] for o in others]) for one in best], [tests[o] for o in others]
-        there = np.concatenate(rows)
-        shares = stack_shares(values, y[there], not is_classifier(self), weight[there])
-        return np.asarray(sum(share * one[k] for share, one in zip(shares, best, strict=True)))
+        self, best: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any]
+    ) -> list[FloatArray]:
+        """Values of the stack on every fold, with multipliers from the others."""
+        found = []
+        for k in range(len(tests)):
+            others = [o for o in range(len(tests)) if o != k]
+            rows = np.concatenate([tests[o] for o in others])
+            values = [np.vstack([one[o] for o in others]) for one in best]
+            by = self._multipliers(values, y[rows], weight[rows])
+            found.append(np.asarray(sum(a * one[k] for a, one in zip(by, best, strict=True))))
+        return found
 
     def _fold_scores(
         self, scorer: Any, template: Any, folds: Folds, targets: Any, k: int, points: list[FloatArray]
@@ -299,8 +317,8 @@ class BaseMKLAuto(BaseSearch):
             alone = int(np.argmax(mean[:-1]))
             first = f"Several models together ({parts}) scored {score} on samples held out."
             why = (
-                f"That is more than any of the {count} candidates alone, of which {names[alone]!r} was the "
-                f"best with {mean[alone]:.3f}."
+                f"Their {self._error} there is less than that of each of the {count} candidates alone, of "
+                f"which {names[alone]!r} scored most, {mean[alone]:.3f}."
             )
         elif count == 1:
             why = "There was no other candidate."
@@ -308,10 +326,11 @@ class BaseMKLAuto(BaseSearch):
             why = f"None of the {count - 1} other candidates scored more, nor did their stack."
             why = "Neither the other candidate nor their stack scored more." if count == 2 else why
         else:
-            title = "their stack" if best == count else repr(names[best])
+            title = "the stack of all candidates" if best == count else repr(names[best])
+            limit = f" by more than {self.simplicity:g} standard errors" if self.simplicity else ""
             why = (
-                f"The best, {title}, scored {mean[best]:.3f}: within one standard error of the difference, "
-                "so the simpler model was taken."
+                f"The best score, {mean[best]:.3f}, was that of {title}, but in {self._error} none is "
+                f"better{limit}, so the simplest such model was taken."
             )
         late = f" {n_left_out} more could not be tried within time_budget={self.time_budget} seconds."
         return f"{first} {why}{late if n_left_out else ''}"
@@ -324,6 +343,13 @@ class BaseMKLAuto(BaseSearch):
         if is_classifier(self):
             return "accuracy"
         return "R^2" if getattr(self, "_agreement", None) is None else "agreement of the loss"
+
+    @property
+    def _error(self) -> str:
+        """What the choice is by, in words."""
+        if self.scoring is not None or self._measure not in ("accuracy", "R^2"):
+            return "the score"
+        return "error of margins" if is_classifier(self) else "squared error"
 
     @property
     def _taken(self) -> list[tuple[float, Candidate, float]]:
@@ -420,18 +446,19 @@ def _stack_norms(
 
 
 class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
-    """Classifier that needs no choice: methods compete on held-out samples, the simplest good one is taken.
+    """Classifier that needs no choice: methods compete, and the best together are the model.
 
     On one set of Gram matrices and folds the uniform sum of the kernels, that of every view, of linear, wide
-    and narrow kernels, learned weights with the lp norms of p = 2, 4/3, 1 and the elastic net are tried at
-    several costs. Their held-out values F_j are stacked,
+    and narrow kernels, learned weights with the lp norms of p = 2, 4/3, 1 and the elastic net, greedy
+    selection and others are tried at several costs. Their held-out values F_j are stacked,
 
-        w = argmin over w >= 0, sum_j w_j = 1 of  sum_i max(0, 1 - t_i sum_j w_j F_ij)^2,
+        a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2,   w = a / sum_j a_j,
 
-    and the stack, with shares from the other folds, is a candidate too, the least simple one. The simplest
-    candidate that is within one standard error of the best is taken and fitted on all samples. A stack is
-    again one model, since all of its parts are expansions in the same kernels (van der Laan, Polley &
-    Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on the rule of one standard error):
+    held near the first candidate by the weight of three samples. The stack, with multipliers from the other
+    folds, and every candidate alone are judged by that loss on held-out samples. The least wins and is
+    fitted on all samples; a simpler candidate is preferred where it is no more than `simplicity` standard
+    errors behind. A stack is again one model, since all of its parts are expansions in the same kernels
+    (van der Laan, Polley & Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on standard errors):
 
         f = sum_m K_m (sum_j w_j d_jm alpha_j) + b
 
@@ -441,11 +468,14 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
         As in `MKLClassifier`.
     multiclass : {"ovr", "shared"}, default="ovr"
         As in `MKLClassifier`.
-    Cs : int or sequence of float, default=4
-        The costs that every candidate is tried with. A number n means n values from 0.03 to 30 and, where the
+    Cs : int or sequence of float, default=6
+        The costs that every candidate is tried with. A number n means n values from 0.01 to 3 and, where the
         best of a candidate lies at an end, more beyond it, as in `MKLClassifierCV`.
     cv, scoring
         As in `MKLClassifierCV`.
+    simplicity : float, default=0.0
+        Standard errors of the held-out loss by which a simpler candidate may be behind the best and is
+        still taken alone.
     time_budget : float, optional
         Seconds that the competition may take: candidates that would exceed it are left out, the simplest come
         first.
@@ -483,16 +513,17 @@ observed_, n_features_in_
     'uniform sum'
     """
 
-    _searched = MKLClassifier
+    _searched, _costs = MKLClassifier, (0.01, 3.0)
 
     def __init__(
         self,
         kernels: Any = "auto",
         *,
         loss: Any = "hinge",
-        Cs: int | Sequence[float] = 4,
+        Cs: int | Sequence[float] = 6,
         cv: Any = None,
         scoring: Any = None,
+        simplicity: float = 0.0,
         normalize: str | None = "variance",
         missing: str = "error",
         multiclass: str = "ovr",
@@ -510,6 +541,7 @@ observed_, n_features_in_
         self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
+        self.simplicity = simplicity
         self.normalize = normalize
         self.missing = missing
         self.multiclass = multiclass
@@ -534,14 +566,17 @@ observed_, n_features_in_
 class MKLAutoRegressor(LossScore, BaseMKLAuto):
     """Regressor that needs no choice: methods compete on held-out samples, the simplest good one is taken.
 
-    As in `MKLAutoClassifier`; the stack has the least squared error of held-out values.
+    As in `MKLAutoClassifier`; the stack has the least squared error of held-out values, with shares that sum
+    to 1, and the simplest candidate within one standard error of the best is taken alone.
 
     Parameters
     ----------
     kernels, loss, normalize, missing, multioutput, tol, max_iter, fit_intercept, device
         As in `MKLRegressor`.
     Cs : int or sequence of float, default=4
-        As in `MKLAutoClassifier`, in the unit that the targets ask for (`MKLRegressorCV`).
+        As in `MKLAutoClassifier`, from 0.03 to 30 in the unit that the targets ask for (`MKLRegressorCV`).
+    simplicity : float, default=1.0
+        As in `MKLAutoClassifier`.
     cv, scoring, time_budget, n_jobs, verbose
         As in `MKLAutoClassifier`; R^2 by default.
 
@@ -562,7 +597,7 @@ weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_,
     True
     """
 
-    _searched = MKLRegressor
+    _searched, _costs = MKLRegressor, (0.03, 30.0)
 
     def __init__(
         self,
@@ -572,6 +607,7 @@ weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_,
         Cs: int | Sequence[float] = 4,
         cv: Any = None,
         scoring: Any = None,
+        simplicity: float = 1.0,
         normalize: str | None = "variance",
         missing: str = "error",
         multioutput: str = "shared",
@@ -588,6 +624,7 @@ weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_,
         self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
+        self.simplicity = simplicity
         self.normalize = normalize
         self.missing = missing
         self.multioutput = multioutput

@@ -70,7 +70,7 @@ def fit(
     fit --view rna=rna.csv --view meth=meth.parquet --labels clinical.csv:subtype --id sample.
 
     Without --method, candidates from the plain sum of the kernels to sparse weights compete in
-    cross-validation on the training rows, and the simplest good one, or a mean of several, is the model.
+    cross-validation on the training rows, and the best one, or a mean of several, is the model.
     With --method, its parameters are chosen in that way. --no-tune fits once.
 
     Ctrl-C during a fit keeps the model learned so far; the same command then resumes it.
