@@ -232,6 +232,8 @@ class MKLSolver(Method, BaseEstimator):
         weights = self.init(run, norms)
         if pilot is not None:
             self.learn_from(run, pilot)
+            # let go of its kernels before the first sum is made, which takes their place in memory
+            run.begin, pilot = run.begin._replace(pilot=None), None
         if known is not None:
             weights = weights if known.matrix is None else known.weights
             self.learn_nearby(run, known)
