@@ -87,6 +87,9 @@ class MKLSolver(Method, BaseEstimator):
     #: whether machines need not be better than asked for; and those of a first look
     rough, rough_looks = False, False
 
+    #: whether models that are trained together take their first look with weights that they share
+    common_looks = False
+
     #: a first solve on one sample in so many (0: none), to this gap
     pilot_share, pilot_tol = 0, 0.02
 
