@@ -214,7 +214,7 @@ def test_definite_has_no_negative_eigenvalue(n):
     least = np.linalg.eigvalsh(A)[0]
     for shift in (1e-6, -1e-6 - least):
         shifted = A + shift * np.eye(n)
-        assert is_definite(np.tril(shifted)) == (np.linalg.eigvalsh(shifted)[0] > 0)
+        assert is_definite(np.tril(shifted), 0.0) == (np.linalg.eigvalsh(shifted)[0] > 0)
 
 
 @pytest.mark.parametrize("n", [5, 8])

@@ -99,25 +99,49 @@ def test_a_released_sum_is_at_hand_until_the_next(gram, rng, monkeypatch):
     assert not any(kept for kept, _ in Sweep(gram).run([model] * 2))  # no room for two
 
 
-def test_classes_look_at_some_samples_as_one_model_does(monkeypatch, rng):
+def test_classes_take_one_first_look_and_one_sum_after_it(monkeypatch, rng):
     monkeypatch.setattr(dense, "CACHED_BYTES", 0)
     monkeypatch.setattr("kernelweave.solvers.growing.PILOT_SAMPLES", 20)
     X = rng.normal(size=(130, 2))
     asked = []
-    square_each = DenseGram.square_each
 
-    def noting(self, samples, weights):
-        asked.append((len(samples), len(weights)))
-        return square_each(self, samples, weights)
+    def note(name, size):
+        method = getattr(DenseGram, name)
 
-    monkeypatch.setattr(DenseGram, "square_each", noting)
+        def noting(self, *args):
+            asked.append((name, size(self, args)))
+            return method(self, *args)
+
+        monkeypatch.setattr(DenseGram, name, noting)
+
+    note("square", lambda gram, args: len(args[0]))
+    note("combine", lambda gram, args: gram.n_samples)
     labels = np.digitize(X[:, 0] + 0.3 * rng.normal(size=130), [-0.4, 0.4])
     together = kw.MKLClassifier(KERNELS, gram="dense").fit(X, labels)
-    assert asked == [(52, 3)]  # all three classes at once
+    whole = [one for one in asked if one[1] > 20]
+    assert whole[:2] == [("square", 52), ("combine", 130)]  # three classes, one look, one sum
+    monkeypatch.undo()
+    monkeypatch.setattr("kernelweave.solvers.growing.PILOT_SAMPLES", 20)
     for k in range(3):
         alone = kw.MKLClassifier(KERNELS, gram="dense").fit(X, labels == k)
         assert together.dual_gap_[k] <= 1e-3
         np.testing.assert_allclose(together.objective_[k], alone.objective_, rtol=2e-3)
+
+
+def test_a_sum_of_several_models_is_released_by_the_last(gram, rng):
+    weights, given, back = rng.uniform(0.1, 1.0, size=gram.n_kernels), [], []
+    gram.release = back.append
+
+    def task(view):
+        K = view.combine(weights.copy())
+        given.append(K)
+        view.summed = None  # as where the sums of all have no room
+        view.release(K)
+        return len(back)
+
+    assert Sweep(gram).run([task] * 3) == [0, 0, 1]
+    assert all(K is given[0] for K in given)
+    np.testing.assert_array_equal(given[0], gram.combine(weights))
 
 
 def test_large_matrices_are_read_once_for_all(monkeypatch):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from .choice import EngineChoice, Needs, Task
 if TYPE_CHECKING:
     from .blocked import Unrounded
     from .dictionary import Kernels
+
+Result = TypeVar("Result")
 
 #: kernels up to which each diagonal is looked at on its own, and entries up to which all of them are kept
 MOST_DIAGONALS, MOST_ON_DIAGONALS = 1000, 10**7
@@ -101,6 +103,11 @@ class Gram(ABC):
         return self
 
     @property
+    def n_models(self) -> int:
+        """Models that are trained together on the kernels: one, but for views of an engine."""
+        return 1
+
+    @property
     def rounds(self) -> bool:
         """Whether values are kept or multiplied in fewer digits than predictions have."""
         return self.unrounded is not None
@@ -137,6 +144,10 @@ class Gram(ABC):
     def at_hand(self, weights: FloatArray) -> Any:
         """The weighted sum that was released last, where it is that of `weights` and still there."""
         return None
+
+    def once(self, task: Callable[[Gram], Result]) -> Result:
+        """What a task makes of the kernels, once for all models that are trained together and ask for it."""
+        return task(self)
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m on some samples, shape (n_chosen, n_chosen)."""

@@ -13,7 +13,7 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..kernels import Normalization, resolve_normalization
 from ..kernels.base import largest_size
-from ..kernels.precomputed import as_square, look_at
+from ..kernels.precomputed import Seen, as_square, look_at
 from .blocks import Blocks
 from .choice import Task, choose_engine, parse_memory
 from .predictor import Predictor
@@ -249,30 +249,30 @@ class Checked:
 
     def __init__(self, K: FloatArray, name: str, flops: float) -> None:
         self.K, self.name = as_square(K, name), name
-        self.shape, self.dtype, self.part = self.K.shape, self.K.dtype, np.empty((0, 0))
+        self.shape, self.dtype = self.K.shape, self.K.dtype
+        self.seen: Seen | None = None
         self.rows = _spread(len(self.K), flops)
 
     def diagonal(self) -> FloatArray:
-        """That of K."""
-        return self.K.diagonal()
+        """That of K: the entries are far apart in memory, so the product brings them along."""
+        return self.K.diagonal() if self.seen is None else self.seen.diagonal
 
     def __matmul__(self, v: FloatArray) -> FloatArray:
-        product, self.part = look_at(self.K, self.name, np.asarray(v, dtype=np.float64), self.rows)
-        return product.astype(v.dtype, copy=False)
+        self.seen = look_at(self.K, self.name, np.asarray(v, dtype=np.float64), self.rows)
+        return self.seen.product.astype(v.dtype, copy=False)
 
     def __getitem__(self, key: Any) -> FloatArray:
         return np.asarray(self.K[key])
 
     def finish(self) -> None:
         """Check what no product has, and whether K is positive semidefinite."""
-        if len(self.part) == 0:
+        if self.seen is None:
             self @ np.zeros(len(self.K))
+        assert self.seen is not None
         from ..kernels._loops import is_definite
 
         precision = np.finfo(self.dtype if self.dtype.kind == "f" else np.float64).eps
-        slack = 10.0 * np.sqrt(precision) * max(float(self.part.diagonal().max()), 1e-300)
-        self.part.flat[:: len(self.part) + 1] += slack
-        if not is_definite(self.part):
+        if not is_definite(self.seen.part, 10.0 * np.sqrt(precision)):
             raise ValueError(
                 f"{self.name} is not positive semidefinite: clip its negative eigenvalues "
                 "(numpy.linalg.eigh), add a constant to its diagonal, or leave it out."

@@ -20,7 +20,7 @@ from .choice import free_share
 Result = TypeVar("Result")
 
 #: what is answered together, in the order of the answers; models that ask for sums come to the others
-KINDS = ("in_double", "subset", "products", "dot", "square", "combine", "quad")
+KINDS = ("in_double", "once", "subset", "products", "dot", "square", "combine", "quad")
 
 #: bytes up to which weighted sums are made together, or that share of what the kernels take; how many are in
 #: any case, bytes of a sum that may be held on to, and most models at once
@@ -69,6 +69,10 @@ class Swept(Gram):
         self.passes = value
 
     @property
+    def n_models(self) -> int:
+        return len(self.model.sweep.models)
+
+    @property
     def rounds(self) -> bool:
         return self.gram.rounds
 
@@ -110,6 +114,10 @@ class Swept(Gram):
         part = self.model.ask(Request(self, "subset", (samples, kernels)))
         return Swept(part, self.model)
 
+    def once(self, task: Callable[[Gram], Result]) -> Result:
+        found: Result = self.model.ask(Request(self, "once", (task,)))
+        return found
+
     def in_double(self) -> Gram | None:
         fine = self.model.ask(Request(self, "in_double", ()))
         return None if fine is None else Swept(fine, self.model)
@@ -122,13 +130,13 @@ class Swept(Gram):
         if self.summed is not None and room:
             self.summed = (self.summed[0], K)
         else:
-            self.gram.release(K)
+            self.model.sweep.release(self.gram, K)
 
     def forget(self) -> None:
         """Let go of a sum that was released."""
         (_, K), self.summed = self.summed or (None, None), None
         if K is not None:
-            self.gram.release(K)
+            self.model.sweep.release(self.gram, K)
 
     def at_hand(self, weights: FloatArray) -> Any:
         own, K = self.summed or (None, None)
@@ -252,9 +260,10 @@ class Sweep:
     Each model is trained by code that knows nothing of the others, in a thread of its own, on a view of the
     engine (`Swept`). It runs until it asks for something. When all of them wait, requests of the same kind
     to the same kernels are answered together, by `combine_each`, `dot_each`, `quad_each` and
-    `products_each`; equal parts of the kernels are made once. Requests to parts are answered before those to
-    the whole, so that models that are done with a first look wait for the others. A few weighted sums are
-    made at a time, and their machines trained before the next ones: no more of them are ever in memory.
+    `products_each`; equal parts and equal weighted sums are made once, and nobody may change them. Requests
+    to parts are answered before those to the whole, so that models that are done with a first look wait for
+    the others. A few weighted sums are made at a time, and their machines trained before the next ones: no
+    more of them are ever in memory.
 
     One thread runs at a time unless `n_jobs` allows more: what comes out does not depend on timing. Ctrl-C
     reaches every model where it asks next; an exception of one ends all.
@@ -280,6 +289,7 @@ class Sweep:
         self.room = free_share() if limit is None else max(limit - gram.nbytes, 0)
         self.changed = threading.Condition(self.lock)
         self.models: list[Worker] = []
+        self.holders: dict[int, int] = {}  # of weighted sums that several models have, by their identity
 
     def run(self, tasks: Sequence[Callable[[Gram], Result]]) -> list[Result]:
         """Results of tasks, called with a view of the kernels each."""
@@ -350,8 +360,23 @@ class Sweep:
         kind, args = asking[0][1].kind, asking[0][1].args
         if kind in ("combine", "square"):
             n_samples = asking[0][1].view.gram.n_samples if kind == "combine" else len(args[0])
-            asking = asking[: self.most_sums(n_samples)]
-        self._give([model for model, _ in asking], answers([request for _, request in asking]))
+            _, which = _distinct([request.args[-1] for _, request in asking])
+            most = self.most_sums(n_samples)
+            asking = [one for one, place in zip(asking, which, strict=True) if place < most]
+        found = answers([request for _, request in asking])
+        if kind == "combine":
+            places = [id(K) for K in found]
+            self.holders |= {place: places.count(place) for place in places}
+        self._give([model for model, _ in asking], found)
+
+    def release(self, gram: Gram, K: Any) -> None:
+        """Be told that a model no longer needs a weighted sum; its engine is, by the last of them."""
+        with self.lock:
+            left = self.holders.pop(id(K), 1) - 1
+            if left > 0:
+                self.holders[id(K)] = left
+        if left <= 0:
+            gram.release(K)
 
     def most_sums(self, n_samples: int) -> int:
         """Weighted sums that may be in memory at a time, beside what the machine at work takes.
@@ -392,16 +417,24 @@ def answers(requests: Sequence[Request]) -> list[Any]:
     return found
 
 
+def _distinct(several: Sequence[FloatArray]) -> tuple[list[FloatArray], list[int]]:
+    """The different ones of several arrays, and which of them each is."""
+    known: dict[bytes, int] = {}
+    which = [known.setdefault(own.tobytes(), len(known)) for own in several]
+    return [several[which.index(place)] for place in range(len(known))], which
+
+
 def _combine(gram: Gram, calls: Sequence[Any]) -> list[Any]:
-    if len(calls) == 1:
-        return [gram.combine(*calls[0])]
-    return list(gram.combine_each(np.array([weights for (weights,) in calls])))
+    weights, which = _distinct([weights for (weights,) in calls])
+    sums = gram.combine_each(np.array(weights)) if len(weights) > 1 else [gram.combine(weights[0])]
+    return [sums[place] for place in which]
 
 
 def _square(gram: Gram, calls: Sequence[Any]) -> list[Any]:
-    if len(calls) == 1:
-        return [gram.square(*calls[0])]
-    return list(gram.square_each(calls[0][0], np.array([weights for _, weights in calls])))
+    samples, (weights, which) = calls[0][0], _distinct([weights for _, weights in calls])
+    several = len(weights) > 1
+    sums = gram.square_each(samples, np.array(weights)) if several else [gram.square(samples, weights[0])]
+    return [sums[place] for place in which]
 
 
 def _dot(gram: Gram, calls: Sequence[Any]) -> list[Any]:
@@ -435,6 +468,10 @@ def _subset(gram: Gram, calls: Sequence[Any]) -> list[Any]:
     return [gram.subset(*calls[0])] * len(calls)
 
 
+def _once(gram: Gram, calls: Sequence[Any]) -> list[Any]:
+    return [calls[0][0](gram)] * len(calls)
+
+
 def _in_double(gram: Gram, calls: Sequence[Any]) -> list[Any]:
     return [gram.in_double()] * len(calls)
 
@@ -447,6 +484,7 @@ TOGETHER: dict[str, Callable[[Gram, Sequence[Any]], list[Any]]] = {
     "quad": _quad,
     "products": _products,
     "subset": _subset,
+    "once": _once,
     "in_double": _in_double,
 }
 

@@ -12,12 +12,13 @@ FAST = {"reassoc", "contract", "nsz"}
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def products(K, v, u, rows, part):
-    """K v, K'v and K u in one pass over K, four rows at a time.
+    """K u and the diagonal of K, in one pass over K, four rows at a time, with K v and K'v.
 
-    On the way the entries between the samples `rows`, which increase, go to the lower triangle of `part`.
+    Of these the largest entry and the largest difference; NaN for the former where one is not finite. On the
+    way the entries between the samples `rows`, which increase, go to the lower triangle of `part`.
     """
     n, found = K.shape[0], 0
-    right, left, other = np.zeros(n), np.zeros(n), np.zeros(n)
+    right, left, other, diagonal = np.zeros(n), np.zeros(n), np.zeros(n), np.empty(n, K.dtype)
     whole = n - n % 4
     for i in range(0, whole, 4):
         a, b, c, d = K[i], K[i + 1], K[i + 2], K[i + 3]
@@ -37,14 +38,29 @@ def products(K, v, u, rows, part):
             left[j] += a[j] * va + b[j] * vb + c[j] * vc + d[j] * vd
         right[i], right[i + 1], right[i + 2], right[i + 3] = ta, tb, tc, td
         other[i], other[i + 1], other[i + 2], other[i + 3] = sa, sb, sc, sd
+        diagonal[i], diagonal[i + 1], diagonal[i + 2], diagonal[i + 3] = a[i], b[i + 1], c[i + 2], d[i + 3]
         found = _take(K, rows, part, found, i + 4)
     for i in range(whole, n):
         for j in range(n):
             right[i] += K[i, j] * v[j]
             other[i] += K[i, j] * u[j]
             left[j] += K[i, j] * v[i]
+        diagonal[i] = K[i, i]
     _take(K, rows, part, found, n)
-    return right, left, other
+    largest, apart = _compare(right, left)
+    return other, diagonal, largest, apart
+
+
+@numba.njit(cache=True, nogil=True)
+def _compare(a, b):
+    """The largest size of an entry of a and b, NaN where one is not finite, and their largest difference."""
+    largest, apart = 0.0, 0.0
+    for i in range(a.shape[0]):
+        if not (np.isfinite(a[i]) and np.isfinite(b[i])):
+            return np.nan, np.nan
+        largest = max(largest, abs(a[i]), abs(b[i]))
+        apart = max(apart, abs(a[i] - b[i]))
+    return largest, apart
 
 
 @numba.njit(cache=True, nogil=True)
@@ -59,13 +75,18 @@ def _take(K, rows, part, found, stop):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def is_definite(A):
+def is_definite(A, share):
     """Whether a matrix, given by its lower triangle, has a Cholesky factor, which overwrites it.
 
-    Two columns at a time, for four rows each; of the diagonal the inverse is kept. For matrices of some
-    hundred rows, with which LAPACK is not yet fast.
+    A share of its largest diagonal entry is added to the diagonal before. Two columns at a time, for four
+    rows each; of the diagonal the inverse is kept. For matrices of some hundred rows, with which LAPACK is
+    not yet fast.
     """
-    n = A.shape[0]
+    n, slack = A.shape[0], 1e-300
+    for i in range(n):
+        slack = max(slack, A[i, i])
+    for i in range(n):
+        A[i, i] += share * slack
     for j in range(0, n, 2):
         r = A[j]
         t = r[j]

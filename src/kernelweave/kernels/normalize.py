@@ -155,7 +155,8 @@ class Variance(Normalization):
     name = "variance"
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
-        return _inverse_variance(share @ K.diagonal(), share @ _product(K, share), K.dtype)
+        mean = share @ _product(K, share)  # the pass that this takes brings the diagonal along
+        return _inverse_variance(share @ K.diagonal(), mean, K.dtype)
 
 
 class Spherical(Normalization):
@@ -299,7 +300,8 @@ class Dimension(Normalization):
     def fit(self, K: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
         # unlike a mean, eigenvalues know how many samples there are: shares are not enough
         K, share = K if K.dtype.kind == "f" else K.astype(np.float64), _shares(K.shape[0], sample_weight)
-        means = share @ K.diagonal(), share @ _product(K, share)
+        mean = share @ _product(K, share)
+        means = share @ K.diagonal(), mean
         rows, counts = self.look(_weights(K.shape[0], sample_weight))
         self.scale_ = self.scale_of(K[np.ix_(rows, rows)], counts, *means, K.dtype)
         return self

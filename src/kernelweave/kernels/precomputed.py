@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -102,8 +102,25 @@ def as_square(matrix: Any, argument: str) -> np.ndarray:
     return K
 
 
-def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """K u and the lower triangle of K between the samples `rows`, in the pass that checks K.
+class Seen(NamedTuple):
+    """What the pass that checks a Gram matrix K finds besides.
+
+    Attributes
+    ----------
+    product : ndarray of shape (n,)
+        K u.
+    diagonal : ndarray of shape (n,)
+    part : ndarray
+        The lower triangle of K between some samples.
+    """
+
+    product: np.ndarray
+    diagonal: np.ndarray
+    part: np.ndarray
+
+
+def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> Seen:
+    """K u, the diagonal and the lower triangle of K between the samples `rows`, in the pass that checks K.
 
     K v and K'v are compared for one random v: both are finite if and only if K is, and they agree
     for almost no v unless K is symmetric.
@@ -117,17 +134,16 @@ def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> tu
     rows : ndarray of int
         Increasing.
     """
-    right, left, product, part = _products(K, _random(len(K)), u, rows)
-    if not (np.isfinite(right).all() and np.isfinite(left).all()):
+    seen, largest, apart = _products(K, _random(len(K)), u, rows)
+    if not np.isfinite(largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
     precision = np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps
-    tolerance = np.sqrt(precision) * max(np.abs(right).max(), np.abs(left).max())
-    if np.abs(right - left).max() > tolerance:
+    if apart > np.sqrt(precision) * largest:
         raise ValueError(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
         )
-    return product, part
+    return seen
 
 
 @lru_cache(maxsize=8)
@@ -136,16 +152,22 @@ def _random(n: int) -> np.ndarray:
     return np.asarray(np.random.RandomState(0).standard_normal(n))
 
 
-def _products(K: np.ndarray, v: np.ndarray, u: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, ...]:
-    """K v, K'v, K u and a part of K; matrices that are not plain rows of floats go through NumPy."""
+def _products(K: np.ndarray, v: np.ndarray, u: np.ndarray, rows: np.ndarray) -> tuple[Seen, float, float]:
+    """What is seen of K, and the largest entry and difference of K v and K'v, NaN if one is not finite.
+
+    Matrices that are not plain rows of floats go through NumPy.
+    """
     if K.dtype in (np.float64, np.float32) and (K.flags.c_contiguous or K.flags.f_contiguous):
         from ._loops import products
 
         part = np.empty((len(rows), len(rows)))
         # column order: K'v and K v change places, which are to agree, and K'u takes the place of K u
-        return *products(K if K.flags.c_contiguous else K.T, v, u, rows, part), part
+        product, diagonal, *sizes = products(K if K.flags.c_contiguous else K.T, v, u, rows, part)
+        return Seen(product, diagonal, part), *sizes
     with np.errstate(invalid="ignore", over="ignore"):
-        return K @ v, v @ K, K @ u, K[np.ix_(rows, rows)].astype(np.float64)
+        pair, part = np.array([K @ v, v @ K]), K[np.ix_(rows, rows)].astype(np.float64)
+        largest = np.abs(pair).max() if np.isfinite(pair).all() else np.nan
+        return Seen(K @ u, K.diagonal(), part), float(largest), float(np.abs(pair[0] - pair[1]).max())
 
 
 def as_indices(X: Any, n: int) -> np.ndarray:

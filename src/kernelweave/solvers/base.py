@@ -87,6 +87,9 @@ class MKLSolver(Method, BaseEstimator):
     #: whether machines need not be better than asked for; and those of a first look
     rough, rough_looks = False, False
 
+    #: whether models that are trained together take their first look with weights that they share
+    common_looks = False
+
     #: a first solve on one sample in so many (0: none), to this gap
     pilot_share, pilot_tol = 0, 0.02
 
@@ -232,6 +235,8 @@ class MKLSolver(Method, BaseEstimator):
         weights = self.init(run, norms)
         if pilot is not None:
             self.learn_from(run, pilot)
+            # let go of its kernels before the first sum is made, which takes their place in memory
+            run.begin, pilot = run.begin._replace(pilot=None), None
         if known is not None:
             weights = weights if known.matrix is None else known.weights
             self.learn_nearby(run, known)

@@ -43,6 +43,9 @@ PILOT_SAMPLES, PILOT_MOST, LOOK_FITS = 200, 4000, 30
 #: the next look takes so many times as many samples, as long as all of them are so many times that
 LEVEL = 6
 
+#: models trained together from which they take their first look together, with weights that they share
+FEWEST_LOOKING = 3
+
 #: kernels from which a dictionary is large, and how many are taken in the first round
 MANY, FEW = 2000, 500
 
@@ -123,7 +126,7 @@ def opening(run: Run) -> Method:
             run.begin = Begin(pilot=pilot_of(run, GROWING_SHARE) if cold else None)
         return Growing()
     if cold and begin.norms is None:
-        pilot = pilot_of(run, run.method.pilot_share)
+        pilot = first_look(run)
         many = pilot is None and run.gram.n_kernels >= MANY
         run.begin = start_of(run) if many else begin._replace(pilot=pilot)
         if pilot is not None and run.gram.streams and begin.alpha is None:  # machines are expensive there
@@ -131,6 +134,25 @@ def opening(run: Run) -> Method:
             run.begin = run.begin._replace(alpha=alpha)
     method: Method = run.method
     return method
+
+
+def first_look(run: Run) -> Pilot | None:
+    """The pilot of a run, or of all models that are trained together with weights that they share.
+
+    A class has few of the few samples, so that what they say of it is noise for the most part, and the rest
+    is much alike for all classes: they begin at the same weights, at one weighted sum of the kernels, and the
+    norms of the machines there, which are those on all samples, lead each to its own.
+    """
+    several, share = run.problem.of_all(), run.method.pilot_share
+    classes = run.problem.loss.task == "classification" and several.shape[1] >= FEWEST_LOOKING
+    looks = run.method.common_looks and run.gram.parts_in_place and run.gram.n_models >= FEWEST_LOOKING
+    if not (looks and classes):
+        return pilot_of(run, share)
+
+    def look(gram: Gram) -> Pilot | None:
+        return pilot_of(Run(run.method, several, gram, run.regularizer, run.tol), share)
+
+    return run.gram.once(look)
 
 
 def pilot_of(run: Run, share: int) -> Pilot | None:

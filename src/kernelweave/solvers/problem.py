@@ -118,6 +118,12 @@ class Problem:
         strata = self.y if self.strata is None else self.strata
         return replace(self, y=self.y[:, k : k + 1], strata=strata)
 
+    def of_all(self) -> Problem:
+        """The problem of all outputs of which this is one, at the costs of this one; itself if it is none."""
+        if self.strata is None or self.strata.ndim != self.y.ndim:
+            return self
+        return replace(self, y=self.strata, strata=None)
+
     def at_cost(self, factor: float) -> Problem:
         """The problem with every cost so many times as large."""
         return replace(self, C=self.C * factor)

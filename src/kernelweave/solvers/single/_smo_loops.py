@@ -12,8 +12,28 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 FLAT = 1e-12  # relative curvature below which the objective is taken as flat
+
+# sums may be reordered to use vector registers, and nothing is ever NaN; infinity keeps its meaning
+FAST = {"nnan", "nsz", "reassoc", "contract"}
+
+BLOCK = 256  # entries whose largest is found in vector registers, before one of them is looked for
+
+
+@intrinsic
+def _larger(typing_context, a, b):
+    """max(a, b) such that loops over it are vectorised: comparisons of Python's `max` are not."""
+
+    def emit(context, builder, signature, args):
+        kind = args[0].type
+        maximum = builder.module.declare_intrinsic("llvm.maxnum", [kind], ir.FunctionType(kind, [kind, kind]))
+        return builder.call(maximum, args, fastmath=("nnan", "nsz"))
+
+    return types.float64(types.float64, types.float64), emit
 
 
 @numba.njit(cache=True, nogil=True)
@@ -41,45 +61,65 @@ def _room_down(a, lower, kink):
     return a if kink > 0.0 and a > 0.0 else a - lower
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _steepest_up(G, up):
-    best, value = -1, -np.inf
-    for i in range(G.shape[0]):
-        gain = -(G[i] + up[i])
-        if gain > value:
-            best, value = i, gain
-    return best, value
+    """The largest of -(G_i + up_i), and where its block begins; -1 where nothing may move up."""
+    value, block, n = -np.inf, -1, G.shape[0]
+    for start in range(0, n, BLOCK):
+        top = -np.inf
+        for i in range(start, min(start + BLOCK, n)):
+            top = _larger(top, -(G[i] + up[i]))
+        if top > value:
+            value, block = top, start
+    return value, block
 
 
-@numba.njit(cache=True, nogil=True)
-def _best_partner(i, rise, K, diagonal, G, down):
-    """The j whose pair with i gains most by a second-order model, and the largest violation."""
-    best, value, violation = -1, 0.0, -np.inf
-    row = K[i]
-    for j in range(G.shape[0]):
-        slope = rise + G[j] + down[j]
-        if slope > 0.0 and j != i:
-            violation = max(violation, slope)
-            scale = diagonal[i] + diagonal[j]
-            gain = slope * slope / _curvature(scale - 2.0 * row[j], scale)
-            if gain > value:
-                best, value = j, gain
-    return best, violation
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _gains(rise, own, row, diagonal, G, down, gains):
+    """What the pair of every j with i gains by a second-order model, and the largest violation.
+
+    Also the largest gain, and where its block begins; -1 where no pair gains.
+    """
+    value, block, violation, n = 0.0, -1, 0.0, G.shape[0]
+    for start in range(0, n, BLOCK):
+        top = 0.0
+        for j in range(start, min(start + BLOCK, n)):
+            slope = _larger(rise + G[j] + down[j], 0.0)
+            scale = own + diagonal[j]
+            curvature = _larger(_larger(scale - 2.0 * row[j], FLAT * scale), 1e-100)
+            gains[j] = slope * slope / curvature
+            top = _larger(top, gains[j])
+            violation = _larger(violation, slope)
+        if top > value:
+            value, block = top, start
+    return violation, value, block
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _move(G, step, up_row, down_row):
+    for k in range(G.shape[0]):
+        G[k] += step * (up_row[k] - down_row[k])
 
 
 @numba.njit(cache=True, nogil=True)
 def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):
     """SMO with sum(a) fixed; changes a and G = K a - linear in place, returns the iterations."""
     n = a.shape[0]
-    up, down = np.empty(n), np.empty(n)
+    up, down, gains = np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
         up[i], down[i] = _slopes(a[i], lower[i], upper[i], kink)
     for iteration in range(max_iter):
-        i, rise = _steepest_up(G, up)
-        if i < 0:
+        rise, i = _steepest_up(G, up)
+        while 0 <= i < n and -(G[i] + up[i]) != rise:
+            i += 1
+        if i < 0 or i >= n:
             return iteration
-        j, violation = _best_partner(i, rise, K, diagonal, G, down)
-        if j < 0 or violation <= eps:
+        own, down[i] = down[i], -np.inf  # no pair with itself
+        violation, gain, j = _gains(rise, diagonal[i], K[i], diagonal, G, down, gains)
+        down[i] = own
+        while 0 <= j < n and gains[j] != gain:
+            j += 1
+        if j < 0 or j >= n or violation <= eps:
             return iteration
         scale = diagonal[i] + diagonal[j]
         curvature = _curvature(scale - 2.0 * K[i, j], scale)
@@ -87,10 +127,9 @@ def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):
         step = min((rise + G[j] + down[j]) / curvature, room_i, room_j)
         a[i] = _moved(a[i], step, room_i, upper[i], kink)
         a[j] = -_moved(-a[j], step, room_j, -lower[j], kink)
-        for k in range(n):
-            G[k] += step * (K[i, k] - K[j, k])
         up[i], down[i] = _slopes(a[i], lower[i], upper[i], kink)
         up[j], down[j] = _slopes(a[j], lower[j], upper[j], kink)
+        _move(G, step, K[i], K[j])
     return max_iter
 
 
