@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
@@ -32,8 +31,8 @@ from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, cost_unit, matrices_of
 from .regressor import MKLRegressor
 
-#: the first costs, in the unit of the targets; relative gap of fits that compete
-COSTS, LOOSE = (0.03, 30.0), 1e-2
+#: relative gap of fits that compete
+LOOSE = 1e-2
 
 
 class Competition(NamedTuple):
@@ -72,7 +71,10 @@ class Competition(NamedTuple):
 
 
 class BaseMKLAuto(BaseSearch):
-    """What the two estimators share; see them."""
+    """What the estimators share; see them."""
+
+    #: the first and the last cost to begin with, in the unit of the targets
+    _costs: ClassVar[tuple[float, float]] = (0.03, 30.0)
 
     @all_or_nothing
     @each_once()
@@ -92,19 +94,20 @@ class BaseMKLAuto(BaseSearch):
         check_settings(self)
         if self.time_budget is not None:
             check_positive("time_budget", self.time_budget)
-        y = y.toarray() if sparse.issparse(y) else y
+        y = self._read_targets(y)
         check_choice("multiclass", getattr(self, "multiclass", "ovr"), ("ovr", "shared"))
         metadata, template = self._metadata(sample_weight, params), self._template()
         with self._own_name():
             setup = template._setup(X, y, sample_weight)
-        folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
+        labels = self._labels_of(y)
+        folds = self._folds(labels, setup.weight, metadata)
         if len(folds.splits) < 2:
             raise ValueError(f"cv={self.cv!r} has one fold: candidates are compared on two or more.")
         groups = metadata.split.get("groups")
         clusters = folds.used if groups is None else np.asarray(groups)[folds.used]
         with blas_threads_for(len(setup.weight)):
             found = self._compete(template, setup, folds, labels[folds.used], clusters)
-            chosen = simplest(found.scores, found.losses, found.clusters)
+            chosen = self._choice(found)
             alone = chosen < len(found.candidates)
             shares = np.eye(len(found.candidates))[chosen] if alone else found.shares
             self._fit_chosen(template, setup, found, shares)
@@ -138,7 +141,7 @@ class BaseMKLAuto(BaseSearch):
         matrices = matrices_of(template, setup)
         parts = (matrices.values, matrices.names, self.normalize, self.missing, matrices.gaps)
         search, entrants = ChainSearch(setup, [], *parts), self._candidates(matrices, setup)
-        grid = Grid.of("C", "Cs", self.Cs, lambda n: np.geomspace(*COSTS, n))
+        grid = Grid.of("C", "Cs", self.Cs, lambda n: np.geomspace(*self._costs, n))
         specs = [replace(_spec(template, one, 1.0), tol=max(self.tol, LOOSE)) for one in entrants]
         contest = Contest(entrants, specs, search, folds.splits, self.time_budget, self._say)
         scorer, weight = check_scoring(self, self.scoring), setup.weight[folds.used]
@@ -183,9 +186,7 @@ class BaseMKLAuto(BaseSearch):
         stack = [self._crossed(best, y, weight, tests, k) for k in range(len(tests))]
         scores = [*(one.scores for one in trials), [scored(k, [row])[0] for k, row in enumerate(stack)]]
         together = np.concatenate(tests)
-        shares = stack_shares(
-            [np.vstack(one) for one in best], y[together], not is_classifier(self), weight[together]
-        )
+        shares = self._shares(best, y, weight, tests)
         losses = self._losses(template, [*best, stack], targets, weight, tests)
         own = [contest.candidates[line] for line in rows]
         seconds = contest.seconds[list(rows)]
@@ -245,10 +246,20 @@ class BaseMKLAuto(BaseSearch):
     ) -> FloatArray:
         """Values of the stack on a fold, with shares from the other folds."""
         others = [o for o in range(len(tests)) if o != k]
-        values, rows = [np.vstack([one[o] for o in others]) for one in best], [tests[o] for o in others]
-        there = np.concatenate(rows)
-        shares = stack_shares(values, y[there], not is_classifier(self), weight[there])
+        values, rows = [[one[o] for o in others] for one in best], [tests[o] for o in others]
+        shares = self._shares(values, y, weight, rows)
         return np.asarray(sum(share * one[k] for share, one in zip(shares, best, strict=True)))
+
+    def _shares(
+        self, values: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any]
+    ) -> FloatArray:
+        """Of the stack, from the values of every candidate on the test samples of every fold."""
+        rows, squared = np.concatenate(tests), not is_classifier(self)
+        return stack_shares([np.vstack(one) for one in values], y[rows], squared, weight[rows])
+
+    def _choice(self, found: Competition) -> int:
+        """The candidate to take, or as the last one the stack."""
+        return simplest(found.scores, found.losses, found.clusters)
 
     def _fold_scores(
         self, scorer: Any, template: Any, folds: Folds, targets: Any, k: int, points: list[FloatArray]
@@ -277,14 +288,16 @@ class BaseMKLAuto(BaseSearch):
             template._store(*fits[0], setup.weight)
         else:
             _store_stack(template, dictionary, fits, shares[places], setup.weight)
+        self._complete(template, setup, [models for _, models in fits], shares[places])
+        self.best_estimator_ = template
+
+    def _complete(self, template: Any, setup: Setup, fits: list[list[Model]], shares: FloatArray) -> None:
+        """Set what the estimator needs beside its functions: of classes, the link to probabilities."""
         if is_classifier(self):
-            margins = [
-                partial(_stack_margins, shares[places], models)
-                for models in zip(*(fit[1] for fit in fits), strict=True)
-            ]
+            parts = zip(*fits, strict=True)
+            margins = [partial(_stack_margins, shares, models) for models in parts]
             weight = setup.weight[setup.weight > 0]
             template.model_.link = link_of(setup.spec.loss, fit_link, margins, setup.labels, weight)
-        self.best_estimator_ = template
 
     def _reason(self, chosen: int, n_left_out: int) -> str:
         """Why this model, in two sentences, and what there was no time for."""

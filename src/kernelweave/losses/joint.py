@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from .._typing import FloatArray
 from .base import Loss
+
+#: a linear map, such as that of a Hessian
+Product = Callable[[FloatArray], FloatArray]
 
 #: step of difference quotients, relative to the change of f that changes the gradient by as much as it is
 STEP = 1e-5
@@ -76,6 +81,10 @@ class JointLoss(Loss):
         t = STEP * unit / largest
         ahead, behind = (self.gradient(y, f + side * v, weight) for side in (t, -t))
         return np.asarray((ahead - behind) / (2.0 * t))
+
+    def hessian_at(self, y: FloatArray, f: FloatArray, weight: FloatArray) -> Product:
+        """The map v -> H v at f: a subclass may compute once what all v share."""
+        return partial(self.hessian_product, y, f, weight)
 
     def least(self, y: FloatArray, weight: FloatArray) -> float:
         """A finite number that L is never below, best its infimum: the gap is relative to P - C least."""
