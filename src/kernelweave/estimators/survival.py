@@ -475,8 +475,10 @@ class MKLAutoSurvival(SurvivalSearch, BaseMKLAuto):
     ----------
     kernels, loss, normalize, missing, tol, max_iter, fit_intercept, device
         As in `MKLSurvival`.
-    Cs : int or sequence of float, default=4
-        As in `MKLAutoClassifier`, from 0.01 to 10.
+    Cs : int or sequence of float, default=(0.003, 0.03, 0.3, 3.0)
+        The costs that every candidate is tried with. Of small ones all have the same order of risks, that of
+        f = K r with the residuals r of f = 0. A number n means n values from 0.01 to 10 and more beyond them,
+        as in `MKLAutoClassifier`.
     cv : int, splitter or iterable, default=None
         As in `MKLSurvivalCV`.
     scoring : str or callable, optional
@@ -513,7 +515,7 @@ kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_
         kernels: Any = "auto",
         *,
         loss: str | Loss = "cox",
-        Cs: int | Sequence[float] = 4,
+        Cs: int | Sequence[float] = (0.003, 0.03, 0.3, 3.0),
         cv: Any = None,
         scoring: Any = None,
         normalize: str | None = "variance",

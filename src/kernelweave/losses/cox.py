@@ -13,6 +13,9 @@ from .joint import JointLoss, Product
 #: how samples with an event at the same time share the likelihood
 TIES = ("breslow", "efron")
 
+#: differences of logarithms whose exponentials are normal numbers
+WIDEST = 600.0
+
 #: most terms that Efron's rule may have, one for each unit of weight of the events
 MOST_TERMS = 10**7
 
@@ -84,10 +87,10 @@ class Cox(JointLoss):
     def hessian_at(self, y: FloatArray, f: FloatArray, weight: FloatArray) -> Product:
         risks = list(self._risks(y, f, weight))
 
-        def product(v: FloatArray) -> FloatArray:
-            found = np.zeros(len(f))
+        def product(V: FloatArray) -> FloatArray:
+            found = np.zeros(V.shape)
             for risk in risks:
-                found[risk.rows] = risk.hessian_product(v[risk.rows])
+                found[risk.rows] = risk.hessian_product(V[risk.rows])
             return found
 
         return product
@@ -101,7 +104,8 @@ class Cox(JointLoss):
         return sum((order.least() for order in self._orders(y, weight)), 0.0)
 
     def _orders(self, y: FloatArray, weight: FloatArray) -> tuple[Order, ...]:
-        return orders(y.tobytes(), y.shape, weight.tobytes(), self.ties == "efron")
+        targets, case = (np.asarray(part, dtype=np.float64).tobytes() for part in (y, weight))
+        return orders(targets, y.shape, case, self.ties == "efron")
 
     def _risks(self, y: FloatArray, f: FloatArray, weight: FloatArray) -> Iterator[RiskSets]:
         """Those of every stratum with an event."""
@@ -194,7 +198,7 @@ class Order:
 
     def total(self, score: FloatArray) -> FloatArray:
         """log sum exp(score) over those at risk at every time."""
-        return np.asarray(np.logaddexp.accumulate(score)[self.last])
+        return running_sums(score)[self.last]
 
     def tied_total(self, score: FloatArray) -> FloatArray | None:
         """log sum exp(score) over the events at every time, where a term asks for it."""
@@ -208,7 +212,7 @@ class Order:
             return total
         whole, part = total[self.of], tied[self.of]
         below = np.subtract(part, whole, out=np.full_like(whole, -np.inf), where=part > -np.inf)
-        return np.asarray(whole + np.log1p(-self.share * np.exp(np.minimum(below, 0.0))))
+        return np.asarray(whole + np.log1p(-like(self.share, whole) * np.exp(np.minimum(below, 0.0))))
 
     def least(self) -> float:
         """L where nobody else is at risk."""
@@ -249,12 +253,13 @@ class RiskSets:
         """sum over terms of x times the weight of a sample in them, w exp(f) or (1 - c) w exp(f)."""
         order, share = self.order, self.order.share
         sums = log_terms if share is None else np.logaddexp.reduceat(log_terms, order.starts)
-        behind = np.append(np.logaddexp.accumulate(sums[::-1])[::-1], -np.inf)
-        found = np.exp(self.score + behind[order.first])
+        behind = np.concatenate([running_sums(sums[::-1])[::-1], np.full_like(sums[:1], -np.inf)])
+        score = like(self.score, sums)
+        found = np.exp(score + behind[order.first])
         if share is not None:
             log_share = np.log(share, out=np.full(len(share), -np.inf), where=share > 0.0)
-            own = np.logaddexp.reduceat(log_terms + log_share, order.starts)
-            found[order.tied] -= np.exp(self.score[order.tied] + own[order.first[order.tied]])
+            own = np.logaddexp.reduceat(log_terms + like(log_share, sums), order.starts)
+            found[order.tied] -= np.exp(score[order.tied] + own[order.first[order.tied]])
         return np.asarray(found)
 
     def value(self) -> float:
@@ -267,11 +272,33 @@ class RiskSets:
         """h."""
         return self._spread(self.order.log_factor - self.log_left)
 
-    def hessian_product(self, v: FloatArray) -> FloatArray:
-        """H v = H (v - min v), whose terms are not negative."""
-        order, v = self.order, v - v.min()
-        score = self.score + np.log(v, out=np.full(len(v), -np.inf), where=v > 0.0)
-        mean = (
-            order.left(order.total(score), order.tied_total(score)) - self.log_left
-        )  # log p'v of every term
-        return self.expected * v - self._spread(order.log_factor + mean - self.log_left)
+    def hessian_product(self, V: FloatArray) -> FloatArray:
+        """H v = H (v - min v), whose terms are not negative, of every column."""
+        order, V = self.order, V - V.min(axis=0)
+        score = like(self.score, V) + np.log(V, out=np.full_like(V, -np.inf), where=V > 0.0)
+        log_left, log_factor = (like(part, V) for part in (self.log_left, order.log_factor))
+        mean = order.left(order.total(score), order.tied_total(score)) - log_left  # log p'v of every term
+        return like(self.expected, V) * V - self._spread(log_factor + mean - log_left)
+
+
+def like(column: FloatArray, V: FloatArray) -> FloatArray:
+    """A column that is the same for all columns of V."""
+    return column if V.ndim == 1 else column[:, None]
+
+
+def running_sums(x: FloatArray) -> FloatArray:
+    """log sum_{i <= k} exp(x_i) for every k, of every column.
+
+    By sums of exp(x - max x) where none of them is too small for that: they are all positive, and lose no
+    digits.
+
+    Examples
+    --------
+    >>> running_sums(np.log([1.0, 2.0, 3.0])).round(6), running_sums(np.array([-1e3, 0.0]))
+    (array([0.      , 1.098612, 1.791759]), array([-1000.,     0.]))
+    """
+    top, low = float(x.max(initial=-np.inf)), float(x.min(initial=np.inf, where=x > -np.inf))
+    if not 0.0 <= top - low <= WIDEST:
+        return np.asarray(np.logaddexp.accumulate(x))
+    with np.errstate(divide="ignore"):  # of terms that are zero
+        return np.log(np.cumsum(np.exp(x - top), axis=0)) + top

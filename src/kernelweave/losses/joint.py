@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -83,8 +82,8 @@ class JointLoss(Loss):
         return np.asarray((ahead - behind) / (2.0 * t))
 
     def hessian_at(self, y: FloatArray, f: FloatArray, weight: FloatArray) -> Product:
-        """The map v -> H v at f: a subclass may compute once what all v share."""
-        return partial(self.hessian_product, y, f, weight)
+        """The map V -> H V at f, of every column of V, (n, k): what they share may be computed once."""
+        return lambda V: np.column_stack([self.hessian_product(y, f, weight, v) for v in V.T])
 
     def least(self, y: FloatArray, weight: FloatArray) -> float:
         """A finite number that L is never below, best its infimum: the gap is relative to P - C least."""

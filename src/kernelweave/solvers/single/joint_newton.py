@@ -134,7 +134,7 @@ class System:
 
     def hessian(self, V: FloatArray) -> FloatArray:
         """C H V, of every column."""
-        return self.cost * np.column_stack([self._product(v) for v in V.T])
+        return self.cost * self._product(V)
 
     def direction(self, a: FloatArray, residual: FloatArray, accuracy: float) -> tuple[FloatArray, float]:
         """(da, db) of the Newton step."""
