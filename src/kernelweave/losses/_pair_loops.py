@@ -7,7 +7,7 @@ import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-def pair_sums(f, order, rank, event, A):
+def pair_sums(f, order, rank, event, A):  # type: ignore[no-untyped-def]
     """Sums of A, (n, k), over the partners of every sample in pairs with 1 - f_i + f_j > 0.
 
     A pair is a sample i with an event and a sample j of larger rank. Samples come in the `order` of f, and a
