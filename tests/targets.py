@@ -21,6 +21,7 @@ TARGETS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "MKLSurvival": lambda numbers, labels: (censored(numbers),),
     "GroupOMPSurvival": lambda numbers, labels: (censored(numbers),),
     "MKLSurvivalCV": lambda numbers, labels: (censored(numbers),),
+    "MKLAutoSurvival": lambda numbers, labels: (censored(numbers),),
 }
 
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         GroupOMPSurvival,
         MKLAutoClassifier,
         MKLAutoRegressor,
+        MKLAutoSurvival,
         MKLClassifier,
         MKLClassifierCV,
         MKLOneClass,
@@ -85,18 +86,19 @@ __all__ = [
     "SMKL", "BlockNorm", "ElasticNet", "EmpiricalBayesClassifier", "EmpiricalBayesRegressor",
     "GMKLClassifier", "GMKLOneClass", "GMKLRegressor", "GramStore", "GroupLassoTerm", "GroupOMPClassifier",
     "GroupOMPClassifierCV", "GroupOMPRegressor", "GroupOMPRegressorCV", "GroupOMPSurvival", "KernelStack",
-    "LogTerm", "LpNorm", "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLClassifier",
-    "MKLClassifierCV", "MKLOneClass", "MKLOrdinalClassifier", "MKLQuantileRegressor", "MKLRegressor",
-    "MKLRegressorCV", "MKLSurvival", "MKLSurvivalCV", "MKLTerm", "Mahalanobis", "ParquetTable", "Uniform",
-    "ViewTransformer", "Views", "Wedge", "__version__", "dask", "datasets", "estimators", "explain", "gram",
-    "inspection", "kernels", "load_model", "losses", "metrics", "mkl_path", "persistence", "regularizers",
-    "report", "save_model", "solvers", "stability_selection", "testing", "theory",
+    "LogTerm", "LpNorm", "MFocussTerm", "MKLAutoClassifier", "MKLAutoRegressor", "MKLAutoSurvival",
+    "MKLClassifier", "MKLClassifierCV", "MKLOneClass", "MKLOrdinalClassifier", "MKLQuantileRegressor",
+    "MKLRegressor", "MKLRegressorCV", "MKLSurvival", "MKLSurvivalCV", "MKLTerm", "Mahalanobis",
+    "ParquetTable", "Uniform", "ViewTransformer", "Views", "Wedge", "__version__", "dask", "datasets",
+    "estimators", "explain", "gram", "inspection", "kernels", "load_model", "losses", "metrics", "mkl_path",
+    "persistence", "regularizers", "report", "save_model", "solvers", "stability_selection", "testing",
+    "theory",
 ]  # fmt: skip
 
 #: submodule -> the names that are its own
 _HOMES = {
     "estimators": (
-        "MKLAutoClassifier MKLAutoRegressor MKLClassifier MKLRegressor MKLOneClass "
+        "MKLAutoClassifier MKLAutoRegressor MKLAutoSurvival MKLClassifier MKLRegressor MKLOneClass "
         "EmpiricalBayesClassifier EmpiricalBayesRegressor "
         "GMKLClassifier GMKLRegressor GMKLOneClass GroupOMPClassifier GroupOMPRegressor GroupOMPClassifierCV "
         "GroupOMPRegressorCV MKLClassifierCV MKLRegressorCV MKLSurvival MKLSurvivalCV "

@@ -22,6 +22,10 @@ __all__ = [
 ]
 
 
+#: samples up to which a table of all pairs is the fastest
+FEW = 200
+
+
 def concordance_harrell(event: Any, time: Any, risk: Any, sample_weight: Any = None) -> float:
     """Harrell's concordance: share of the comparable pairs in which who fails first has the larger risk.
 
@@ -98,6 +102,9 @@ def _concordance(
     pairs = float(own @ (weight.sum() - np.cumsum(np.bincount(rank, weight)))[rank])
     if pairs <= 0.0:
         return float("nan")
+    if len(rank) <= FEW:
+        later, apart = rank > rank[:, None], np.sign(risk[:, None] - risk)
+        return float(own @ np.where(later, 0.5 * (1.0 + apart), 0.0) @ weight) / pairs
     lower, upper = (  # those of equal risk are not before a sample, or are
         float(own @ _later_before(np.lexsort((among, risk)), rank, weight)) for among in (rank, -rank)
     )

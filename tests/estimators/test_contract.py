@@ -42,6 +42,7 @@ DEFAULTS = [
     kw.MKLSurvival(),
     kw.GroupOMPSurvival(),
     kw.MKLSurvivalCV(PAIR, regularizers=["lp"], Cs=[1.0], cv=2),
+    kw.MKLAutoSurvival(RBF("weighted"), Cs=[1.0], cv=2),
     kw.MKLOrdinalClassifier(),
     kw.MKLQuantileRegressor(),
 ]

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave as kw
-from kernelweave.estimators._survival import survival_array
+from kernelweave.estimators._survival import risk_shares, survival_array
 from kernelweave.kernels import RBF, Linear, per_feature
 from kernelweave.losses import CensoredEpsInsensitive, Cox, OrdinalHinge, Pinball, SurvivalRanking
 from kernelweave.metrics import concordance_harrell
@@ -277,6 +277,54 @@ def test_a_search_scores_what_its_folds_predict():
     assert_array_equal(search.predict_survival_function(X[:1], True).shape, (1, len(search.unique_times_)))
     other = kw.MKLSurvivalCV(KERNELS, regularizers=["uniform"], Cs=[0.1, 1.0], cv=3, tol=1e-8)
     assert other.fit(X, (y["event"], y["time"])).best_score_ == search.best_score_
+
+
+# -- a competition ------------------------------------------------------------------------------
+
+
+def test_shares_of_a_stack_have_the_largest_likelihood():
+    rng = np.random.default_rng(0)
+    n, fold = 60, np.arange(60) % 3
+    F = rng.normal(size=(4, n)) * [[1.0], [5.0], [0.1], [2.0]]
+    signal = F[0] + 3.0 * F[2]  # and no share of the others
+    Y = np.column_stack([rng.exponential(np.exp(-signal)), rng.random(n) < 0.8])
+    shares = risk_shares(F + 10.0 * fold, Y, np.ones(n), fold)  # folds have origins of their own
+    strata = np.column_stack([Y, fold])
+
+    def loss(w):
+        return Cox().value(strata, w @ F, np.ones(n))
+
+    free = minimize(loss, np.zeros(4), method="L-BFGS-B", bounds=[(0.0, None)] * 4).x
+    spread = free * F.std(axis=1)
+    free[spread < 0.02 * spread.sum()] = 0.0
+    assert shares.sum() == pytest.approx(1.0)
+    assert_allclose(shares, free / free.sum(), atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["cox", "censored_eps_insensitive"])
+def test_the_model_of_a_competition_is_the_stack_of_its_parts(loss):
+    X, y = data(60)
+    kernels = [RBF(gamma=0.5, columns=[j]) for j in range(3)]
+    auto = kw.MKLAutoSurvival(kernels, loss=loss, Cs=[0.1, 1.0], cv=3, tol=1e-6).fit(X, y)
+    assert auto.cv_results_["candidate"][auto.best_index_] in ("stack", *auto.cv_results_["candidate"])
+    assert auto.stack_weights_.sum() == pytest.approx(1.0)
+    total = np.zeros(60)
+    for share, candidate, C in auto._taken:
+        own = [kernels[m] for m in candidate.kernels]
+        rule = candidate.regularizer.select(candidate.kernels, 3)
+        part = kw.MKLSurvival(own, loss=loss, regularizer=rule, C=C, tol=1e-6).fit(X, y)
+        total += share * part.predict(X)
+    assert_allclose(auto.predict(X), total, atol=1e-2 * np.ptp(total))
+    assert "concordance" in auto.reason_
+    if loss == "cox":
+        f = auto.predict(X)
+        order = np.argsort(y["time"])
+        event, total = y["event"][order], np.cumsum(np.exp(f[order])[::-1])[::-1]
+        first = np.searchsorted(y["time"][order], y["time"][order])
+        hazard = np.cumsum(event / total[first])
+        last = np.searchsorted(y["time"][order], auto.unique_times_, side="right") - 1
+        curves = auto.predict_cumulative_hazard_function(X[:2], return_array=True)
+        assert_allclose(curves, np.exp(f[:2])[:, None] * hazard[last])
 
 
 # -- greedy selection ---------------------------------------------------------------------------

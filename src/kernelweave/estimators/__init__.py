@@ -12,7 +12,7 @@ from .ordinal import MKLOrdinalClassifier
 from .path import Path, mkl_path
 from .quantile import MKLQuantileRegressor
 from .regressor import MKLRegressor
-from .survival import GroupOMPSurvival, MKLSurvival, MKLSurvivalCV
+from .survival import GroupOMPSurvival, MKLAutoSurvival, MKLSurvival, MKLSurvivalCV
 from .view_transformer import ViewTransformer
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "GroupOMPSurvival",
     "MKLAutoClassifier",
     "MKLAutoRegressor",
+    "MKLAutoSurvival",
     "MKLClassifier",
     "MKLClassifierCV",
     "MKLOneClass",

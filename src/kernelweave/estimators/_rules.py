@@ -18,6 +18,7 @@ from ..gram.sources import FoldSource
 from ..kernels.normalize import Dimension
 from ..losses import Squared
 from ..regularizers import LpNorm, Regularizer, Uniform
+from ..solvers import Problem
 from ..solvers.greedy import FactorDictionary, GreedyTask, GroupOMP
 from ..solvers.multiple.empirical_bayes import EmpiricalBayes, GaussianEvidence
 from ._mkl import Setup
@@ -52,7 +53,7 @@ class Look:
     n_kernels : int
         Of all, those that do not vary too.
     y : ndarray of shape (n, c)
-        Targets of all problems.
+        Targets of all problems; of a loss that couples samples, the residuals of f = 0.
     weight : ndarray of shape (n,)
     fit_intercept : bool
     """
@@ -72,7 +73,7 @@ class Look:
         rows: IntArray = np.arange(n)
         if n > MOST_SAMPLES:
             rows = problem.spread(MOST_SAMPLES) if whole else np.linspace(0, n - 1, MOST_SAMPLES).astype(int)
-        targets = [one.spread(one.problem.y.reshape(len(one.problem.y), -1), n) for one in setup.problems]
+        targets = [one.spread(_numbers(one.problem), n) for one in setup.problems]
         given = problem.C / float(setup.spec.C or 1.0) if problem.weight is None else problem.weight
         weight = given[rows, 0] if whole else np.ones(len(rows))
         gram = dictionary.gram if len(rows) == n else dictionary.gram.subset(rows)
@@ -81,7 +82,7 @@ class Look:
         varies = np.array([np.ptp(K) > SAME * np.abs(K).max() for K in matrices])
         varies = varies if varies.any() else ~varies
         matrices = [K for K, kept in zip(matrices, varies, strict=True) if kept]
-        y, flat = np.hstack(targets)[rows], bool(problem.fit_intercept)
+        y, flat = np.hstack(targets)[rows], bool(problem.fit_intercept or _shifts(problem))
         return cls(matrices, dictionary.live[varies], len(dictionary.names), y, weight, flat)
 
     @cached_property
@@ -127,6 +128,18 @@ class Look:
             lost = left / diagonal[:, None]  # times the roots
             found.append(float((lost**2).sum() / self.weight.sum()))
         return np.array(found)
+
+
+def _numbers(problem: Problem) -> FloatArray:
+    """Targets that least squares can be told: of a loss that couples samples its residuals, -L'(0)."""
+    if problem.loss.separable:
+        return problem.y.reshape(len(problem.y), -1)
+    return problem.alpha_of(np.zeros(problem.shape))
+
+
+def _shifts(problem: Problem) -> bool:
+    """Whether the loss does not see constants."""
+    return bool(getattr(problem.loss, "shift_invariant", False))
 
 
 def _inverse(K: FloatArray, shift: float) -> FloatArray:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
@@ -77,10 +76,12 @@ class Competition(NamedTuple):
 
 
 class BaseMKLAuto(BaseSearch):
-    """What the two estimators share; see them."""
+    """What the estimators share; see them."""
 
-    #: the ends of the first costs, in the unit of the targets
-    _costs: tuple[float, float]
+    #: the first and the last cost to begin with, in the unit of the targets
+    _costs: ClassVar[tuple[float, float]] = (0.03, 30.0)
+
+    simplicity: float = 0.0
 
     @all_or_nothing
     @each_once()
@@ -102,19 +103,20 @@ class BaseMKLAuto(BaseSearch):
             check_positive("time_budget", self.time_budget)
         if not self.simplicity >= 0:
             raise ValueError(f"simplicity={self.simplicity!r}: a number of standard errors, 0 or more.")
-        y = y.toarray() if sparse.issparse(y) else y
+        y = self._read_targets(y)
         check_choice("multiclass", getattr(self, "multiclass", "ovr"), ("ovr", "shared"))
         metadata, template = self._metadata(sample_weight, params), self._template()
         with self._own_name():
             setup = template._setup(X, y, sample_weight)
-        folds, labels = self._folds(np.asarray(y), setup.weight, metadata), np.asarray(y)
+        labels = self._labels_of(y)
+        folds = self._folds(labels, setup.weight, metadata)
         if len(folds.splits) < 2:
             raise ValueError(f"cv={self.cv!r} has one fold: candidates are compared on two or more.")
         groups = metadata.split.get("groups")
         clusters = folds.used if groups is None else np.asarray(groups)[folds.used]
         with blas_threads_for(len(setup.weight)):
             found = self._compete(template, setup, folds, labels[folds.used], clusters)
-            chosen = simplest(found.losses, found.clusters, self.simplicity)
+            chosen = self._choice(found)
             alone = chosen < len(found.candidates)
             shares = np.eye(len(found.candidates))[chosen] if alone else found.shares
             self._fit_chosen(template, setup, found, shares)
@@ -198,7 +200,7 @@ class BaseMKLAuto(BaseSearch):
             [*(one.scores for one in trials), [scored(k, [row])[0] for k, row in enumerate(stack)]]
         )
         together = np.concatenate(tests)
-        shares = self._multipliers([np.vstack(one) for one in best], y[together], weight[together])
+        shares = self._multipliers(best, y, weight, tests)
         own, seconds = [contest.candidates[line] for line in rows], contest.seconds[list(rows)]
         losses, tied = -scores, None
         if self.scoring is None and self._measure in ("accuracy", "R^2"):
@@ -224,8 +226,16 @@ class BaseMKLAuto(BaseSearch):
         left = np.maximum(1.0 - y * values, 0.0) if is_classifier(self) else y - values
         return np.asarray(weight * (left**2).mean(axis=1))
 
-    def _multipliers(self, values: list[FloatArray], y: FloatArray, weight: FloatArray) -> FloatArray:
-        return multipliers(values, y, not is_classifier(self), weight)
+    def _multipliers(
+        self, values: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any]
+    ) -> FloatArray:
+        """Of the stack, from the values of every candidate on the test samples of every fold."""
+        rows, squared = np.concatenate(tests), not is_classifier(self)
+        return multipliers([np.vstack(one) for one in values], y[rows], squared, weight[rows])
+
+    def _choice(self, found: Competition) -> int:
+        """The candidate to take, or as the last one the stack."""
+        return simplest(found.losses, found.clusters, self.simplicity)
 
     def _beyond(
         self, points: list[Trial], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
@@ -262,9 +272,8 @@ class BaseMKLAuto(BaseSearch):
         found = []
         for k in range(len(tests)):
             others = [o for o in range(len(tests)) if o != k]
-            rows = np.concatenate([tests[o] for o in others])
-            values = [np.vstack([one[o] for o in others]) for one in best]
-            by = self._multipliers(values, y[rows], weight[rows])
+            values = [[one[o] for o in others] for one in best]
+            by = self._multipliers(values, y, weight, [tests[o] for o in others])
             found.append(np.asarray(sum(a * one[k] for a, one in zip(by, best, strict=True))))
         return found
 
@@ -295,14 +304,16 @@ class BaseMKLAuto(BaseSearch):
             template._store(*fits[0], setup.weight)
         else:
             _store_stack(template, dictionary, fits, shares[places], setup.weight)
+        self._complete(template, setup, [models for _, models in fits], shares[places])
+        self.best_estimator_ = template
+
+    def _complete(self, template: Any, setup: Setup, fits: list[list[Model]], shares: FloatArray) -> None:
+        """Set what the estimator needs beside its functions: of classes, the link to probabilities."""
         if is_classifier(self):
-            margins = [
-                partial(_stack_margins, shares[places], models)
-                for models in zip(*(fit[1] for fit in fits), strict=True)
-            ]
+            parts = zip(*fits, strict=True)
+            margins = [partial(_stack_margins, shares, models) for models in parts]
             weight = setup.weight[setup.weight > 0]
             template.model_.link = link_of(setup.spec.loss, fit_link, margins, setup.labels, weight)
-        self.best_estimator_ = template
 
     def _reason(self, chosen: int, n_left_out: int) -> str:
         """Why this model, in two sentences, and what there was no time for."""
@@ -316,10 +327,8 @@ class BaseMKLAuto(BaseSearch):
             parts = ", ".join(f"{share:.0%} {names[j]!r}" for j, share in shares if share > 0)
             alone = int(np.argmax(mean[:-1]))
             first = f"Several models together ({parts}) scored {score} on samples held out."
-            why = (
-                f"Their {self._error} there is less than that of each of the {count} candidates alone, of "
-                f"which {names[alone]!r} scored most, {mean[alone]:.3f}."
-            )
+            best_alone = f"{names[alone]!r} scored most, {mean[alone]:.3f}"
+            why = f"{self._because}; of the {count} candidates alone, {best_alone}."
         elif count == 1:
             why = "There was no other candidate."
         elif best == chosen:
@@ -350,6 +359,13 @@ class BaseMKLAuto(BaseSearch):
         if self.scoring is not None or self._measure not in ("accuracy", "R^2"):
             return "the score"
         return "error of margins" if is_classifier(self) else "squared error"
+
+    @property
+    def _because(self) -> str:
+        """Why several models are taken together."""
+        if self._error == "the score":
+            return "Together they score more than each alone"
+        return f"Together their {self._error} there is less than that of each alone"
 
     @property
     def _taken(self) -> list[tuple[float, Candidate, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +16,10 @@ from ..solvers import Problem
 from ..solvers.base import MKLSolver
 from ..solvers.greedy import BestSubset
 from ._base import Spec, all_or_nothing, follows_input
+from ._candidates import Candidate
 from ._group_omp import BaseGroupOMP, GreedySetup
 from ._input import check_weights
-from ._mkl import BaseMKL, Setup, SubProblem
+from ._mkl import BaseMKL, Model, Setup, SubProblem
 from ._search import Folds
 from ._survival import (
     FrozenRisk,
@@ -26,11 +27,26 @@ from ._survival import (
     SurvivalTargets,
     _has_baseline,
     as_columns,
+    as_events,
     check_events,
+    risk_shares,
     survival_array,
 )
 from ._training import with_callbacks
+from .auto import BaseMKLAuto, Competition
 from .cross_validation import BaseMKLCV
+
+#: parts of the names of candidates that others of a competition are much like
+ALIKE = (
+    "elastic net",
+    "of one capacity",
+    "lp-norm, p = 2, ",
+    "linear kernels",
+    "wide kernels",
+    "narrow kernels",
+    "without a width",
+    "best single kernel",
+)
 
 
 class MKLSurvival(SurvivalTargets, BaseMKL):
@@ -319,7 +335,54 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         yield from map(self._risks, self._staged_decision(X))
 
 
-class MKLSurvivalCV(RiskScore, BaseMKLCV):
+class SurvivalSearch(RiskScore):
+    """Mixin of searches for a model of censored times."""
+
+    _score: Callable[..., float]
+    _answer: Callable[..., Any]
+    best_estimator_: MKLSurvival
+
+    def _read_targets(self, y: Any) -> Any:
+        return y if hasattr(y, "iloc") else survival_array(y)
+
+    def _labels_of(self, y: Any) -> Any:
+        return survival_array(y)
+
+    def _stratified_by(self, y: Any) -> Any:
+        return y["event"].astype(int)
+
+    def _frozen(self, template: Any, values: FloatArray) -> Any:
+        return FrozenRisk(template._risks(values))
+
+    def _constant_scores(self, scorer: Any, y: Any, weight: FloatArray, folds: Folds) -> FloatArray:
+        frozen = [(FrozenRisk(np.zeros(len(test))), test) for _, test in folds.splits]
+        options = [folds.score_options(test) for _, test in frozen]
+        return np.array(
+            [
+                self._score(scorer, model, np.zeros((len(test), 1)), y[test], own)
+                for (model, test), own in zip(frozen, options, strict=True)
+            ]
+        )
+
+    @available_if(_has_baseline)
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False, strata: Any = None
+    ) -> Any:
+        """Cumulative hazards of the best estimator."""
+        return self._answer("predict_cumulative_hazard_function", X, return_array, strata)
+
+    @available_if(_has_baseline)
+    def predict_survival_function(self, X: Any, return_array: bool = False, strata: Any = None) -> Any:
+        """Survival functions of the best estimator."""
+        return self._answer("predict_survival_function", X, return_array, strata)
+
+    @property
+    def unique_times_(self) -> FloatArray:
+        """Times of the training samples."""
+        return self.best_estimator_.unique_times_
+
+
+class MKLSurvivalCV(SurvivalSearch, BaseMKLCV):
     """`MKLSurvival` with regulariser and cost chosen by cross-validation.
 
     Each Gram matrix is computed once for all folds and all points of the grid, and every point begins with
@@ -392,41 +455,121 @@ dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _read_targets(self, y: Any) -> Any:
-        return y if hasattr(y, "iloc") else survival_array(y)
 
-    def _labels_of(self, y: Any) -> Any:
-        return survival_array(y)
+class MKLAutoSurvival(SurvivalSearch, BaseMKLAuto):
+    """Survival analysis that needs no choice: models compete on held-out samples, and are stacked.
 
-    def _stratified_by(self, y: Any) -> Any:
-        return y["event"].astype(int)
+    As in `MKLAutoRegressor` the uniform sum of the kernels, that of every view, the related views, learned
+    weights and greedy selection are tried at several costs. The model is their stack: with the held-out
+    risks F_j of every candidate at its best cost, and the folds as strata, so that only risks of one model
+    are compared,
 
-    def _frozen(self, template: Any, values: FloatArray) -> Any:
-        return FrozenRisk(template._risks(values))
+        w = argmin over w >= 0 of  L(y, sum_j w_j F_j),    L the partial likelihood of Cox,
 
-    def _constant_scores(self, scorer: Any, y: Any, weight: FloatArray, folds: Folds) -> FloatArray:
-        frozen = [(FrozenRisk(np.zeros(len(test))), test) for _, test in folds.splits]
-        options = [folds.score_options(test) for _, test in frozen]
-        return np.array(
-            [
-                self._score(scorer, model, np.zeros((len(test), 1)), y[test], own)
-                for (model, test), own in zip(frozen, options, strict=True)
-            ]
-        )
+    divided by their sum. A few hundred events tell hardly one candidate from another, so that which of them
+    scores most is mostly chance; a sum of all that are good depends less on it (Breiman 1996, Stacked
+    regressions, Machine Learning 24, also on why weights are not negative; van der Laan, Polley & Hubbard
+    2007). A stack is again one model (`MKLAutoClassifier`).
 
-    @available_if(_has_baseline)
-    def predict_cumulative_hazard_function(
-        self, X: Any, return_array: bool = False, strata: Any = None
-    ) -> Any:
-        """Cumulative hazards of the best estimator."""
-        return self._answer("predict_cumulative_hazard_function", X, return_array, strata)
+    Parameters
+    ----------
+    kernels, loss, normalize, missing, tol, max_iter, fit_intercept, device
+        As in `MKLSurvival`.
+    Cs : int or sequence of float, default=(0.003, 0.03, 0.3, 3.0)
+        The costs that every candidate is tried with. Of small ones all have the same order of risks, that of
+        f = K r with the residuals r of f = 0. A number n means n values from 0.01 to 10 and more beyond them,
+        as in `MKLAutoClassifier`.
+    cv : int, splitter or iterable, default=None
+        As in `MKLSurvivalCV`.
+    scoring : str or callable, optional
+        Harrell's concordance by default. It chooses costs.
+    time_budget, n_jobs, verbose
+        As in `MKLAutoClassifier`.
 
-    @available_if(_has_baseline)
-    def predict_survival_function(self, X: Any, return_array: bool = False, strata: Any = None) -> Any:
-        """Survival functions of the best estimator."""
-        return self._answer("predict_survival_function", X, return_array, strata)
+    Attributes
+    ----------
+    best_estimator_ : MKLSurvival
+        The model.
+    candidates_, stack_weights_, reason_, best_score_, best_index_, cv_results_, model_, weights_, \
+kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in_
+        As in `MKLAutoClassifier`; `best_index_` is that of the stack, unless it has one part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelweave as kw
+    >>> from kernelweave.kernels import RBF, per_feature
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = (rng.random(60) < 0.8, rng.exponential(np.exp(-2.0 * X[:, 0])))
+    >>> model = kw.MKLAutoSurvival(per_feature(RBF()), Cs=[0.1, 1.0], cv=3).fit(X, y)
+    >>> model.best_score_ > 0.7, model.predict_survival_function(X[:1]).shape
+    (True, (1,))
+    """
+
+    _searched = MKLSurvival
+    _costs = (0.01, 10.0)
+
+    def __init__(
+        self,
+        kernels: Any = "auto",
+        *,
+        loss: str | Loss = "cox",
+        Cs: int | Sequence[float] = (0.003, 0.03, 0.3, 3.0),
+        cv: Any = None,
+        scoring: Any = None,
+        normalize: str | None = "variance",
+        missing: str = "error",
+        time_budget: float | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        fit_intercept: bool = True,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.loss = loss
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.normalize = normalize
+        self.missing = missing
+        self.time_budget = time_budget
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @property
-    def unique_times_(self) -> FloatArray:
-        """Times of the training samples."""
-        return self.best_estimator_.unique_times_
+    def _measure(self) -> str:
+        return "concordance" if self.scoring is None else super()._measure
+
+    @property
+    def _because(self) -> str:
+        return "A sum of good models depends less on chance than the best of them"
+
+    def _multipliers(
+        self, values: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any]
+    ) -> FloatArray:
+        template = self._template()
+        risks = [np.concatenate([template._risks(part) for part in one]) for one in values]
+        rows, fold = np.concatenate(tests), np.repeat(np.arange(len(tests)), [len(test) for test in tests])
+        return risk_shares(np.array(risks), as_events(y)[rows], weight[rows], fold)
+
+    def _choice(self, found: Competition) -> int:
+        one = len(found.shares) == 1 or found.shares.max() == 1.0
+        return int(np.argmax(found.shares)) if one else len(found.shares)
+
+    def _complete(self, template: Any, setup: Setup, fits: list[list[Model]], shares: FloatArray) -> None:
+        states = [model.solution.state for [model] in fits]
+        values = [one.fitted + one.certificate.intercept for one in states]
+        f = np.tensordot(shares, np.array(values), 1)[:, 0]
+        template._store_baseline(setup.labels, f, setup.weight[setup.weight > 0])
+
+    def _candidates(self, matrices: Any, setup: Setup) -> list[Candidate]:
+        """Few, and unlike one another: the folds of few events would tell no more of them apart."""
+        found = super()._candidates(matrices, setup)
+        return [one for one in found if not any(part in one.name for part in ALIKE)]

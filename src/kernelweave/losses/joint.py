@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
 from .._typing import FloatArray
 from .base import Loss
+
+#: a linear map, such as that of a Hessian
+Product = Callable[[FloatArray], FloatArray]
 
 #: step of difference quotients, relative to the change of f that changes the gradient by as much as it is
 STEP = 1e-5
@@ -76,6 +80,10 @@ class JointLoss(Loss):
         t = STEP * unit / largest
         ahead, behind = (self.gradient(y, f + side * v, weight) for side in (t, -t))
         return np.asarray((ahead - behind) / (2.0 * t))
+
+    def hessian_at(self, y: FloatArray, f: FloatArray, weight: FloatArray) -> Product:
+        """The map V -> H V at f, of every column of V, (n, k): what they share may be computed once."""
+        return lambda V: np.column_stack([self.hessian_product(y, f, weight, v) for v in V.T])
 
     def least(self, y: FloatArray, weight: FloatArray) -> float:
         """A finite number that L is never below, best its infimum: the gap is relative to P - C least."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from .._pairs import halvings, ranks
-from .._typing import FloatArray, IntArray
+from .._pairs import ranks
+from .._typing import BoolArray, FloatArray, IntArray
 from .cox import strata
 from .joint import JointLoss
 
@@ -62,35 +64,18 @@ class SurvivalRanking(JointLoss):
 
     def _sums(self, y: FloatArray, f: FloatArray, A: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Sums of A, (k, n), over the later and over the earlier samples of pairs with 1 - f_i + f_j > 0."""
+        from ._pair_loops import pair_sums
+
         later, earlier = np.zeros_like(A), np.zeros_like(A)
-        for rows, time, event in strata(y):
-            own, rank = len(rows), ranks(event, time)
-            # a sample as the first of pairs is at f - 1, as the second at f
-            places = np.concatenate([f[rows] - 1.0, f[rows]])
-            first = np.arange(2 * own) < own
-            numbers = np.hstack([A[:, rows] * event, A[:, rows]])
-            sums = np.zeros_like(numbers)
-            for order, start, late in halvings(np.tile(rank, 2), np.lexsort((first, places))):
-                of_first = first[order]
-                ahead = _before(np.where(~late & of_first, numbers[:, order], 0.0), start)
-                behind = _before(
-                    np.where(late & ~of_first, numbers[:, order], 0.0)[:, ::-1], _mirrored(start)
-                )
-                sums[:, order] += np.where(of_first, ~late * behind[:, ::-1], late * ahead)
-            later[:, rows] += sums[:, :own] * event
-            earlier[:, rows] += sums[:, own:]
+        for rows, rank, event in ranked(np.asarray(y, dtype=np.float64).tobytes(), y.shape):
+            own, numbers = f[rows], np.ascontiguousarray(A[:, rows].T)
+            found = pair_sums(own, np.argsort(own, kind="stable"), rank, event, numbers)
+            later[:, rows], earlier[:, rows] = found[0].T, found[1].T
         return later, earlier
 
 
-def _before(A: FloatArray, start: IntArray) -> FloatArray:
-    """Sums over the items of a group that are before each."""
-    sums = np.cumsum(A, axis=1) - A
-    return np.asarray(sums - sums[:, start])
-
-
-def _mirrored(start: IntArray) -> IntArray:
-    """Where the groups begin from the other end."""
-    ends = np.append(start[1:] != start[:-1], True)
-    last = np.flatnonzero(ends)
-    own = last[np.searchsorted(last, np.arange(len(start)))]
-    return np.asarray((len(start) - 1 - own)[::-1])
+@lru_cache(maxsize=8)
+def ranked(y: bytes, shape: tuple[int, ...]) -> tuple[tuple[IntArray, IntArray, BoolArray], ...]:
+    """Rows, ranks and events of every stratum, of targets as numbers of 8 bytes: computed once for a fit."""
+    parts = strata(np.frombuffer(y).reshape(shape))
+    return tuple((rows, ranks(event, time), event) for rows, time, event in parts)

@@ -426,6 +426,8 @@ def hessian_product_is_the_hessian_times_v(loss: JointLoss, y: Any) -> None:
         H, v = _hessian(loss, draw), draws().normal(size=len(draw.f))
         size = 1e-4 * (1.0 + float(np.abs(H).max()))
         assert_allclose(loss.hessian_product(*draw, v), H @ v, atol=size)
+        both = np.column_stack([v, v[::-1]])
+        assert_allclose(loss.hessian_at(*draw)(both), H @ both, atol=2.0 * size)
 
 
 @joint_contract.promise

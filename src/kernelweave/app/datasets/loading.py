@@ -247,6 +247,8 @@ def _parts(record: Dataset, arrays: Arrays, target: str | None) -> dict[str, Any
     if "cube" in arrays:
         return _image(arrays)
     parts = _single(record, arrays) if "X" in arrays else _views(arrays)
+    if "event" in arrays:
+        return _with_times(parts)
     return _with_target(record, parts, arrays, target) if "Y" in arrays else parts
 
 
@@ -289,6 +291,19 @@ def _with_target(
     if "views" in parts:
         measured["views"] = {view: X[kept] for view, X in parts["views"].items()}
     return {**parts, **measured, "y": y[kept], "target": chosen, "targets": known}
+
+
+def _with_times(parts: dict[str, Any]) -> dict[str, Any]:
+    """Events and times as structured arrays, `y` and where there is a test set `y_test`."""
+    found = dict(parts)
+    for end in ("", "_test"):
+        event, time = (found.pop(f"{name}{end}", None) for name in ("event", "time"))
+        time = found.pop("months", None) if time is None else time
+        if event is not None:
+            y = np.empty(len(event), dtype=[("event", bool), ("time", float)])
+            y["event"], y["time"] = event > 0, time
+            found[f"y{end}"] = y
+    return found
 
 
 def _sequences(arrays: Arrays) -> dict[str, Any]:

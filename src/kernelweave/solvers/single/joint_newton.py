@@ -128,13 +128,13 @@ class System:
         self.K, self.problem, self.f, self.kept = K, problem, f, kept
         self.cost = float(problem.C[0, 0])
         bound = self.cost * problem.joint("curvature", f)[0]
+        self._product = problem.joint("hessian_at", f)[0]
         top = float(bound.max(initial=0.0))
         self.precondition = preconditioner(K, np.maximum(bound, FLAT * top)) if top > 0.0 else np.array
 
     def hessian(self, V: FloatArray) -> FloatArray:
         """C H V, of every column."""
-        products = [self.problem.joint("hessian_product", self.f, v)[0] for v in V.T]
-        return self.cost * np.column_stack(products)
+        return self.cost * self._product(V)
 
     def direction(self, a: FloatArray, residual: FloatArray, accuracy: float) -> tuple[FloatArray, float]:
         """(da, db) of the Newton step."""
