@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from .._censored import survival_array
 from .._typing import FloatArray
 from ..kernels import as_views
 from ..losses import LOSSES, Loss
@@ -27,7 +28,6 @@ from ._survival import (
     _has_baseline,
     as_columns,
     check_events,
-    survival_array,
 )
 from ._training import with_callbacks
 from .cross_validation import BaseMKLCV
