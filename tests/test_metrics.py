@@ -6,15 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
+import kernelweave as kw
 from kernelweave import metrics
+from kernelweave.kernels import Linear
 from kernelweave.metrics import (
+    SurvivalScorer,
+    brier_scorer,
     brier_scores,
     concordance_harrell,
+    concordance_jackknife,
     concordance_uno,
+    harrell_scorer,
     integrated_brier,
     kaplan_meier,
     log_rank,
+    uno_scorer,
 )
 
 
@@ -46,6 +54,36 @@ def test_harrell_is_its_definition(seed: int, monkeypatch: pytest.MonkeyPatch) -
     copies = np.repeat(np.arange(n), weight.astype(int))
     repeated = concordance_harrell(event[copies], time[copies], risk[copies])
     assert repeated == pytest.approx(weighted, abs=1e-14)
+
+
+@pytest.mark.parametrize("n", [7, 32])
+def test_the_jackknife_is_the_slope_in_the_weights(n: int) -> None:
+    """C + n dC/dw_i by differences, with ties of times and risks; the mean is C."""
+    rng = np.random.default_rng(n)
+    event, time = rng.random(n) < 0.6, rng.integers(0, n // 2, n).astype(float)
+    event[0], time[0], risk, step = True, -1.0, rng.integers(0, 5, n) / 4, 1e-5
+    found = concordance_jackknife(event, time, risk)
+    whole = concordance_harrell(event, time, risk)
+    assert found.mean() == pytest.approx(whole, abs=1e-14)
+    for i in range(n):
+        up, down = (
+            concordance_harrell(event, time, risk, np.where(np.arange(n) == i, 1.0 + h, 1.0))
+            for h in (step, -step)
+        )
+        assert found[i] == pytest.approx(whole + n * (up - down) / (2 * step), abs=1e-6)
+    assert np.isnan(concordance_jackknife([False, False], [1.0, 2.0], [0.0, 1.0])).all()
+
+
+def test_the_error_of_a_concordance_is_that_of_new_samples() -> None:
+    rng = np.random.default_rng(0)
+    values, errors = [], []
+    for _ in range(300):
+        risk = rng.normal(size=60)
+        died, end = rng.exponential(np.exp(-risk)), rng.exponential(2.0, size=60)
+        found = concordance_jackknife(died <= end, np.minimum(died, end), risk)
+        values.append(found.mean())
+        errors.append(found.std(ddof=1) / np.sqrt(60))
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.12)
 
 
 def test_harrell_of_nothing_to_compare() -> None:
@@ -198,3 +236,36 @@ def test_the_same_as_scikit_survival(seed: int) -> None:
     group = np.digitize(risk, [-0.5, 0.5])
     found = log_rank(event, time, group)
     np.testing.assert_allclose([found.statistic, found.p_value], compare_survival(y, group), rtol=1e-9)
+
+
+# -- scorers --------------------------------------------------------------------------------------
+
+
+def test_scorers_are_their_measures_in_every_search() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    died, end = rng.exponential(np.exp(-2.0 * X[:, 0])), rng.exponential(2.0, size=60)
+    y = np.array(list(zip(died <= end, np.minimum(died, end), strict=True)), dtype="?, f8")
+    model = kw.MKLSurvival([Linear()]).fit(X, y)
+    event, time, risk = y["f0"], y["f1"], model.predict(X)
+    assert harrell_scorer(model, X, y) == concordance_harrell(event, time, risk)
+    assert uno_scorer(model, X, y) == concordance_uno(event, time, risk, tau=time.max())
+    assert SurvivalScorer("uno", tau=1.0)(model, X, y) == concordance_uno(event, time, risk, tau=1.0)
+    times = [0.2, 0.5, 1.0]
+    survival = [curve(times) for curve in model.predict_survival_function(X)]
+    expected = -integrated_brier(event, time, survival, times)
+    assert SurvivalScorer("brier", times=times)(model, X, y) == pytest.approx(expected)
+    assert -0.25 < brier_scorer(model, X, y) < 0.0
+
+    several = {"uno": uno_scorer, "brier": brier_scorer}
+    search = GridSearchCV(
+        kw.MKLSurvival([Linear()]), {"C": [1e-4, 1.0]}, cv=3, scoring=several, refit="brier"
+    )
+    assert search.fit(X, y).best_params_ == {"C": 1.0}
+    by_uno = kw.MKLSurvivalCV([Linear()], Cs=[0.1, 1.0], cv=3, scoring=uno_scorer).fit(X, y)
+    assert by_uno.best_score_ > 0.6
+    with pytest.raises(ValueError, match=r"needs survival curves.*GridSearchCV"):
+        kw.MKLSurvivalCV([Linear()], Cs=[0.1, 1.0], cv=3, scoring=brier_scorer).fit(X, y)
+    with pytest.raises(ValueError, match="measure='roc' must be one of"):
+        SurvivalScorer("roc")
+    assert repr(SurvivalScorer("uno", tau=1.0)) == "SurvivalScorer('uno', tau=1.0)"

@@ -128,9 +128,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "metrics": (
         ("metrics",),
         {
-            "Order of risks": ("concordance_harrell", "concordance_uno"),
+            "Order of risks": ("concordance_harrell", "concordance_uno", "concordance_jackknife"),
             "Errors of survival curves": ("integrated_brier", "brier_scores"),
             "Curves of groups": ("kaplan_meier", "log_rank", "LogRank"),
+            "In searches": ("SurvivalScorer",),
         },
     ),
     "dask": (("dask",), {"On a cluster": ("DaskGram", "find_client")}),

@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave as kw
-from kernelweave.estimators._survival import risk_shares, survival_array
+from kernelweave._censored import survival_array
+from kernelweave.estimators._survival import risk_shares
 from kernelweave.kernels import RBF, Linear, per_feature
 from kernelweave.losses import CensoredEpsInsensitive, Cox, OrdinalHinge, Pinball, SurvivalRanking
 from kernelweave.metrics import concordance_harrell

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from .._censored import survival_array
 from .._typing import FloatArray
 from ..kernels import as_views
 from ..losses import LOSSES, Loss
@@ -30,7 +31,6 @@ from ._survival import (
     as_events,
     check_events,
     risk_shares,
-    survival_array,
 )
 from ._training import with_callbacks
 from .auto import BaseMKLAuto, Competition

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._censored import survival_array
 from .._typing import FloatArray, IntArray
-from ..estimators._survival import survival_array
 from ..metrics import LogRank, kaplan_meier, log_rank
 from ._matplotlib import MOST_NAMED, axes_for
 
@@ -27,6 +27,33 @@ def groups_by(values: ArrayLike, n_groups: int) -> IntArray:
     values = np.asarray(values, dtype=np.float64)
     cuts = np.quantile(values, np.arange(1, n_groups) / n_groups, method="inverted_cdf")
     return np.unique(np.searchsorted(cuts, values), return_inverse=True)[1]
+
+
+def risk_names(n_groups: int) -> list[str]:
+    """What groups of growing risk are called."""
+    words = {2: ["low risk", "high risk"], 3: ["low risk", "medium risk", "high risk"]}
+    return words.get(n_groups, [f"risk group {k + 1}" for k in range(n_groups)])
+
+
+def calibrated(
+    event: ArrayLike, time: ArrayLike, survival: ArrayLike, at: float, n_groups: int
+) -> tuple[FloatArray, FloatArray]:
+    """Mean predicted survival at a time, of groups by prediction, and the Kaplan-Meier value of each.
+
+    Examples
+    --------
+    >>> calibrated([1, 1, 1, 1], [1.0, 2.0, 1.0, 4.0], [0.2, 0.2, 0.8, 0.8], 3.0, 2)[1]
+    array([0. , 0.5])
+    """
+    event, time, survival = np.asarray(event), np.asarray(time, float), np.asarray(survival, float)
+    if survival.shape != time.shape:
+        raise ValueError(f"survival has shape {survival.shape}, and time has shape {time.shape}.")
+    if not time.min() <= at <= time.max():
+        raise ValueError(f"at={at!r} must be among the times, {time.min():g} to {time.max():g}.")
+    group = groups_by(survival, n_groups)
+    members = [group == g for g in range(group.max() + 1)]
+    predicted = np.array([survival[own].mean() for own in members])
+    return predicted, np.array([_survival_at(event[own], time[own], at) for own in members])
 
 
 class KaplanMeierDisplay:
@@ -135,9 +162,7 @@ class KaplanMeierDisplay:
         display : KaplanMeierDisplay
         """
         known, group = survival_array(y), groups_by(estimator.predict(X), n_groups)
-        count = group.max() + 1
-        words = {2: ["low risk", "high risk"], 3: ["low risk", "medium risk", "high risk"]}
-        names = words.get(count, [f"risk group {k + 1}" for k in range(count)])
+        names = risk_names(group.max() + 1)
         return cls(known["event"], known["time"], group, names).plot(ax=ax, **plot_kw)
 
 
@@ -271,16 +296,9 @@ class SurvivalCalibrationDisplay:
         -------
         display : SurvivalCalibrationDisplay
         """
-        event, time = np.asarray(self.event), np.asarray(self.time, dtype=np.float64)
-        survival = np.asarray(self.survival, dtype=np.float64)
-        if survival.shape != time.shape:
-            raise ValueError(f"survival has shape {survival.shape}, and time has shape {time.shape}.")
-        if not time.min() <= self.at <= time.max():
-            raise ValueError(f"at={self.at!r} must be among the times, {time.min():g} to {time.max():g}.")
-        group = groups_by(survival, self.n_groups)
-        members = [group == g for g in range(group.max() + 1)]
-        self.predicted_ = np.array([survival[own].mean() for own in members])
-        self.observed_ = np.array([_survival_at(event[own], time[own], self.at) for own in members])
+        self.predicted_, self.observed_ = calibrated(
+            self.event, self.time, self.survival, self.at, self.n_groups
+        )
         ax = axes_for(self, ax, (4.5, 4.5))
         ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
         (self.line_,) = ax.plot(self.predicted_, self.observed_, **{"marker": "o", **line_kw})

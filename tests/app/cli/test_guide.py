@@ -50,6 +50,14 @@ def write_study(folder: Path) -> None:
     labels.to_csv(folder / "clinical.csv", index=False)
 
 
+def write_cohort(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"patient": [f"P{k:02d}" for k in range(48)], "age": rng.normal(size=48)})
+    table.to_csv(folder / "new_patients.csv", index=False)
+    times = {"months": 60.0 * rng.exponential(np.exp(-2.0 * table["age"])), "died": rng.random(48) < 0.7}
+    table.assign(**times).to_csv(folder / "cohort.csv", index=False)
+
+
 @pytest.mark.system
 def test_every_command_of_the_guide_runs(
     kw: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -58,6 +66,7 @@ def test_every_command_of_the_guide_runs(
     monkeypatch.setattr(_methods, "COSTS", (0.1, 10.0))
     monkeypatch.setattr(_comparing, "TREES", 20)
     write_tumours(tmp_path)
+    write_cohort(tmp_path)
     write_study(tmp_path)
     (tmp_path / "spec.toml").write_text(fenced("toml")[0])
     commands = [line for block in fenced("bash") for line in block.splitlines() if line.strip()]

@@ -359,8 +359,12 @@ def test_real_files_of_several_modalities(study: Any) -> None:
 @pytest.mark.parametrize(
     ("columns", "target", "words"),
     [
-        ({"time": [1.5] * 60, "event": [0, 1] * 30}, "time,event", "survival targets.*not supported yet"),
-        ({"os": ["12", "30+"] * 30}, "os", "censored times, such as '30\\+'.*not supported yet"),
+        (
+            {"time": [1.5] * 60, "event": [0, 1] * 30},
+            "time,event",
+            "column of times.*--time and --event",
+        ),
+        ({"os": ["12", "30+"] * 30}, "os", "censored times, such as '30\\+'.*--time and --event"),
         ({"tags": ["a;b", "b"] * 30}, "tags", "several labels per row, such as 'a;b'"),
     ],
 )

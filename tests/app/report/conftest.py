@@ -161,6 +161,16 @@ def empirical_bayes() -> Case:
     return made(kw.EmpiricalBayesRegressor(per_feature(RBF())), X[:120], y[:120])
 
 
+def survival() -> Case:
+    rng = np.random.default_rng(0)
+    X, ends = rng.normal(size=(90, 3)), rng.exponential(size=90)
+    times = rng.exponential(np.exp(-2.0 * X[:, 0]))
+    y = np.array(list(zip(times <= ends, np.minimum(times, ends), strict=True)), dtype="?, f8")
+    names = [f"P{k:02d}" for k in range(30)]
+    model = kw.MKLSurvival({"age": RBF(columns=[0]), "dose": RBF(columns=[1]), "all": Linear()}, C=0.3)
+    return made(model, X, y, ids_test=names)
+
+
 MAKERS: dict[str, Callable[[], Case]] = {
     "binary": binary,
     "multiclass": multiclass,
@@ -168,6 +178,7 @@ MAKERS: dict[str, Callable[[], Case]] = {
     "many_kernels": many_kernels,
     "greedy": greedy,
     "empirical_bayes": empirical_bayes,
+    "survival": survival,
 }
 
 

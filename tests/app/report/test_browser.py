@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -159,6 +160,22 @@ def test_the_picker_follows_the_arrow_keys(cases: Any, show: Any) -> None:
     place = page.evaluate(UNCOVERED_DOT)
     page.mouse.click(place["x"], place["y"])
     assert f"Sample {samples.labels[place['sample']]}:" in heading.inner_text()
+    assert opened.faults == []
+
+
+def test_the_survival_curve_follows_the_picker(cases: Any, show: Any) -> None:
+    """The curve drawn is that of the sample picked, step by step."""
+    case = cases("survival")
+    opened, samples = show(case), case.report.samples
+    line = opened.page.locator("#sample-curve polyline")
+    opened.page.locator("#sample-list").press("Home")
+    for place in (0, 1):
+        drawn = np.array([pair.split(",") for pair in line.get_attribute("points").split()], dtype=float)
+        truth = case.model.predict_survival_function(case.X_test)[int(samples.labels[place][1:])]
+        at = drawn[1::2, 0] / 100 * case.report.survival.baseline.x[-1]
+        np.testing.assert_allclose(1.12 * (1 - drawn[1::2, 1] / 100) - 0.06, truth(at - 1e-4), atol=0.01)
+        opened.page.locator("#sample-list").press("ArrowDown")
+    assert opened.page.locator("#groups-figure polyline").count() == 3
     assert opened.faults == []
 
 

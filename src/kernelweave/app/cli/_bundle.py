@@ -19,7 +19,7 @@ from ..._words import listed, plain, quoted
 from ...estimators import ViewTransformer
 from ...kernels import Views
 from ...persistence import load_model, save_model
-from ._columns import labels, target_column
+from ._columns import labels, survival_target, target_column, target_columns, unknown_in
 from ._console import MODEL, CliError, model_file, note, refusing
 from ._design import columns_of, conformed, encoded, load
 from ._facts import file_digest
@@ -48,6 +48,11 @@ class Bundle:
     path: Path
     task: str
     target: str
+
+    @property
+    def reading(self) -> Reading:
+        """How the files of the fit were read."""
+        return Reading(**self.settings["request"]["reading"])
 
     @property
     def of_views(self) -> bool:
@@ -139,20 +144,30 @@ class NewSamples:
 
     def truth(self, bundle: Bundle, predicted: np.ndarray) -> Any:
         """The targets, where there is one for every row and they are of the kind the model predicts."""
-        if bundle.target not in self.targets or pd.isna(self.targets[bundle.target]).any():
+        names = bundle.reading.targets
+        if any(name not in self.targets or pd.isna(self.targets[name]).any() for name in names):
             return None
+        if bundle.task == "survival":
+            return self._times({name: np.asarray(self.targets[name]) for name in names}, bundle.path)
         values = np.asarray(self.targets[bundle.target])
         comparable = (kind_of(values) == "text") == (predicted.dtype.kind in "US")
         truth = labels(values) if bundle.task == "classification" else values
         return truth if comparable else None
+
+    def _times(self, values: dict[str, np.ndarray], path: Path) -> Any:
+        """Times and events; None, with a note, where they cannot be scored."""
+        try:
+            return survival_target(values, path, least=1).y
+        except CliError as error:
+            note(f"Nothing is scored: {str(error).removeprefix(f'{path}: ')}")
+            return None
 
 
 def new_samples(
     bundle: Bundle, source: Source, form: dict[str, Any], ident: str | None, allow_unseen: bool
 ) -> NewSamples:
     """New data for a model, from the kind of files that it was fitted on."""
-    fitted = Reading(**bundle.settings["request"]["reading"])
-    reading = replace(fitted, ident=ident or fitted.ident, **form)
+    reading = replace(bundle.reading, ident=ident or bundle.reading.ident, **form)
     if allow_unseen:
         let_unseen(bundle.encoder)
     if bundle.of_views:
@@ -185,10 +200,14 @@ def new_view_samples(bundle: Bundle, source: Source, reading: Reading, allow_uns
     targets: Any = {}
     if path is not None:
         frame = Files(reading).read(path).frame.reindex(views.ids)
-        values = target_column(frame, column or bundle.target, path, "--labels")
-        if pd.isna(values).any():
-            note(f"{pd.isna(values).sum()} of {len(values)} samples have no label, so nothing is scored.")
-        targets = {bundle.target: values}
+        targets = (
+            target_columns(frame, reading, path, "--labels")
+            if column is None
+            else {bundle.target: target_column(frame, column, path, "--labels")}
+        )
+        gaps = unknown_in(targets)
+        if gaps.any():
+            note(f"{gaps.sum()} of {len(gaps)} samples have no label, so nothing is scored.")
     X = encoded_views(bundle.encoder, views)
     return NewSamples(X, views.ids, reading.ident or "sample", targets, [])
 
@@ -246,7 +265,7 @@ def encoded_rows(bundle: Bundle, data: Sheet | Grams, allow_unseen: bool) -> Any
 
 def unused(bundle: Bundle, data: Sheet, reading: Reading) -> list[str]:
     """A message about columns that the model does not look at."""
-    known = {*columns_of(bundle.encoder), bundle.target, reading.ident, reading.group, *reading.drop}
+    known = {*columns_of(bundle.encoder), *reading.targets, reading.ident, reading.group, *reading.drop}
     extra = [name for name in data.names if name not in known]
     extra = [name for name in extra if not any(fnmatchcase(name, pattern) for pattern in reading.drop)]
     return [f"Columns the model does not use: {quoted(extra, 5)}."] if extra else []

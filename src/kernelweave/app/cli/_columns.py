@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..._censored import survival_array
 from ..._registry import did_you_mean
 from ..._words import quoted
 from ...kernels.columns import matching
@@ -294,10 +295,10 @@ EVENT_NAME = re.compile(r"event|status|death|dead|deceased|censor|relapse|vital"
 TIME_NAME = re.compile(r"time|days|months|years|survival|(^|[^a-z])(os|pfs|dfs|rfs)([^a-z]|$)", re.I)
 CENSORED = re.compile(r"\d+(\.\d+)?\+?")
 
-SURVIVAL = (
-    "survival targets, a time and whether the event was seen, are not supported yet. Predict whether the "
-    "event came within a fixed time, leaving out samples that were censored before it."
-)
+SURVIVAL = "name the column of times and the one that says whether the event was seen, --time and --event"
+
+#: what a column of events holds
+EVENTS = "1 or True where the event was seen, 0 or False where the time is censored"
 
 #: what stands between several labels in one cell
 SEVERAL = re.compile(r"[^;|]+([;|][^;|]+)+")
@@ -310,7 +311,7 @@ def target_column(columns: Any, name: str, path: Path, option: str = "--target")
     several = [part.strip() for part in name.split(",")]
     if len(several) > 1 and all(part in columns for part in several):
         if len(several) == 2 and any(EVENT_NAME.search(part) for part in several):
-            raise CliError(f"{path}: {option} {name}: {SURVIVAL}")
+            raise CliError(f"{path}: {option} {name}: for a time and its event {SURVIVAL}.")
         raise CliError(
             f"{path}: {option} takes one column, and {name!r} are {len(several)}; run the command once per "
             "column, or fit all of them in Python, where y may have several columns."
@@ -323,6 +324,54 @@ def target_column(columns: Any, name: str, path: Path, option: str = "--target")
         )
     meant = did_you_mean(name, columns)
     raise CliError(f"{path} has no column {name!r} ({option}).{meant} It has {quoted(columns)}.")
+
+
+def target_columns(
+    columns: Any, reading: Reading, path: Path, option: str = "--target"
+) -> dict[str, np.ndarray]:
+    """The columns to predict, by name: one, or a time and its event."""
+    if len(reading.targets) == 1:
+        return {reading.target: target_column(columns, reading.target, path, option)}
+    return {name: target_column(columns, name, path, own) for name, own in reading.targets.items()}
+
+
+def unknown_in(values: dict[str, np.ndarray]) -> np.ndarray:
+    """Rows in which one of the columns to predict has no value."""
+    return np.any([pd.isna(column) for column in values.values()], axis=0)
+
+
+def target_of(values: dict[str, np.ndarray], reading: Reading, path: Path) -> Target:
+    """What is to be predicted: classes, numbers, or censored times."""
+    if len(values) == 1:
+        return infer_target(values[reading.target], reading.target, path, reading.task)
+    for name, column in values.items():
+        check_target(column, name, path)
+    return survival_target(values, path)
+
+
+def survival_target(values: dict[str, np.ndarray], path: Path, least: int = 2) -> Target:
+    """Times and events, in this order, as targets of survival; fewer events say nothing."""
+    (name, time), (flag, event) = values.items()
+    if kind_of(event) == "text" or not np.isin(event, (0, 1)).all():
+        found = quoted(sorted(set(labels(event).tolist())), 4)
+        raise CliError(f"{path}: column {flag!r} (--event) holds {found}: it takes {EVENTS}.")
+    if kind_of(time) == "text":
+        bad = np.array([as_number(value) is None for value in time])
+        slip = f"such as {time[int(np.argmax(bad))]!r} ({row_list(bad)})"
+        raise CliError(f"{path}: column {name!r} (--time) holds text, {slip}: it takes numbers.")
+    if (time < 0).any():
+        raise CliError(
+            f"{path}: the time {name!r} is negative in {row_list(time < 0)} (--time): it counts from when "
+            "the observation of a sample began."
+        )
+    count = int(event.sum())
+    if count < least:
+        few = "one event" if count else "no event"
+        raise CliError(
+            f"{path}: column {flag!r} (--event) has {few} in {len(event)} rows: there is nothing to learn. "
+            f"It takes {EVENTS}."
+        )
+    return Target(survival_array((event, time)), "survival", f"{count} events in {len(event)} rows")
 
 
 def check_target(values: np.ndarray, name: str, path: Path) -> None:
@@ -373,7 +422,10 @@ def refuse_unsupported(values: np.ndarray, name: str, path: Path) -> None:
     texts = [str(value).strip() for value in values]
     if all(CENSORED.fullmatch(text) for text in texts) and any(text.endswith("+") for text in texts):
         odd = next(text for text in texts if text.endswith("+"))
-        raise CliError(f"{path}: the target {name!r} holds censored times, such as {odd!r}: {SURVIVAL}")
+        raise CliError(
+            f"{path}: the target {name!r} holds censored times, such as {odd!r}: make a column of numbers "
+            f"and one of events of it, and {SURVIVAL}."
+        )
     lists = [text for text in texts if SEVERAL.fullmatch(text)]
     parts = Counter(part for text in set(texts) for part in set(re.split("[;|]", text)))
     if len(lists) >= MOSTLY * len(texts) and max(parts.values()) > 1:  # labels come in several combinations
@@ -386,13 +438,13 @@ def refuse_unsupported(values: np.ndarray, name: str, path: Path) -> None:
 
 def warn_of_survival(target: Target, name: str, frame: pd.DataFrame, path: Path) -> None:
     """Say so where times to an event are regressed that was not seen in every sample."""
-    if target.task == "classification" or not TIME_NAME.search(name):
+    if target.task != "regression" or not TIME_NAME.search(name):
         return
     events = [column for column in frame if EVENT_NAME.search(str(column)) and frame[column].nunique() == 2]
     if events:
         note(
             f"Warning: {name!r} of {path.name}, beside {quoted(events)}, looks like a time of survival: a "
-            f"lower bound where the event was not seen, which a regression does not know; {SURVIVAL}"
+            f"lower bound where the event was not seen, which a regression does not know; {SURVIVAL}."
         )
 
 

@@ -32,6 +32,9 @@ LEARNED = ("lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes")
 #: baselines: of kernels, and of the columns themselves
 SIMPLE = ("uniform sum", "best single kernel", "random forest", "linear model")
 
+#: those that see columns, and no kernels
+OF_COLUMNS = ("random forest", "linear model")
+
 INNER_FOLDS = 3
 
 #: costs of the linear model of classes
@@ -164,7 +167,7 @@ def compare_all(
 
 def inner_folds(options: Options, y: np.ndarray, group_of: np.ndarray | None) -> Any:
     """Folds in which the parameters of every method are chosen."""
-    if group_of is not None:
+    if group_of is not None or options.task == "survival":
         where = "--folds, inside a training part"
         return make_folds(options.task, y, INNER_FOLDS, options.seed, group_of, where)
     splitter: Any = StratifiedKFold if options.task == "classification" else KFold

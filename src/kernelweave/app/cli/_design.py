@@ -23,10 +23,12 @@ from ._columns import (
     check_decimals,
     check_rows,
     group_column,
-    infer_target,
     match,
     note_beside_curve,
     target_column,
+    target_columns,
+    target_of,
+    unknown_in,
     warn_of_repeats,
     warn_of_survival,
     without_constants,
@@ -250,8 +252,8 @@ def table_design(path: Path, reading: Reading, choice: KernelChoice) -> TableDes
     if isinstance(data, Grams):
         return gram_design(data, reading, choice)
     check_rows(data)
-    values = target_column(data.frame, reading.target, path)
-    dropped = {*match(reading.drop, data.names, "--drop", path), reading.target}
+    values = target_columns(data.frame, reading, path)
+    dropped = {*match(reading.drop, data.names, "--drop", path), *values}
     ids = np.arange(1, data.n_rows + 1)
     if reading.ident is not None:
         ids = target_column(data.frame, reading.ident, path, "--id")
@@ -260,22 +262,23 @@ def table_design(path: Path, reading: Reading, choice: KernelChoice) -> TableDes
     dropped |= set() if reading.group is None else {reading.group}
     frame = data.frame.drop(columns=list(dropped))
     if frame.columns.empty:
-        raise CliError(f"{path} has no column left to learn from beside the target {reading.target!r}.")
+        raise CliError(f"{path} has no column left to learn from beside the target {reading.outcome!r}.")
     categorical = match(reading.categorical, list(frame), "--categorical", path)
     sequences = match(reading.sequence, list(frame), "--sequence", path)
-    whole = {reading.target: values} if reading.task != "classification" else {}
+    whole = values if reading.task != "classification" else {}
     numbers = frame.drop(columns=[*categorical, *sequences])
     check_decimals(path, {**{name: numbers[name].to_numpy() for name in numbers}, **whole}, reading.decimal)
     keep = match(reading.keep, list(frame), "--keep", path)
     if reading.drop_rows:
-        gaps = pd.isna(values) | (frame.isna().any(axis=1).to_numpy() & (reading.impute is None))
+        gaps = unknown_in(values) | (frame.isna().any(axis=1).to_numpy() & (reading.impute is None))
         if gaps.any():
             note(f"{gaps.sum()} of {len(gaps)} rows have missing values and are left out (--drop-rows).")
-        frame, values, ids = frame[~gaps].reset_index(drop=True), values[~gaps], ids[~gaps]
+        frame, ids = frame[~gaps].reset_index(drop=True), ids[~gaps]
+        values = {name: column[~gaps] for name, column in values.items()}
         group_of = None if group_of is None else group_of[~gaps]
         check_rows(replace(data, frame=frame))
     check_columns(path, frame, [*categorical, *sequences], keep, reading.impute is not None)
-    target = infer_target(values, reading.target, path, reading.task)
+    target = target_of(values, reading, path)
     frame = without_constants(in_order(frame, categorical, sequences), sequences, path.name)
     note_beside_curve(list(frame), path)
     groups = {group: [name for name in held if name in frame] for group, held in data.groups.items()}

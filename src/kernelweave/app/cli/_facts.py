@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn import metrics
 
+from ... import metrics as survival_metrics
 from ...estimators._base import model_names
+from ...estimators._survival import RiskScore
 from ...inspection._models import fitted_model
 from ...kernels import Views
 
@@ -53,12 +56,27 @@ def score(task: str, truth: np.ndarray, predicted: np.ndarray) -> dict[str, floa
     if task == "classification":
         balanced = metrics.recall_score(truth, predicted, average="macro", zero_division=0.0)
         return {"accuracy": float(np.mean(truth == predicted)), "balanced accuracy": float(balanced)}
+    if task == "survival":
+        known = truth["event"], truth["time"], predicted
+        return {
+            "concordance": survival_metrics.concordance_harrell(*known),
+            "concordance (Uno)": survival_metrics.concordance_uno(*known, tau=truth["time"].max()),
+        }
     error = float(np.sqrt(np.mean((truth - predicted) ** 2)))
     return {"R2": float(metrics.r2_score(truth, predicted)) if len(truth) > 1 else np.nan, "RMSE": error}
 
 
+#: the score that decides
+METRICS = {"classification": "accuracy", "regression": "R2", "survival": "concordance"}
+
+#: what sees no kernel
+TRIVIAL = {"classification": "majority class", "regression": "mean", "survival": "the same risk for all"}
+
+
 def trivial_score(task: str, y: np.ndarray, truth: np.ndarray) -> float:
-    """The main score of the majority class, or of the mean, of the training targets."""
+    """The main score of the majority class, or of the mean, of the training targets; of risks all alike."""
+    if task == "survival":
+        return 0.5
     if task == "classification":
         classes, counts = np.unique(y, return_counts=True)
         return float(np.mean(truth == classes[np.argmax(counts)]))
@@ -90,8 +108,11 @@ def live_kernels(model: Any) -> int:
     return int((weights > LIVE * max(weights.max(), 1e-300)).any(axis=0).sum())
 
 
-def predictions(model: Any, X: Any) -> dict[str, np.ndarray]:
-    """Predictions by name of the column they go to, with probabilities or deviations where there are any."""
+def predictions(model: Any, X: Any, times: Sequence[float] = ()) -> dict[str, np.ndarray]:
+    """Predictions by name of the column they go to, with probabilities or deviations where there are any.
+
+    Of censored times these are risks, and the probabilities of no event up to each of some `times`.
+    """
     if hasattr(model, "classes_"):
         found = model.predict(X)
         columns = {"prediction": found}
@@ -104,6 +125,10 @@ def predictions(model: Any, X: Any) -> dict[str, np.ndarray]:
     if "EmpiricalBayes" in type(model).__name__:
         mean, deviation = model.predict(X, return_std=True)
         return {"prediction": mean, "deviation": deviation}
+    if isinstance(model, RiskScore):
+        curves = model.predict_survival_function(X) if len(times) else ()
+        at = {f"survival {time:g}": np.array([curve(time) for curve in curves]) for time in times}
+        return {"risk": model.predict(X), **at}
     return {"prediction": model.predict(X)}
 
 

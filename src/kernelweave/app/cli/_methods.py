@@ -21,7 +21,7 @@ from ...regularizers import REGULARIZERS, ElasticNet, LpNorm
 from ._columns import Parts
 from ._console import CliError, StoppedError, note, refusing
 from ._monitor import Brake, Monitor, on_ctrl_c, stopping_with
-from ._splits import checked_folds, make_folds
+from ._splits import checked_folds, fewest, make_folds
 
 #: what is tried where parameters are tuned: norms in even steps of 1/p and ratios over all there are, and
 #: so many costs and ridges to begin with
@@ -32,6 +32,12 @@ FOLDS = 5
 
 #: costs of one kernel with parameters
 GMKL_COSTS = (0.1, 1.0, 10.0, 100.0)
+
+#: numbers of kernels that are tried in a greedy model of survival
+SIZES = (1, 2, 4, 8, 16)
+
+#: methods that do not learn from censored times
+NO_SURVIVAL = ("gmkl", "empirical-bayes")
 
 #: samples with all views from which on a method is chosen by them
 FEWEST = 30
@@ -62,12 +68,22 @@ class Options:
     @property
     def kind(self) -> str:
         """What the names of the estimators end in."""
-        return "Classifier" if self.task == "classification" else "Regressor"
+        return {"classification": "Classifier", "survival": "Survival"}.get(self.task, "Regressor")
 
     @property
     def competes(self) -> bool:
         """Whether no method is named, and candidates compete for the model."""
         return self.tune and self.method == "auto"
+
+    @property
+    def of_survival(self) -> Options:
+        """The same for censored times: weights by an lp norm where no method is named."""
+        if self.method in NO_SURVIVAL:
+            raise CliError(
+                f"--method {self.method} has no form for --time and --event: use lp, elasticnet, smkl, gomp "
+                "or uniform."
+            )
+        return replace(self, task="survival", method="lp" if self.method == "auto" else self.method)
 
 
 def make(method: str, kernels: Any, options: Options) -> Any:
@@ -146,6 +162,8 @@ def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> A
     model = make(method, kernels, options)
     if method == "empirical-bayes":
         return model
+    if method == "gomp" and options.task == "survival":
+        return GridSearchCV(model, {"n_kernels": list(SIZES)}, cv=cv, n_jobs=n_jobs)
     if method == "gomp":
         search = getattr(kw, f"GroupOMP{options.kind}CV")
         rule = {"normalize": options.normalize, "random_state": options.seed}
@@ -357,16 +375,14 @@ def can_tune(options: Options, parts: Parts, y: np.ndarray) -> bool:
 
 def no_search(options: Options, parts: Parts, y: np.ndarray) -> str:
     """What is in the way: classes smaller than the number of folds, or matrices that exceed the memory."""
-    classes = options.task == "classification"
-    fewest = int(np.unique(y, return_counts=True)[1].min()) if classes else len(y)
+    count, what = fewest(options.task, y)
     if options.competes:
         try:
             usual_folds(options, y)
         except ValueError as error:
             return str(error).removeprefix("cv=None: ").partition(": add some")[0]
-    elif fewest < FOLDS:
-        where = "class" if classes else "training part"
-        return f"{FOLDS} folds need at least {FOLDS} training rows in every {where}, and one has {fewest}"
+    elif count < FOLDS:
+        return f"{FOLDS} folds need as many {what}, and the training part has {count}"
     M = len(parts.encoder.names if isinstance(parts.kernels, str) else parts.kernels)
     needed, limit = 8 * len(y) ** 2 * (M + 2), options.memory_limit
     room = free_memory() if limit is None else parse_memory(limit)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._words import quoted
 from ...gram import KernelStack
-from ._columns import FEWEST_ROWS, Parts, Target, group_column, infer_target, target_column
+from ._columns import FEWEST_ROWS, Parts, Target, group_column, target_columns, target_of
 from ._console import CliError, check_file
 from ._options import KernelChoice, Reading
 from ._read import Sheet, objects
@@ -211,7 +211,6 @@ def gram_design(grams: Grams, reading: Reading, choice: KernelChoice) -> GramDes
         raise CliError(f"{path}: K has shape {shape}; a fit needs square matrices, one row per sample.")
     if shape[0] < FEWEST_ROWS:
         raise CliError(f"{path} has {shape[0]} samples; a fit needs at least {FEWEST_ROWS}.")
-    values = target_column(grams.targets, reading.target, path)
-    target = infer_target(values, reading.target, path, reading.task)
+    target = target_of(target_columns(grams.targets, reading, path), reading, path)
     group_of = group_column(grams.targets, reading, path)
     return GramDesign(grams, target, np.arange(1, shape[0] + 1), group_of)

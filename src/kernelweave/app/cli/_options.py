@@ -119,6 +119,12 @@ class Reading:
     """How to read a file, and what its columns are."""
 
     target: Annotated[str, typer.Option(help="The column to predict.")] = "y"
+    time: Annotated[
+        str | None, typer.Option(help="Column of times to an event, in place of --target; with --event.")
+    ] = None
+    event: Annotated[
+        str | None, typer.Option(help="Column of 1 where the event was seen, 0 where the time is censored.")
+    ] = None
     task: Annotated[
         Literal["auto", "classification", "regression"],
         typer.Option(help="By default what the target looks like."),
@@ -159,6 +165,18 @@ class Reading:
     encoding: Encoding = "utf-8"
     decimal: Decimal = "."
 
+    @property
+    def targets(self) -> dict[str, str]:
+        """The columns to predict, and the options that name them."""
+        if self.time is None or self.event is None:
+            return {self.target: "--target"}
+        return {self.time: "--time", self.event: "--event"}
+
+    @property
+    def outcome(self) -> str:
+        """What is predicted, in words."""
+        return " to ".join(self.targets)
+
 
 Normalize = Annotated[
     Literal["variance", "dimension", "spherical", "trace", "center", "none"],
@@ -170,7 +188,26 @@ def settled(source: Source, reading: Reading) -> Reading:
     """Options in which the target is the column that --labels names, if it names one."""
     source.check()
     _, column = source.label_file
+    if reading.time is not None or reading.event is not None:
+        check_survival(reading, column)
     return reading if column is None else replace(reading, target=column)
+
+
+def check_survival(reading: Reading, column: str | None) -> None:
+    """Refuse times without events, events without times, and other targets beside both."""
+    if reading.event is None:
+        raise CliError(
+            f"--time {reading.time}: name the column that says whether the event was seen, --event COLUMN."
+        )
+    if reading.time is None or reading.time == reading.event:
+        raise CliError(f"--event {reading.event}: name the column of the times with --time COLUMN.")
+    other = f"--labels FILE:{column}" if column is not None else f"--target {reading.target}"
+    if column is not None or reading.target != Reading.target:
+        raise CliError(f"{other}: --time and --event name what to predict; leave the other column out.")
+    if reading.task != "auto":
+        raise CliError(
+            f"--task {reading.task}: --time and --event ask for a model of survival; leave it out."
+        )
 
 
 @dataclass(frozen=True)

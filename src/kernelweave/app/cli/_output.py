@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ...inspection._models import fitted_model
 from ._console import show
-from ._facts import WEIGHT_COLUMNS, certificate_words, weight_rows
+from ._facts import TRIVIAL, WEIGHT_COLUMNS, certificate_words, weight_rows
 
 #: kernels in the summary of a fit, and the longest bar of a weight
 MOST, BAR = 8, 20
@@ -65,9 +65,16 @@ class _Lines(list[str]):
 
 def table_text(ids: np.ndarray, truth: Any, columns: dict[str, np.ndarray], ident: str) -> str:
     """Predictions as CSV, one row per sample: its name or number, the truth if known, what was predicted."""
-    known = {} if truth is None else {"truth": np.asarray(truth)}
+    known = {} if truth is None else truth_columns(np.asarray(truth))
     values = {ident: np.asarray(ids), **known, **columns}
     return csv_text(list(values), zip(*(cells(column) for column in values.values()), strict=True))
+
+
+def truth_columns(truth: np.ndarray) -> dict[str, np.ndarray]:
+    """Targets by name of their column: one, or a time and its event."""
+    if truth.dtype.names is None:
+        return {"truth": truth}
+    return {"true time": truth["time"], "true event": truth["event"].astype(int)}
 
 
 def cells(column: np.ndarray) -> list[Any]:
@@ -95,7 +102,8 @@ def screen_table(
 
 def print_summary(facts: dict[str, Any], model: Any, folder: Path) -> None:
     """Task, method, certificate, kernels, scores and files."""
-    what = f"{facts['task'].capitalize()} of {facts['target']!r} ({facts['task_because']}; --task overrides)"
+    because = facts["task_because"] + ("" if facts["task"] == "survival" else "; --task overrides")
+    what = f"{facts['task'].capitalize()} of {facts['target']!r} ({because})"
     show(f"{what}: {facts['n_train']} rows to learn from, {facts['n_test']} held out.")
     show(f"{facts['n_kernels']} kernels: {facts['kernels']}.")
     steps = f"{facts['n_machines']} step{'s' * (facts['n_machines'] != 1)}"
@@ -135,8 +143,7 @@ def weights_table(model: Any, most: int = MOST) -> Table:
 def scores_table(facts: dict[str, Any]) -> Table:
     """The model and its baselines on the same rows."""
     metric, value = next(iter(facts["scores"].items()))
-    trivial = "majority class" if facts["task"] == "classification" else "mean"
-    baselines = facts.get("baselines") or [{"name": trivial, "score": facts["trivial"]}]
+    baselines = facts.get("baselines") or [{"name": TRIVIAL[facts["task"]], "score": facts["trivial"]}]
     rows = [("this model", f"{value:.3f}")]
     for entry in baselines:
         error = f" ± {entry['error']:.3f}" if entry.get("error") else ""

@@ -143,7 +143,7 @@ def describe(job: Job, target: Target, parts: Parts, outcome: Outcome) -> dict[s
     return {
         "command": shlex.join(["kernelweave", *job.command]),
         "data": data_facts(job.source),
-        "target": job.reading.target,
+        "target": job.reading.outcome,
         "task": target.task,
         "task_because": target.why,
         "classes": target.classes,
@@ -188,7 +188,7 @@ def write_all(
     """Write weights, predictions, model and settings, all or none; the scores. An earlier report goes."""
     columns = predictions(model, parts.X_rest)
     columns |= views_column(model, parts.X_rest)
-    scores = score(facts["task"], truth, columns["prediction"])
+    scores = score(facts["task"], truth, next(iter(columns.values())))
     with folder.staging(stale=[REPORT]) as stage:
         save_bundle(stage, model, parts.encoder, {**facts, "scores": scores}, sketch(parts.X))
         write_text(stage / WEIGHTS, csv_text(WEIGHT_COLUMNS, weight_rows(model)))
@@ -201,7 +201,7 @@ def report_facts(
 ) -> dict[str, Any]:
     """The report page; its baselines, and where it is. Ctrl-C leaves it out."""
     monitor.stage("report")
-    title = f"{job.reading.target} from {job.source.title}"
+    title = f"{job.reading.outcome} from {job.source.title}"
     again = f"kernelweave report {shlex.quote(str(job.out))}"
     stopped = (
         f"Stopped while making the report; the model is in {job.out / MODEL}. `{again}` makes the report."

@@ -25,6 +25,29 @@ DRAWS = 50
 Split = tuple[np.ndarray, np.ndarray]
 
 
+def kinds(task: str, y: np.ndarray, least: int = 2) -> np.ndarray | None:
+    """What every part has in proportion: classes, or events where at least so many times are censored.
+
+    Examples
+    --------
+    >>> kinds("regression", np.array([0.1, 0.2])) is None
+    True
+    """
+    if task == "survival":
+        counts = np.bincount(y["event"], minlength=2)
+        return np.where(y["event"], "event", "censored") if counts.min() >= least else None
+    return y if task == "classification" else None
+
+
+def fewest(task: str, y: np.ndarray) -> tuple[int, str]:
+    """How many folds there may be, and what there are so many of."""
+    if task == "survival":
+        return int(y["event"].sum()), "events"
+    if task == "classification":
+        return int(np.unique(y, return_counts=True)[1].min()), "rows of the smallest class"
+    return len(y), "rows"
+
+
 def split_rows(
     target: Target, test_size: float, seed: int, group_of: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -32,7 +55,7 @@ def split_rows(
     every = np.arange(len(target.y))
     if test_size == 0:
         return every, every[:0], every
-    classes = target.y if target.task == "classification" else None
+    classes = kinds(target.task, target.y)
     try:
         if group_of is None:
             train, test = train_test_split(every, test_size=test_size, stratify=classes, random_state=seed)
@@ -81,13 +104,11 @@ def checked_folds(
     task: str, y: np.ndarray, n_folds: int, seed: int, group_of: np.ndarray | None, option: str
 ) -> tuple[Any, list[Split]]:
     """A splitter that shuffles, and its folds."""
-    classes = y if task == "classification" else None
+    classes, (smallest, what) = kinds(task, y, n_folds), fewest(task, y)
     splitter: Any
     if group_of is None:
-        smallest = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
         if smallest < n_folds:
-            what = "there are" if classes is None else "the smallest class has"
-            raise CliError(f"{option}: {what} {smallest} rows; use at most {max(smallest, 2)} folds.")
+            raise CliError(f"{option}: there are {smallest} {what}; use at most {max(smallest, 2)} folds.")
         splitter = (KFold if classes is None else StratifiedKFold)(n_folds, shuffle=True, random_state=seed)
     else:
         n_groups = len(np.unique(group_of))
@@ -95,7 +116,7 @@ def checked_folds(
             raise CliError(f"{option}: there are {n_groups} groups (--group) for {n_folds} folds.")
         grouped = GroupKFold if classes is None else StratifiedGroupKFold
         splitter = grouped(n_folds, shuffle=True, random_state=seed)
-    splits = list(splitter.split(np.zeros((len(y), 1)), y, group_of))
+    splits = list(splitter.split(np.zeros((len(y), 1)), classes, group_of))
     check_taught(classes, splits, f"{option}: ")
     return splitter, splits
 

@@ -21,8 +21,9 @@ from ._columns import (
     check_columns,
     check_decimals,
     group_column,
-    infer_target,
-    target_column,
+    target_columns,
+    target_of,
+    unknown_in,
     warn_of_repeats,
     warn_of_survival,
     without_constants,
@@ -101,18 +102,18 @@ def views_design(source: Source, reading: Reading, choice: KernelChoice) -> View
     labels = label_sheet(source, files)
     note("Sample IDs: " + listed(files.taken, 12) + ".")
     option = "--target" if source.labels is None else "--labels"
-    values = target_column(labels.frame, reading.target, labels.path, option)
+    values = target_columns(labels.frame, reading, labels.path, option)
     say_unused(files, labels)
     group, sheets = group_values(files, labels)
     sheets, sequences = usable(sheets, reading)
-    known = labels.frame.index.to_numpy()[~pd.isna(values)]
+    known = labels.frame.index.to_numpy()[~unknown_in(values)]
     check_joined(sheets, labels, known)
     kept = kept_samples(sheets, labels.path, reading, known, sequences)
     with refusing("--view"):
         views = Views({name: sheet.frame for name, sheet in sheets.items()}, ids=kept)
     say_gaps(views, reading)
     at = labels.frame.index.get_indexer(kept)
-    target = infer_target(values[at], reading.target, labels.path, reading.task)
+    target = target_of({name: column[at] for name, column in values.items()}, reading, labels.path)
     group_of = None if group is None else groups_at(group, kept, reading)
     warn_of_repeats(replace(reading, ident=None), kept, labels.frame.loc[kept], labels.path)
     warn_of_survival(target, reading.target, labels.frame, labels.path)
@@ -128,17 +129,18 @@ def label_sheet(source: Source, files: Files) -> Sheet:
     path, _ = source.label_file
     if path is not None:
         return files.read(path)
-    target = files.reading.target
+    target, option = next(iter(files.reading.targets.items()))
     having = [sheet for sheet in files.whole.values() if target in sheet.frame]
     if len(having) != 1:
         found = f"{len(having)} tables have a column" if having else "no table has a column"
-        raise CliError(f"{found} {target!r} (--target): name the file of the targets, --labels FILE:COLUMN.")
+        how = "--labels FILE:COLUMN" if option == "--target" else "--labels FILE"
+        raise CliError(f"{found} {target!r} ({option}): name the file of the targets, {how}.")
     return having[0]
 
 
 def say_unused(files: Files, labels: Sheet) -> None:
     """Name the columns of a file of labels that is no view."""
-    taken = (files.reading.target, files.reading.group)
+    taken = (*files.reading.targets, files.reading.group)
     extra = [name for name in labels.names if name not in taken]
     if extra and all(sheet.path != labels.path for sheet in files.views.values()):
         name = labels.path.name
@@ -148,7 +150,7 @@ def say_unused(files: Files, labels: Sheet) -> None:
 def group_values(files: Files, labels: Sheet) -> tuple[pd.Series | None, dict[str, Sheet]]:
     """The group of every sample that has one, and the views without columns of targets and groups."""
     reading = files.reading
-    taken = [name for name in (reading.target, reading.group) if name is not None]
+    taken = [name for name in (*reading.targets, reading.group) if name is not None]
     sheets = {}
     for name, sheet in files.views.items():
         there = [column for column in taken if column in sheet.frame]
@@ -240,7 +242,7 @@ def kept_samples(
         note(f"{counted(len(absent), 'sample')} with a label, in no view: left out, {such_as(absent)}.")
     unknown = [label for label in everyone if label not in wanted]
     if unknown:
-        where = f"{reading.target!r} in {labels.name}"
+        where = f"{reading.outcome!r} in {labels.name}"
         note(f"{counted(len(unknown), 'sample')} of the views without {where}: left out, {such_as(unknown)}.")
     kept = np.array([label for label in known if label in everyone], dtype=object)
     if reading.drop_rows:

@@ -45,7 +45,7 @@ def compare(
         monitor.stage(f"reading {source.title}")
         ready = design(source, reading, choice)
         target = ready.target
-        names = chosen_methods(methods, not hasattr(ready, "grams"))
+        names = chosen_methods(methods, not hasattr(ready, "grams"), target.task)
         outer = make_folds(target.task, target.y, folds, seed, ready.group_of, f"--folds {folds}")
         options = Options(tol=tol, n_jobs=n_jobs, seed=seed, task=target.task, missing=reading.missing)
         monitor.stage("comparing")
@@ -57,15 +57,18 @@ def compare(
         show_ranking(ready, entries, found, folds)
 
 
-def chosen_methods(text: str | None, table: bool) -> list[str]:
+def chosen_methods(text: str | None, table: bool, task: str) -> list[str]:
     """Methods by name, all but the competition by default; without columns those that need none."""
-    from ._comparing import LEARNED, SIMPLE
+    from ._comparing import LEARNED, OF_COLUMNS, SIMPLE
+    from ._methods import NO_SURVIVAL
 
     known = [*LEARNED, *SIMPLE]
     if not table:
-        known = [name for name in known if name not in ("gmkl", "random forest", "linear model")]
+        known = [name for name in known if name not in ("gmkl", *OF_COLUMNS)]
+    if task == "survival":
+        known = [name for name in known if name not in (*NO_SURVIVAL, *OF_COLUMNS)]
     names = known if text is None else [name.strip() for name in text.split(",") if name.strip()]
-    known = ["auto", *known]
+    known = known if task == "survival" else ["auto", *known]
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         raise CliError(f"--methods: {unknown[:1] or text!r} is not one of {', '.join(known)}.")
@@ -97,9 +100,10 @@ def show_ranking(ready: Any, entries: list[Any], found: Any, folds: int) -> None
     import numpy as np
 
     from ._console import note, show
+    from ._facts import METRICS
     from ._output import screen_table
 
-    metric = "accuracy" if ready.target.task == "classification" else "R2"
+    metric = METRICS[ready.target.task]
     title = f"{len(ready.target.y)} rows, {folds} outer folds, parameters chosen inside each training part"
     rows = []
     for entry in entries:

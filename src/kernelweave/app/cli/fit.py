@@ -73,6 +73,8 @@ def fit(
     cross-validation on the training rows, and the best one, or a mean of several, is the model.
     With --method, its parameters are chosen in that way. --no-tune fits once.
 
+    --time months --event died learns the risk of an event from censored times.
+
     Ctrl-C during a fit keeps the model learned so far; the same command then resumes it.
     """
     reading = opt.settled(source, reading)
@@ -87,5 +89,6 @@ def fit(
     options = Options(method=method, n_jobs=n_jobs, time_budget=time_budget, **numbers, **rules, **tuning)  # type: ignore[arg-type]
     if options.competes and not choice.kinds:
         choice = replace(choice, kinds=["auto"])
+    options = options if reading.time is None else options.of_survival
     job = Job(source, out, reading, choice, options, test_size, report, stability, sys.argv[1:], force)
     run(job, resume, quiet, as_json)

@@ -20,6 +20,12 @@ def predict(
         str | None, opt.option("Column of sample IDs; by default as in the fit.", opt.TABLES, "--id")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file to write; stdout by default.")] = None,
+    times: Annotated[
+        str | None,
+        typer.Option(
+            help="Times, by comma, at which a model of survival gives probabilities, such as 12,60."
+        ),
+    ] = None,
     allow_unseen: opt.AllowUnseen = False,
     sep: opt.Sep = None,
     encoding: opt.Encoding = "utf-8",
@@ -42,15 +48,17 @@ def predict(
     from ._output import cells, table_text
 
     bundle = load_bundle(model)
+    at = times_of(times, bundle)
     new = new_samples(
         bundle, source, {"sep": sep, "encoding": encoding, "decimal": decimal}, ident, allow_unseen
     )
     for message in [*new.notes, *seen_rows(bundle, new.X, source.data)]:
         note(message)
     with refusing(source.title):
-        columns = predictions(bundle.estimator, new.X)
-    truth = new.truth(bundle, np.asarray(columns["prediction"]))
-    scores: dict[str, Any] = {} if truth is None else score(bundle.task, truth, columns["prediction"])
+        columns = predictions(bundle.estimator, new.X, at)
+    first = np.asarray(next(iter(columns.values())))
+    truth = new.truth(bundle, first)
+    scores: dict[str, Any] = {} if truth is None else score(bundle.task, truth, first)
     columns |= views_column(bundle.estimator, new.X)
     ids, ident = new.ids, new.ident
     if out is not None:
@@ -64,3 +72,26 @@ def predict(
         note("Scores on these rows: " + ", ".join(f"{name} {value:.3f}" for name, value in scores.items()))
     if out is not None and not as_json:
         note(f"{len(ids)} predictions written to {out}.")
+
+
+def times_of(text: str | None, bundle: Any) -> list[float]:
+    """The times of --times; those after the last one seen have the probability there, and a note says so."""
+    from ._console import CliError, note
+
+    if text is None:
+        return []
+    if bundle.task != "survival":
+        raise CliError(f"--times {text}: the model was not fitted with --time and --event.")
+    try:
+        found = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = []
+    if not found or not all(0 <= time < float("inf") for time in found):
+        raise CliError(f"--times {text}: expected times that are 0 or later, by comma, such as 12,60.")
+    last = float(bundle.estimator.unique_times_[-1])
+    late = [f"{time:g}" for time in found if time > last]
+    if late:
+        note(
+            f"Nothing is known after {last:g}, the last time of the fit: survival {', '.join(late)} is that."
+        )
+    return found

@@ -22,8 +22,9 @@ def choice(given: Subject) -> Choice | None:
     entrants = tuple(
         Entrant(name, *(None if value != value else value for value in values)) for name, *values in rows
     )
-    usual = "accuracy" if given.task == "classification" else "R²"
-    metric = usual if auto.scoring is None else auto.scoring if isinstance(auto.scoring, str) else "score"
+    metric = (
+        given.metric if auto.scoring is None else auto.scoring if isinstance(auto.scoring, str) else "score"
+    )
     n_folds = table["split_test_scores"].shape[1]
     return Choice(auto.reason_, metric, n_folds, auto.best_index_, entrants)
 

@@ -16,8 +16,9 @@ from ...inspection._models import mean_shares
 class Fitted:
     """What was fitted, and on what.
 
-    `task` is "classification", "regression" or "novelty"; `functions` names the columns of the decision
-    values (one for two classes), `classes` holds the labels and their number of training samples.
+    `task` is "classification", "regression", "survival" or "novelty"; `functions` names the columns of the
+    decision values (one for two classes), `classes` holds the labels and their number of training samples,
+    `n_events` counts the events among censored times.
     """
 
     estimator: str
@@ -30,6 +31,7 @@ class Fitted:
     functions: tuple[str, ...]
     classes: tuple[tuple[str, int], ...] = ()
     source: dict[str, Any] = field(default_factory=dict)
+    n_events: int | None = None
 
 
 @dataclass(frozen=True)
@@ -332,6 +334,76 @@ class Residuals:
     labels: tuple[str, ...]
     part: str
     n_all: int
+
+
+@dataclass(frozen=True)
+class RiskGroup:
+    """Samples of similar predicted risk: how many, with how many events, and their Kaplan-Meier curve."""
+
+    curve: Curve
+    n: int
+    n_events: int
+
+
+@dataclass(frozen=True)
+class Survival:
+    """Predicted survival beside what was seen.
+
+    Attributes
+    ----------
+    part : str
+    n, n_events : int
+        Samples looked at, and events among them.
+    concordance : Score
+        Harrell's, with its standard error.
+    groups : tuple of RiskGroup
+        From the smallest risk to the largest.
+    p_value : float or None
+        Of the log-rank test that the groups do not differ; None where there is one group.
+    times : tuple of float
+        Times at which survival is looked at.
+    calibration : tuple of Curve
+        For each time predicted survival of groups (x) and their Kaplan-Meier value (y).
+    brier, reference : float or None
+        Integrated Brier score, and that of the Kaplan-Meier curve of the training samples for everybody.
+    curves : tuple of Curve
+        Predicted curves of single samples, from the smallest risk to the largest.
+    labels : tuple of str
+        Samples.
+    risk, median : tuple of float
+        Their risks, and the times by which half of such samples have the event (nan: later than all times).
+    survival : ndarray of shape (n_samples, n_times)
+        Predicted survival at `times`.
+    seen : tuple of str
+        Time, and whether there was an event.
+    baseline : Curve or None
+        Cumulative baseline hazard; None where there are several.
+    """
+
+    kind = "survival"
+    part: str
+    n: int
+    n_events: int
+    concordance: Score
+    groups: tuple[RiskGroup, ...]
+    p_value: float | None
+    times: tuple[float, ...]
+    calibration: tuple[Curve, ...]
+    brier: float | None
+    reference: float | None
+    curves: tuple[Curve, ...]
+    labels: tuple[str, ...]
+    risk: tuple[float, ...]
+    median: tuple[float, ...]
+    survival: FloatArray
+    seen: tuple[str, ...]
+    baseline: Curve | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the concordance, at 95 %."""
+        value, error = self.concordance.value, 1.96 * (self.concordance.error or 0.0)
+        return max(value - error, 0.0), min(value + error, 1.0)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,16 @@ MOST_CURVES = 8
 
 #: family of an estimator -> what it does, in a sentence, and its formula
 METHODS = {
+    "GroupOMPSurvival": (
+        "Greedy selection (MKL-GOMP) for censored times: kernels come in one after another, the largest gain "
+        "first.",
+        "f(x) = Σₘ∈G fₘ(x),   hazard λ₀(t) exp f(x),   min  2/n L(y, f) + λ Σₘ ‖fₘ‖²,   |G| ≤ s",
+    ),
+    "MKLSurvival": (
+        "Multiple kernel learning for censored times: the weights of the kernels are learned together with a "
+        "risk.",
+        "f(x) = Σₘ fₘ(x),   min  C L(y, f) + ½ Σₘ ‖fₘ‖²/dₘ + ½ h(d)",
+    ),
     "EmpiricalBayes": (
         "Empirical Bayes: a sum of Gaussian processes, one per kernel, whose weights maximise the evidence.",
         "f ~ GP(b, Σₘ dₘ kₘ),   weights d maximise log p(y | d)",
@@ -68,8 +78,9 @@ def fitted(given: Subject, source: dict[str, Any] | None) -> Fitted:
     formula = FORMS.get(getattr(inner, "form", ""), formula)
     if given.auto is not None:
         method, formula = taken_words(given)
-    elif name in ("MKLClassifier", "MKLRegressor") and given.uniform:
-        method, formula = "The plain sum of the kernels: all have the same weight.", SUM
+    elif name in ("MKLClassifier", "MKLRegressor", "MKLSurvival") and given.uniform:
+        method = "The plain sum of the kernels: all have the same weight."
+        formula = SUM if given.task != "survival" else "f(x) = Σₘ fₘ(x),   min  C L(y, f) + ½ Σₘ ‖fₘ‖²"
     if hasattr(inner, "loss"):
         method += f" Loss: {_short(LOSSES.resolve(inner.loss, Loss))}."
     if hasattr(inner, "regularizer") and not given.stacked and not given.even:
@@ -89,6 +100,7 @@ def fitted(given: Subject, source: dict[str, Any] | None) -> Fitted:
         functions=given.functions,
         classes=tuple((str(label), int((np.asarray(given.y) == label).sum())) for label in labels),
         source=dict(source or {}),
+        n_events=int(given.y["event"].sum()) if given.task == "survival" else None,
     )
 
 
@@ -238,7 +250,7 @@ def kernels(given: Subject, stability: Stability | None) -> KernelFacts:
         stability=stability,
         spread=None if parts is None else np.sqrt((parts.std(axis=1) ** 2).mean(axis=0)),
         drop=drop,
-        drop_metric="accuracy" if given.task == "classification" else "R²",
+        drop_metric=given.metric,
     )
 
 

@@ -12,13 +12,16 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.metrics import confusion_matrix
 from sklearn.utils import _safe_indexing
 
+from ..._censored import survival_array
 from ..._typing import FloatArray, IntArray
 from ...estimators._base import function_names
+from ...estimators._survival import RiskScore
 from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection import contributions
 from ...inspection._models import competition, fitted_model, spread
 from ...kernels import Views
+from ...metrics import concordance_jackknife
 from ...regularizers import Uniform
 from .data import Confusion, Novelty, Residuals, Samples
 from .words import number
@@ -87,10 +90,17 @@ class Subject:
 
     @cached_property
     def task(self) -> str:
-        """What is learned: "classification", "regression" or "novelty"."""
+        """What is learned: "classification", "regression", "survival" or "novelty"."""
         if is_classifier(self.inner):
             return "classification"
+        if isinstance(self.inner, RiskScore):
+            return "survival"
         return "novelty" if is_outlier_detector(self.inner) else "regression"
+
+    @property
+    def metric(self) -> str:
+        """The score that decides."""
+        return {"classification": "accuracy", "survival": "concordance"}.get(self.task, "R²")
 
     @property
     def held_out(self) -> bool:
@@ -164,6 +174,13 @@ class Subject:
         return as_stack(X)[np.ix_(rows, rows)] if self.precomputed else _safe_indexing(X, rows)
 
 
+def targets_of(model: Any) -> Callable[[Any], Any]:
+    """How targets of a model are read: censored times as a structured array, others as they are."""
+    if not isinstance(fitted_model(model), RiskScore):
+        return lambda y: y
+    return lambda y: None if y is None else survival_array(y)
+
+
 def plain(regularizer: Any) -> bool:
     """Whether all kernels weigh the same."""
     return regularizer == "uniform" or isinstance(regularizer, Uniform)
@@ -211,8 +228,8 @@ def samples(given: Subject) -> Samples | None:
     return Samples(
         part=given.part,
         labels=tuple(given.labels[row] for row in chosen),
-        truth=_words(given.truth, chosen),
-        predicted=_words(given.predicted, chosen),
+        truth=as_words(given.truth, chosen),
+        predicted=as_words(given.predicted, chosen),
         wrong=() if wrong is None else tuple(bool(wrong[row]) for row in chosen),
         intercept=given.intercept,
         parts=given.parts[:, chosen],
@@ -248,6 +265,10 @@ def _doubt(given: Subject) -> FloatArray:
     """Large for samples worth a look: wrong, near the boundary, far from the observed value."""
     assert given.parts is not None
     values = given.parts.sum(axis=2) + given.intercept[:, None]
+    if given.task == "survival":
+        if given.truth is None:
+            return np.zeros(values.shape[1])
+        return -concordance_jackknife(given.truth["event"], given.truth["time"], given.predicted)
     if given.task == "regression":
         if given.truth is None:
             return np.zeros(values.shape[1])
@@ -258,20 +279,31 @@ def _doubt(given: Subject) -> FloatArray:
     return -margin + (0.0 if wrong is None else 1e6 * wrong)
 
 
-def _words(values: FloatArray | None, rows: IntArray) -> tuple[str, ...]:
+def as_words(values: Any, rows: Any = slice(None)) -> tuple[str, ...]:
+    """Targets or predictions of some samples, none where these are not known.
+
+    Examples
+    --------
+    >>> times = np.array([(True, 2.5), (False, 3.0)], dtype=[("event", bool), ("time", float)])
+    >>> as_words(times)
+    ('2.5 (event)', '3 (censored)')
+    """
     if values is None:
         return ()
     picked = np.asarray(values)[rows]
+    if picked.dtype.names is not None:
+        known = zip(picked["time"].tolist(), picked["event"].tolist(), strict=True)
+        return tuple(f"{number(time)} ({'event' if event else 'censored'})" for time, event in known)
     if picked.dtype.kind == "f":
         return tuple(", ".join(number(v) for v in np.ravel(row)) for row in picked)
     return tuple(str(value) for value in picked)
 
 
 def errors(given: Subject) -> Confusion | Residuals | Novelty | None:
-    """Confusion of a classifier, residuals of a regressor, values of a detector."""
+    """Confusion of a classifier, residuals of a regressor, values of a detector; those of times are apart."""
     if given.task == "novelty":
         return Novelty(np.asarray(given.model.decision_function(given.seen), dtype=float), given.part)
-    if given.truth is None:
+    if given.truth is None or given.task == "survival":
         return None
     return _confusion(given) if given.task == "classification" else _residuals(given)
 

@@ -10,8 +10,9 @@ from sklearn import metrics
 
 from ...inspection._models import spread
 from ...kernels import Views
+from ...metrics import concordance_harrell, concordance_uno
 from .data import Curve, Roc, ViewsUsed
-from .given import Subject
+from .given import Subject, as_words
 
 #: most points of a ROC curve
 MOST_POINTS = 60
@@ -31,6 +32,9 @@ def measures(task: str, truth: Any, predicted: Any) -> dict[str, float]:
             "balanced accuracy": float(metrics.recall_score(truth, predicted, **options)),
             "F1": float(metrics.f1_score(truth, predicted, **options)),
         }
+    if task == "survival":
+        known, tau = (truth["event"], truth["time"], predicted), float(truth["time"].max())
+        return {"Uno's concordance": concordance_uno(*known, tau=tau)}
     residuals = np.asarray(truth, dtype=float) - np.asarray(predicted, dtype=float).reshape(np.shape(truth))
     return {
         "RMSE": np.sqrt(np.mean(residuals**2)),
@@ -61,7 +65,7 @@ def views_used(given: Subject) -> ViewsUsed | None:
         return None
     fitted = tuple(getattr(given.inner, "views_in_", given.seen.names))
     used = given.seen.patterns
-    metric = "accuracy" if given.task == "classification" else "RMSE"
+    metric = "RMSE" if given.task == "regression" else given.metric
 
     def score(pattern: str) -> float | None:
         if given.truth is None or given.task == "novelty":
@@ -69,15 +73,17 @@ def views_used(given: Subject) -> ViewsUsed | None:
         truth, found = given.truth[used == pattern], given.predicted[used == pattern]
         if metric == "accuracy":
             return float(np.mean(truth == found))
+        if metric == "concordance":
+            return concordance_harrell(truth["event"], truth["time"], found)
         return float(measures("regression", truth, found)["RMSE"])
 
-    counts = Counter(used).most_common()
+    counts, known = Counter(used).most_common(), () if given.truth is None else given.truth
     return ViewsUsed(
         names=fitted,
         patterns=tuple((pattern, times, score(pattern)) for pattern, times in counts),
         labels=tuple(given.labels),
         used=tuple(used),
-        truth=() if given.truth is None else tuple(map(str, given.truth)),
+        truth=as_words(given.truth) if given.task == "survival" else tuple(map(str, known)),
         predicted=tuple(map(str, given.predicted)),
         part=given.part,
         metric=metric,

@@ -28,6 +28,10 @@ SUBRAHMANYA = (
     "Applications. IEEE Transactions on Pattern Analysis and Machine Intelligence 32(5), 788-798."
 )
 
+COX = (
+    "Cox, D. R. (1972). Regression Models and Life-Tables. Journal of the Royal Statistical Society B 34(2), "
+    "187-220."
+)
 LAAN = (
     "van der Laan, M. J., Polley, E. C. and Hubbard, A. E. (2007). Super Learner. Statistical Applications "
     "in Genetics and Molecular Biology 6(1), 25."
@@ -80,13 +84,15 @@ def methods(
     used = versions()
     shown = [f"{name} {used[name]}" for name in ("kernelweave", "scikit-learn", "numpy") if name in used]
     parts.append(f"Computations were done with {named(shown)}.")
-    return " ".join(part for part in parts if part) + f" Reference: {paper(given)}"
+    cited = f"{paper(given)} {COX}" if hasattr(given.inner, "predict_survival_function") else paper(given)
+    return " ".join(part for part in parts if part) + f" Reference: {cited}"
 
 
 def _data(fitted: Fitted, grouped: bool) -> str:
     classes = ", ".join(f"{n} of class {name}" for name, n in fitted.classes)
     words = f"Models were trained on {count(fitted.n_train, 'sample')}"
     words += f" ({classes})" if classes else ""
+    words += f" ({count(fitted.n_events, 'event')}, other times were censored)" if fitted.n_events else ""
     words += f"; {count(fitted.n_test, 'sample')} were held out." if fitted.n_test else "."
     return f"{words} Samples of one group were kept together in all splits." if grouped else words
 
@@ -244,6 +250,8 @@ def advice(given: Subject, fitted: Fitted, scores: Scores | None) -> tuple[str, 
             )
     if not tuned(given, fitted) and hasattr(given.inner, "C"):
         name, cost = type(given.inner).__name__, number(float(given.inner.C))
-        python = f", or in Python {name}CV" if name in ("MKLClassifier", "MKLRegressor") else ""
+        python = (
+            f", or in Python {name}CV" if name in ("MKLClassifier", "MKLRegressor", "MKLSurvival") else ""
+        )
         found.append(f"C = {cost} was not chosen by cross-validation: try kernelweave fit --tune{python}.")
     return tuple(found)

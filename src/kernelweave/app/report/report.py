@@ -34,6 +34,8 @@ class Report:
     path : PathCurves or None
     convergence : Convergence or None
     errors : Confusion, Residuals, Novelty or None
+    survival : Survival or None
+        Predicted survival beside what was seen, of a model of censored times.
     settings : Settings
         Parameters, versions and code.
     views : ViewsUsed or None
@@ -74,6 +76,7 @@ class Report:
     methods: str = ""
     advice: tuple[str, ...] = ()
     choice: data.Choice | None = None
+    survival: data.Survival | None = None
 
     @classmethod
     def from_model(
@@ -97,10 +100,11 @@ class Report:
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
         from ...kernels import as_views
-        from . import choice, fit, measures, methods, scores, settings, words
+        from . import choice, fit, measures, methods, scores, settings, survival, words
         from . import given as looked
 
-        samples = (as_views(X, y), y, as_views(X_test, y_test), y_test)
+        read = looked.targets_of(model)
+        samples = (as_views(X, y), read(y), as_views(X_test, y_test), read(y_test))
         given = looked.Subject(model, *samples, random_state, ids, ids_test, groups, preprocessing)
         if getattr(given.inner, "multilabel_", False):
             raise ValueError(
@@ -134,6 +138,7 @@ class Report:
             methods=methods.methods(given, made, scored, found, ended),
             advice=methods.advice(given, made, scored),
             choice=choice.choice(given),
+            survival=survival.survival(given),
         )
 
     def __repr__(self) -> str:

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv, cross_val_predict
+from sklearn.model_selection import (
+    GroupKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+    cross_val_predict,
+)
 from sklearn.pipeline import Pipeline
 
 from ..._typing import FloatArray
-from ...estimators import MKLClassifier, MKLClassifierCV, MKLRegressor, MKLRegressorCV
+from ...estimators import (
+    MKLClassifier,
+    MKLClassifierCV,
+    MKLRegressor,
+    MKLRegressorCV,
+    MKLSurvival,
+    MKLSurvivalCV,
+)
+from ...estimators._survival import as_columns
 from ...estimators.auto import BaseMKLAuto
 from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection._models import data_for, spread
 from ...kernels import RBF, Views
 from ...kernels.spec import kernel_alone
+from ...losses import Cox
+from ...metrics import concordance_jackknife
 from ...persistence.codec import NotStored
 from ...theory import target_alignment
 from .data import Roc, Score, Scores
@@ -45,6 +61,13 @@ MOST_ENTRIES = 20_000_000_000
 FAILURES = (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError)
 
 
+#: searches of costs, and what they search, by task; of others those of a regression
+SEARCHES: dict[str, tuple[Any, Any]] = {
+    "classification": (MKLClassifierCV, MKLClassifier),
+    "survival": (MKLSurvivalCV, MKLSurvival),
+}
+
+
 @dataclass(frozen=True)
 class Baseline:
     """A model to fit; `view` takes from the data what it sees."""
@@ -59,9 +82,10 @@ def baselines_for(given: Subject) -> list[Baseline]:
 
     The single kernel is that of the best validation among those best aligned with the target.
     """
-    trivial = Baseline("majority class", DummyClassifier())
-    if given.task != "classification":
-        trivial = Baseline("mean of the targets", DummyRegressor())
+    trivial = {
+        "classification": Baseline("majority class", DummyClassifier()),
+        "survival": Baseline("same risk for all", SameRisk()),
+    }.get(given.task, Baseline("mean of the targets", DummyRegressor()))
     if not hasattr(given.inner, "kernels"):  # one kernel with parameters
         return [_tuned(given, "one Gaussian kernel on all columns", [RBF()])[1], trivial]
     n, M = len(as_rows(given.X)), len(given.inner.kernel_names_)
@@ -73,12 +97,29 @@ def baselines_for(given: Subject) -> list[Baseline]:
     X, y = _part(given)[:2]
     if isinstance(X, Views) and not X.observed.all():
         y, X = np.asarray(y)[X.observed.all(axis=1)], complete(X)
+    task, y = ("regression", residuals(y)) if given.task == "survival" else (given.task, y)
     if len(np.unique(np.asarray(y), axis=0)) < 2:
         return [*found, trivial]
     kernels = "precomputed" if given.precomputed else given.inner.kernels
-    aligned = np.argsort(-target_alignment(kernels, X, y, task=given.task).value, kind="stable")
+    aligned = np.argsort(-target_alignment(kernels, X, y, task=task).value, kind="stable")
     singles = [_single(given, int(m)) for m in aligned[:SHORTLIST]]
     return [*found, max(singles, key=lambda pair: pair[0])[1], trivial]
+
+
+class SameRisk(BaseEstimator):
+    """No sample is at more risk than another."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        return np.zeros(len(as_rows(X)))
+
+
+def residuals(y: Any) -> FloatArray:
+    """Of censored times, what is left to explain where all have the same risk: -L'(0) of Cox's loss."""
+    columns = as_columns(y)[0]
+    return -Cox().gradient(columns, np.zeros(len(y)), np.ones(len(y)))
 
 
 def _single(given: Subject, m: int) -> tuple[float, Baseline]:
@@ -92,7 +133,6 @@ def _tuned(
     given: Subject, name: str, kernels: Any, view: Callable[[Any], Any] = lambda X: X
 ) -> tuple[float, Baseline]:
     """The plain sum of kernels, its cost chosen by cross-validation, and its score there."""
-    classifies = given.task == "classification"
     options: dict[str, Any] = {"normalize": getattr(given.inner, "normalize", "variance")}
     missing = getattr(given.inner, "missing", "error")
     if missing != "error":  # margins in the space of each sample's views are for p = 1 alone
@@ -100,14 +140,13 @@ def _tuned(
     if hasattr(given.inner, "kernels") and getattr(given.inner, "loss", None) is not None:
         options["loss"] = given.inner.loss
     cost = float(getattr(given.inner, "C", None) or 1.0)
-    Search = MKLClassifierCV if classifies else MKLRegressorCV
+    Search, Plain = SEARCHES.get(given.task, (MKLRegressorCV, MKLRegressor))
     X, y, groups = _part(given)
     try:
         cv = FOLDS if groups is None else list(splitter(given.task).split(np.zeros((len(y), 1)), y, groups))
         search = Search(kernels, regularizers="uniform", Cs=COSTS, cv=cv, **options)
         search.fit(view(X), y)
     except FAILURES:
-        Plain = MKLClassifier if classifies else MKLRegressor
         return -np.inf, Baseline(name, Plain(kernels, regularizer="uniform", C=cost, **options), view)
     return float(search.best_score_), Baseline(name, clone(search.best_estimator_), view)
 
@@ -158,7 +197,7 @@ def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) 
     curves = _curves(given, check)
     more |= {} if curves is None else {"AUC": curves.auc}
     model = Score("this model", *_mean_and_error(own))
-    metric = "accuracy" if given.task == "classification" else "R²"
+    metric = given.metric
     if baselines is not None:
         others = tuple(_given_score(entry, model) for entry in baselines)
         return Scores(metric, check.how, len(own), model, others, more=more, roc=curves)
@@ -246,6 +285,8 @@ def _folds(given: Subject) -> Check:
     rows = np.random.RandomState(given.random_state).permutation(spread(n, MOST_SAMPLES))
     truth = np.asarray(given.y)[rows]
     cv: Any = check_cv(FOLDS, truth, classifier=given.task == "classification")
+    if given.task == "survival":
+        cv = list(StratifiedKFold(FOLDS).split(np.zeros((len(truth), 1)), truth["event"]))
     if given.groups is not None:
         cv = list(
             splitter(given.task).split(np.zeros((len(truth), 1)), truth, np.asarray(given.groups)[rows])
@@ -298,10 +339,13 @@ def _in_pipeline(model: Any, estimator: Any) -> Any:
 def gains(task: str, truth: Any, predicted: Any) -> FloatArray:
     """Numbers whose mean is the score: hits for accuracy, 1 - e^2 / mean e0^2 for R^2.
 
-    e is the error of a sample, e0 that of the mean of all; of several outputs the mean.
+    e is the error of a sample, e0 that of the mean of all; of several outputs the mean. Those of a
+    concordance are the jackknife's.
     """
     if task == "classification":
         return np.asarray(truth == predicted, dtype=float)
+    if task == "survival":
+        return concordance_jackknife(truth["event"], truth["time"], predicted)
     truth = np.asarray(truth, dtype=float).reshape(len(truth), -1)
     errors = (truth - np.asarray(predicted, dtype=float).reshape(truth.shape)) ** 2
     variance = ((truth - truth.mean(axis=0)) ** 2).mean(axis=0)

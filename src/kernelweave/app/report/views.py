@@ -72,6 +72,8 @@ def facts(report: Report) -> list[tuple[str, Any]]:
     if found.classes:
         labels = [f"{name} ({n})" for name, n in found.classes]
         task = f"classification into {len(labels)} class{'es' * (len(labels) > 1)}: {named(labels, 8)}"
+    elif found.n_events is not None:
+        task = f"survival: {count(found.n_events, 'event')}, other times are censored"
     pairs = {
         "Model": found.estimator,
         "Task": task,
@@ -303,7 +305,7 @@ def taken_apart(report: Report) -> TakenApart:
     if len(rest):
         columns.append(found.parts[:, :, rest].sum(axis=2, keepdims=True))
         names.append(count(len(rest), "other kernel"))
-    seen = "observed" if fitted.task == "regression" else "true"
+    seen = "true" if fitted.classes else "observed"
     told = [
         f": {seen} {t}, predicted {p}" for t, p in zip(found.truth, found.predicted, strict=bool(found.truth))
     ]
@@ -346,6 +348,19 @@ def sample_data(report: Report) -> dict[str, Any]:
         "texts": [[" ".join(texts) for texts in each] for each in shown.texts],
         "scale": [shown.scale.low, shown.scale.high],
         "first": shown.first,
+        **_curve_data(report),
+    }
+
+
+def _curve_data(report: Report) -> dict[str, Any]:
+    """The baseline of survival curves, where the picker draws them."""
+    found = report.survival
+    if found is None or found.baseline is None:
+        return {}
+    last = found.baseline.x[-1] or 1.0
+    return {
+        "across": [round(100.0 * x / last, 2) for x in found.baseline.x],
+        "hazard": [float(f"{y:.4g}") for y in found.baseline.y],
     }
 
 
@@ -371,7 +386,7 @@ def sample_map(report: Report) -> SampleMap | None:
     label = "f of the true class, minus the largest other"
     if len(found.intercept) == 1:
         label = f"value f, positive for {short(classes[1])}" if len(classes) == 2 else "value f"
-    rows = classes if found.truth and len(classes) <= 8 else ["all samples"]
+    rows = classes if found.truth and 0 < len(classes) <= 8 else ["all samples"]
     points = []
     for k, value in enumerate(margins.tolist()):
         row = rows.index(found.truth[k]) if found.truth and found.truth[k] in rows else 0
@@ -457,6 +472,54 @@ def novelty_bars(found: data.Novelty) -> list[Bar]:
         )
         for n, low, high in zip(counts, edges, edges[1:], strict=False)
     ]
+
+
+# -- survival -----------------------------------------------------------------------------------
+
+
+def step_points(curves: Sequence[data.Curve]) -> list[list[Dot]]:
+    """Curves that keep their value until the next step: two points for each step."""
+    found = []
+    for one in curves:
+        xs, ys = np.repeat(one.x, 2)[1:], np.repeat(one.y, 2)[:-1]
+        found.append([Dot(x, y, "") for x, y in zip(xs.tolist(), ys.tolist(), strict=True)])
+    return found
+
+
+def times_heads(found: data.Survival) -> list[str]:
+    """Headings of columns of survival."""
+    return [f"Survival at {number(time)}" for time in found.times]
+
+
+def group_words(found: data.Survival) -> str:
+    """Whether groups by predicted risk differ."""
+    if found.p_value is None:
+        return "All samples have the same predicted risk."
+    judged = "beyond chance" if found.p_value < 0.05 else "within chance"
+    return f"The curves of the groups differ {judged} (log-rank test, p = {number(found.p_value, 2)})."
+
+
+def calibration_points(found: data.Survival) -> list[Dot]:
+    """Predicted and seen survival of groups, at all times."""
+    return [
+        Dot(x, y, f"at {one.name}: predicted {fixed(x)}, seen {fixed(y)}", f"s{k}")
+        for k, one in enumerate(found.calibration)
+        for x, y in zip(one.x, one.y, strict=True)
+    ]
+
+
+def survival_at(curve: data.Curve, time: float) -> float:
+    """The value of a stepped curve at a time."""
+    return float(curve.y[int(np.searchsorted(curve.x, time, side="right")) - 1])
+
+
+def sample_curve(report: Report, k: int) -> data.Curve | None:
+    """The predicted curve of a sample taken apart: exp(-Lambda_0 exp f)."""
+    found, samples = report.survival, report.samples
+    if found is None or found.baseline is None or samples is None:
+        return None
+    risk = float(samples.values[0, k])
+    return data.Curve(samples.labels[k], found.baseline.x, np.exp(-np.exp(risk) * np.array(found.baseline.y)))
 
 
 # -- curves -------------------------------------------------------------------------------------

@@ -172,6 +172,7 @@
     const rows = $$("#sample-figure g.row");
     const [low, high] = data.scale;
     const place = (value) => (100 * (Math.min(Math.max(value, low), high) - low)) / (high - low);
+    const heightOf = (value) => 1 - (value + 0.06) / 1.12;  // of the axis from 0 to 1, with room on both sides
     let current = data.first[0];
 
     const brief = (k) => {
@@ -213,6 +214,18 @@
       const which = data.functions.length > 1 ? `; f of ${data.functions[f]}` : "";
       $("#sample-heading").textContent = data.headings[k] + which;
       $("#sample-figure desc").textContent = names.map((name, m) => `${name}: ${texts[m]}`).join("; ");
+      if (data.hazard) drawCurve(Math.exp(sum));
+    }
+
+    // exp(-hazard), which keeps its value until the next step
+    function drawCurve(risk) {
+      const points = [];
+      data.hazard.forEach((hazard, j) => {
+        const y = (100 * heightOf(Math.exp(-hazard * risk))).toFixed(2);
+        points.push(`${data.across[j]},${y}`);
+        if (j + 1 < data.across.length) points.push(`${data.across[j + 1]},${y}`);
+      });
+      $("#sample-curve polyline").setAttribute("points", points.join(" "));
     }
 
     function pick(k, scroll = true) {

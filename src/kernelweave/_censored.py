@@ -1,0 +1,97 @@
+"""Censored times: how they may be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from ._typing import FloatArray
+from ._words import listed
+
+#: what y may be
+FORMS = (
+    "a structured array of event (bool) and time, a data frame with these two columns, or a tuple "
+    "(event, time); a third one is the stratum"
+)
+
+
+def survival_array(y: Any) -> Any:
+    """Targets as a structured array of event (bool), time and perhaps stratum.
+
+    Parameters
+    ----------
+    y : structured array, data frame, tuple of arrays, or array of shape (n, 2) or (n, 3)
+        Event, time and perhaps a stratum: fields, columns or parts. Fields and columns of two are told apart
+        by what they hold: the event is of type bool, or holds 0 and 1 only.
+
+    Examples
+    --------
+    >>> survival_array(([True, False], [3.0, 2.0]))
+    array([( True, 3.), (False, 2.)], dtype=[('event', '?'), ('time', '<f8')])
+    """
+    parts = _parts(y)
+    if len(parts) not in (2, 3):
+        raise ValueError(f"y has {len(parts)} columns: pass {FORMS}.")
+    event, time = _event_first(parts[0], parts[1], isinstance(y, tuple) or not hasattr(y, "columns"))
+    check_consistent_length(event, time, *parts[2:])
+    fields: list[Any] = [("event", bool), ("time", float)]
+    if len(parts) > 2:
+        fields.append(("stratum", parts[2].dtype))
+    found = np.empty(len(time), dtype=fields)
+    found["event"], found["time"] = _events(event), _times(time)
+    if len(parts) > 2:
+        found["stratum"] = parts[2]
+    return found
+
+
+def _parts(y: Any) -> list[Any]:
+    """The columns of y."""
+    if isinstance(y, tuple):
+        return [np.asarray(part) for part in y]
+    if hasattr(y, "columns"):
+        return [np.asarray(y.iloc[:, k] if hasattr(y, "iloc") else y[c]) for k, c in enumerate(y.columns)]
+    values = np.asarray(y)
+    if values.dtype.names:
+        return [values[name] for name in values.dtype.names]
+    if values.ndim != 2:
+        raise ValueError(f"y has shape {values.shape}, without events or without times: pass {FORMS}.")
+    return list(values.T)
+
+
+def _event_first(one: Any, two: Any, ordered: bool) -> tuple[Any, Any]:
+    """Event and time, whichever comes first; of numbers without names the first is the event."""
+    flags = [part.dtype.kind == "b" for part in (one, two)]
+    if flags[0] == flags[1]:
+        flags = [bool(np.isin(part, (0, 1)).all()) for part in (one, two)]
+    return (two, one) if flags[1] and not flags[0] and not (ordered and one.dtype.kind == "b") else (one, two)
+
+
+def _events(event: Any) -> Any:
+    values = np.asarray(event)
+    if values.ndim != 1 or not np.isin(values, (0, 1)).all():
+        odd = next((value for value in values.ravel().tolist() if value not in (0, 1)), None)
+        raise ValueError(
+            f"y holds {odd!r} where it says whether there was an event: True or 1 for an event, False or 0 "
+            f"for a sample that was censored. Pass {FORMS}."
+        )
+    return values.astype(bool)
+
+
+def _times(time: Any) -> FloatArray:
+    try:
+        values = np.asarray(time, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y holds times that are no numbers ({error}): pass days since a start.") from error
+    if not np.isfinite(values).all():
+        rows = np.flatnonzero(~np.isfinite(values))
+        raise ValueError(
+            f"y contains NaN or infinite times in rows {listed(map(str, rows))}: leave those samples out."
+        )
+    if (values < 0.0).any():
+        raise ValueError(
+            f"y has negative times, such as {values.min():.4g}: pass the times since the observation of each "
+            "sample began."
+        )
+    return values
