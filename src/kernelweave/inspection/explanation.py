@@ -120,8 +120,10 @@ class Explanation:
             raise ValueError("attributions within kernels were not kept: explain(..., within=True) does.")
         return found
 
-    def importance(self, level: float = 0.95, n_resamples: int = 200, random_state: Any = 0) -> Importance:
-        """Mean over samples (and functions) of |value| of every feature, with intervals.
+    def importance(
+        self, level: float = 0.95, n_resamples: int = 200, random_state: Any = 0, *, by: str = "feature"
+    ) -> Importance:
+        """Mean over samples (and functions) of |value| of every feature, or kernel, with intervals.
 
         Intervals are percentiles over samples drawn again with replacement (bootstrap): how far the mean
         depends on which samples were explained, not how far the model depends on its training samples.
@@ -131,25 +133,38 @@ class Explanation:
         level : float, default=0.95
         n_resamples : int, default=200
         random_state : int, RandomState or None, default=0
+        by : {"feature", "kernel"}, default="feature"
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level={level!r}: expected a number between 0 and 1.")
-        sizes = np.abs(self._functions()).mean(axis=0)
+        values, names = self.parts_by(by)
+        sizes = np.abs(values).mean(axis=0)
         draws = check_random_state(random_state).randint(len(sizes), size=(n_resamples, len(sizes)))
         means = np.array([sizes[rows].mean(axis=0) for rows in draws])
         low, high = np.quantile(means, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
-        return Importance(list(self.feature_names), sizes.mean(axis=0), low, high)
+        return Importance(list(names), sizes.mean(axis=0), low, high)
+
+    def parts_by(self, by: str) -> tuple[FloatArray, list[str]]:
+        """Attributions of every function, shape (n_functions, n, n_parts), and the names of the parts.
+
+        Parameters
+        ----------
+        by : {"feature", "kernel"}
+        """
+        if by not in ("feature", "kernel"):
+            raise ValueError(f"by={by!r}: expected 'feature' or 'kernel'.")
+        of_kernels = by == "kernel"
+        values = self.kernel_values if of_kernels else self.values
+        names = self.kernel_names if of_kernels else self.feature_names
+        return values if values.ndim == 3 else values[None], names
 
     def function(self, which: int | None = None) -> FloatArray:
         """Values of one function, shape (n, n_features); there is no choice where a model has one."""
-        every = self._functions()
+        every, _ = self.parts_by("feature")
         if which is None and len(every) > 1:
             names = ", ".join(f"{j} ({name})" for j, name in enumerate(self.function_names))
             raise ValueError(f"function: choose one of {names}.")
         return np.asarray(every[which or 0])
-
-    def _functions(self) -> FloatArray:
-        return self.values if self.values.ndim == 3 else self.values[None]
 
     def to_shap(self) -> Any:
         """The same as a `shap.Explanation`, for the plots of shap; functions are its last axis."""
@@ -175,6 +190,7 @@ def explain(
     *,
     background_weight: Any = None,
     within: bool = True,
+    feature_names: Any = None,
     memory_limit: str | int | None = "2GB",
 ) -> Explanation:
     """Exact attributions of what a model says of samples: to its kernels, and to features within each.
@@ -208,6 +224,9 @@ def explain(
         Of a summary, how many samples each row stands for.
     within : bool, default=True
         Whether to keep what features add within each kernel; else only the sum over kernels is.
+    feature_names : sequence of str, optional
+        Names of the columns that the estimator sees. By default those it was fitted on, those of X, or
+        what the transformers of a pipeline call them; x0, x1, ... where nothing names them.
     memory_limit : str or int, default="2GB"
         Most memory of all attributions.
 
@@ -241,7 +260,7 @@ def explain(
     weight = _weights(background_weight, others.shape[0])
     limit = parse_memory(memory_limit)
     found = _explanation(inner.model_, rows, others, weight, within, limit)
-    names, players = _column_names(model, X, rows), found.pop("players")
+    names, players = _column_names(model, X, rows, feature_names), found.pop("players")
     titles = [names[c] if place < 0 else f"{names[c]}[{place}]" for c, place in players]
     base = weight @ inner.model_(others)
     return Explanation(
@@ -251,6 +270,19 @@ def explain(
         function_names=function_names(inner),
         sample_names=_sample_names(X, rows),
     )
+
+
+def affordable(model: Any, X: Any, rows: int, background: int, work: float) -> tuple[int, int]:
+    """How many samples to explain against how many, at most these, so that it takes about `work`.
+
+    The unit of work is a feature of a sample, a background sample and a support vector: about ten
+    nanoseconds. Twenty samples and ten of the background are always worth it.
+    """
+    expansions, p = fitted_model(model).model_.expansions(), inputs_for(model, X).shape[1]
+    parts = [part for own in expansions.values() if isinstance(own, list) for part in own]
+    one = sum(len(part.coef) * part.size(p) for part in parts)
+    share = min(1.0, np.sqrt(work / max(one * rows * background, 1.0)))
+    return max(min(20, rows), int(share * rows)), max(min(10, background), int(share * background))
 
 
 def _weights(given: Any, count: int) -> FloatArray:
@@ -401,8 +433,12 @@ def _data(X: Any, players: list[tuple[int, int]], n_whole: int) -> FloatArray:
 # -- names --------------------------------------------------------------------------------------
 
 
-def _column_names(model: Any, X: Any, rows: Any) -> list[str]:
+def _column_names(model: Any, X: Any, rows: Any, given: Any = None) -> list[str]:
     """Of the columns that the estimator inside sees."""
+    if given is not None:
+        if len(given) != rows.shape[1]:
+            raise ValueError(f"feature_names has {len(given)} names for {rows.shape[1]} columns.")
+        return [str(name) for name in given]
     if is_views(rows):
         return list(rows.columns)
     inner, seen = fitted_model(model), data_for(model, X)

@@ -70,13 +70,12 @@ class WaterfallDisplay:
         **bar_kw
             Passed on to `matplotlib.axes.Axes.barh`.
         """
-        if by not in ("feature", "kernel"):
-            raise ValueError(f"by={by!r}: expected 'feature' or 'kernel'.")
         own = self.explanation
-        values = own.kernel_values if by == "kernel" else own.values if kernel is None else own.within(kernel)
-        self.explanation.function(function)  # says which there are
-        row = values[sample] if values.ndim == 2 else values[function, sample]
-        names = own.kernel_names if by == "kernel" else own.feature_names
+        values, names = own.parts_by(by)
+        if kernel is not None:
+            values = np.reshape(own.within(kernel), values.shape)
+        own.function(function)  # says which there are
+        row = values[function or 0, sample]
         order = np.argsort(-np.abs(row), kind="stable")[:max_bars]
         steps, labels = row[order].tolist(), [names[f] for f in order]
         if len(order) < len(row):

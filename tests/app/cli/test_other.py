@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pytest
 
 import kernelweave
 
@@ -35,3 +38,38 @@ def test_inspect_shows_weights_certificate_and_settings(kw: Kw, table: Any, tmp_
     model = kernelweave.load_model(out / "model.kw")[-1]
     weights = {row["kernel"]: row["weight"] for row in document["weights"]}
     assert weights == dict(zip(model.kernel_names_, model.weights_.tolist(), strict=True))
+
+
+@pytest.mark.system
+def test_inspect_explains_samples_by_the_names_of_the_file(kw: Kw, table: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    colour = rng.choice(["red", "green"], size=60).tolist()
+    data = table(patient=[f"P{i}" for i in range(60)], colour=colour)
+    out, written, picture = tmp_path / "out", tmp_path / "why.csv", tmp_path / "why.svg"
+    kw("fit", data, "--out", out, "--no-report", "--no-tune", "-q", "--method", "lp", "--id", "patient",
+       "--categorical", "colour")  # fmt: skip
+    asked = ("inspect", out, "--explain", data, "--sample", "P7", "--background", "9")
+    found = json.loads(kw(*asked, "--json", "--out", written, "--plot", picture).out)
+    names = {"a", "b", "colour=green", "colour=red"}
+    sample = found["sample"]
+    assert sample["id"] == "P7"
+    assert {part["name"] for part in sample["features"]} == names
+    assert found["samples"] == "60 samples, against 9 of them"
+    rows = dict(zip([f"P{i}" for i in range(60)], range(60), strict=True))
+    model = kernelweave.load_model(out / "model.kw")
+    value = model.decision_function(pd.read_csv(data))[rows["P7"]]
+    for parts in ("kernels", "features"):
+        total = sample["base_value"] + sum(part["adds"] for part in sample[parts])
+        np.testing.assert_allclose([total, sample["value"]], value, atol=1e-8)
+    header, *lines = written.read_text().splitlines()
+    assert set(header.split(",")) == {"patient", "base value", *names}
+    cells = next(line for line in lines if line.startswith("P7,")).split(",")
+    np.testing.assert_allclose(sum(map(float, cells[1:])), value, atol=1e-8)
+    assert "colour=red" in picture.read_text()
+    shown = kw("inspect", out, "--explain", "--sample", "P7").out  # of the file that fit read
+    assert {name for name in names if name in shown} == names
+    assert "What kernels add to sample P7" in shown
+    assert "Mean size of what features add" in shown
+    assert not re.search(r"\bx\d+\b", shown + json.dumps(found) + header)
+    assert "--explain" in kw("inspect", out, "--sample", "P7").err
+    assert "there is none" in kw(*asked[:4], "--sample", "P99").err

@@ -153,7 +153,7 @@ def test_the_picker_follows_the_arrow_keys(cases: Any, show: Any) -> None:
         assert value == pytest.approx(samples.values[:, sample].max(), rel=0.01, abs=0.01)
     active = page.locator(f"#{chosen.get_attribute('aria-activedescendant')}")
     assert active.get_attribute("aria-selected") == "true"
-    page.locator("#function-choice").select_option("0")
+    page.locator("#sample-function").select_option("0")
     value = float(total.text_content().replace("\u2212", "-"))
     assert value == pytest.approx(samples.values[0, -1], rel=0.01, abs=0.01)
     page.locator("circle[data-sample]").first.scroll_into_view_if_needed()
@@ -176,6 +176,30 @@ def test_the_survival_curve_follows_the_picker(cases: Any, show: Any) -> None:
         np.testing.assert_allclose(1.12 * (1 - drawn[1::2, 1] / 100) - 0.06, truth(at - 1e-4), atol=0.01)
         opened.page.locator("#sample-list").press("ArrowDown")
     assert opened.page.locator("#groups-figure polyline").count() == 3
+    assert opened.faults == []
+
+
+def test_features_of_a_sample_are_picked_by_its_id_or_a_dot(cases: Any, show: Any) -> None:
+    case = cases("multiclass")
+    opened, why = show(case), case.report.attributions
+    page, found = opened.page, why.samples
+    assert page.locator("#swarm-figure circle").count() == len(why.features) * len(found.labels)
+    names, total = page.locator("#why-figure .label"), page.locator("#why-figure .total .value")
+    page.locator("#why-list [role=option]", has_text=found.labels[3]).first.click()
+    k = int(page.locator("#why-list").get_attribute("aria-activedescendant").split("-")[-1])
+    for sample, act in ((k, None), (k + 1, "ArrowDown"), (0, "Home")):
+        if act:
+            page.locator("#why-list").press(act)
+        assert f"Sample {found.labels[sample]}:" in page.locator("#why-sample-heading").inner_text()
+        best = int(found.values[:, sample].argmax())
+        value = float(total.text_content().replace("\u2212", "-"))
+        assert value == pytest.approx(found.values[best, sample], rel=0.01, abs=0.01)
+        order = abs(found.parts[best, sample, :-1]).argsort()[::-1]
+        assert names.nth(1).text_content() == why.features[order[0]]
+    page.locator("#swarm-figure").scroll_into_view_if_needed()
+    place = page.evaluate(UNCOVERED_DOT.replace("data-sample", "data-why").replace(".sample)", ".why)"))
+    page.mouse.click(place["x"], place["y"])
+    assert f"Sample {found.labels[place['sample']]}:" in page.locator("#why-sample-heading").inner_text()
     assert opened.faults == []
 
 

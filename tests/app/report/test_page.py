@@ -101,6 +101,18 @@ def test_the_script_gets_the_parts_of_every_sample(page: Any, case: Any) -> None
     assert len(data["rows"]) <= 16
 
 
+def test_features_add_up_to_the_value_and_have_names(page: Any, case: Any) -> None:
+    found = case.report.attributions
+    samples, rows = found.samples, [int(label) for label in found.samples.labels]
+    predict = getattr(case.model, "decision_function", case.model.predict)
+    values = np.asarray(predict(case.X_test[rows])).reshape(len(rows), -1).T
+    np.testing.assert_allclose(samples.values, values, atol=1e-8 * np.abs(values).max())
+    assert set(page.column("feature-table", "Mean size")) <= set(found.by_feature.names)
+    why = json.loads(page.blocks["report-data"])["why"]
+    assert why["labels"] == list(samples.labels)
+    np.testing.assert_allclose(np.sum(why["parts"], axis=2), values, atol=2e-3 * np.abs(values).max())
+
+
 def test_errors_are_those_of_the_predictions(case: Any) -> None:
     predicted, errors = case.model.predict(case.X_test), case.report.errors
     if case.report.fitted.task == "classification":

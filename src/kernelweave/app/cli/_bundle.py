@@ -21,7 +21,7 @@ from ...kernels import Views
 from ...persistence import load_model, save_model
 from ._columns import labels, survival_target, target_column, target_columns, unknown_in
 from ._console import MODEL, CliError, model_file, note, refusing
-from ._design import columns_of, conformed, encoded, load
+from ._design import columns_of, conformed, encoded, features_of, load
 from ._facts import file_digest
 from ._files import Files, counted, present, read_views, such_as
 from ._npz import GramEncoder, Grams
@@ -58,6 +58,16 @@ class Bundle:
     def of_views(self) -> bool:
         """Whether the model was fitted on several tables."""
         return isinstance(self.encoder, ViewTransformer)
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the columns that the model sees, or of its matrices."""
+        if isinstance(self.encoder, GramEncoder):
+            return list(self.encoder.names)
+        if not self.of_views:
+            return [name for held in features_of(self.encoder).values() for name in held]
+        own = {view: features_of(encoder) for view, encoder in self.encoder.transformers_.items()}
+        return [f"{view}: {name}" for view, found in own.items() for held in found.values() for name in held]
 
 
 def load_bundle(path: Path) -> Bundle:

@@ -83,7 +83,8 @@ class ViewsDesign:
         kernels, why = view_kernels(self.sheets, features, self.choice, self.sequences)
         starts = X.starts.tolist()
         places = {n: list(range(*starts[v : v + 2])) for v, n in enumerate(X.names)}
-        return Parts(X, X_rest, encoder, kernels, why, places, [], self.reading.ident or "sample")
+        names = [f"{n}: {name}" for n, own in features.items() for held in own.values() for name in held]
+        return Parts(X, X_rest, encoder, kernels, why, places, names, self.reading.ident or "sample")
 
 
 def encoded_views(encoder: ViewTransformer, views: Views) -> Views:

@@ -5,44 +5,85 @@ from __future__ import annotations
 import os
 import platform
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from . import _options as opt
-from ._console import guarded, model_file
+from ._console import CliError, check_out, guarded, model_file
+
+#: panel of the help
+EXPLAIN = "Explanations"
 
 #: settings worth a line
 SHOWN = ("command", "target", "task", "n_train", "n_test", "method", "kernels", "seconds", "interrupted")
 
 
 @guarded
-def inspect(model: opt.Model, as_json: opt.Json = False, debug: opt.Debug = False) -> None:
-    """Show the weights, the certificate and the settings of a model."""
-    model_file(model)
+@opt.spread
+def inspect(
+    model: opt.Model,
+    source: opt.Source,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Attributions of DATA, or of the file it was fitted on.")
+    ] = False,
+    sample: Annotated[
+        str | None, opt.option("A sample, by its ID or row: what its value is made of.", EXPLAIN)
+    ] = None,
+    background: Annotated[
+        str | None,
+        opt.option("What samples are compared with: how many rows (100), or a file of them.", EXPLAIN),
+    ] = None,
+    function: Annotated[
+        str | None, opt.option("Class, pair of classes or output; else the largest of a sample.", EXPLAIN)
+    ] = None,
+    out: Annotated[Path | None, opt.option("CSV file of all attributions.", EXPLAIN)] = None,
+    plot: Annotated[
+        Path | None, opt.option("Picture of the sample, or of all samples: .png, .svg or .pdf.", EXPLAIN)
+    ] = None,
+    ident: Annotated[
+        str | None, opt.option("Column of sample IDs; by default as in the fit.", opt.TABLES, "--id")
+    ] = None,
+    as_json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Show the weights, the certificate and the settings of a model, or why samples have their values.
+
+    With --explain, values are taken apart into what kernels and features add, exactly: DATA is a file as
+    predict takes it, and by default the rows that fit held out, of the file it read.
+    """
+    file = model_file(model)
+    if explain:
+        source.check(needed=False)
+        check_out(out, file, *source.files.values())
+        check_out(plot, file, *source.files.values())
+        from ._explaining import Question, answer
+
+        answer(Question(model, source, ident, sample, background, function, out, plot, as_json))
+        return
+    given = {"DATA": source.files, "--sample": sample, "--background": background, "--function": function}
+    for name, value in {**given, "--out": out, "--plot": plot}.items():
+        if value:
+            raise CliError(f"{name} is for explanations: add --explain.")
+    show_model(model, as_json)
+
+
+def show_model(model: Path, as_json: bool) -> None:
+    """Weights, certificate and settings."""
     from ._bundle import load_bundle
     from ._console import print_json, show
-    from ._design import features_of
     from ._facts import certificate, certificate_words, weight_facts
-    from ._npz import GramEncoder
     from ._output import candidates_table, reason_words, weights_listing
 
     bundle = load_bundle(model)
     estimator, settings, kind = bundle.estimator, bundle.settings, type(bundle.estimator).__name__
     if as_json:
-        encoders = getattr(bundle.encoder, "transformers_", None)
-        if isinstance(bundle.encoder, GramEncoder):
-            columns = [bundle.encoder.names]
-        elif isinstance(encoders, dict):
-            columns = [
-                [f"{view}: {name}" for held in features_of(own).values() for name in held]
-                for view, own in encoders.items()
-            ]
-        else:
-            columns = list(features_of(bundle.encoder).values())
         facts = {
             "estimator": kind,
             "weights": weight_facts(estimator),
             "certificate": certificate(estimator),
-            "features": [name for names in columns for name in names],
+            "features": bundle.features,
         }
         kept = {name: value for name, value in settings.items() if name not in ("columns", "training_rows")}
         print_json({**facts, "settings": kept})

@@ -132,7 +132,7 @@ def report_data(ready: Any, parts: Any, train: Any, test: Any) -> dict[str, Any]
     held_out = {"X_test": parts.X_rest, "y_test": y[test], "ids_test": ids[test]} if len(test) else {}
     before = parts.encoder if hasattr(parts.encoder, "transform") else None  # not of Gram matrices
     own = {"X": parts.X, "y": y[train], "ids": ids[train], "groups": groups, "preprocessing": before}
-    return {**own, **held_out}
+    return {**own, **held_out, "feature_names": parts.names or None}
 
 
 def make_report(

@@ -228,6 +228,51 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Means over samples (and functions) of |attribution|, and the ends of their intervals."""
+
+    names: tuple[str, ...]
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class Attributions:
+    """What features and kernels add to the values of samples, against background samples.
+
+    Attributes
+    ----------
+    samples : Samples
+        `intercept` has the means over the background, `parts` what the `features` add, and the last of
+        them what all others add together.
+    features : tuple of str
+        Those of largest size.
+    data : ndarray of shape (S, n_features)
+        Their values.
+    by_feature, by_kernel : Sizes
+        Of all of them.
+    positions : ndarray or None
+        Wavelengths, or the like, of features that are called by numbers, in the order of `channels`.
+    channels : ndarray of int
+        Which features those are.
+    n_background : int
+    whole : dict of str to str
+        Kernels that are not taken apart by features, and why.
+    """
+
+    samples: Samples
+    features: tuple[str, ...]
+    data: FloatArray
+    by_feature: Sizes
+    by_kernel: Sizes
+    positions: FloatArray | None
+    channels: IntArray
+    n_background: int
+    whole: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Redundancy:
     """Alignment (cosine) of the kernels with one another."""
 

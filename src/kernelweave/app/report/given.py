@@ -18,12 +18,13 @@ from ...estimators._base import function_names
 from ...estimators._survival import RiskScore
 from ...gram import KernelStack
 from ...gram.stack import as_stack
-from ...inspection import contributions
-from ...inspection._models import competition, fitted_model, spread
+from ...inspection import contributions, explain
+from ...inspection._models import competition, fitted_model, inputs_for, spread
+from ...inspection.explanation import affordable
 from ...kernels import Views
 from ...metrics import concordance_jackknife
 from ...regularizers import Uniform
-from .data import Confusion, Novelty, Residuals, Samples
+from .data import Attributions, Confusion, Novelty, Residuals, Samples, Sizes
 from .words import number
 
 #: called with a few words before each step
@@ -47,6 +48,7 @@ class Subject:
     ids_test: Any = None
     groups: Any = None
     preprocessing: Any = None
+    feature_names: Any = None
 
     @cached_property
     def inner(self) -> Any:
@@ -161,6 +163,11 @@ class Subject:
         return parts if parts.ndim == 3 else parts[None]
 
     @cached_property
+    def values(self) -> FloatArray:
+        """f on the samples looked at, shape (K, n)."""
+        return np.asarray(self.inner.model_(inputs_for(self.model, self.seen))).T
+
+    @cached_property
     def functions(self) -> tuple[str, ...]:
         """Names of the functions whose values decide."""
         names = function_names(self.inner)
@@ -224,15 +231,21 @@ def samples(given: Subject) -> Samples | None:
     # samples whose components keep the page small: a page shows at most 40 kernels of each
     numbers = len(given.parts) * min(given.parts.shape[2], 40)
     most = max(LEAST_SAMPLES, min(MOST_SAMPLES, MOST_NUMBERS // max(numbers, 1)))
-    chosen, wrong = choose(_doubt(given), most), _wrong(given)
+    chosen = choose(_doubt(given), most)
+    return _samples(given, chosen, given.intercept, given.parts[:, chosen])
+
+
+def _samples(given: Subject, chosen: IntArray, intercept: FloatArray, parts: FloatArray) -> Samples:
+    """Some of the samples looked at, taken apart."""
+    wrong = _wrong(given)
     return Samples(
         part=given.part,
         labels=tuple(given.labels[row] for row in chosen),
         truth=as_words(given.truth, chosen),
         predicted=as_words(given.predicted, chosen),
         wrong=() if wrong is None else tuple(bool(wrong[row]) for row in chosen),
-        intercept=given.intercept,
-        parts=given.parts[:, chosen],
+        intercept=intercept,
+        parts=parts,
         n_all=given.n_seen,
     )
 
@@ -263,8 +276,7 @@ def _wrong(given: Subject) -> FloatArray | None:
 
 def _doubt(given: Subject) -> FloatArray:
     """Large for samples worth a look: wrong, near the boundary, far from the observed value."""
-    assert given.parts is not None
-    values = given.parts.sum(axis=2) + given.intercept[:, None]
+    values = given.values
     if given.task == "survival":
         if given.truth is None:
             return np.zeros(values.shape[1])
@@ -297,6 +309,57 @@ def as_words(values: Any, rows: Any = slice(None)) -> tuple[str, ...]:
     if picked.dtype.kind == "f":
         return tuple(", ".join(number(v) for v in np.ravel(row)) for row in picked)
     return tuple(str(value) for value in picked)
+
+
+#: most samples, background samples and features kept of an explanation, and its most work
+MOST_EXPLAINED, MOST_BACKGROUND, MOST_KEPT, WORK = 60, 50, 40, 1e8
+
+#: least features called by numbers that are a curve
+CURVE = 8
+
+
+def attributions(given: Subject) -> Attributions | None:
+    """What features add to samples, worth a look ones among them; None where no kernel is taken apart."""
+    total, background = len(given.rows), min(len(as_rows(given.X)), MOST_BACKGROUND)
+    n, B = affordable(given.model, given.seen, min(total, MOST_EXPLAINED), background, WORK)
+    chosen = choose(_doubt(given), n)
+    others = take(given.X, spread(len(as_rows(given.X)), B))
+    names = given.feature_names
+    found = explain(given.model, take(given.seen, chosen), others, within=False, feature_names=names)
+    if len(found.feature_names) == len(found.whole):
+        return None
+    values, _ = found.parts_by("feature")
+    own = {by: found.importance(by=by) for by in ("feature", "kernel")}
+    sizes = {by: Sizes(tuple(one.feature_names), one.mean, one.low, one.high) for by, one in own.items()}
+    order = np.argsort(-own["feature"].mean, kind="stable")
+    kept, rest = order[:MOST_KEPT], values[..., order[MOST_KEPT:]].sum(axis=2, keepdims=True)
+    parts = np.concatenate([values[..., kept], rest], axis=2)
+    channels, positions = _curve(found.feature_names)
+    return Attributions(
+        samples=_samples(given, chosen, np.atleast_1d(np.asarray(found.base_value)), parts),
+        features=tuple(found.feature_names[f] for f in kept),
+        data=found.data[:, kept],
+        by_feature=sizes["feature"],
+        by_kernel=sizes["kernel"],
+        positions=positions,
+        channels=channels,
+        n_background=B,
+        whole=found.whole,
+    )
+
+
+def _curve(names: list[str]) -> tuple[IntArray, FloatArray | None]:
+    """Features that are called by numbers, such as wavelengths, in their order; none where they are few."""
+    found = {}
+    for f, name in enumerate(names):
+        try:
+            found[f] = float(name.rpartition(": ")[2])
+        except ValueError:
+            continue
+    if len(set(found.values())) < CURVE or len(set(found.values())) < len(found):
+        return np.arange(0), None
+    channels = np.array(sorted(found, key=lambda f: found[f]))
+    return channels, np.array([found[f] for f in channels])
 
 
 def errors(given: Subject) -> Confusion | Residuals | Novelty | None:

@@ -46,6 +46,8 @@ class Report:
         What to try where the fit is poor.
     choice : Choice or None
         The candidates that competed for the model; None where none did.
+    attributions : Attributions or None
+        What features add to the values of samples; None where no kernel is taken apart by features.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Report:
     advice: tuple[str, ...] = ()
     choice: data.Choice | None = None
     survival: data.Survival | None = None
+    attributions: data.Attributions | None = None
 
     @classmethod
     def from_model(
@@ -97,6 +100,7 @@ class Report:
         ids_test: Any = None,
         groups: Any = None,
         preprocessing: Any = None,
+        feature_names: Any = None,
     ) -> Self:
         """Gather the report of a fitted model; the parameters are those of `write_report`."""
         from ...kernels import as_views
@@ -105,7 +109,8 @@ class Report:
 
         read = looked.targets_of(model)
         samples = (as_views(X, y), read(y), as_views(X_test, y_test), read(y_test))
-        given = looked.Subject(model, *samples, random_state, ids, ids_test, groups, preprocessing)
+        told = (ids, ids_test, groups, preprocessing, feature_names)
+        given = looked.Subject(model, *samples, random_state, *told)
         if getattr(given.inner, "multilabel_", False):
             raise ValueError(
                 "the model has several labels per sample, and a report shows one: fit and report one column "
@@ -139,6 +144,7 @@ class Report:
             advice=methods.advice(given, made, scored),
             choice=choice.choice(given),
             survival=survival.survival(given),
+            attributions=looked.attributions(given),
         )
 
     def __repr__(self) -> str:
@@ -173,6 +179,7 @@ def write_report(
     ids_test: Any = None,
     groups: Any = None,
     preprocessing: Any = None,
+    feature_names: Any = None,
 ) -> Path:
     """Write the report of a fitted model as one HTML file that needs no network.
 
@@ -206,6 +213,8 @@ def write_report(
         Training samples of one group, such as a patient, stay together in folds and sub-samples.
     preprocessing : transformer, optional
         What X and X_test have been through already: the page names it, and its code begins with it.
+    feature_names : sequence of str, optional
+        Names of the columns of X, where the table or the transformers of a pipeline have none.
 
     Returns
     -------
@@ -243,6 +252,7 @@ def write_report(
         ids_test=ids_test,
         groups=groups,
         preprocessing=preprocessing,
+        feature_names=feature_names,
     )
     target = Path(path)
     target.write_text(report.html(), encoding="utf-8")

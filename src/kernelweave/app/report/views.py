@@ -248,10 +248,11 @@ def alignment_squares(found: data.Redundancy) -> list[list[Square]]:
 
 @dataclass(frozen=True)
 class TakenApart:
-    """f = b + sum_m f_m of every sample, the kernels that matter most in rows of their own.
+    """f = b + sum_m f_m of every sample, the parts that matter most in rows of their own.
 
-    `values` has the shape (K, S, rows), its rows are b, those kernels, and the rest; `texts` has the same and
-    the sum, as the page writes them.
+    `values` has the shape (K, S, rows), its rows are b, those parts, and the rest; `texts` has the same and
+    the sum, as the page writes them. `order`, of the same shape, says which of `names` the rows of a sample
+    are; without it they are the same for all.
     """
 
     names: list[str]
@@ -259,6 +260,7 @@ class TakenApart:
     functions: list[str]
     headings: list[str]
     first: tuple[int, int]
+    order: IntArray | None = None
 
     @cached_property
     def texts(self) -> list[list[list[str]]]:
@@ -282,17 +284,18 @@ class TakenApart:
         """The sample shown at first: each bar begins where the one above ends."""
         sample, function = self.first
         parts, texts = self.values[function, sample].tolist(), self.texts[function][sample]
+        names = self.names if self.order is None else [self.names[k] for k in self.order[function, sample]]
         ends = np.cumsum(parts).tolist()
         rows = [
             Bar(name, end, text, end - part, tone="minus" if part < 0 else "", tip=f"{name}: {text}")
-            for name, part, end, text in zip(self.names, parts, ends, texts, strict=False)
+            for name, part, end, text in zip(names, parts, ends, texts, strict=False)
         ]
         return [*rows, Bar("f, the sum", ends[-1], texts[-1], tone="total")]
 
 
 def taken_apart(report: Report) -> TakenApart:
-    """The samples of a report, taken apart; at first a wrong one is shown, where there is one."""
-    found, fitted = report.samples, report.fitted
+    """The samples of a report, taken apart by kernels."""
+    found = report.samples
     assert found is not None
     size = np.abs(found.parts).mean(axis=(0, 1))
     live = largest_first(size)[: np.count_nonzero(size)]
@@ -305,7 +308,14 @@ def taken_apart(report: Report) -> TakenApart:
     if len(rest):
         columns.append(found.parts[:, :, rest].sum(axis=2, keepdims=True))
         names.append(count(len(rest), "other kernel"))
-    seen = "true" if fitted.classes else "observed"
+    return _shown(report, found, names, np.concatenate(columns, axis=2))
+
+
+def _shown(
+    report: Report, found: data.Samples, names: list[str], values: FloatArray, order: IntArray | None = None
+) -> TakenApart:
+    """Samples with headings; at first a wrong one is shown, where there is one."""
+    seen = "true" if report.fitted.classes else "observed"
     told = [
         f": {seen} {t}, predicted {p}" for t, p in zip(found.truth, found.predicted, strict=bool(found.truth))
     ]
@@ -315,9 +325,7 @@ def taken_apart(report: Report) -> TakenApart:
         headings = [f"{a}; views {used[b]}" for a, b in zip(headings, found.labels, strict=True)]
     sample = found.wrong.index(True) if True in found.wrong else 0
     function = int(found.values[:, sample].argmax())
-    return TakenApart(
-        names, np.concatenate(columns, axis=2), _functions(report), headings, (sample, function)
-    )
+    return TakenApart(names, values, _functions(report), headings, (sample, function), order)
 
 
 def _functions(report: Report) -> list[str]:
@@ -330,12 +338,15 @@ def _functions(report: Report) -> list[str]:
     return [f"{kind}{name}" for name in fitted.functions]
 
 
-def sample_data(report: Report) -> dict[str, Any]:
-    """What the picker shows; the script formats no numbers, the texts of a sample are one string."""
-    found = report.samples
-    if found is None or not found.labels:
-        return {}
-    shown = taken_apart(report)
+def page_data(report: Report) -> dict[str, Any]:
+    """What the pickers show."""
+    own, why = report.samples, report.attributions
+    samples = {} if own is None or not own.labels else _picker(own, taken_apart(report))
+    return {**samples, **({} if why is None else {"why": _picker(why.samples, explained(report))})}
+
+
+def _picker(found: data.Samples, shown: TakenApart) -> dict[str, Any]:
+    """What one picker shows; the script formats no numbers, the texts of a sample are one string."""
     return {
         "labels": found.labels,
         "truth": found.truth,
@@ -344,6 +355,8 @@ def sample_data(report: Report) -> dict[str, Any]:
         "headings": shown.headings,
         "functions": shown.functions,
         "rows": shown.names,
+        "shorts": [short(name) for name in shown.names],
+        "order": None if shown.order is None else shown.order.tolist(),
         "parts": [[[float(f"{part:.4g}") for part in one] for one in each] for each in shown.values.tolist()],
         "texts": [[" ".join(texts) for texts in each] for each in shown.texts],
         "scale": [shown.scale.low, shown.scale.high],
@@ -362,6 +375,75 @@ def _curve_data(report: Report) -> dict[str, Any]:
         "across": [round(100.0 * x / last, 2) for x in found.baseline.x],
         "hazard": [float(f"{y:.4g}") for y in found.baseline.y],
     }
+
+
+# -- features -----------------------------------------------------------------------------------
+
+#: most features of a sample, and of the swarm of all samples
+MOST_PARTS, MOST_SWARMS = 12, 10
+
+
+def explained(report: Report) -> TakenApart:
+    """The samples of a report, taken apart by features: of each the largest, then the others together."""
+    why = report.attributions
+    assert why is not None
+    parts, rest = why.samples.parts[..., :-1], why.samples.parts[..., -1:]
+    order = np.argsort(-np.abs(parts), axis=2, kind="stable")
+    top, low = order[..., :MOST_PARTS], order[..., MOST_PARTS:]
+    others = np.take_along_axis(parts, low, axis=2).sum(axis=2, keepdims=True) + rest
+    base = np.broadcast_to(why.samples.intercept[:, None, None], others.shape)
+    columns, places = [base, np.take_along_axis(parts, top, axis=2)], [np.zeros_like(top[..., :1]), 1 + top]
+    names = ["mean of the background", *why.features]
+    if len(why.by_feature.names) > MOST_PARTS:
+        columns.append(others)
+        places.append(np.full_like(top[..., :1], len(names)))
+        names.append(count(len(why.by_feature.names) - MOST_PARTS, "other feature"))
+    values, which = np.concatenate(columns, axis=2), np.concatenate(places, axis=2)
+    return _shown(report, why.samples, names, values, which)
+
+
+def size_bars(sizes: data.Sizes, most: int = 40) -> list[Bar]:
+    """Mean sizes with their intervals, the largest first; without those that add nothing."""
+    rows = []
+    for k in largest_first(sizes.mean)[: min(most, max(1, np.count_nonzero(sizes.mean)))]:
+        ends = float(sizes.low[k]), float(sizes.high[k])
+        text = number(float(sizes.mean[k]))
+        tip = f"{sizes.names[k]}: {text}; interval {number(ends[0])} to {number(ends[1])}"
+        rows.append(Bar(sizes.names[k], float(sizes.mean[k]), text, interval=ends, tip=tip))
+    return rows
+
+
+def swarm(why: data.Attributions) -> tuple[list[str], list[Dot]]:
+    """Rows of features and a dot for each sample, at what the feature adds to its largest function."""
+    largest = why.samples.values.argmax(axis=0)
+    live = int(np.count_nonzero(why.samples.parts[..., :-1].any(axis=(0, 1))))
+    points = []
+    for row, name in enumerate(why.features[: min(MOST_SWARMS, max(live, 1))]):
+        adds = why.samples.parts[largest, np.arange(len(largest)), row]
+        places = np.argsort(np.argsort(why.data[:, row], kind="stable"), kind="stable") / max(
+            len(adds) - 1, 1
+        )
+        known = not np.isnan(why.data[:, row]).any()
+        for k, (value, rank) in enumerate(zip(adds.tolist(), places.tolist(), strict=True)):
+            jitter = (k * 0.6180339887 % 1.0 - 0.5) * 0.5 + 0.1
+            tone = ("low", "middle", "high")[min(int(3 * rank), 2)] if known else ""
+            at = f" at {number(why.data[k, row])}" if known else ""
+            tip = f"sample {why.samples.labels[k]}: {name}{at} adds {signed(value)}"
+            points.append(Dot(value, row + jitter, tip, tone, k))
+    return list(why.features[: min(MOST_SWARMS, max(live, 1))]), points
+
+
+def channel_curve(why: data.Attributions) -> list[list[Dot]]:
+    """Mean size over the features that are called by numbers; 400 of them at the most."""
+    assert why.positions is not None
+    step, sizes = -(-len(why.channels) // 400), why.by_feature
+    pairs = list(zip(why.positions.tolist(), why.channels.tolist(), strict=True))
+    return [
+        [
+            Dot(x, float(sizes.mean[f]), f"{sizes.names[f]}: {number(float(sizes.mean[f]))}")
+            for x, f in pairs[::step]
+        ]
+    ]
 
 
 # -- all samples --------------------------------------------------------------------------------

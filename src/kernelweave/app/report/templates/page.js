@@ -164,12 +164,16 @@
   });
   window.addEventListener("afterprint", () => { closed.forEach((details) => { details.open = false; }); });
 
-  // -- the sample picker ---------------------------------------------------------------------------
+  // -- the sample pickers --------------------------------------------------------------------------
 
-  if (data.labels) {
-    const list = $("#sample-list");
-    const choice = $("#function-choice");
-    const rows = $$("#sample-figure g.row");
+  // one in the section `root`, picked by dots with the attribute `mark` too
+  function explorer(root, data, mark) {
+    const list = $("[role=listbox]", root);
+    const choice = $("select", root);
+    const drawing = $(".taken-apart", root);
+    const heading = $("h3", drawing);
+    const rows = $$("g.row", drawing);
+    const dots = $$(`circle[${mark}]`);
     const [low, high] = data.scale;
     const place = (value) => (100 * (Math.min(Math.max(value, low), high) - low)) / (high - low);
     const heightOf = (value) => 1 - (value + 0.06) / 1.12;  // of the axis from 0 to 1, with room on both sides
@@ -203,17 +207,19 @@
 
     function show(k, f) {
       let sum = 0;
-      const names = [...data.rows, "f, the sum"];
+      const order = data.order && data.order[f][k];
+      const names = [...(order ? order.map((m) => data.rows[m]) : data.rows), "f, the sum"];
       const texts = data.texts[f][k].split(" ");
       data.parts[f][k].forEach((part, m) => {
         rows[m].classList.toggle("minus", part < 0);
+        if (order) $(".label", rows[m]).textContent = data.shorts[order[m]];
         draw(rows[m], names[m], sum, sum + part, texts[m]);
         sum += part;
       });
       draw(rows[names.length - 1], names[names.length - 1], 0, sum, texts[names.length - 1]);
       const which = data.functions.length > 1 ? `; f of ${data.functions[f]}` : "";
-      $("#sample-heading").textContent = data.headings[k] + which;
-      $("#sample-figure desc").textContent = names.map((name, m) => `${name}: ${texts[m]}`).join("; ");
+      heading.textContent = data.headings[k] + which;
+      $("desc", drawing).textContent = names.map((name, m) => `${name}: ${texts[m]}`).join("; ");
       if (data.hazard) drawCurve(Math.exp(sum));
     }
 
@@ -234,9 +240,7 @@
       const option = list.children[current];
       list.setAttribute("aria-activedescendant", option.id);
       if (scroll) list.scrollTop = option.offsetTop - list.clientHeight / 2;
-      for (const dot of $$("circle[data-sample]")) {
-        dot.classList.toggle("picked", Number(dot.getAttribute("data-sample")) === current);
-      }
+      for (const dot of dots) dot.classList.toggle("picked", Number(dot.getAttribute(mark)) === current);
       const f = choice ? largest(current) : 0;
       if (choice) choice.value = String(f);
       show(current, f);
@@ -244,7 +248,7 @@
 
     data.labels.forEach((label, k) => {
       const option = document.createElement("div");
-      option.id = `sample-option-${k}`;
+      option.id = `${list.id}-${k}`;
       option.setAttribute("role", "option");
       option.append(span(label, "id"), span(brief(k), "what"));
       if (data.wrong[k]) option.append(span("✗", "cross"));
@@ -269,14 +273,17 @@
       pick(move());
     });
     if (choice) choice.addEventListener("change", () => show(current, Number(choice.value)));
-    for (const dot of $$("circle[data-sample]")) {
+    for (const dot of dots) {
       dot.addEventListener("click", () => {
-        pick(Number(dot.getAttribute("data-sample")));
-        if (!dot.closest("#samples")) $("#sample-heading").scrollIntoView({ block: "center" });
+        pick(Number(dot.getAttribute(mark)));
+        if (dot.closest("section") !== root) heading.scrollIntoView({ block: "center" });
       });
     }
-    $(".picker").hidden = false;
-    $(".explorer").classList.add("with-picker");
+    $(".picker", root).hidden = false;
+    $(".explorer", root).classList.add("with-picker");
     pick(current);
   }
+
+  if (data.labels) explorer($("#samples"), data, "data-sample");
+  if (data.why) explorer($("#why"), data.why, "data-why");
 })();
