@@ -177,7 +177,7 @@ class BaseMKL(BaseKernels):
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
-            With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
+            With `approximation` also a Dask array or data frame, or a `ParquetTable`. From these, and from
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,) or (n, n_outputs)
         sample_weight : array-like of shape (n,), optional
@@ -258,7 +258,7 @@ class BaseMKL(BaseKernels):
         report.done(solution)
         view, gram, without = gram, gram.engine, None
         if margins:
-            # what is computed anew can be so after the fit
+            # what is computed again can be so after the fit
             computed = gram.streams or isinstance(gram, LowRankGram)
             later = computed and gram.portable and not dictionary.source.given
             without = margins_later(solution, part.problem, gram if later else view, later)

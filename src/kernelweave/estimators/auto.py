@@ -422,9 +422,9 @@ def _stack_norms(
 class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
     """Classifier that needs no choice: methods compete on held-out samples, the simplest good one is taken.
 
-    On one set of Gram matrices and folds the uniform sum of the kernels, that of every view, of linear, wide
-    and narrow kernels, learned weights with the lp norms of p = 2, 4/3, 1 and the elastic net are tried at
-    several costs. Their held-out values F_j are stacked,
+    On one set of Gram matrices and folds, candidates are tried at several costs: the uniform sum of all
+    kernels, of each view, and of linear, wide and narrow kernels; learned weights with the lp norms of p = 2,
+    4/3, 1 and the elastic net. Their held-out values F_j are stacked,
 
         w = argmin over w >= 0, sum_j w_j = 1 of  sum_i max(0, 1 - t_i sum_j w_j F_ij)^2,
 
