@@ -386,7 +386,7 @@ def equivalent_cost(
 
 
 class FromPrice(Regularizer):
-    """A regulariser from one's own price of the weights, h(d).
+    """A regulariser from your own price of the weights, h(d).
 
         penalty    min_d 1/2 sum_m n_m^2 / d_m + 1/2 h(d)
         weights    the minimising d
@@ -443,7 +443,7 @@ class FromPrice(Regularizer):
 
 
 class FromBlockNorm(Regularizer):
-    """A regulariser from one's own block norm, g(x) with x_m = ||f_m||^2.
+    """A regulariser from your own block norm, g(x) with x_m = ||f_m||^2.
 
         penalty    g(n^2)
         weights    d_m = 1 / (2 dg/dx_m)
@@ -461,7 +461,7 @@ class FromBlockNorm(Regularizer):
         dg/dx; +inf is allowed where x_m = 0.
     convex : bool, default=True
         Whether g(n^2) is convex in n; then fits are certified. If not, as for logarithms, they
-        are those of the concave terms (`SMKL`).
+        are solved like those of the concave terms (`SMKL`).
 
     Examples
     --------
