@@ -191,7 +191,7 @@ class BaseMKL(BaseKernels):
         spec, weight = setup.spec, setup.weight[setup.weight > 0]
         source = self._source(setup.table, setup.weight)
         if self.approximation is None:
-            # on how many samples a solver may ask for the weighted sum of the kernels at once
+            # on how many samples the solver may ask for the weighted sum of the kernels at once
             sizes = [(one.problem.loss, len(one.problem.y)) for one in setup.problems]
             grow = all(may_grow(loss, spec.regularizer, n) for loss, n in sizes)
             options: dict[str, Any] = {"combined": EXPECTED_SUPPORT if grow else True, "device": spec.device}
@@ -317,7 +317,7 @@ def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:
 def left_out(solution: Result, problem: Problem, gram: Gram) -> FloatArray:
     """Predictions of the training samples by models without them, of shape (n, c).
 
-    Of too many samples of low-rank kernels those of the model itself.
+    With low-rank kernels and too many samples, the predictions of the model itself.
     """
     return margins_later(solution, problem, gram, whole=True)()
 

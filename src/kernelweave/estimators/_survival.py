@@ -213,7 +213,7 @@ class RiskScore:
         return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Harrell's concordance: the share of comparable pairs in which the sample with the earlier event has the larger risk.
+        """Harrell's concordance: the share of comparable pairs whose earlier event has the larger risk.
 
         Parameters
         ----------

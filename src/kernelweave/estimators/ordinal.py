@@ -177,7 +177,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, patterns_, observed_, n_fea
 
     @follows_input
     def decision_function(self, X: Any) -> FloatArray:
-        """How far f is inside the thresholds of a class, shape (n, n_classes); for two classes f itself, (n,).
+        """How far f is inside the thresholds of a class, (n, n_classes); for two classes f itself, (n,).
 
         min(f - b_(k-1), b_k - f): positive only for the class predicted.
         """

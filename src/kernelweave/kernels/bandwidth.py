@@ -153,7 +153,7 @@ class RBF(Exponential):
         values), as in scikit-learn's SVC, where every row given to `fit` counts once, whatever its
         weight. "weighted" is the same with a row of weight w counted as w rows. "median" is 1 / the
         weighted median of the positive squared distances between training rows. Without weights "scale"
-        and "weighted" agree; with them, "weighted" and "median" make a weight of 2 a row given twice.
+        and "weighted" agree; with them, "weighted" and "median" treat a row of weight 2 as a row given twice.
     factor : float, default=1.0
         Multiplies `gamma`: a dictionary of widths around a rule is ``RBF("scale", factor=f)``
         for several f, written down before the data are known.

@@ -258,7 +258,7 @@ MOST_ROWS = 200
 
 
 class Dimension(Normalization):
-    """k' = scale_ * k with a fixed effective dimension: every kernel has the same capacity at the noise level.
+    """k' = scale_ * k with a fixed effective dimension: all kernels have one capacity at the noise level.
 
         d(s) = sum_j s lambda_j / (s lambda_j + 1),    scale_ = the s with d(s) = min(dimension, rank / 2)
 
@@ -267,7 +267,7 @@ class Dimension(Normalization):
     samples and fits anything at a small norm, a linear kernel of smooth curves has nearly all of it in one
     or two directions and pays for every further one. Here both have about `dimension` directions in which a
     function of squared norm 1 is as large as noise of variance 1. d(C) is the degrees of freedom of kernel
-    ridge regression with K and C, so that C counts from there: at C = 1 a kernel of weight 1 has `dimension`
+    ridge regression with K and C, so that C counts from there: at C = 1, a kernel of weight 1 has `dimension`
     of them, whatever the number of samples.
 
     With more than 200 samples (or weights of a larger sum), 200 at even quantiles of the weights stand for

@@ -201,7 +201,7 @@ class Views:
         return taken
 
     def _refuse_unordered(self, y: Any) -> None:
-        """Raise where labels without IDs may follow any of several orders; another number of labels is refused by the fit."""
+        """Raise where labels without IDs may follow any of several orders; the fit checks their number."""
         if self.alike or np.shape(y)[:1] != (len(self),):
             return
         raise ValueError(
@@ -417,7 +417,7 @@ def named_view(name: str) -> Iterator[None]:
         raise type(error)(f"view {name!r}: {error}{remedy}") from error
 
 
-# -- tables as they come ------------------------------------------------------------------------
+# -- tables as users pass them ------------------------------------------------------------------
 
 
 def _by_name(tables: Any, alone: bool = False) -> Any:

@@ -111,7 +111,7 @@ def read_table(
 
 
 def as_written(values: pd.Series) -> np.ndarray:
-    """A column of names: whole numbers without their decimal point, None where there is none."""
+    """A column of names: whole numbers without their decimal point, None where a name is missing."""
     cells = zip(values, values.isna(), strict=True)
     return objects(
         None
