@@ -36,6 +36,7 @@ class Rule(NamedTuple):
 
     pattern: re.Pattern[str]
     instead: str
+    has: list[str]  # a text without any of these need not be searched
 
 
 def rules() -> list[Rule]:
@@ -43,7 +44,11 @@ def rules() -> list[Rule]:
     table = tomllib.loads(LIST.read_text(encoding="utf-8"))
     nouns = f"(?:{'|'.join(sorted(table['nouns'], key=len, reverse=True))})"
     return [
-        Rule(re.compile(rule["phrase"].replace("{noun}", nouns).replace(" ", SPACE)), rule["instead"])
+        Rule(
+            re.compile(rule["phrase"].replace("{noun}", nouns).replace(" ", SPACE)),
+            rule["instead"],
+            rule.get("has", [""]),
+        )
         for rule in table["rules"]
     ]
 
@@ -58,6 +63,8 @@ def findings(text: str, wanted: list[Rule]) -> Iterator[str]:
     """
     text = CODE.sub(lambda match: re.sub(r"[^\n]", "\x00", match[0]), text)
     for rule in wanted:
+        if not any(word in text for word in rule.has):
+            continue
         for match in rule.pattern.finditer(text):
             phrase = " ".join(match[0].split())
             yield f'{text.count(chr(10), 0, match.start()) + 1}: "{phrase}": {rule.instead}'

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from ._console import CliError, check_file
+from ._text import check_names
 
 Method = Literal["auto", "lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes", "uniform"]
 
@@ -253,3 +254,9 @@ AllowUnseen = Annotated[
         help="Accept categories that the model has not seen; they count as none of the known ones.",
     ),
 ]
+
+
+def check_target(source: Source, reading: Reading) -> None:
+    """Refuse a target that the first line of a text file does not name, before anything heavy is imported."""
+    if source.data is not None and reading.target != Reading.target:
+        check_names(source.data, {reading.target: "--target"}, reading.sep, reading.encoding)

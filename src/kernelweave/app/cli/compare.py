@@ -40,6 +40,7 @@ def compare(
     """
     reading = opt.settled(source, reading)
     check_spec(choice.spec)
+    opt.check_target(source, reading)
     from ._comparing import compare_all, verdict
     from ._console import print_json
     from ._methods import Options

@@ -89,6 +89,7 @@ def fit(
     """
     reading = opt.settled(source, reading)
     check_spec(choice.spec)
+    opt.check_target(source, reading)
     from ._methods import Options
     from ._run_fit import Job, run
 
