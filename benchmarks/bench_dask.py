@@ -1,4 +1,4 @@
-"""What a second Dask worker is worth: 200 kernels on 3,000 samples, one thread a worker.
+"""What a second Dask worker is worth: 200 kernels on 3,000 samples, one thread per worker.
 
 Gaussian kernels of five widths on random parts of 40 features, hinge loss, C = 1, gap 1e-3: the same
 data, with ``gram="dask"`` and a local cluster of one worker process, then of two. "kernels" is the time

@@ -3,7 +3,7 @@
 Gaussian kernels of three widths on random parts of 40 features, hinge loss, p = 2, gap 1e-3 and
 ``memory_limit="400MB"``, which neither the matrices (2.2 GB) nor their triangles in single precision (540 MB)
 fit into. A `GramStore` is built once and opened, checksums compared, for eight fits; against it, fits that
-compute blocks of the kernels anew in every pass. These kernels are among the cheapest to compute; the more
+compute blocks of the kernels again in every pass. These kernels are among the cheapest to compute; the more
 expensive they are, the more a store saves. Promised: the store, its building included, is faster than
 blocks, and all objectives are certified and agree to the tolerance.
 

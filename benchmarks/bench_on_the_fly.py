@@ -3,7 +3,7 @@
 Fifty Gaussian kernels on MNIST, odd against even, C = 1, hinge loss, gap 1e-3. The reference computes the
 fifty matrices once, block by block, in the same precision, and keeps none. Promised at 10,000 and 20,000
 samples with ``memory_limit="2GB"``: at most 6 references, peak resident memory under 2.5 GB; 60,000 samples
-finish, certified, under 4 GB. One process a case, so that peaks are its own; as many threads as BLAS has.
+finish, certified, under 4 GB. One process per case, so that peaks are its own; as many threads as BLAS has.
 
     python benchmarks/bench_on_the_fly.py [--p P] [--limit 2GB] [n ...]
 """

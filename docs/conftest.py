@@ -58,7 +58,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _forget_worked_examples() -> object:
-    """Modules of docs/extending are imported anew by every page."""
+    """Modules of docs/extending are imported again by every page."""
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:

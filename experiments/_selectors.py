@@ -37,7 +37,7 @@ class LPSVM(ClassifierMixin, BaseEstimator):
 
 
 class BoostedSVMs(ClassifierMixin, BaseEstimator):
-    """AdaBoost over one Gaussian SVM a feature, trained beforehand: section 4 of Varma & Babu (2009).
+    """AdaBoost over one Gaussian SVM per feature, trained beforehand: section 4 of Varma & Babu (2009).
 
     Every round takes the SVM of least weighted error, until none is better than chance or `rounds` are done;
     `coef_` is the sum of votes of every feature.

@@ -1,7 +1,7 @@
 """The toy problem of Kloft et al. (2011), section 6.1, which GOMP Figure 1 uses too.
 
 Two Gaussian classes in 50 dimensions with means +-mu, mu of length 1.75 spread evenly over the informative
-dimensions, one linear kernel a dimension. All models are linear functions w'x + b, so that their probability
+dimensions, one linear kernel per dimension. All models are linear functions w'x + b, so their probability
 of error is known exactly.
 """
 

@@ -1,13 +1,13 @@
 """Tables 2 and 3 of Varma & Babu (2009): generalized MKL on UCI data, with and without selected features.
 
 The paper's protocol: 70 % of the samples train, 30 % test, 20 random splits, features of zero mean and unit
-variance (those of the training part; splits are stratified). GMKL learns a product of Gaussians, one width a
-feature, with l1 on the widths (l2 on liver); MKL a weighted sum of the same Gaussians. C and the strength of
-the penalty come from 3-fold cross-validation on the training part, with all features; features are ranked by
-weight, and the N_d best learned again with the same options; "all" is the model without selection.
+variance (those of the training part; splits are stratified). GMKL learns a product of Gaussians, one width
+per feature, with l1 on the widths (l2 on liver); MKL a weighted sum of the same Gaussians. C and the strength
+of the penalty come from 3-fold cross-validation on the training part, with all features; features are ranked
+by weight, and the N_d best learned again with the same options; "all" is the model without selection.
 Parkinsons and musk of Table 2 are not among the data sets here.
 
-The other methods: AdaBoost over one Gaussian SVM a feature, trained beforehand, as in the paper, and over
+The other methods: AdaBoost over one Gaussian SVM per feature, trained beforehand, as in the paper, and over
 stumps; OWL-QN is l1 logistic regression with the bias penalised (liblinear); LP-SVM the linear program
 itself; S-SVM a linear SVM whose features are ranked by |w|, which the paper's relaxation is for r = M (r is
 not given); BAHSIC one feature at a time, then a Gaussian SVM; "uniform MKL" and "uniform GMKL" the sum and

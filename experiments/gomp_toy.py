@@ -1,6 +1,6 @@
 """Figure 1 of Sindhwani & Lozano (2011): MKL-GOMP against the norms on the toy problem.
 
-Two Gaussian classes in 50 dimensions, one linear kernel a dimension, of which 0, 44, 64, 82, 92 or 98 % are
+Two Gaussian classes in 50 dimensions, one linear kernel per dimension, of which 0, 44, 64, 82, 92 or 98 % are
 noise (the toy data of Kloft et al. 2011). 50 training samples, squared loss. lq-MKL: C by validation on
 10,000 samples, for q = 1, 4/3, 2, 4, infinity; MKL-GOMP: lambda and the number of kernels by the same
 validation, one path a lambda. Test errors are exact, as if the test set had no end.

@@ -10,7 +10,7 @@ kernel. LOC: 10 sparse bits, linear kernel. PHY: 60 bits; the nodes with most bi
 and the kernel is the diffusion kernel exp(-beta L) of that graph. The noise was set so that single kernels
 reach about the AUC of the paper (71.7, 58.4, 73.4 %), before any norm was tried; nothing else was set.
 
-As there: 5 folds of nodes; for a training node with more than two partners a machine that tells its partners
+As there: 5 folds of nodes; for a training node with more than two partners, a machine that tells its partners
 among the training nodes from the others (hinge loss), and ranks the test nodes (for 80 of the 160 training
 nodes; there for all); the AUC is averaged over the machines whose node has a partner among the test nodes. C
 of 0.1, 1 and 10 by the AUC of machines of 25 nodes trained on three quarters of the training nodes. p = 1,

@@ -1,6 +1,6 @@
 """Figure 3 of Kloft et al. (2011): which norm for which share of noise kernels.
 
-Two Gaussian classes in 50 dimensions, one linear kernel a dimension, of which 0 to 98 % are noise ("nu =
+Two Gaussian classes in 50 dimensions, one linear kernel per dimension, of which 0 to 98 % are noise ("nu =
 1" in the paper is 49 of 50); kernels of variance 1, hinge loss, 50 and 800 training samples, C of 10^-4,
 10^-3.5, .., 1 chosen on 10,000 validation samples. The model error is the distance of the learned to the true
 weights, both of length 1. All of this is as printed in the paper; three things are not. Errors are those of

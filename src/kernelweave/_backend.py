@@ -16,7 +16,7 @@ class Lazy:
     """A module that is imported when something of it is asked for.
 
     Names in double underscores do not count: they are what `inspect`, `doctest`, `copy` and `pickle` ask of
-    anything they meet, and looking at a module must neither import another nor fail for want of it.
+    anything they meet, and looking at a module must neither import another nor fail without it.
     """
 
     def __init__(self, name: str, remedy: str) -> None:

@@ -79,7 +79,7 @@ def find_client() -> Any:
 class Cluster:
     """A client, and answers of workers that may die while they are asked.
 
-    Dask computes lost results of tasks anew, but not data that the client has sent: with its last
+    Dask computes lost results of tasks again, but not data that the client has sent: with its last
     copy gone, whatever depends on it is cancelled. So the client, which has the data anyway, keeps
     hold of them (`Sent`); when an answer is cancelled, those that are on no worker any more are
     sent again, the tasks that made something of them are submitted again (`Made`), and the question is
@@ -185,7 +185,7 @@ class Cluster:
         Parameters
         ----------
         ask : callable
-            Submits tasks anew whenever it is called; they may depend on `needs` and what was made of them.
+            Submits tasks again whenever it is called; they may depend on `needs` and what was made of them.
         needs : list of Sent
         """
         from distributed import CancelledError, KilledWorker

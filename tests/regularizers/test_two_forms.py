@@ -124,7 +124,7 @@ def test_the_squared_norm_of_the_theorem(rule, norm, rng):
         (SMKL(), "SMKL has one form: it is not convex"),
         (MFocussTerm(), "MFocussTerm has one form"),
         (MKLTerm(), "MKLTerm has one form"),
-        (FromPrice(np.sum), "FromPrice has one form: of a function of one's own"),
+        (FromPrice(np.sum), "FromPrice has one form: no norm of the weights is known"),
         (FromBlockNorm(np.sum), "FromBlockNorm has one form"),
         (BlockNorm(q=np.inf), "q=inf has no penalty form"),
         (Mahalanobis(), "E='alignment' depends on the training samples"),

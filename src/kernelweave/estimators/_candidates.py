@@ -40,7 +40,7 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class Candidate:
-    """A set of kernels, and how their weights are learned.
+    """A set of kernels, and the way in which their weights are learned.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def candidates(
     regression : bool, default=False
         Smooth targets ask for more than classes do: weights of wide kernels alone, kernels of one capacity.
     evidence : bool, default=False
-        Whether there is Gaussian noise to speak of.
+        Whether the targets have Gaussian noise, so that evidence is defined.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def families_of(kernels: Sequence[Any], matrices: Sequence[FloatArray]) -> dict[
 
     Kernels with a width, such as Gaussian ones, have k(x, x) = 1 or another number for all x. They are wide
     or narrow by how many directions they spread over, (sum_j l_j)^2 / sum_j l_j^2 with the eigenvalues l_j of
-    the centred matrix, below and above the median. Families that are all of the kernels are none.
+    the centred matrix, below and above the median. A family that holds all kernels is left out.
     """
     diagonals = [K.diagonal() for K in matrices]
     flat = np.array([np.ptp(d) <= SAME * np.abs(d).max(initial=0.0) for d in diagonals], dtype=bool)

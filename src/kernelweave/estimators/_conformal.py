@@ -6,8 +6,8 @@ new sample with a target y has one under each of these functions. With n scores,
     p(x, y) = (1 + #{i : s_i >= s_k(i)(x, y)}) / (n + 1)
 
 is small for targets that are stranger than nearly all held-out samples; the targets with p > 1 - coverage are
-the answer (Vovk 2015: cross-conformal prediction). Of one fold that is split conformal prediction, of samples
-left out one by one the jackknife+.
+the answer (Vovk 2015: cross-conformal prediction). With one fold this is split conformal prediction; with
+samples left out one by one it is the jackknife+.
 """
 
 from __future__ import annotations

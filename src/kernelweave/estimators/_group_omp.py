@@ -434,7 +434,7 @@ class BaseGroupOMP(BaseKernels):
         Parameters
         ----------
         X, y, sample_weight
-            GreedySetup samples, as in `fit`; the objective of both sets is that on them.
+            Training samples, as in `fit`; both sets are compared by their objective on them.
         n_kernels : int, optional
             Size of the sets, to compare with that model of the path; by default the model chosen.
         max_nodes : int, default=10000

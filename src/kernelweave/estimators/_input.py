@@ -95,7 +95,7 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray:
         sample_weight = X.per_sample("sample_weight", sample_weight)
     weight = _check_sample_weight(sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
-        raise ValueError("sample_weight is zero everywhere: give at least one sample a positive weight.")
+        raise ValueError("sample_weight is zero everywhere: at least one sample needs a positive weight.")
     if weight.max() > WITHIN[1]:
         raise ValueError(f"sample_weight has {weight.max():g}: rescale the weights, and C by as much.")
     return weight
@@ -215,7 +215,7 @@ def one_table(X: Any, y: Any = None) -> Any:
 def per_sample(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """X, and what is given with its samples in their order: y as it is, the rest by IDs that it has.
 
-    Of one table, whose rows are not looked up, nothing is.
+    With one table, whose rows have no IDs to look up, everything stays as it is.
     """
     indexed = [n for n, value in given.items() if n != "y" and hasattr(value, "iloc") and np.ndim(value) == 1]
     if not indexed:

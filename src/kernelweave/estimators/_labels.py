@@ -42,9 +42,9 @@ def encode_labels(y: Any, weight: FloatArray, names: Sequence[str] | None = None
     Returns
     -------
     classes : ndarray of shape (n_classes,)
-        Of several labels per sample their names, or numbers from 0.
+        With several labels per sample, their names, or numbers from 0.
     labels : ndarray of int, one for each sample of positive weight
-        Positions in `classes`; of several labels per sample a row of 0 and 1.
+        Positions in `classes`; with several labels per sample, a row of 0 and 1.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def class_factors(class_weight: Any, classes: Any, labels: IntArray, weight: Flo
 def class_targets(labels: IntArray, n_classes: int) -> FloatArray:
     """+1 for the class of a column and -1 for the others; one column, of the second class, for two classes.
 
-    Of several labels +1 where a sample has the label of the column.
+    With several labels per sample, +1 where a sample has the label of the column.
 
     Examples
     --------
@@ -379,7 +379,7 @@ def _newton(derivatives: Callable[[FloatArray], Any], x: FloatArray) -> FloatArr
 def decided(classes: Any, scores: FloatArray, multilabel: bool = False) -> Any:
     """Labels from decision values: (n,) for two classes, (n, n_classes) for more.
 
-    Of several labels a matrix of 0 and 1.
+    With several labels per sample, a matrix of 0 and 1.
 
     Examples
     --------
@@ -444,7 +444,7 @@ class ClassLabels(LabelsMixin):
         X : array-like
             Samples as `predict` takes them.
         y : array-like of shape (n,) or (n, n_labels)
-            Columns with names are in the order of the fit.
+            Named columns have to be in the order of the fit.
         sample_weight : array-like of shape (n,), optional
         """
         check_outputs(self, y)
@@ -505,13 +505,13 @@ class ClassLabels(LabelsMixin):
     def decision_function(self, X: Any) -> FloatArray:
         """Signed distance to the decision boundary: (n,) for two classes, (n, n_classes) for more.
 
-        Of several labels per sample a column per label.
+        With several labels per sample, one column per label.
         """
         return self._class_values(self._decision(X))
 
     @follows_input
     def predict(self, X: Any) -> Any:
-        """Class labels of new samples; of several labels per sample a matrix of 0 and 1."""
+        """Class labels of new samples; with several labels per sample, a matrix of 0 and 1."""
         return self._labels(self._decision(X))
 
     @follows_input
@@ -524,7 +524,7 @@ class ClassLabels(LabelsMixin):
         probabilities are first asked for, or the model is saved. One-vs-one fits a sigmoid per
         pair (Platt 2000) and sums the pairwise probabilities of each class.
 
-        Of several labels per sample a column per label, the probability that a sample has it.
+        With several labels per sample there is one column per label: the probability that a sample has it.
         """
         return self._probabilities(self._decision(X))
 
@@ -563,14 +563,14 @@ class LossScore(RegressorMixin):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions, or ``loss.agreement`` where the loss has such a measure.
 
-        That of ``loss="ranking"`` is the share of the pairs of a query that are in the right order.
+        For ``loss="ranking"`` it is the share of the pairs of a query that are in the right order.
 
         Parameters
         ----------
         X : array-like
             Samples as `predict` takes them.
         y : array-like of shape (n,) or (n, n_outputs)
-            Targets as `fit` takes them: of a ranking, with the queries where there are some.
+            Targets as `fit` takes them; for a ranking with queries, the queries too.
         sample_weight : array-like of shape (n,), optional
         """
         check_outputs(self, y)

@@ -177,7 +177,7 @@ class BaseMKL(BaseKernels):
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
-            With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
+            With `approximation` also a Dask array or data frame, or a `ParquetTable`. From these, and from
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,) or (n, n_outputs)
         sample_weight : array-like of shape (n,), optional
@@ -191,7 +191,7 @@ class BaseMKL(BaseKernels):
         spec, weight = setup.spec, setup.weight[setup.weight > 0]
         source = self._source(setup.table, setup.weight)
         if self.approximation is None:
-            # on how many samples a solver may ask for the weighted sum of the kernels at once
+            # on how many samples the solver may ask for the weighted sum of the kernels at once
             sizes = [(one.problem.loss, len(one.problem.y)) for one in setup.problems]
             grow = all(may_grow(loss, spec.regularizer, n) for loss, n in sizes)
             options: dict[str, Any] = {"combined": EXPECTED_SUPPORT if grow else True, "device": spec.device}
@@ -258,7 +258,7 @@ class BaseMKL(BaseKernels):
         report.done(solution)
         view, gram, without = gram, gram.engine, None
         if margins:
-            # what is computed anew can be so after the fit
+            # what is computed again can be so after the fit
             computed = gram.streams or isinstance(gram, LowRankGram)
             later = computed and gram.portable and not dictionary.source.given
             without = margins_later(solution, part.problem, gram if later else view, later)
@@ -317,7 +317,7 @@ def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:
 def left_out(solution: Result, problem: Problem, gram: Gram) -> FloatArray:
     """Predictions of the training samples by models without them, of shape (n, c).
 
-    Of too many samples of low-rank kernels those of the model itself.
+    With low-rank kernels and too many samples, the predictions of the model itself.
     """
     return margins_later(solution, problem, gram, whole=True)()
 

@@ -155,9 +155,10 @@ Rule = Callable[[Look], tuple[IntArray, Regularizer]]
 
 @dataclass(frozen=True)
 class Best:
-    """Of groups of kernels the one whose sum has the least error on samples left out, at its best ridge.
+    """The group of kernels whose sum has the least error on samples left out, at its best ridge.
 
-    Of more than 64 groups, those of the largest alignment <K', t t'> / |K'| with the targets t are compared.
+    With more than 64 groups, only those of the largest alignment <K', t t'> / |K'| with the targets t
+    are compared.
     """
 
     groups: tuple[IntArray, ...]

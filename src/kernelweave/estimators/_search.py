@@ -291,7 +291,7 @@ class BaseSearch(NestedKernels):
         **params
             `groups`, array-like of shape (n,): samples of a group are in the same fold, with ``cv=None`` and
             with a splitter by groups such as ``cv=GroupKFold()``. With
-            scikit-learn's metadata routing, whatever the splitter and the scorer request.
+            scikit-learn's metadata routing, anything that the splitter and the scorer request.
         """
         check_settings(self)
         y = self._read_targets(y)
@@ -497,7 +497,7 @@ class BaseSearch(NestedKernels):
             splitter = check_cv(self.cv, y, classifier=parted)
         if groups is None and _needs_groups(splitter):
             raise ValueError(
-                f"cv={self.cv!r} splits by groups, and there are none: pass them to fit, "
+                f"cv={self.cv!r} splits by groups, and no groups were given: pass them to fit, "
                 "fit(X, y, groups=...), one label for each sample."
             )
         where = np.full(len(weight), -1)

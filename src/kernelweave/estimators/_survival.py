@@ -178,7 +178,7 @@ class RiskScore:
         return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Harrell's concordance: the share of comparable pairs in which who fails first has the larger risk.
+        """Harrell's concordance: the share of comparable pairs whose earlier event has the larger risk.
 
         Parameters
         ----------
@@ -244,14 +244,14 @@ class SurvivalTargets(RiskScore):
             self.unique_times_, self.baseline_hazard_ = breslow(Y, f, weight, count)
 
     def _risks(self, values: FloatArray) -> FloatArray:
-        """Risks from the values of the function learned: of log times their opposite."""
+        """Risks from the values of the function learned; for log times, their opposite."""
         return -values[:, 0] if _has_times(self) else values[:, 0]
 
     @follows_input
     def predict(self, X: Any) -> FloatArray:
         """Risks of new samples, shape (n,): larger for earlier events.
 
-        With Cox's loss the logarithm of the hazard relative to the baseline.
+        With Cox's loss they are the logarithm of the hazard relative to the baseline.
         """
         return self._risks(self._decision(X))
 
@@ -286,7 +286,7 @@ class SurvivalTargets(RiskScore):
     def predict_survival_function(self, X: Any, return_array: bool = False, strata: Any = None) -> Any:
         """Probabilities S(t | x) = exp(-Lambda(t | x)) of no event up to t.
 
-        Parameters and what is returned as in `predict_cumulative_hazard_function`.
+        Parameters and return value are those of `predict_cumulative_hazard_function`.
         """
         return self._curves(np.exp(-self._hazards(X, strata)), return_array, 1.0)
 

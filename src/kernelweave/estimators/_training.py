@@ -33,7 +33,7 @@ class Training:
     """The models of a fit, trained in threads: reported as they go, and kept in a checkpoint.
 
     They are reported to scikit-learn's callbacks where it has them, and for `verbose`: 0 is silent, 1 prints
-    a line per model, 2 a line per iteration. An estimator may carry a `_listener`, called as
+    one line per model, 2 one line per iteration. An estimator may carry a `_listener`, called as
     listener(title, iteration, state) after every iteration; a true answer stops the model at its best.
 
     Parameters

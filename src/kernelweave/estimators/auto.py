@@ -464,9 +464,9 @@ def _stack_norms(
 class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
     """Classifier that needs no choice: methods compete, and the best together are the model.
 
-    On one set of Gram matrices and folds the uniform sum of the kernels, that of every view, of linear, wide
-    and narrow kernels, learned weights with the lp norms of p = 2, 4/3, 1 and the elastic net, greedy
-    selection and others are tried at several costs. Their held-out values F_j are stacked,
+    On one set of Gram matrices and folds, candidates are tried at several costs: the uniform sum of all
+    kernels, of each view, and of linear, wide and narrow kernels; learned weights with the lp norms of p = 2,
+    4/3, 1 and the elastic net; greedy selection. Their held-out values F_j are stacked,
 
         a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2,   w = a / sum_j a_j,
 

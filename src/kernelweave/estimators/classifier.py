@@ -32,8 +32,9 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Kernels with learned weights: a list of kernels; a dict name -> kernel; (name, kernel,
         columns) triples; a family such as ``kernels.per_feature()``; "auto" for a default
         dictionary; "precomputed" when `X` holds Gram matrices of shape (n, n, M), a
-        `KernelStack`, or a list of matrices. Where X has several tables (`Views`), the names of a dict
-        are those of views, a triple ends with one, and everything else is made for every view.
+        `KernelStack`, or a list of matrices. Where X has several tables (`Views`), the keys of a dict are
+        names of views, the third entry of a triple is the name of a view, and any other kernel is made once
+        per view.
     loss : str or Loss, default="hinge"
         "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
         "eps_insensitive", "huber".
@@ -45,23 +46,26 @@ class MKLClassifier(ClassLabels, BaseMKL):
         Cost of errors; larger fits the training data more closely.
     normalize : {"variance", "dimension", "spherical", "trace", "center"}, Normalization or None, \
 default="variance"
-        How kernels are made comparable, with constants of the training samples: the same variance in
-        feature space, or the same effective dimension, for linear kernels beside narrow Gaussian ones (see
-        `kernelweave.kernels.Dimension`); on the unit sphere; mean diagonal 1; centred.
+        How kernels are made comparable, with constants taken from the training samples. "variance": the same
+        variance in feature space. "dimension": the same effective dimension, for linear kernels beside
+        narrow Gaussian ones (see `kernelweave.kernels.Dimension`). "spherical": k(x, x) = 1. "trace": mean
+        diagonal 1. "center": mean 0 in feature space.
     missing : {"error", "mask", "margin", "complete"}, default="error"
-        Of `Views`, and of precomputed matrices with rows of NaN, what to do with views that samples lack, in
-        `fit` and in predictions: refuse them; let their components be 0, the mean, with an indicator of
-        each view with gaps as one more kernel; the same without indicators, and margins in the space of each
-        sample's own views, for ``regularizer=LpNorm(p=1)``; or complete them from the sample's other views
-        (conditional mean embeddings). All but "error" centre every kernel on the samples that have it, at the
-        scale that `normalize` gives it there; with `approximation`, "mask" has no indicators. Where training
-        samples lack nothing the fit is that of "error", and new samples may lack views all the same.
+        What to do, in `fit` and in predictions, with samples that lack a view: for `Views`, and for
+        precomputed matrices with rows of NaN. "error": refuse them. "mask": let the missing component be 0,
+        which is the mean, and add an indicator of each view with gaps as one more kernel (no indicators with
+        `approximation`). "margin": the same without indicators, with margins in the space of each sample's
+        own views; for ``regularizer=LpNorm(p=1)``. "complete": fill the view in from the sample's other
+        views (conditional mean embeddings). All but "error" centre every kernel on the samples that have it,
+        at the scale that `normalize` gives it there. Where no training sample lacks a view, the fit is the
+        same as with "error", and new samples may still lack views.
     multiclass : {"ovr", "ovo", "shared", "joint"}, default="ovr"
-        More than two classes: one model per class, one per pair of classes, one per class with kernel weights
-        shared by all, or one machine of all classes (Zien & Ong 2007), also with shared weights, whose loss
-        max_k (f_k + [k != y]) - f_y compares the classes with one another; that is for the hinge loss and
-        Gram matrices without `approximation`. The Gram matrices are computed once in every case. Several
-        labels per sample have one model per label ("ovr"), or one per label with shared weights ("shared").
+        What to do with more than two classes. "ovr": one model per class. "ovo": one model per pair of
+        classes. "shared": one model per class, with the same kernel weights for all. "joint": one model of
+        all classes (Zien & Ong 2007), also with shared weights, whose loss max_k (f_k + [k != y]) - f_y
+        compares the classes with one another; it needs the hinge loss and no `approximation`. The Gram
+        matrices are computed once in every case. With several labels per sample there is one model per label
+        ("ovr"), or one per label with shared weights ("shared").
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class; "balanced" lets all classes weigh the same, samples counted by their weights.
     solver : str or MKLSolver, default="auto"
@@ -69,22 +73,23 @@ default="variance"
         "newton_norms", each for some regularisers (see `kernelweave.solvers.multiple`); to compare with,
         "interleaved", "silp" or "qcqp"; or an object.
     gram : {"auto", "dense", "packed", "cached", "store", "blocked", "dask"}, default="auto"
-        Where the Gram matrices live: all in memory, as triangles, as rows computed when asked for
-        and kept in a cache, or nowhere, computed anew block by block. "auto" takes the first of
-        these that `memory_limit` allows. "store" reads the matrices of a `GramStore` in its file. "dask"
-        spreads the kernels over the workers of the current Dask client, each of which holds its own or
-        computes them anew as its memory allows. With `approximation` the rows are spread instead.
+        Where the Gram matrices live. "dense": all in memory. "packed": in memory as triangles. "cached": rows
+        are computed when asked for and kept in a cache. "blocked": nowhere; they are computed again, block by
+        block, whenever they are needed. "auto" takes the first of these that `memory_limit` allows. "store"
+        reads the matrices of a `GramStore` from its file. "dask" spreads the kernels over the workers of the
+        current Dask client; each worker keeps its kernels or computes them again, as its memory allows. With
+        `approximation` the rows are spread instead.
     approximation : {"nystroem", "rff"}, Approximation or None, default=None
-        Features in place of Gram matrices, for fits whose cost is linear in n: landmarks, or random
-        frequencies for Gaussian and Laplacian kernels; an object such as
-        ``Nystroem(landmarks="kmeans")``. A kernel with no more than `rank` features of its own (linear,
-        polynomial) has these, exactly.
+        Features in place of Gram matrices, for fits whose cost is linear in n. "nystroem": features from
+        landmarks. "rff": random frequencies, for Gaussian and Laplacian kernels. Or an object such as
+        ``Nystroem(landmarks="kmeans")``. A kernel that has at most `rank` features of its own (linear,
+        polynomial) uses these and is exact.
     rank : int, default=100
-        Most features per kernel under `approximation`.
+        Largest number of features per kernel with `approximation`.
     tol : float, default=1e-3
         Relative duality gap at which the fit has converged.
     max_iter : int, default=200
-        Most single-kernel fits.
+        Largest number of single-kernel fits: trainings of an SVM or ridge model at fixed kernel weights.
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
         Bytes the Gram matrices and their sum may take, such as "2GB"; by default a share of the
@@ -97,9 +102,9 @@ default="variance"
     random_state : int or RandomState, optional
         Seed of the landmarks or frequencies of `approximation`; without it nothing is random.
     checkpoint : str or path-like, optional
-        A file that the state of the fit is written to, again and again; a fit that finds it there goes
-        on from it, and one that had converged returns at once. `tol`, `solver`, `max_iter` (which counts
-        all fits) and `gram` may differ from before; a checkpoint of another problem is refused.
+        A file to which the state of the fit is written as it runs. A fit that finds the file resumes from
+        it, and one that had converged returns at once. `tol`, `solver`, `max_iter` (which counts the fits of
+        all runs) and `gram` may differ from before; a checkpoint of another problem is refused.
     verbose : int, default=0
         1 prints one line per model, 2 one line per single-kernel fit.
 
@@ -123,28 +128,29 @@ default="variance"
     support_ : ndarray of int
         Training samples with a non-zero dual variable.
     classes_ : ndarray
-        Of several labels per sample the names of the columns of y, or their numbers.
+        With several labels per sample, the names of the columns of y, or their numbers.
     multilabel_ : bool
         Whether samples have several labels.
     objective_, dual_gap_ : float or ndarray of shape (n_models,)
-        Primal objective, and certified relative duality gap; that is infinite where the regulariser is
+        Primal objective, and certified relative duality gap; the gap is infinite where the regulariser is
         not convex.
     stationarity_ : float or ndarray of shape (n_models,)
-        What `tol` bounds: the relative duality gap, or for a regulariser that is not convex the largest
+        What `tol` bounds: the relative duality gap. For a regulariser that is not convex, the largest
         share by which a weight differs from the one that the component norms ask for (at least the
         duality gap of the single-kernel fit at these weights); zero at a stationary point.
     n_iter_ : int or ndarray
-        Machines trained.
+        Number of single-kernel fits.
     n_resumed_ : int or ndarray
-        Those of `n_iter_` that were trained before and read from the checkpoint.
+        How many of `n_iter_` were done by an earlier run and read from the checkpoint.
     history_ : dict or list of dict
         Objective values and gap after every single-kernel fit.
     gram_, gram_reason_ : str
         The Gram engine used, and why.
     patterns_ : list of (tuple of str, int)
-        Of `Views`: the views that samples have together and how many samples, the most frequent first.
+        With `Views`: which views samples have together and how many samples have them, the most frequent
+        first.
     observed_ : dict of str to float
-        Of `Views`: the share of the training samples that have each.
+        With `Views`: the share of the training samples that have each view.
     approximation_errors_ : ndarray of shape (M,)
         With `approximation`: the share of the trace of each kernel that its features miss; for random
         frequencies the relative error on some of the samples.
@@ -152,10 +158,10 @@ default="variance"
         With `approximation`: a bound on the relative duality gap of the problem with the kernels
         themselves; NaN for random frequencies.
     n_features_in_, feature_names_in_
-        Of views the columns of all, such as "rna: g1"; names where all of them have some.
+        As in scikit-learn. With `Views`, the columns of all views, such as "rna: g1"; names where all of
+        them have names.
     views_in_ : dict of str to list of str, or int
-        Where X had several tables: their names, and those of their columns, or how many these are.
-        As in scikit-learn.
+        Where X had several tables: their names, and the names of their columns, or how many there are.
 
     Examples
     --------
@@ -227,11 +233,11 @@ default="variance"
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
-            With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
+            With `approximation` also a Dask array or data frame, or a `ParquetTable`. From these, and from
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : array-like of shape (n,), or (n, n_labels)
-            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
-            label.
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1 with one column
+            per label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """

@@ -355,7 +355,7 @@ class BaseMKLCV(BaseSearch):
         if is_classifier(self) and setup.labels.ndim == 2:
             return "samples have several labels each: fit a classifier for every label"
         if learned.search.gaps is not None and self.missing != "error":
-            return f"missing={self.missing!r} completes views anew in every fold: pass missing='error'"
+            return f"missing={self.missing!r} completes views again in every fold: pass missing='error'"
         if self._leaves_one_out and not getattr(loss, "quadratic", False):
             return f"cv={self.cv!r} has models without a sample for loss='squared' alone: pass cv=5 or more"
         if self._leaves_one_out and alpha.size * len(alpha) > MOST_COEFFICIENTS:
@@ -409,7 +409,7 @@ class BaseMKLCV(BaseSearch):
 
     @property
     def n_iter_(self) -> int:
-        """Machines trained by the best estimator."""
+        """Number of single-kernel fits of the best estimator."""
         return self.best_estimator_.n_iter_
 
     @property
@@ -421,8 +421,8 @@ class BaseMKLCV(BaseSearch):
 class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     """`MKLClassifier` with regulariser and cost chosen by cross-validation.
 
-    Each Gram matrix is computed once for all folds and all points of the grid (on a device once for each
-    fold), and every point begins with what its neighbour on the path of C knows, as in `mkl_path`.
+    Each Gram matrix is computed once for all folds and all points of the grid (on a device once per fold),
+    and every point starts from the solution of its neighbour on the path of C, as in `mkl_path`.
 
     Parameters
     ----------
@@ -431,25 +431,25 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     regularizers : regulariser, str, or list of them, default="lp"
         The regularisers to choose from, such as ``[LpNorm(1), LpNorm(4/3), LpNorm(2), "uniform"]``.
     Cs : int or sequence of float, default=10
-        The costs to choose from. A number n means n values from 0.01 to 100 and, where the best of them lies
-        at an end, more beyond it in the same ratio, until it lies inside, the score no longer changes, or 1e6
-        times the end is reached. Values of your own are not extended: where the best of three or more lies
-        at an end, a warning says so.
+        The costs to choose from. A number n means n values from 0.01 to 100. Where the best of them lies at
+        an end, more values follow beyond it in the same ratio, until the best lies inside, the score no
+        longer changes, or 1e6 times the end is reached. Values of your own are not extended: where the best
+        of three or more lies at an end, a warning says so.
     cv : int, splitter, iterable or "leave-one-out", default=None
-        As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and of whole
-        groups where ``fit`` is given `groups`. "leave-one-out" (Subrahmanya & Shin 2010, section
-        4.1) fits every point once, on all samples, and scores the predictions f_i of each sample by the
-        machine without it, at kernel weights and normalisation held fixed:
+        As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and folds of
+        whole groups where ``fit`` is given `groups`. "leave-one-out" (Subrahmanya & Shin 2010, section
+        4.1) fits every point once, on all samples, and scores the prediction f_i of each sample by the
+        model without it, at kernel weights and normalisation held fixed:
 
             f_i = y_i - alpha_i / (M^-1)_ii,    M = sum_m d_m K_m + diag(1 / C_i)
 
-        bordered by ones for the intercept, exact for the squared loss; for other losses to first order, as
-        `kernelweave.solvers.leave_one_out` says. It costs little beside the fits, but a sample has had its
-        say in the weights: with many kernels and few samples, scores are too good. Equal samples are left
-        out together.
+        bordered by ones for the intercept. This is exact for the squared loss, and holds to first order for
+        other losses (`kernelweave.solvers.leave_one_out`). It costs little beside the fits, but every sample
+        has had its say in the weights: with many kernels and few samples, scores are too good. Equal samples
+        are left out together.
     scoring : str or callable, optional
-        Accuracy by default. Scorers that use labels or decision values; with "leave-one-out" of all samples
-        at once.
+        Accuracy by default. Scorers that use labels or decision values; with "leave-one-out" they score all
+        samples at once.
     loss, normalize, missing, multiclass, class_weight, tol, max_iter, fit_intercept, device
         As in `MKLClassifier`; views are completed from the training samples of each fold.
     n_jobs : int, optional
@@ -469,8 +469,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     fold_model_ : Predictor or None
         The functions of every fold at the best pair, fold by fold, for intervals and sets.
     calibration_ : dict
-        "fold", "score", "weight" and "label" of the samples held out, which those are compared with; or the
-        "reason" why there are none.
+        "fold", "score", "weight" and "label" of the held-out samples, with which new samples are compared;
+        or the "reason" why there are no intervals or sets.
     model_, weights_, kernel_names_, dual_gap_, stationarity_, intercept_, coef_, classes_, patterns_, \
 observed_, n_features_in_
         Those of `best_estimator_`.
@@ -543,9 +543,9 @@ observed_, n_features_in_
 
             (1 + #{i : s_i >= s_k(i)(x, y)}) / (n + 1) > 1 - coverage.
 
-        Nothing is assumed but that new samples come from where the others came from. Where classes are easier
-        to tell than `coverage` asks for, some sets are empty: such a sample is stranger than nearly all that
-        were held out. Sets of several classes say which of them cannot be told apart.
+        Nothing is assumed but that new samples come from where the others came from. Where the classes are
+        easier to tell apart than `coverage` asks for, some sets are empty: such a sample is stranger than
+        nearly all that were held out. Sets of several classes say which of them cannot be told apart.
 
         Parameters
         ----------
@@ -585,8 +585,8 @@ observed_, n_features_in_
 class MKLRegressorCV(LossScore, BaseMKLCV):
     """`MKLRegressor` with regulariser and cost chosen by cross-validation.
 
-    Each Gram matrix is computed once for all folds and all points of the grid (on a device once for each
-    fold), and every point begins with what its neighbour on the path of C knows, as in `mkl_path`.
+    Each Gram matrix is computed once for all folds and all points of the grid (on a device once per fold),
+    and every point starts from the solution of its neighbour on the path of C, as in `mkl_path`.
 
     Parameters
     ----------
@@ -595,10 +595,10 @@ class MKLRegressorCV(LossScore, BaseMKLCV):
     Cs : int or sequence of float, default=10
         As in `MKLClassifierCV`. A number of costs is measured in the unit that the targets ask for, so that
         targets in any unit choose the same model: 1 for the squared and the Huber loss, the standard
-        deviation s of the targets for the eps-insensitive loss; for regularisers that are sums of norms, such
-        as `SMKL`, by 1/s of that. The width of a loss is in the unit of the targets: it has to follow them.
+        deviation s of the targets for the eps-insensitive loss; 1/s of that for regularisers that are sums of
+        norms, such as `SMKL`. The width of a loss is in the unit of the targets: it has to follow them.
     scoring : str or callable, optional
-        R^2 by default; of ``loss="ranking"`` the share of pairs in the right order
+        R^2 by default; for ``loss="ranking"`` the share of pairs in the right order
         (`losses.Ranking.agreement`).
     loss, normalize, missing, multioutput, tol, max_iter, fit_intercept
         As in `MKLRegressor`.
@@ -668,10 +668,10 @@ observed_, n_features_in_
             lower = the ceil(coverage (n + 1))-th largest of the f_k(i)(x) - R_i,
             upper = the ceil(coverage (n + 1))-th smallest of the f_k(i)(x) + R_i.
 
-        Of one split that is split conformal prediction; of ``cv="leave-one-out"`` the jackknife+, whose
-        functions have a closed form for the squared loss, at the kernel weights of the fit. Nothing is
-        assumed but that new samples come from where the others came from; never less than 2 coverage - 1 of
-        them are covered (up to 1 / sqrt(n) or so for few folds), and `coverage` itself where models of
+        With one split this is split conformal prediction; with ``cv="leave-one-out"`` it is the jackknife+,
+        whose functions have a closed form for the squared loss, at the kernel weights of the fit. Nothing is
+        assumed but that new samples come from where the others came from. At least a share 2 coverage - 1 of
+        them is covered (less about 1 / sqrt(n) with few folds), and `coverage` itself where models of
         different folds agree.
 
         Parameters
@@ -683,7 +683,7 @@ observed_, n_features_in_
         Returns
         -------
         ndarray of shape (n, 2), or (n, n_outputs, 2)
-            Lower and upper ends; every output is covered by itself.
+            Lower and upper ends, for each output separately.
 
         Examples
         --------

@@ -206,7 +206,7 @@ class EmpiricalBayesRegressor(RealTargets, BaseEmpiricalBayes):
 
     The problem is not convex: the evidence rises at every step to a stationary point, and most
     weights become exactly zero. Four starts, whose noise is 1/2, 1/21, 1/501 and 1e-5 of the variance of
-    y, take a few steps each, and the one of the largest evidence is taken to the end (`starts_`).
+    y, take a few steps each, and the one with the largest evidence is continued to the end (`starts_`).
 
     Nothing depends on the units of y: with s y in place of y, weights and noise are multiplied by s^2
     and predictions and their deviations by s, if there is no hyper-prior, which has units.
@@ -232,7 +232,7 @@ default="variance"
         Slope of the log evidence in the log weights and the log noise, relative to the effective
         number of parameters, at which the fit has converged.
     max_iter : int, default=200
-        Most steps of a start.
+        Largest number of steps per start.
     fit_intercept : bool, default=True
     memory_limit, device, n_jobs, random_state, checkpoint, verbose
         As in `MKLClassifier`.
@@ -256,7 +256,7 @@ default="variance"
     dual_coef_ : ndarray of shape (n,) or (n_outputs, n)
     intercept_ : float or ndarray
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
-        Of the predictive mean, where every kernel with weight is linear, as in `MKLClassifier`.
+        Coefficients of the predictive mean, where every kernel with weight is linear, as in `MKLClassifier`.
     n_iter_, n_resumed_ : int or ndarray
         Steps from the start chosen, and those of them read from the checkpoint.
     history_ : dict or list of dict
@@ -472,8 +472,8 @@ starts_, gram_, n_features_in_, feature_names_in_
         ----------
         X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         y : array-like of shape (n,), or (n, n_labels)
-            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
-            label.
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1 with one column
+            per label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
@@ -506,7 +506,7 @@ starts_, gram_, n_features_in_, feature_names_in_
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, shape (n, n_classes), columns in the order of `classes_`.
 
-        For more than two classes those of each against the rest, divided by their sum.
+        For more than two classes, the probabilities of each against the rest, divided by their sum.
         """
         return self._probabilities(self._scores(X, variance=True))
 

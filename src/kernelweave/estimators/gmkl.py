@@ -235,9 +235,9 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
 
         min_{w, b, d >= 0}  1/2 w'w + C sum_i V(y_i, f(x_i)) + r(d)
 
-    for any differentiable k_d and r; for kernels that allow it d may have either sign. The default, a
-    product of one Gaussian a feature with an l1 penalty, is nonlinear feature selection: `weights_` has one
-    weight a feature, many of them zero.
+    for any differentiable k_d and r; for kernels that allow it, d may have either sign. The default, a
+    product of one Gaussian per feature with an l1 penalty, is nonlinear feature selection: `weights_` has one
+    weight per feature, many of them zero.
     The problem is not convex; the objective falls at every step to a stationary point. Standardise
     the data: r(d) depends on the units of the features. Varma & Babu (2009).
 
@@ -250,7 +250,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         r: "l1", "l2", "prior", "power", or an object of `kernelweave.solvers.kernel_gradient` such as
         ``L1(0.1) + L2(mean=1.0)``.
     C : float, default=1.0
-        Cost of errors. For selecting features the paper takes it large.
+        Cost of errors. To select features, the paper takes a large C.
     loss : str or Loss, default="hinge"
         "hinge", "squared_hinge", "logistic", or a regression loss on labels -1 and +1: "squared",
         "eps_insensitive", "huber".
@@ -274,7 +274,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
     tol : float, default=1e-4
         Projected-gradient residual, relative to the objective, at which the fit has converged.
     max_iter : int, default=500
-        Most steps a start.
+        Largest number of steps per start.
     fit_intercept : bool, default=True
     memory_limit : int or str, optional
         Bytes the kernel matrices may take, such as "2GB"; more is refused. float32 data halve them.
@@ -284,10 +284,10 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
     n_jobs : int, optional
         Threads over the models of a multiclass fit.
     random_state : int, RandomState or None, default=None
-        Of the starts after the first.
+        Seed of the starts after the first.
     checkpoint : str or path-like, optional
-        As in `MKLClassifier`; the parameters of every start are kept. The descent forgets its
-        estimate of the curvature, so it may take a few steps more.
+        As in `MKLClassifier`; the parameters of every start are kept, but not the estimate of the curvature,
+        so a resumed fit may take a few steps more.
     verbose : int, default=0
 
     Attributes
@@ -295,7 +295,7 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
     weights_ : ndarray of shape (n_parameters,) or (n_classes, n_parameters)
         The parameters d.
     kernel_names_ : list of str
-        One name a parameter: the feature, group or kernel it belongs to.
+        One name per parameter: the feature, group or kernel it belongs to.
     kernel_ : ParametricKernel
         The fitted kernel; ``kernel_(X, Z, weights_)`` is a Gram block.
     feature_importances_ : ndarray of shape (n_features,)
@@ -375,8 +375,8 @@ class GMKLClassifier(ClassLabels, BaseGMKL):
         X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : array-like of shape (n,), or (n, n_labels)
-            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
-            label.
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1 with one column
+            per label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
@@ -495,7 +495,7 @@ n_iter_, n_resumed_, history_, dual_coef_, intercept_, support_, n_features_in_,
         X : array-like, DataFrame or Views of shape (n, n_features), or dict of tables
             float32 stays float32.
         y : array-like of shape (n,) or (n, n_outputs)
-            Of a ranking loss: targets, or targets and queries.
+            For a ranking loss: targets, or targets and queries.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         """
@@ -528,11 +528,11 @@ class GMKLOneClass(NoveltyDetection, BaseGMKL):
 
         min_{w, rho, d >= 0}  1/2 w'w + C sum_i max(0, -f(x_i)) - rho + r(d)
 
-    At the optimum of w and rho it is r(d) less half of min alpha' K_d alpha over 0 <= alpha <= C,
-    sum(alpha) = 1: kernels are preferred in whose eyes the samples are alike, the constant kernel above all.
-    What r has to hold is therefore how wide the kernel is: by default the weights stay near those of a
+    At the optimum of w and rho the objective is r(d) less half of min alpha' K_d alpha over
+    0 <= alpha <= C, sum(alpha) = 1. It prefers kernels to which the samples look alike, the constant kernel
+    above all, so r has to keep the kernel from becoming too wide: by default the weights stay near those of a
     Gaussian of usual width (`Prior`), and shrink in the directions in which the samples spread most. A
-    constraint such as a fixed sum of the weights does it as well. With d held it is the one-class SVM
+    constraint such as a fixed sum of the weights does it as well. At fixed d it is the one-class SVM
     (Schoelkopf et al. 2001), C = 1 / (nu n). Varma & Babu (2009), section 3.
 
     Parameters

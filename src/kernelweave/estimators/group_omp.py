@@ -31,13 +31,13 @@ from ._training import with_callbacks
 class GroupOMPRegressor(RealTargets, BaseGroupOMP):
     """Regression with few kernels, chosen one after another (MKL-GOMP).
 
-    Group orthogonal matching pursuit over kernels. Of all sets G of at most s kernels, it looks for
-    that of the smallest
+    Group orthogonal matching pursuit over kernels. Among all sets G of at most s kernels, it looks for
+    the one with the smallest
 
         J(G) = min_{f_m, b}  1/l sum_i (y_i - f(x_i))^2 + lambda sum_{m in G} ||f_m||^2,
         f = sum_{m in G} f_m + b
 
-    by letting in, at each step, the kernel that promises the largest gain
+    by adding, at each step, the kernel that promises the largest gain
 
         I_m = 1/l tr( R' K_m (K_m + lambda l I)^-1 R ),    R = Y - f the current residuals
 
@@ -54,22 +54,23 @@ class GroupOMPRegressor(RealTargets, BaseGroupOMP):
     ----------
     kernels : list, dict, kernel, family or str, default="auto"
         As in `MKLClassifier`. Kernels with a thin factor, such as `Linear` on a few columns, cost
-        a small part of others.
+        much less than others.
     n_kernels : int, optional
-        Most kernels to select; no limit by default. More than there are means all, with a warning.
+        Largest number of kernels to select; no limit by default. A number above that of the kernels means
+        all of them, with a warning.
     output_groups : sequence of length n_outputs, optional
-        A label for each output. Outputs of one label select kernels together, by their residuals alone, so
-        that each group has a set of its own: `n_kernels` and `tol` are meant for each of them. By default
-        all outputs are one group; as many labels as outputs give what independent fits give. Groups share
-        neither kernels nor coefficients, so a kernel of one leaves the residuals of the others as they are,
-        and the order in which pairs of kernel and group come in does not matter (multivariate group OMP,
-        Lozano & Sindhwani 2010).
+        A label for each output. Outputs with the same label select kernels together, by their residuals
+        alone, so each group has a set of its own: `n_kernels` and `tol` hold for each group. By default
+        all outputs are one group; with as many labels as outputs, the fits are independent. Groups share
+        neither kernels nor coefficients, so a kernel of one group leaves the residuals of the others as they
+        are, and the order in which pairs of kernel and group are added does not matter (multivariate group
+        OMP, Lozano & Sindhwani 2010).
     alpha : float, default=0.01
         The ridge lambda. `MKLRegressor` with C = 1 / (alpha l) and the same kernels at weights 1 is
         the same model.
     tol : float, default=1e-3
-        The path ends when no kernel gains a larger share of J without kernels: of the variance of y, for
-        the squared loss. When none does at the start, the model is its intercept.
+        The path ends when no kernel gains a larger share than this of J without kernels; for the squared
+        loss, of the variance of y. If no kernel does at the start, the model is its intercept.
     loss : str or Loss, default="squared"
         "squared", "eps_insensitive" or "huber". V replaces (y - f)^2 / 2, R is minus its gradient,
         and the refits are single-kernel fits.
@@ -95,8 +96,8 @@ default="variance"
     random_state : int or RandomState, optional
         Seed of `validation_fraction` and `dictionary_sample`.
     checkpoint : str or path-like, optional
-        As in `MKLClassifier`; the kernels selected are kept. A fit that goes on fits the models of the
-        path again but looks at no kernel that did not come in, and `n_kernels` and `tol` may make the
+        As in `MKLClassifier`; the kernels selected are kept. A fit that resumes fits the models of the
+        path again but looks at no kernel that was not selected, and `n_kernels` and `tol` may make the
         path longer or shorter than before.
     verbose : int, default=0
         1 prints a line at the end of the path, 2 one line per kernel.
@@ -107,7 +108,7 @@ default="variance"
         The models of all sizes: `sets`, `order`, `gains`, `objective`, `train_error`,
         `validation_error`, `dual_coef`, `intercept`, `n_selected`, `stopped`, `groups`, and `frame()`.
     selected_ : ndarray of int, or list of them
-        Kernels of the model chosen, in the order in which they came in; one array per group of outputs.
+        Kernels of the model chosen, in the order in which they were added; one array per group of outputs.
     weights_ : ndarray of shape (M,) or (n_groups, M)
         1 for selected kernels, 0 for the others.
     norms_ : ndarray of shape (M,) or (n_groups, M)
@@ -124,14 +125,15 @@ default="variance"
         J of the model chosen.
     stationarity_ : float, or ndarray of shape (n_groups,)
         Relative duality gap of the model chosen, among all functions of its kernels: rounding for the
-        squared loss, at most 1e-6 for the others. Which kernels those are, nothing proves; see `best_subset`.
+        squared loss, at most 1e-6 for the others. It does not prove that these kernels are the best ones;
+        see `best_subset`.
     n_iter_, n_resumed_ : int, or ndarray of shape (n_groups,)
-        Kernels let in, and those of them read from the checkpoint.
+        Number of kernels added, and how many of them were read from the checkpoint.
     history_ : dict, or list of dict
         "gain", "share" (the gain relative to J without kernels, which `tol` bounds), "objective", "error"
         and "n_kernels" after every step.
     gram_ : str
-        "factors", or "recomputed" when the memory limit did not let all of them stay.
+        "factors", or "recomputed" where the memory limit did not allow to keep all of them.
     kernel_names_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
 
@@ -227,7 +229,7 @@ default="variance"
         ----------
         X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         n_kernels : int, optional
-            Predict by the model of that size on the path; by default by the one chosen.
+            Predict with the model of that size on the path; by default with the one chosen.
         """
         return self._shaped(self._decision(X, n_kernels))
 
@@ -239,8 +241,8 @@ default="variance"
 class GroupOMPClassifier(ClassLabels, BaseGroupOMP):
     """Classification with few kernels, chosen one after another (MKL-GOMP).
 
-    `GroupOMPRegressor` on labels -1 and +1; more than two classes are one joint problem with a column
-    of targets a class, so that all classes share the kernels, selected by the residuals of all of
+    `GroupOMPRegressor` on labels -1 and +1; more than two classes are one joint problem with one column
+    of targets per class, so that all classes share the kernels, selected by the residuals of all of
     them together. The class of the largest value is predicted. Several labels per sample share the kernels
     in the same way.
 
@@ -331,8 +333,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         ----------
         X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         y : array-like of shape (n,), or (n, n_labels)
-            Class labels of any type; or, where samples may have several, a matrix of 0 and 1, a column per
-            label.
+            Class labels of any type; or, where samples may have several, a matrix of 0 and 1 with one column
+            per label.
         sample_weight : array-like of shape (n,), optional
             A sample of weight w counts as w equal samples.
         validation_set : tuple (X_val, y_val), optional

@@ -207,7 +207,7 @@ class BaseGroupOMPCV(BaseSearch):
 
     @property
     def selected_(self) -> IntArray:
-        """Kernels of the best estimator, in the order in which they came in."""
+        """Kernels of the best estimator, in the order in which they were added."""
         return self.best_estimator_.selected_
 
 
@@ -231,13 +231,13 @@ class GroupOMPRegressorCV(LossScore, BaseGroupOMPCV):
         As in `MKLClassifier`.
     alphas : int or sequence of float, default=5
         The ridges to choose from; a number n means n values from 1 to 0.0001, and more beyond an end at
-        which the best of them lies, as of `Cs` in `MKLClassifierCV`.
+        which the best of them lies, as for `Cs` in `MKLClassifierCV`.
     n_kernels : int, optional
-        Most kernels to choose; all numbers up to that are compared. No limit by default; more than
-        there are means all, with a warning.
+        Largest number of kernels to select; all numbers up to it are compared. No limit by default; a number
+        above that of the kernels means all of them, with a warning.
     cv : int, splitter or iterable, default=None
-        As in scikit-learn; 5 folds by default, fewer of less than 10 samples, and of whole groups where
-        ``fit`` is given `groups`.
+        As in scikit-learn; 5 folds by default, fewer with less than 10 samples, and folds of whole groups
+        where ``fit`` is given `groups`.
     scoring : str or callable, optional
         R^2 by default.
     one_standard_error : bool, default=False
@@ -329,8 +329,8 @@ class GroupOMPClassifierCV(LabelsMixin, BaseGroupOMPCV):
     kernels, alphas, n_kernels, one_standard_error, n_jobs, checkpoint
         As in `GroupOMPRegressorCV`.
     cv : int, splitter or iterable, default=None
-        As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and of whole
-        groups where ``fit`` is given `groups`.
+        As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and folds of
+        whole groups where ``fit`` is given `groups`.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values.
     output_groups, tol, loss, backward, class_weight, normalize, missing, fit_intercept, device, \

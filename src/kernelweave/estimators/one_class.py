@@ -102,15 +102,15 @@ class MKLOneClass(NoveltyDetection, BaseMKL):
     where kappa_m = max_i k_m(x_i, x_i). At given weights the second term is a constant; without it the
     smallest ball would be that of d = 0. Balls are judged by how much smaller they are than the one around
     the origin that holds all samples, as the margin rho is. Where k_m(x, x) is constant, as for Gaussian
-    kernels or normalize="spherical", it is the same as "rho"; else it knows distances alone, and a sample
-    of small norm is not an outlier for that. A kernel wins by leaving out a sample of very large norm: use
-    kernels of bounded k(x, x), or rows without such samples, where that is not wanted.
+    kernels or normalize="spherical", it is the same as "rho". Otherwise it depends on distances alone, so
+    a small norm does not make a sample an outlier. A kernel can win by leaving out a sample of very large
+    norm: where that is not wanted, use kernels of bounded k(x, x), or rows without such samples.
 
     Parameters
     ----------
     kernels : list, dict, kernel, family or str, default="auto"
-        As in `MKLClassifier`, but no linear kernel among those of "auto": what is far away in the direction
-        of the data would be the most usual.
+        As in `MKLClassifier`, except that "auto" has no linear kernel: to it, the most usual sample would be
+        the one that is farthest out in the direction of the data.
     loss : str or Loss, default="one_class"
     regularizer : str or Regularizer, default="lp"
         Convex: "lp" (p = 2), "uniform" (all weights 1), "block", "mahalanobis", and for sparse weights
@@ -139,7 +139,7 @@ checkpoint, verbose
     offset_ : float
         rho, or 1, or -R^2 / 2: decision_function = score_samples - offset_.
     radius_ : float
-        R, of form="svdd".
+        R, with form="svdd".
     model_, weights_, kernel_names_, norms_, dual_coef_, intercept_, coef_, support_, objective_, dual_gap_, \
 stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_names_in_
         As in `MKLClassifier`.
@@ -216,7 +216,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
-            With `approximation` also a Dask array or data frame, or a `ParquetTable`: of these, and of
+            With `approximation` also a Dask array or data frame, or a `ParquetTable`. From these, and from
             arrays mapped from disk, kernels take their parameters from at most 100,000 rows.
         y : ignored
         sample_weight : array-like of shape (n,), optional

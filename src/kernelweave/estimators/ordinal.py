@@ -35,9 +35,9 @@ class MKLOrdinalClassifier(ClassifierMixin, BaseMKL):
 
         min_{f_m, b, d >= 0}  C sum_i sum_k v(s_ik (f(x_i) - b_k)) + 1/2 sum_m ||f_m||^2 / d_m + 1/2 h(d)
 
-    with s_ik = +1 where sample i is above threshold k, else -1. The class predicted is that between whose
-    thresholds f lies. A mistake costs the more the further it is off: unlike the functions of one class each,
-    one function cannot call a sample both low and high. Rennie & Srebro (2005), Chu & Keerthi (2007).
+    with s_ik = +1 where sample i is above threshold k, else -1. The class predicted is the one between whose
+    thresholds f lies. A mistake costs more the further it is off, and unlike one function per class, a single
+    function cannot call a sample both low and high. Rennie & Srebro (2005), Chu & Keerthi (2007).
 
     Parameters
     ----------
@@ -177,9 +177,9 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, patterns_, observed_, n_fea
 
     @follows_input
     def decision_function(self, X: Any) -> FloatArray:
-        """How far f is inside the thresholds of a class, shape (n, n_classes); of two classes f itself, (n,).
+        """How far f is inside the thresholds of a class, (n, n_classes); for two classes f itself, (n,).
 
-        min(f - b_(k-1), b_k - f): positive for the class predicted alone.
+        min(f - b_(k-1), b_k - f): positive only for the class predicted.
         """
         f = self._decision(X)
         if len(self.classes_) == 2:

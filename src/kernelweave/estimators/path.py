@@ -66,10 +66,10 @@ def mkl_path(
 ) -> Path:
     """Fit along the values of one parameter, computing the Gram matrices once.
 
-    Every point is certified to the estimator's `tol` like a fit of its own, and begins with what its
-    neighbours know: their solution, if that closes its gap (`n_iter` is 0 then), and else the norms and dual
-    variables to expect. Of smooth losses, points between solved ones are interpolated first; of the squared
-    loss, all are solved within the span of single-kernel fits at a few of them.
+    Every point is certified to the estimator's `tol` like a fit of its own, and starts from what its
+    neighbours found: their solution, if that closes its gap (`n_iter` is 0 then), or else the norms and dual
+    variables to expect. For smooth losses, points between solved ones are interpolated first; for the squared
+    loss, all points are solved within the span of single-kernel fits at a few of them.
 
     Parameters
     ----------

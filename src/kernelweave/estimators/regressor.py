@@ -67,10 +67,10 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, patterns_, observed_, n_fea
     squared loss and a constraint on the weights ("lp", "uniform", "block", "mahalanobis") nothing else has
     units either: targets s y give the same weights, s times the predictions and s^2 times the objective.
 
-    These have: `eps` of the eps-insensitive loss and `delta` of Huber's, in units of y, the former together
-    with C (s eps and s C); and C wherever the penalty does not grow with the square of the norms. One of
-    order q, such as ``LpNorm(p, form="penalty")`` with q = 2p / (p + 1), has the same model at the cost
-    C s^(q - 2); the elastic net and concave terms have it at none.
+    These do have units: `eps` of the eps-insensitive loss and `delta` of Huber's, in units of y, the former
+    together with C (s eps and s C); and C wherever the penalty does not grow with the square of the norms. A
+    penalty of order q, such as ``LpNorm(p, form="penalty")`` with q = 2p / (p + 1), gives the same model at
+    the cost C s^(q - 2); for the elastic net and concave terms no cost does.
 
     Examples
     --------

@@ -69,7 +69,7 @@ class MKLSurvival(SurvivalTargets, BaseMKL):
         "censored_eps_insensitive", support vector regression of log times.
     regularizer, C, normalize, missing, solver, gram, approximation, rank, tol, max_iter, fit_intercept, \
 memory_limit, device, n_jobs, random_state, checkpoint, verbose
-        As in `MKLRegressor`. Only log times have an intercept.
+        As in `MKLRegressor`. Only a loss of log times has an intercept.
 
     Attributes
     ----------
@@ -184,14 +184,14 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, patterns_, observed_, n_fea
 class GroupOMPSurvival(SurvivalTargets, BaseGroupOMP):
     """Survival analysis with few kernels, chosen one after another (MKL-GOMP).
 
-    As `GroupOMPRegressor`, with the partial likelihood of Cox in the place of the squares: of all sets G of
-    kernels it looks for one of small
+    As `GroupOMPRegressor`, with the partial likelihood of Cox in place of the squares: among all sets G of
+    kernels it looks for one with small
 
         J(G) = min_{f_m}  2/l L(y, f) + lambda sum_{m in G} ||f_m||^2,    f = sum_{m in G} f_m
 
-    by letting in, at each step, the kernel of the largest gain I_m on the residuals R = -L'(f), which are
-    those of the martingale of each sample, and fitting all of them again. I_m is the gain of the squared
-    loss; of others it ranks the kernels.
+    by adding, at each step, the kernel of the largest gain I_m on the residuals R = -L'(f), which are the
+    martingale residuals of the samples, and fitting all of them again. I_m is the gain of the squared
+    loss; for other losses it ranks the kernels.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ n_jobs, random_state, checkpoint, verbose
         Share of the samples held out, whose concordance chooses the number of kernels; `fit` also takes such
         samples.
     fit_intercept : bool, default=True
-        Whether kernels are centred; only log times have an intercept.
+        Whether kernels are centred; only a loss of log times has an intercept.
 
     Attributes
     ----------
@@ -326,7 +326,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
         ----------
         X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), dict of tables, or kernels
         n_kernels : int, optional
-            Predict by the model of that size on the path; by default by the one chosen.
+            Predict with the model of that size on the path; by default with the one chosen.
         """
         return self._risks(self._decision(X, n_kernels))
 
@@ -385,15 +385,15 @@ class SurvivalSearch(RiskScore):
 class MKLSurvivalCV(SurvivalSearch, BaseMKLCV):
     """`MKLSurvival` with regulariser and cost chosen by cross-validation.
 
-    Each Gram matrix is computed once for all folds and all points of the grid, and every point begins with
-    what its neighbour on the path of C knows, as in `mkl_path`.
+    Each Gram matrix is computed once for all folds and all points of the grid, and every point starts from
+    the solution of its neighbour on the path of C, as in `mkl_path`.
 
     Parameters
     ----------
     kernels, regularizers, Cs, device, n_jobs, verbose
         As in `MKLClassifierCV`.
     cv : int, splitter or iterable, default=None
-        As in scikit-learn; 5 folds by default. A number of folds has events in proportion.
+        As in scikit-learn; 5 folds by default. Where it is a number, the folds have events in proportion.
     scoring : str or callable, optional
         Harrell's concordance by default.
     loss, normalize, missing, tol, max_iter, fit_intercept

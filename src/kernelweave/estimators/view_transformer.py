@@ -19,13 +19,13 @@ from ..kernels.views import named_view
 class ViewTransformer(TransformerMixin, NestedKernels):
     """Preprocessing of single views: a transformer or a pipeline of them for each, before a model.
 
-    Every one is fitted on the samples that have its view, and on no others; a sample that lacks it still
-    lacks it afterwards. Views without a transformer stay as they are.
+    Each transformer is fitted on the samples that have its view, and on no others; a sample that lacks the
+    view still lacks it afterwards. Views without a transformer stay as they are.
 
     Parameters
     ----------
     transformers : dict of str to transformer, or transformer
-        By the names of views; one transformer is for every view.
+        Transformers by the names of views; a single transformer is used for every view.
 
     Attributes
     ----------

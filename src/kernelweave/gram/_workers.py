@@ -14,7 +14,7 @@ import numpy as np
 
 from .._linalg import _controller
 
-MIN_ROWS = 32  # below so many rows a thread costs more than it saves
+MIN_ROWS = 32  # with fewer rows, a thread costs more than it saves
 MAX_THREADS = 16  # each has tiles of its own in memory
 
 Item = TypeVar("Item")

@@ -47,7 +47,7 @@ class Gram(ABC):
     n_samples: int
     n_kernels: int
     n_passes: float
-    #: whether a pair of samples costs anew whenever it is asked for
+    #: whether a pair of samples costs again whenever it is asked for
     streams = False
     #: whether `square` and `quad` on some of the samples take their share of the time, and no room
     parts_in_place = False
@@ -126,7 +126,7 @@ class Gram(ABC):
         raise NotImplementedError(f"the {self.name} engine has no factors.")
 
     def in_double(self) -> Gram | None:
-        """The same kernels as predictions compute them, anew in every pass; None where nothing is rounded."""
+        """The same kernels as predictions compute them, in every pass again; None if nothing is rounded."""
         return None if self.unrounded is None else self.unrounded.gram(self.scales)
 
     def _count(self, read: float, factors: FloatArray | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Nothing kept: every pass computes the kernels anew, a tile at a time."""
+"""Nothing kept: every pass computes the kernels again, a tile at a time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BlockedGram(Gram):
     @classmethod
     def needs(cls, task: Task) -> Needs:
         needed = task.sums(HELD, streamed=True) + task.work
-        return Needs(needed, "blocks of them are computed anew in every pass")
+        return Needs(needed, "blocks of them are computed again in every pass")
 
     @classmethod
     def of_blocks(cls, blocks: Blocks, scales: FloatArray, task: Task, needs: Needs) -> Self:

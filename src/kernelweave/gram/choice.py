@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: part of the memory that is free which a fit may take when nothing else is said
 SHARE = 0.8
 
-#: part of the memory of an engine that computes pairs anew for a weighted sum on some of the samples
+#: part of the memory of an engine that computes pairs again for a weighted sum on some of the samples
 SUM_SHARE = 0.4
 
 #: where a container finds its own limit, its use, and file pages it can give back: new and old control groups
@@ -118,7 +118,7 @@ class Task:
     mapped : bool
         Whether their triangles are in a file, as they are needed.
     combined : bool or int
-        Samples on which the solver will ask an engine that computes pairs anew for the weighted sum
+        Samples on which the solver will ask an engine that computes pairs again for the weighted sum
         of all kernels: all, none, or so many at most.
     light : bool
         Whether computing the kernels takes no longer than reading them from memory.

@@ -261,7 +261,7 @@ class DenseGram(Gram):
         return self._quad_of_all(columns, support, kernels)
 
     def _quad_of_all(self, alpha: FloatArray, support: IntArray, kernels: IntArray | None) -> FloatArray:
-        """sum_c a_c' K_m a_c = <K_m, A A'>: one product an entry, of lower rows of A A' and of every K_m."""
+        """sum_c a_c' K_m a_c = <K_m, A A'>: one product per entry, of lower rows of A A' and of every K_m."""
         from ._matrix_loops import inner_lower_four
 
         chosen, fours = self._fours(kernels)

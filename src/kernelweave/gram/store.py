@@ -38,7 +38,7 @@ from .stack import KernelStack, as_stack
 
 ENTRY = np.dtype("<f4")
 
-ANEW = "build it anew with GramStore.build"
+ANEW = "build it again with GramStore.build"
 
 #: a file system that cannot reserve room says one of these
 NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)

@@ -76,7 +76,7 @@ class KernelTerm:
         yield source.component(self.m), self
 
     def expansion(self, source: KernelSource, alpha: FloatArray) -> Expansion:
-        """The term, but for a constant, as an expansion in its kernel; `NotByFeatureError` if it is none."""
+        """The term, but for a constant, as an expansion in its kernel; `NotByFeatureError` if it has none."""
         kernel = source.kernel_of_columns(self.m)
         coef = self.coefficients(alpha)[0]
         if self.rule.needs_diag:

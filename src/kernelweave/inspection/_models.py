@@ -1,4 +1,4 @@
-"""Models as they come (pipelines, searches) reduced to the estimator inside and what it sees."""
+"""Models of users (pipelines, searches) reduced to the estimator inside and what it sees."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class SolvedParts:
 
     Convex problems start from the component norms of the fit on all samples, near which their
     solution is. What a problem that is not convex ends in depends on its start, so that such fits
-    start afresh: else they would agree with the fit on all samples by construction.
+    start from the start: else they would agree with the fit on all samples by construction.
     """
 
     def __init__(self, whole: Prepared, point: Spec | None = None) -> None:

@@ -273,8 +273,8 @@ def drop_one(model: Any, X: Any, y: Any, scoring: Any = None) -> DropOneResult:
 
     The other components, the intercept and whatever turns decision values into probabilities stay as
     they are: nothing is fitted again. The effect is what the model at hand owes to a kernel on these
-    samples. Of two kernels that say the same, each may have a small effect; fitted again without
-    one, the other would take its place.
+    samples. If two kernels say the same, each may have a small effect; in a fit without one, the other
+    would take its place.
 
     Parameters
     ----------

@@ -201,7 +201,7 @@ def _greedy(path: Any) -> dict[str, Any]:
 
 
 def _scores(search: Any) -> dict[str, Any]:
-    """Mean held-out scores of a search over two parameters, one along the axis and one a line."""
+    """Mean held-out scores of a search over two parameters, one along the axis and one per line."""
     results = search.cv_results_
     along, apart = _searched(results["params"][0])
     values = sorted({point[along] for point in results["params"]})

@@ -85,7 +85,7 @@ def resolve_gamma(
 def _inverse(distance: float) -> float:
     """1 / distance; rows that are all equal have no width, and any gamma gives the same kernel.
 
-    So it is with rows whose distances cannot be told from 0: they have no inverse.
+    The same holds for rows whose distances cannot be told from 0: they have no inverse.
     """
     return 1.0 / distance if distance > 1.0 / LARGEST**2 else 1.0
 
@@ -153,10 +153,10 @@ class RBF(Exponential):
         values), as in scikit-learn's SVC, where every row given to `fit` counts once, whatever its
         weight. "weighted" is the same with a row of weight w counted as w rows. "median" is 1 / the
         weighted median of the positive squared distances between training rows. Without weights "scale"
-        and "weighted" agree; with them, "weighted" and "median" make a weight of 2 a row given twice.
+        and "weighted" agree; with them, "weighted" and "median" treat a row of weight 2 as a row given twice.
     factor : float, default=1.0
         Multiplies `gamma`: a dictionary of widths around a rule is ``RBF("scale", factor=f)``
-        for several f, and needs no look at the data.
+        for several f, written down before the data are known.
     columns : int, str, slice, list, mask or callable, optional
         The columns the kernel sees; all by default.
     standardize : bool, default=False

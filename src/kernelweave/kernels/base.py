@@ -36,7 +36,7 @@ class Kernel(BaseEstimator):
     columns_ : ndarray of int or None
         Positions of the columns the kernel sees.
     column_scale_ : ndarray
-        What these columns are multiplied by; of kernels with ``standardize=True`` alone.
+        What these columns are multiplied by; only for kernels with ``standardize=True``.
 
     Examples
     --------
@@ -77,8 +77,8 @@ class Kernel(BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         """Resolve the columns and take data-dependent parameters from the training rows.
 
-        A row of weight w counts as w equal rows, so weighting and repeating rows agree; the rule "scale"
-        alone is scikit-learn's, and counts every row once.
+        A row of weight w counts as w equal rows, so weighting and repeating rows agree; only the rule
+        "scale", which is scikit-learn's, counts every row once.
         """
         X = as_table(X)
         self.columns_ = resolve_columns(self.columns, X)
@@ -122,8 +122,8 @@ class Kernel(BaseEstimator):
     def low_rank(self, X: Any, max_rank: int | None = None) -> np.ndarray | None:
         """Phi of shape (n, r) with K = Phi Phi', for kernels that have an exact one of low rank.
 
-        None when there is none with r <= `max_rank` (by default n - 1): then the Gram matrix is
-        the cheaper form. For a fitted kernel Phi of new samples and of training samples match.
+        None where every such Phi has more than `max_rank` columns (by default n - 1): then the Gram matrix
+        is the cheaper form. For a fitted kernel, Phi of new samples and Phi of training samples match.
 
         Examples
         --------
@@ -326,9 +326,9 @@ FEW_VALUES = 0.1
 def column_scale(X: Any, weight: np.ndarray | None = None) -> np.ndarray:
     """1 / standard deviation of every column over the rows, and 0 for a column that is constant.
 
-    In a table of which nine values in ten are zero, columns hold counts or codes of rare things (words,
-    categories). The deviation of such a column says how rare its thing is, and is no unit: those that are
-    mostly zero have one unit together, the root mean square of their values that are not zero.
+    In a table in which nine values in ten are zero, columns hold counts or codes of rare things (words,
+    categories). The deviation of such a column says how rare the thing is, and is not a unit: columns that
+    are mostly zero share one unit, the root mean square of their values that are not zero.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ def as_numeric(X: Any, positions: Any = None) -> Any:
 def in_double(X: Any) -> Any:
     """`X` with values of single precision in double: kernels compute in the precision of their data.
 
-    A table that is read in pieces is left as it is; of views each is treated so.
+    A table that is read in pieces is left as it is; of views, each table is treated separately.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Base(ABC):
         """b(x_i, z_j), shape (n_x, n_z), of arrays, CSR matrices or tensors; `of_x` may be `each(X)`."""
 
     def each(self, X: Any) -> Any:
-        """Numbers of each row of a tensor that `between` would compute anew whenever it is asked; or None."""
+        """Numbers of each row of a tensor that `between` would compute again on every call; or None."""
         return None
 
     def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray | None:

@@ -335,8 +335,8 @@ def auto(
     factors : sequence of float, default=(0.1, 1.0, 10.0)
     max_columns : int, default=20
     linear : bool, default=True
-        Whether a linear kernel is among them. In `MKLOneClass` none is: what is far away in the direction of
-        the data would be the most usual.
+        Whether a linear kernel is among them. In `MKLOneClass` it is not: to it, the most usual sample would
+        be the one that is farthest out in the direction of the data.
     together : bool, default=False
         Whether there are also such kernels on the columns of all views side by side, where there are several;
         their names begin with "all views: ". Every sample has to have every view then.

@@ -33,7 +33,7 @@ def column_label(X: Any, j: int, positions: Sequence[int] | None = None) -> str:
 def not_finite_error(
     X: Any, positions: Sequence[int] | None = None, names: Sequence[str] | None = None, unit: str = "rows"
 ) -> ValueError | None:
-    """The error about missing or infinite numbers in a table; None where there are none.
+    """The error about missing or infinite numbers in a table; None where all are finite.
 
     Parameters
     ----------

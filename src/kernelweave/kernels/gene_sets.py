@@ -51,9 +51,9 @@ def from_gmt(path: Any, columns: Sequence[str], kernel: Any = None, min_size: in
     r"""One kernel, or several, for each gene set of a GMT file, named as the set.
 
     A line of the file is a name, a description and the genes, separated by tabs, as in MSigDB, Enrichr and
-    Reactome. Sets may overlap: a gene counts in every set that has it. Sets of which fewer than `min_size`
-    columns are there are left out; a warning says how many of them, and how much of the sets and of the
-    columns is covered, where something is missing.
+    Reactome. Sets may overlap: a gene counts in every set that has it. Sets with fewer than `min_size`
+    columns in the data are left out. Where something is missing, a warning says how many sets are left out,
+    and how much of the sets and of the columns is covered.
 
     Parameters
     ----------

@@ -259,7 +259,7 @@ MOST_ROWS = 200
 
 
 class Dimension(Normalization):
-    """k' = scale_ * k of a fixed effective dimension: every kernel has the same capacity at the noise level.
+    """k' = scale_ * k with a fixed effective dimension: all kernels have one capacity at the noise level.
 
         d(s) = sum_j s lambda_j / (s lambda_j + 1),    scale_ = the s with d(s) = min(dimension, rank / 2)
 
@@ -268,11 +268,11 @@ class Dimension(Normalization):
     samples and fits anything at a small norm, a linear kernel of smooth curves has nearly all of it in one
     or two directions and pays for every further one. Here both have about `dimension` directions in which a
     function of squared norm 1 is as large as noise of variance 1. d(C) is the degrees of freedom of kernel
-    ridge regression with K and C, so that C counts from there: at C = 1 a kernel of weight 1 has `dimension`
+    ridge regression with K and C, so that C counts from there: at C = 1, a kernel of weight 1 has `dimension`
     of them, whatever the number of samples.
 
-    Of more than 200 samples (or weights of a larger sum), 200 at even quantiles of the weights stand for all,
-    and their eigenvalues are multiplied by n / 200.
+    With more than 200 samples (or weights of a larger sum), 200 at even quantiles of the weights stand for
+    all, and their eigenvalues are multiplied by n / 200.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class Dimension(Normalization):
 
     Examples
     --------
-    Three eigenvalues are left of the identity by centring, and half of their number is the dimension:
+    Centring leaves three eigenvalues of the identity, and half of their number is the dimension:
 
     >>> round(Dimension().fit(2.0 * np.eye(4)).scale_, 10)
     0.5

@@ -25,7 +25,7 @@ class Linear(Kernel):
         The columns the kernel sees; all by default.
     standardize : bool, default=False
         Divide every column by its deviation over the training rows first, so that units do not matter.
-        (Columns of counts, zero for the most part as the table is, have one unit together.)
+        (In a table that is mostly zero, columns of counts share one unit.)
 
     Examples
     --------

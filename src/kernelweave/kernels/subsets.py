@@ -128,7 +128,7 @@ class Subsets(Sequence[tuple[str, Kernel]]):
         few = np.flatnonzero(np.array(sizes) <= NAMED)
         masks = _masks(self.bits[few], len(self.columns))
         inside = np.split(np.nonzero(masks)[1], np.cumsum(masks.sum(axis=1))[:-1])
-        for m, columns in zip(few.tolist(), inside, strict=False):  # one empty part where there are none
+        for m, columns in zip(few.tolist(), inside, strict=False):  # one empty part where there is no name
             where = ", ".join(self.names[f] for f in columns)
             names[m] = f"rbf {m}: scale*{self.factors[m]:.3g} on {where}"
         return names
@@ -187,7 +187,7 @@ def random_subsets(
     ----------
     n_kernels : int, default=1000
     min_columns, max_columns : int, default=1 and all
-        How many columns a kernel sees: drawn evenly between the two, then the columns.
+        How many columns each kernel sees: their number is drawn evenly between the two, then the columns.
     low, high : float, default=0.01 and 100
         Widths are gamma = factor * "scale" (see `RBF`), the logarithm of the factor drawn evenly
         between those of `low` and `high`.

@@ -121,7 +121,7 @@ def per_task(kernel: Any = None, task: int | str = 0) -> PerTask:
     """Multi-task learning: a kernel shared by all tasks, and the same kernel within each task.
 
     With weights d_0 and d_t the learned kernel is (d_0 + d_t [x, z both in t]) k(x, z): tasks
-    share what d_0 carries and keep to themselves what d_t carries. A task that was not among the
+    share what d_0 carries, and d_t carries what is special to task t. A task that was not among the
     training samples is predicted through the shared kernel alone.
 
     Parameters

@@ -38,11 +38,11 @@ class Views:
     Estimators, and whatever in scikit-learn takes an array (splitters, ``cross_val_score``, ``GridSearchCV``,
     pipelines), take it as they take an array: it has a length, a shape and rows.
 
-    Tables whose rows have IDs are joined by them, whatever their order: every sample of any table is there,
-    and a table that does not have it has a gap. IDs are the index of a pandas table, unless it only counts
-    rows from 0, the names of the observations of an AnnData object, or the column `on`. Tables without IDs
-    are taken row by row, and have equally many; beside tables with IDs they can stand only where those have
-    the same IDs in the same order.
+    Tables whose rows have IDs are joined by them, whatever their order: every sample of any table is kept,
+    and a table that does not have it has a gap. IDs are the index of a pandas table (unless it only counts
+    rows from 0), the names of the observations of an AnnData object, or the column `on`. Tables without IDs
+    are taken row by row and must have equally many rows; they can be combined with tables that have IDs only
+    where all of these have the same IDs in the same order.
 
     Parameters
     ----------
@@ -53,28 +53,28 @@ class Views:
         object is one view, "X".
     ids : sequence, optional
         The samples to take, in this order, such as ``y.index`` of labels. By default those of the first
-        table, then what others have beside them. Without IDs in the tables, names of the rows; where these
-        are numbers of rows of tables of pandas, the rows to take.
+        table, followed by those that only other tables have. Where the tables have no IDs, these become the
+        names of the rows; where they are row numbers of pandas tables, they are the rows to take.
     on : str, optional
         The column of IDs, in all data frames that have it.
 
     Attributes
     ----------
     names : list of str
-        Of the views.
+        Names of the views.
     tables : dict of str to table
-        With the same rows in the same order; a sample that a table lacks is a row of NaN (of a sparse
+        With the same rows in the same order; a sample that a table lacks is a row of NaN (in a sparse
         matrix, of zeros).
     observed : ndarray of bool, shape (n, n_views)
         Whether a table has a sample: its ID is there, and its row is not all NaN.
     ids : ndarray of object, or None
         IDs of the rows.
     ordered : bool
-        Whether the order is one that was asked for: then labels are taken in the order of the rows, as in
-        scikit-learn. Else labels with an index are a reason to put the rows in their order.
+        Whether the order was asked for: then labels are taken in the order of the rows, as in scikit-learn.
+        If not, and labels have an index, the rows are put in the order of the labels.
     alike : bool
-        Whether all tables came in the order of the rows, or were put in one that was asked for. Else labels
-        without IDs are refused: nobody knows which table they follow.
+        Whether all tables came in the order of the rows, or were put in an order that was asked for. If not,
+        labels without IDs are refused, as it is unknown which table they follow.
     shape : tuple
         Number of samples, and of columns of all tables.
 
@@ -201,7 +201,7 @@ class Views:
         return taken
 
     def _refuse_unordered(self, y: Any) -> None:
-        """Raise where labels without IDs may follow any of several orders; of another number, see the fit."""
+        """Raise where labels without IDs may follow any of several orders; the fit checks their number."""
         if self.alike or np.shape(y)[:1] != (len(self),):
             return
         raise ValueError(
@@ -417,7 +417,7 @@ def named_view(name: str) -> Iterator[None]:
         raise type(error)(f"view {name!r}: {error}{remedy}") from error
 
 
-# -- tables as they come ------------------------------------------------------------------------
+# -- tables as users pass them ------------------------------------------------------------------
 
 
 def _by_name(tables: Any, alone: bool = False) -> Any:

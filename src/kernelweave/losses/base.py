@@ -30,8 +30,7 @@ class Loss(BaseEstimator):
     * ``probability(f)``: P(y = +1 | f), for losses that are likelihoods;
     * ``agreement(y, f, sample_weight=None)``: how well predictions agree with targets as `fit` takes them,
       larger is better: what `score` of a regressor is in place of R^2, and what searches choose by;
-    * ``multiclass()``: the loss of the values of all classes together that it is for two, for a machine of
-      all classes.
+    * ``multiclass()``: its generalisation from two classes to the values of all classes together.
 
     A loss with ``coupled = True`` takes the values of all outputs of a sample together: y, f and derivatives
     have shape (n, c), values and conjugates (n, 1). Its dual is linear where the alpha / C of a sample differ
@@ -49,7 +48,7 @@ class Loss(BaseEstimator):
     #: whether it takes the values of all outputs of a sample together
     coupled = False
 
-    #: V(a y, a f) = a^degree V(y, f) of targets in another unit, its width, if it has one, in that unit too
+    #: V(a y, a f) = a^degree V(y, f) for targets in another unit; a width of the loss is in that unit too
     degree: float = 2.0
 
     #: the intercept's optimality condition is sum_i alpha_i = alpha_sum

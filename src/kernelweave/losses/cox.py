@@ -31,14 +31,14 @@ class Cox(JointLoss):
         L'_j = h_j - w_j event_j,   h_j = sum_{i: event_i, t_i <= t_j} w_i p_ij
         H    = diag(h) - sum_{i: event_i} w_i p_i p_i'  <=  diag(h)
 
-    This is Breslow's rule for events at the same time. Efron's lets them leave one after the other: with S
-    the sum over those at risk and D that over the events at a time, of weight W, it has the terms
-    log(S - l D / W), l = 0, ..., W - 1 (of a W that is no integer the last term counts by the rest of it).
+    This is Breslow's rule for events at the same time. Efron's rule lets them leave one after the other: with
+    S the sum over those at risk and D the sum over the events at a time, of weight W, it has the terms
+    log(S - l D / W), l = 0, ..., W - 1 (where W is not an integer, the last term counts by its fraction).
     Everything takes O(n log n), in logarithms, so that no prediction overflows.
 
     Targets have shape (n, 2), time and whether there was an event (1) or the sample was censored (0), or
-    (n, 3) with a stratum (any number) in the third column: samples of different strata are not compared. Of
-    targets of shape (n,), times, all are events.
+    (n, 3) with a stratum (any number) in the third column: samples of different strata are not compared.
+    Targets of shape (n,) are times, and all of them are events.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Multiclass hinge loss: one machine for all classes."""
+"""Multiclass hinge loss: one model of all classes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MulticlassHinge(Loss):
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
         ahead = self._ahead(y, f)
-        # of equal ones the own class comes first
+        # among equal ones the own class comes first
         worst = np.where(ahead.max(axis=1) > 0.0, ahead.argmax(axis=1), y.argmax(axis=1))
         return np.asarray(np.eye(y.shape[1])[worst] - (y > 0))
 

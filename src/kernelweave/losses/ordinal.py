@@ -14,7 +14,7 @@ from .joint import JointLoss
 #: most steps of the search for thresholds
 MOST_STEPS = 200
 
-#: share of the terms of a sum that counts as none
+#: share of the terms of a sum that counts as zero
 ROUNDING = 1e-13
 
 
@@ -22,8 +22,8 @@ class OrdinalLoss(JointLoss):
     """L(y, f) = min_b sum_i w_i sum_k v(s_ik (f_i - b_k)),  s_ik = +1 where y_i > class k, else -1.
 
     A threshold b_k lies between every two classes that follow one another, and every sample takes part in all
-    of them (Rennie & Srebro 2005, Chu & Keerthi 2007), so that they come out in order, and a class costs the
-    more the further the prediction is from it. Thresholds are intercepts, part of L: at the best ones,
+    of them (Rennie & Srebro 2005, Chu & Keerthi 2007), so that they come out in order, and a mistake costs
+    more the further the prediction is from the class. Thresholds are intercepts, part of L: at the best ones,
     with z_ik = s_ik (f_i - b_k),
 
         L'_i = w_i sum_k s_ik v'(z_ik),    sum_i w_i s_ik v'(z_ik) = 0 for every k

@@ -16,8 +16,8 @@ from .joint import JointLoss
 class Ranking(JointLoss):
     """L(y, f) = sum w_i w_j v(1 - f_i + f_j) over the pairs of a query with y_i > y_j.
 
-    Larger targets shall have larger predictions, by 1 at least; only their order counts, and only differences
-    of f: there is no intercept. With m = 1 - f_i + f_j, what a pair lacks,
+    Larger targets should have larger predictions, by at least 1. Only the order of the targets and only
+    differences of f count: there is no intercept. With m = 1 - f_i + f_j, what a pair lacks,
 
         v(m) = 0 for m <= 0,  m^2 / 2 up to delta,  delta (m - delta / 2) beyond:
 

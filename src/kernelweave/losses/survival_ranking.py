@@ -1,4 +1,4 @@
-"""Survival ranking: who has the event first shall have the larger risk."""
+"""Survival ranking: the sample with the earlier event should have the larger risk."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .joint import JointLoss
 class SurvivalRanking(JointLoss):
     """L(y, f) = 1/2 sum w_i w_j max(0, 1 - f_i + f_j)^2 over the comparable pairs.
 
-    Comparable are pairs of a sample i with an event and a sample j that is known to have had none by then:
-    t_i < t_j, or t_i = t_j and j censored; of the same stratum where there are strata. f is a risk, larger
-    for earlier events, and only differences of f count: there is no intercept. The share of comparable pairs
-    in the right order is Harrell's concordance, of which L is a convex bound. With one kernel it is the
+    A pair is comparable if sample i has an event and sample j is known to have had no event by then:
+    t_i < t_j, or t_i = t_j and j censored; both in the same stratum where there are strata. f is a risk,
+    larger for earlier events, and only differences of f count: there is no intercept. The share of comparable
+    pairs in the right order is Harrell's concordance, of which L is a convex bound. With one kernel it is the
     survival support vector machine of Van Belle et al. (2007), solved like that of Poelsterl et al. (2015)
     without forming the pairs: all sums over them take O(n log n), as sums over the samples j of larger rank
     with f_j > f_i - 1.

@@ -37,7 +37,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ------
     ModelFileError
         If the model holds a Python function (`FunctionKernel`, `AutogradKernel`, `FunctionTransformer`, a
-        penalty or hyper-prior of one's own) or an object of a class that is not in the list.
+        penalty or hyper-prior of your own) or an object of a class that is not in the list.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 Reading order: ``base.py`` (what a regulariser is), ``norms.py`` (lp, block, uniform, elastic net),
 ``structured.py`` (wedge, Mahalanobis), ``patterns.py`` (samples that lack kernels), ``concave.py`` (SMKL and
 the terms it is made of);
-``correspondence.py`` on ``_ascent.py`` makes regularisers of functions of one's own.
+``correspondence.py``, which uses ``_ascent.py``, makes regularisers from your own functions.
 """
 
 from .._registry import Registry

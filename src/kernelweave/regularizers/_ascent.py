@@ -86,7 +86,7 @@ def peak(F: Concave, start: FloatArray) -> Peak:
 def search(f: Callable[[float], float], low: float, high: float) -> tuple[float, int]:
     """argmax of a unimodal f(t), low <= t <= high.
 
-    Also where it is: 0 inside, -1 or +1 at an end, be it of the interval or of where f > -inf.
+    Also where it is: 0 inside, -1 or +1 at an end, of the interval or of where f > -inf.
     """
     left, middle, right = _bracket(f, low, high)
     best = f(middle)

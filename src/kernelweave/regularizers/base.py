@@ -48,7 +48,7 @@ class Regularizer(BaseEstimator):
     #: parameters that hold one number per kernel
     per_kernel: tuple[str, ...] = ()
     #: why there is no second form, a constraint of a penalty or a penalty of a constraint
-    one_form = "of a function of one's own no norm of the weights is known; write the other form by hand"
+    one_form = "no norm of the weights is known for a function of your own; write the other form by hand"
 
     @abstractmethod
     def price(self, weights: FloatArray) -> float:

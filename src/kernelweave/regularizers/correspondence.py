@@ -1,4 +1,4 @@
-"""The correspondence of weight regularisers h(d) and block norms g(x), and regularisers of one's own."""
+"""The correspondence of weight regularisers h(d) and block norms g(x), and regularisers of your own."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def block_norm_of(
         g(x) = 1/2 inf_{d>0} (sum_m x_m / d_m + h(d))
 
     so that learning with g is learning with h, the weights eliminated: d_m = 1 / (2 dg/dx_m).
-    Tomioka & Suzuki (2010), Theorem 1. Closed form for a `Regularizer`; for a function of one's
+    Tomioka & Suzuki (2010), Theorem 1. Closed form for a `Regularizer`; for a function of your
     own by quasi-Newton steps on log d.
 
     Block norms with q > 2, the last row but one of their Table 1, are no such infimum, and refused; they are
@@ -339,7 +339,7 @@ def equivalent_cost(
 
     Kloft et al. (2011), Theorem 1; Proposition 5 for block norms, A = ||n||_q^2 and k = q / (2 - q), also
     for q > 2. The elastic net has another l1_ratio in its other form, ``regularizer.in_form(to, norms)``.
-    Regularisers with one form (SMKL, functions of one's own) are refused.
+    Regularisers with one form (SMKL, your own functions) are refused.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def equivalent_cost(
 
 
 class FromPrice(Regularizer):
-    """A regulariser from one's own price of the weights, h(d).
+    """A regulariser from your own price of the weights, h(d).
 
         penalty    min_d 1/2 sum_m n_m^2 / d_m + 1/2 h(d)
         weights    the minimising d
@@ -443,7 +443,7 @@ class FromPrice(Regularizer):
 
 
 class FromBlockNorm(Regularizer):
-    """A regulariser from one's own block norm, g(x) with x_m = ||f_m||^2.
+    """A regulariser from your own block norm, g(x) with x_m = ||f_m||^2.
 
         penalty    g(n^2)
         weights    d_m = 1 / (2 dg/dx_m)
@@ -461,7 +461,7 @@ class FromBlockNorm(Regularizer):
         dg/dx; +inf is allowed where x_m = 0.
     convex : bool, default=True
         Whether g(n^2) is convex in n; then fits are certified. If not, as for logarithms, they
-        are those of the concave terms (`SMKL`).
+        are solved like those of the concave terms (`SMKL`).
 
     Examples
     --------

@@ -192,9 +192,9 @@ class BlockNorm(TwoForms):
     (`equivalent_cost`). Kloft et al. (2011), sections 3 and 4.3 and Proposition 5, whose update (33) can
     diverge and is not used; Tomioka & Suzuki (2011), Table 1.
 
-    The penalty has a unit, that of the targets: with large q it is all but zero where n_m < 1 and steep
-    beyond, and norms of 1e-3 to the power 16 drown in rounding (the fit then says that its gap is open).
-    The constraint has none.
+    The penalty has a unit, that of the targets: with large q it is nearly zero where n_m < 1 and steep
+    beyond, and norms of 1e-3 to the power 16 are lost to rounding (a warning then says that the gap stays
+    open). The constraint has no unit.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ class ElasticNet(Regularizer):
         conjugate  1/(2 (1-a)) sum_m (r_m - a)_+^2;  a = 1: 0 if all r_m <= 1, else +inf
 
     a = 0 is the uniform sum, a = 1 the block 1-norm (group lasso); between them kernels are
-    selected, and those selected share. Tomioka & Suzuki (2010), section 3 and Table 1.
+    selected, and the selected ones share the weight. Tomioka & Suzuki (2010), section 3 and Table 1.
 
     form="constraint" bounds that price, h(d) <= a in these letters, and is the sum of two squared norms,
     with S = sum_m n_m

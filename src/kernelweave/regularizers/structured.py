@@ -1,4 +1,4 @@
-"""Weights that know of one another: kernels in an order, and kernels that resemble one another."""
+"""Weights that depend on one another: kernels in an order, and kernels that resemble one another."""
 
 from __future__ import annotations
 

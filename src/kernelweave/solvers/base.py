@@ -121,7 +121,7 @@ class MKLSolver(Method, BaseEstimator):
         return weights
 
     def restart(self, run: Run, state: State) -> FloatArray:
-        """`init` for an iterate of an earlier run: the weights to go on with."""
+        """`init` for an iterate of an earlier run: the weights to continue with."""
         norms = state.certificate.norms
         return self.init(run, norms if norms.any() else np.ones(len(norms)))
 
@@ -364,7 +364,7 @@ class MKLSolver(Method, BaseEstimator):
     # -- checkpoints --------------------------------------------------------------------------
 
     def saved(self, run: Run) -> Entry:
-        """Weights and alpha; certificates are computed anew. Those of a round are spread over the whole."""
+        """Weights and alpha; certificates are computed again. Those of a round are spread over the whole."""
         whole, rows, kernels = run.part or Part(run)
         # a stationarity residual may rise while the objective falls: the last iterate is the best then
         state = run.best if np.isfinite(run.best.certificate.gap) else run.last
@@ -376,7 +376,7 @@ class MKLSolver(Method, BaseEstimator):
         return Entry({"n_machines": machines}, arrays)
 
     def resume(self, run: Run) -> None:
-        """Put the iterate that an earlier run kept, if there is one, into `run`, certified anew."""
+        """Put the iterate that an earlier run kept, if there is one, into `run`, certified again."""
         entry = run.found()
         if entry is None:
             return

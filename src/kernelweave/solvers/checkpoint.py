@@ -151,7 +151,7 @@ class Checkpoint:
                 raise ValueError(
                     f"checkpoint={str(self.path)!r} cannot be used, {damaged}: pass another path."
                 ) from damaged
-            entries, what = {}, ", and there is no older one: the fit starts anew."
+            entries, what = {}, ", and there is no older one: the fit starts again."
         else:
             what = ": the fit resumes the one before it."
         warn(f"checkpoint {str(self.path)!r} is damaged ({damaged}){what}")
@@ -161,7 +161,7 @@ class Checkpoint:
         """The error to raise where parts of the problem differ from those of the file."""
         return ValueError(
             f"checkpoint={str(self.path)!r} is of another problem ({', '.join(differ)} differ): delete it to "
-            "start anew, or pass another path; every fit needs its own."
+            "start again, or pass another path; every fit needs its own."
         )
 
 

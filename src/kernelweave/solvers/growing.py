@@ -204,7 +204,7 @@ def _look(
 
 
 class Rounds(Method):
-    """Solves on a part, certifies on the whole, and goes on with a better part.
+    """Solves on a part, certifies on the whole, and continues with a better part.
 
     The method of the run solves the rounds; a first look, or the iterate that it resumes, chooses the first
     part.

@@ -60,7 +60,7 @@ def check_solver(
 ) -> None:
     """Check a solver: it reaches an optimum that its definition proves, whatever it says itself.
 
-    Primal and dual value are computed anew from dual variables and weights, P - D has to be below the
+    Primal and dual value are computed again from dual variables and weights, P - D has to be below the
     tolerance, and where the solver says that it has not converged there has to be a warning. A single-kernel
     solver is run on every loss it has the abilities for, warm and cold, with and without intercept; a solver
     over kernel weights with every regulariser that it supports.

@@ -98,7 +98,7 @@ def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: 
 
 
 def effective_number(A: FloatArray) -> float:
-    """How many different kernels a matrix of cosines stands for.
+    """The number of different kernels that a matrix of cosines stands for.
 
         (sum of eigenvalues)^2 / sum of squared eigenvalues = tr(A)^2 / ||A||^2
 

@@ -193,6 +193,12 @@ def test_a_missing_file_is_reported_before_anything_heavy_is_imported(
     assert out.decode().split() == ["loaded:"]
 
 
+def test_so_is_a_misspelt_target(process: Any, table: Table) -> None:
+    out, err = process("fit", table(), "--target", "labl", prelude=LOADED).communicate(timeout=60)
+    assert b"has no column 'labl' (--target). " in err
+    assert out.decode().split() == ["loaded:"]
+
+
 def test_a_missing_file_of_kernels_too(process: Any, table: Table, tmp_path: Path) -> None:
     running = process("fit", table(), "--kernels", tmp_path / "no.toml", prelude=LOADED)
     out, err = running.communicate(timeout=60)

@@ -254,7 +254,7 @@ def new_views(encoder: ViewTransformer, source: Source, reading: Reading, allow_
 
 
 def let_unseen(encoder: Any) -> None:
-    """Let categories that an encoder does not know be none of its own."""
+    """Let categories that an encoder does not know count as none of the known ones."""
     encoders = encoder.transformers_.values() if isinstance(encoder, ViewTransformer) else [encoder]
     for one in encoders:
         for _, step, _ in getattr(one, "transformers_", ()):
@@ -300,7 +300,7 @@ def sketch(X: Any) -> str | None:
 
     Examples
     --------
-    >>> len(sketch(np.eye(6)))  # 8 bytes a row, as base64
+    >>> len(sketch(np.eye(6)))  # 8 bytes per row, as base64
     64
     >>> sketch(np.ones((6, 2))) is None
     True

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from ..._censored import survival_array
-from ..._registry import did_you_mean
 from ..._words import quoted
 from ...kernels.columns import matching
 from ._console import CliError, note
 from ._options import Reading
 from ._read import Sheet, as_number, kind_of, row_list
+from ._text import no_column
 
 #: what an identifier is usually called
 ID_NAME = re.compile(
@@ -316,14 +316,7 @@ def target_column(columns: Any, name: str, path: Path, option: str = "--target")
             f"{path}: {option} takes one column, and {name!r} are {len(several)}; run the command once per "
             "column, or fit all of them in Python, where y may have several columns."
         )
-    if name == Reading.target and option in ("--target", "--labels"):  # most likely none was named
-        how = f"--labels {path.name}:COLUMN" if option == "--labels" else "--target COLUMN"
-        raise CliError(
-            f"{path} has no column {name!r}, the one to predict where none is named: name it with {how}. It "
-            f"has {quoted(columns)}."
-        )
-    meant = did_you_mean(name, columns)
-    raise CliError(f"{path} has no column {name!r} ({option}).{meant} It has {quoted(columns)}.")
+    raise no_column(columns, name, path, option)
 
 
 def target_columns(

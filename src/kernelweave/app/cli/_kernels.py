@@ -247,7 +247,9 @@ def entry_kernels(
     seen = [name for name in table.names if (name in sequences) == texts]
     if not seen:
         kind = "sequences (--sequence COLUMN)" if texts else "numbers"
-        raise CliError(f"{where}: {kernel_class.__name__} needs columns of {kind}, and there are none.")
+        raise CliError(
+            f"{where}: {kernel_class.__name__} needs columns of {kind}, and the data have no such column."
+        )
     columns = entry.get("columns", "*")
     patterns = [columns] if isinstance(columns, str) else columns
     if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
@@ -301,7 +303,7 @@ def view_kernels(
 ) -> tuple[list[ViewKernel], str]:
     """The kernels that the options ask for on every view, or linear and RBF; and how it came to them."""
     if choice.groups is not None or choice.bands is not None:
-        raise CliError("--groups and --bands divide one table; of views, --kernels FILE does.")
+        raise CliError("--groups and --bands divide one table; to divide views, use --kernels FILE.")
     if not any(sequences.values()):
         number_kinds(choice.kinds)
     places = {name: places_of(held) for name, held in features.items()}

@@ -99,7 +99,7 @@ def make(method: str, kernels: Any, options: Options) -> Any:
         family, own = "EmpiricalBayes", {"tol": options.tol}
     elif method == "gmkl":
         if isinstance(kernels, str):
-            raise CliError("--method gmkl learns a kernel of the columns, and Gram matrices have none.")
+            raise CliError("--method gmkl learns a kernel of the columns, and Gram matrices have no columns.")
         if options.normalize != "variance":
             raise CliError("--normalize is for weights of several kernels: --method gmkl learns one.")
         family, own = "GMKL", {"C": options.C}
@@ -149,9 +149,9 @@ def choose(kernels: Any, X: Any, y: np.ndarray, options: Options) -> tuple[str, 
 
 
 def search_of(method: str, kernels: Any, options: Options, cv: Any = FOLDS) -> Any:
-    """An estimator that chooses parameters of a method by cross-validation; itself where there are none.
+    """An estimator that chooses parameters of a method by cross-validation, if it has any to choose.
 
-    Of "auto" it is one that lets candidates compete.
+    For "auto" it is one that lets candidates compete.
     """
     margin, n_jobs = options.missing == "margin", options.n_jobs
     if method == "auto":

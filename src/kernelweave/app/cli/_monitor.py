@@ -31,8 +31,8 @@ BAR = 24
 class Monitor:
     """Stage, step, gap and time of a command, drawn by a thread of its own.
 
-    On a terminal one line is drawn again and again; elsewhere a plain line is printed when a stage
-    begins and every ten seconds meanwhile.
+    On a terminal one line is redrawn all the time; elsewhere a plain line is printed when a stage
+    begins, and every ten seconds after that.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def on_ctrl_c(heard: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 def stopping_with(message: str) -> Iterator[None]:
     """Let Ctrl-C end what happens inside with `message`.
 
-    A solver takes KeyboardInterrupt for a request to finish early, and a search would go on with
+    A solver takes KeyboardInterrupt for a request to finish early, and a search would continue with
     its next fit; `Quit` ends all of it.
     """
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from ._console import CliError, check_file
+from ._text import check_names
 
 Method = Literal["auto", "lp", "elasticnet", "smkl", "gomp", "gmkl", "empirical-bayes", "uniform"]
 
@@ -46,7 +47,8 @@ class Source:
         ),
     ] = None
     views: Annotated[
-        list[str], option("A table of the same samples, NAME=FILE; repeated for each.", TABLES, "--view")
+        list[str],
+        option("One table of the same samples, NAME=FILE; give it once per table.", TABLES, "--view"),
     ] = field(default_factory=list)
     labels: Annotated[
         str | None, option("The file of the targets, FILE:COLUMN, or FILE and --target.", TABLES)
@@ -127,39 +129,42 @@ class Reading:
     ] = None
     task: Annotated[
         Literal["auto", "classification", "regression"],
-        typer.Option(help="By default what the target looks like."),
+        typer.Option(help="Decided by the values of the target unless given."),
     ] = "auto"
     drop: Annotated[
-        list[str], option("Columns to leave out, by names or patterns; may be repeated.", COLUMNS)
+        list[str], option("Columns to leave out: names or patterns. May be repeated.", COLUMNS)
     ] = field(default_factory=list)
     keep: Annotated[
-        list[str], option("Column of numbers to use though it looks like an identifier.", COLUMNS)
+        list[str], option("Column of numbers to use although it looks like an identifier.", COLUMNS)
     ] = field(default_factory=list)
     ident: Annotated[
         str | None,
-        option("Column that names the rows, and joins tables; goes to predictions.csv.", COLUMNS, "--id"),
+        option("Column of sample IDs: joins the tables, and is copied to predictions.csv.", COLUMNS, "--id"),
     ] = None
     group: Annotated[
         str | None,
-        option("Column whose rows of one value, such as a patient, stay on one side of splits.", COLUMNS),
+        option("Column of groups, such as patients: rows of a group are never split up.", COLUMNS),
     ] = None
     sequence: Annotated[
-        list[str], option("Column of sequences, such as DNA, or of text, for kernels of strings.", COLUMNS)
+        list[str], option("Column of sequences (DNA, proteins) or text, for string kernels.", COLUMNS)
     ] = field(default_factory=list)
     categorical: Annotated[list[str], option("Column of categories, encoded as zeros and ones.", COLUMNS)] = (
         field(default_factory=list)
     )
     impute: Annotated[
         Literal["median", "mean"] | None,
-        option("Fill missing numbers; nothing is filled otherwise.", COLUMNS),
+        option("Fill in missing numbers; by default they are an error.", COLUMNS),
     ] = None
     drop_rows: Annotated[bool, option("Leave out rows with missing values.", COLUMNS, "--drop-rows")] = False
     missing: Annotated[
         Literal["error", "mask", "margin", "complete"],
-        option("Samples that lack a whole view: refuse, or learn from and predict all the same.", TABLES),
+        option(
+            "What to do with samples that lack a whole view: refuse them, or learn from them too.", TABLES
+        ),
     ] = "error"
     scale: Annotated[
-        Literal["standard", "none"], option("Columns to mean 0 and deviation 1, or as they are.", COLUMNS)
+        Literal["standard", "none"],
+        option("Scale columns to mean 0 and standard deviation 1, or leave them as they are.", COLUMNS),
     ] = "standard"
     sep: Sep = None
     encoding: Encoding = "utf-8"
@@ -180,7 +185,7 @@ class Reading:
 
 Normalize = Annotated[
     Literal["variance", "dimension", "spherical", "trace", "center", "none"],
-    option("How kernels are put on one scale; dimension where linear and narrow ones are mixed.", KERNELS),
+    option("How kernels are put on one scale; use dimension to mix linear and narrow kernels.", KERNELS),
 ]
 
 
@@ -215,18 +220,20 @@ class KernelChoice:
     """How kernels are made of the columns."""
 
     spec: Annotated[
-        Path | None, option(r"TOML file with a table \[\[kernel]] per kernel.", KERNELS, "--kernels")
+        Path | None, option(r"TOML file with one \[\[kernel]] table per kernel.", KERNELS, "--kernels")
     ] = None
     groups: Annotated[
-        str | None, option("Kernels per group of columns: 'rna=rna_*,protein=prot_*'.", KERNELS)
+        str | None,
+        option("Groups of columns with kernels of their own: 'rna=rna_*,protein=prot_*'.", KERNELS),
     ] = None
     bands: Annotated[
-        int | None, option("Kernels on so many bands of neighbouring columns.", KERNELS, min=1)
+        int | None,
+        option("Number of bands of neighbouring columns, each with kernels of its own.", KERNELS, min=1),
     ] = None
     kinds: Annotated[
         list[str],
         option(
-            "Kernel of every group, band or view, such as rbf or linear; auto: linear and several widths.",
+            "Kernel for every group, band or view, such as rbf or linear; auto: linear and several widths.",
             KERNELS,
             "--kernel",
         ),
@@ -266,13 +273,27 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of splits, folds and sub-sa
 Memory = Annotated[str | None, typer.Option(help="Memory for Gram matrices, such as 2GB.")]
 Approximation = Annotated[
     Literal["nystroem", "rff"] | None,
-    typer.Option(help="Features in place of Gram matrices, for many rows: landmarks, or random frequencies."),
+    typer.Option(
+        help="For many rows, features in place of Gram matrices: from landmarks, or from random frequencies."
+    ),
 ]
-Rank = Annotated[int, typer.Option(min=1, help="Most features per kernel, with --approximation.")]
-Jobs = Annotated[int | None, typer.Option(help="Threads over models and folds.")]
+Rank = Annotated[
+    int, typer.Option(min=1, help="Largest number of features per kernel, with --approximation.")
+]
+Jobs = Annotated[int | None, typer.Option(help="Number of threads; models and folds run in parallel.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 AllowUnseen = Annotated[
-    bool, typer.Option("--allow-unseen", help="Take categories the model does not know for none of its own.")
+    bool,
+    typer.Option(
+        "--allow-unseen",
+        help="Accept categories that the model has not seen; they count as none of the known ones.",
+    ),
 ]
+
+
+def check_target(source: Source, reading: Reading) -> None:
+    """Refuse a target that the first line of a text file does not name, before anything heavy is imported."""
+    if source.data is not None and reading.target != Reading.target:
+        check_names(source.data, {reading.target: "--target"}, reading.sep, reading.encoding)

@@ -6,13 +6,10 @@ AnnData and MuData files are tables too: the values of the variables, and the co
 from __future__ import annotations
 
 import csv
-import gzip
 import importlib
 import io
 import re
 import zipfile
-import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,13 +20,9 @@ import numpy as np
 import pandas as pd
 
 from ._console import ANNOTATED, ARROW, EXCEL, TEXT, CliError, check_file, suffix
+from ._text import SAMPLE, check_header, check_lines, read_text, sniff
 
 KNOWN = "CSV, TSV (.csv, .tsv, .txt, also .gz), Excel (.xlsx), Parquet, Feather, NPZ, .h5ad and .h5mu"
-
-SEPARATORS = ",;\t|"
-
-#: characters in which the separator is looked for
-SAMPLE = 1 << 16
 
 #: what stands for "no value" in text files, in any case
 MISSING = frozenset(
@@ -111,7 +104,7 @@ def read_table(
 
 
 def as_written(values: pd.Series) -> np.ndarray:
-    """A column of names: whole numbers without their decimal point, None where there is none."""
+    """A column of names: whole numbers without their decimal point, None where a name is missing."""
     cells = zip(values, values.isna(), strict=True)
     return objects(
         None
@@ -209,75 +202,6 @@ def read_csv(
     except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise CliError(f"{path}: {error}; is {sep!r} the separator (--sep)?") from None
     return frame.dropna(how="all")
-
-
-def check_lines(text: str, path: Path, sep: str) -> list[str]:
-    """The names of the columns; a row of another width, which pandas fills, is an error with its line."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
-    header = [name.strip() for name in next((row for row in reader if row), [])]
-    check_header(header, path)
-    for row in reader:
-        if len(row) != len(header) and any(cell.strip() for cell in row):
-            raise CliError(
-                f"{path}, line {reader.line_num}: {len(row)} cells where the first line names {len(header)} "
-                f"columns; correct the line, or name the separator with --sep (now {sep!r})."
-            )
-    return header
-
-
-def check_header(names: list[str], path: Path) -> None:
-    """Refuse column names that are missing or used twice."""
-    twice = sorted(name for name, times in Counter(names).items() if times > 1 and name)
-    if twice:
-        raise CliError(f"{path}: column name {twice[0]!r} is used more than once; rename one of the columns.")
-    blank = [position for position, name in enumerate(names, 1) if not name]
-    if len(blank) > 1 or (blank and blank[0] != 1):
-        raise CliError(f"{path}: column {blank[-1]} has no name; give it one in the first line.")
-
-
-def read_text(path: Path, encoding: str) -> str:
-    """The text of a file, unpacked if gzipped, or an error with the first line that is not text."""
-    try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise CliError(f"{path} cannot be unpacked ({error}): download it again.") from error
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
-    try:
-        text = data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise CliError(
-            f"{path} is not {encoding} text (byte 0x{data[error.start]:02x} in line {line}): name its "
-            "encoding, for example --encoding latin-1, or save it as UTF-8."
-        ) from None
-    except LookupError:
-        raise CliError(f"--encoding {encoding}: no such encoding; try utf-8, latin-1 or cp1252.") from None
-    if "\0" in text[:SAMPLE]:
-        raise CliError(f"{path} is not a text file, whatever its name: write it again as CSV.")
-    if not text.strip():
-        raise CliError(f"{path} has no text in it: write or download it again.")
-    return text
-
-
-def sniff(sample: str) -> str:
-    r"""The separator that splits the first lines into the same number of cells, most of them.
-
-    Examples
-    --------
-    >>> sniff("a;b;c\n1,5;2;3\n")
-    ';'
-    """
-    lines = [line for line in sample.splitlines()[:20] if line.strip()]
-    lines = lines[:-1] if len(lines) > 2 else lines  # the last may be cut
-    best, most = ",", 1
-    for sep in SEPARATORS:
-        widths = {len(row) for row in csv.reader(lines, delimiter=sep)}
-        if len(widths) == 1 and max(widths) > most:
-            best, most = sep, max(widths)
-    return best
 
 
 # -- Parquet and Feather ----------------------------------------------------------------------

@@ -71,7 +71,7 @@ def split_rows(
 def split_groups(classes: np.ndarray | None, group_of: np.ndarray, test_size: float, seed: int) -> Split:
     """Whole groups held out, about `test_size` of the rows, and of those of each class.
 
-    Of several random divisions of the groups, the one whose counts are nearest to their shares.
+    Several random divisions of the groups are tried; the one with counts nearest to the shares is taken.
 
     Examples
     --------

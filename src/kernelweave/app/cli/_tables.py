@@ -98,7 +98,7 @@ def encoded_views(encoder: ViewTransformer, views: Views) -> Views:
 
 
 def views_design(source: Source, reading: Reading, choice: KernelChoice) -> ViewsDesign:
-    """Tables joined by sample IDs, in the order of the labels; whoever is left out is counted aloud."""
+    """Tables joined by sample IDs, in the order of the labels; a message counts who is left out."""
     files = read_views(source, reading)
     labels = label_sheet(source, files)
     note("Sample IDs: " + listed(files.taken, 12) + ".")

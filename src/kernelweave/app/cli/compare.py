@@ -17,10 +17,16 @@ def compare(
     reading: opt.Reading,
     choice: opt.KernelChoice,
     methods: Annotated[
-        str | None, typer.Option(help="Methods and baselines to compare, by comma; all by default.")
+        str | None,
+        typer.Option(help="Methods and baselines to compare, separated by commas; all by default."),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the outer cross-validation.")] = 5,
-    tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
+    tol: Annotated[
+        float,
+        typer.Option(
+            help="Stop when a model is certified to be this close to its optimum (relative duality gap)."
+        ),
+    ] = 1e-3,
     seed: opt.Seed = 0,
     n_jobs: opt.Jobs = None,
     quiet: opt.Quiet = False,
@@ -30,10 +36,11 @@ def compare(
     """Compare all methods with simpler models by nested cross-validation, and say whether MKL helps.
 
     Parameters of every method are chosen by cross-validation inside each training part; the scores
-    are those of rows that had no part in it.
+    are computed on rows that had no part in it.
     """
     reading = opt.settled(source, reading)
     check_spec(choice.spec)
+    opt.check_target(source, reading)
     from ._comparing import compare_all, verdict
     from ._console import print_json
     from ._methods import Options

@@ -23,7 +23,8 @@ def fit(
         "kernelweave-out"
     ),
     method: Annotated[
-        opt.Method, typer.Option(help="How weights are learned; auto: whatever predicts rows held out best.")
+        opt.Method,
+        typer.Option(help="How weights are learned; auto: the method that predicts held-out rows best."),
     ] = "auto",
     p: Annotated[
         float | None,
@@ -34,15 +35,24 @@ def fit(
         bool | None,
         typer.Option(
             "--tune/--no-tune",
-            help="Choose by cross-validation (the default), or fit once, with --C and --p.",
+            help="Choose C and p by cross-validation (the default), or fit once with --C and --p.",
         ),
     ] = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(help="Seconds for trying candidates of --method auto; the simplest come first."),
+        typer.Option(
+            help="Seconds that --method auto may spend on candidates; the simplest are tried first."
+        ),
     ] = None,
-    tol: Annotated[float, typer.Option(help="Relative duality gap at which a fit has converged.")] = 1e-3,
-    test_size: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of rows held out.")] = 0.25,
+    tol: Annotated[
+        float,
+        typer.Option(
+            help="Stop when the model is certified to be this close to the optimum (relative duality gap)."
+        ),
+    ] = 1e-3,
+    test_size: Annotated[
+        float, typer.Option(min=0.0, max=0.9, help="Share of the rows held out to score the model.")
+    ] = 0.25,
     seed: opt.Seed = 0,
     memory_limit: opt.Memory = None,
     approximation: opt.Approximation = None,
@@ -54,11 +64,13 @@ def fit(
         typer.Option("--resume/--no-resume", help="Resume an interrupted fit (the default), or start again."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Keep files in the way that fit did not write under other names.")
+        bool,
+        typer.Option("--force", help="Rename files in the way that fit did not write, instead of stopping."),
     ] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     stability: Annotated[
-        bool, typer.Option("--stability/--no-stability", help="Weight intervals in the report.")
+        bool,
+        typer.Option("--stability/--no-stability", help="Compute intervals of the weights for the report."),
     ] = True,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
@@ -71,7 +83,7 @@ def fit(
 
     Without --method, candidates from the plain sum of the kernels to sparse weights compete in
     cross-validation on the training rows, and the best one, or a mean of several, is the model.
-    With --method, its parameters are chosen in that way. --no-tune fits once.
+    With --method, only the parameters of that method are chosen. --no-tune fits once.
 
     --time months --event died learns the risk of an event from censored times.
 
@@ -79,6 +91,7 @@ def fit(
     """
     reading = opt.settled(source, reading)
     check_spec(choice.spec)
+    opt.check_target(source, reading)
     from ._methods import Options
     from ._run_fit import Job, run
 

@@ -35,7 +35,8 @@ def predict(
 ) -> None:
     """Predict with a model that fit has written, and score it where the target is known.
 
-    A model of several tables takes them by --view NAME=FILE; one fitted with --missing does without some.
+    Give the tables of a model of several tables with --view NAME=FILE. A model fitted with --missing also
+    predicts samples that lack some of them.
     """
     file = model_file(model)
     source.check()

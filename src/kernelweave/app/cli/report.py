@@ -18,7 +18,7 @@ SHOWN = ("command", "target", "task_because", "kernels", "reasons", "seconds")
 def report(
     model: opt.Model,
     data: Annotated[
-        Path | None, typer.Option(help="The file the model was fitted on; by default where it was then.")
+        Path | None, typer.Option(help="The file the model was fitted on, if it was moved.")
     ] = None,
     view: Annotated[
         list[str] | None, typer.Option(help="A table it was fitted on, NAME=FILE, if it was moved.")
@@ -26,7 +26,8 @@ def report(
     labels: Annotated[Path | None, typer.Option(help="The file of the labels, if it was moved.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; beside the model by default.")] = None,
     stability: Annotated[
-        bool, typer.Option("--stability/--no-stability", help="Weight intervals over sub-samples.")
+        bool,
+        typer.Option("--stability/--no-stability", help="Compute intervals of the weights over sub-samples."),
     ] = True,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,

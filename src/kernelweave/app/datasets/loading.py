@@ -61,7 +61,7 @@ def cache_folder() -> Path:
 
 
 def find(name: str) -> Path | None:
-    """The file of a data set on this machine, or None if there is none.
+    """The file of a data set on this machine, or None if it is not here.
 
     Parameters
     ----------

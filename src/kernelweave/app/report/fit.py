@@ -260,7 +260,9 @@ def redundancy(given: Subject, found: KernelFacts) -> Redundancy | None:
     if given.parts is None or len(chosen) < 2:
         return None
     model, X = given.model, given.X
-    if given.inner.model_.source.given and not given.precomputed:  # kernels with gaps: where there are none
+    if (
+        given.inner.model_.source.given and not given.precomputed
+    ):  # kernels with gaps: only samples without them
         model, X = given.inner.kernels, complete(data_for(given.model, X))
         chosen = chosen[chosen < len(resolve_kernels(model, X))]  # without indicators of gaps
         if len(X) < LEAST_SAMPLES or len(chosen) < 2:
@@ -273,6 +275,6 @@ def redundancy(given: Subject, found: KernelFacts) -> Redundancy | None:
 
 
 def _kept(inner: Any, kernels: IntArray) -> IntArray:
-    """Of the kernels those that the model still has: one read from a file has only those with weight."""
+    """The kernels that the model still has: one read from a file has only those with weight."""
     held = getattr(inner.model_.source, "kernels", None)
     return kernels if held is None else np.array([m for m in kernels if held[m] is not None], dtype=int)

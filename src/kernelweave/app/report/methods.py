@@ -223,7 +223,7 @@ def paper(given: Subject) -> str:
 
 
 def _rule(given: Subject) -> Any:
-    """The regulariser of the kernel weights; None where a method has none of these."""
+    """The regulariser of the kernel weights; None where a method has no regulariser."""
     if given.stacked or not hasattr(given.inner, "regularizer") or not hasattr(given.inner, "kernels"):
         return None
     return REGULARIZERS.resolve(given.inner.regularizer, Regularizer)

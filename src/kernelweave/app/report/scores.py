@@ -1,4 +1,4 @@
-"""The model's score beside those of simpler models: the plain sum of the kernels, the best of them, none."""
+"""The model's score beside those of simpler models: the plain sum of kernels, the best kernel, no kernel."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ MOST_SAMPLES = 1500
 
 
 def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) -> Scores | None:
-    """Scores on the held-out samples, or cross-validated where there are none.
+    """Scores on the held-out samples, or cross-validated where nothing was held out.
 
     The errors of two models on the same samples go together, so the standard error of their difference is
     that of the differences sample by sample. Baselines given by the caller have no samples; their errors
@@ -220,7 +220,7 @@ def _curves(given: Subject, check: Check) -> Roc | None:
 
 
 def _scored(baseline: Baseline, task: str, check: Check, own: FloatArray, progress: Progress) -> Score | str:
-    """The score of a baseline, or why there is none."""
+    """The score of a baseline, or why it has no score."""
     progress(f"scoring the baseline: {baseline.name}")
     try:
         found = gains(task, check.truth, check.predict(baseline.estimator, baseline.view))
@@ -339,7 +339,7 @@ def _in_pipeline(model: Any, estimator: Any) -> Any:
 def gains(task: str, truth: Any, predicted: Any) -> FloatArray:
     """Numbers whose mean is the score: hits for accuracy, 1 - e^2 / mean e0^2 for R^2.
 
-    e is the error of a sample, e0 that of the mean of all; of several outputs the mean. Those of a
+    e is the error of a sample, e0 that of the mean of all; with several outputs, their mean. Those of a
     concordance are the jackknife's.
     """
     if task == "classification":

@@ -341,7 +341,9 @@ def _functions(report: Report) -> list[str]:
 def page_data(report: Report) -> dict[str, Any]:
     """What the pickers show."""
     own, why = report.samples, report.attributions
-    samples = {} if own is None or not own.labels else _picker(own, taken_apart(report))
+    samples = {}
+    if own is not None and own.labels:
+        samples = {**_picker(own, taken_apart(report)), **_curve_data(report)}
     return {**samples, **({} if why is None else {"why": _picker(why.samples, explained(report))})}
 
 
@@ -361,7 +363,6 @@ def _picker(found: data.Samples, shown: TakenApart) -> dict[str, Any]:
         "texts": [[" ".join(texts) for texts in each] for each in shown.texts],
         "scale": [shown.scale.low, shown.scale.high],
         "first": shown.first,
-        **_curve_data(report),
     }
 
 

@@ -138,7 +138,7 @@ def verdict(scores: Scores | None) -> Judgement | None:
         return None
     trivial = next((score for score in scores.baselines if score.name == scores.trivial), None)
     if trivial is not None and not (_clear(trivial) and scores.model.value > trivial.value):
-        advice = "A model that looks at no kernel does as well: do not read the weights."
+        advice = "A model that uses no kernel does as well: do not read the weights."
         return Judgement(
             "poor", "The model has learned next to nothing", f"{_versus(scores, trivial)} {advice}"
         )
@@ -199,7 +199,7 @@ def certificate(fit: Convergence) -> Judgement:
         return Judgement("poor", "Not converged", f"{measured}: raise max_iter before reading the weights.")
     if convex:
         bound = (
-            f"no weights and coefficients whatever have an objective lower by more than {value} of its value."
+            f"no other weights and coefficients have an objective lower by more than {value} of its value."
         )
         if fit.n_stacked > 1:
             bound = f"of the problem of each of them, {bound}"

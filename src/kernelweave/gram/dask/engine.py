@@ -137,7 +137,7 @@ WORDS = {
     "packed": "as lower triangles in memory",
     "dense": "as matrices in memory",
     "cached": "with rows in a cache",
-    "blocked": "computed anew in every pass",
+    "blocked": "computed again in every pass",
 }
 
 
@@ -146,13 +146,13 @@ class DaskGram(Gram):
 
     Kernels are dealt out to the threads of all workers. A worker is sent the data of its kernels
     once, normalises them, and builds the engine that its memory allows: lower triangles in memory,
-    rows in a cache, or blocks computed anew in every pass. Weights and dual variables go out; M
+    rows in a cache, or blocks computed again in every pass. Weights and dual variables go out; M
     numbers, n numbers, or one lower triangle in double precision come back, the triangles of
     all workers added up among the workers, two by two. So results are those of the local
     engines up to rounding.
 
     A worker may die at any time. Tasks depend on their arguments alone, so Dask computes lost results
-    anew; data that were on that worker only are sent again by the client, to a worker that lives
+    again; data that were on that worker only are sent again by the client, to a worker that lives
     (the one that replaces it, if a nanny does within a few seconds), and what was made of them is made
     again. The solver does not notice.
 

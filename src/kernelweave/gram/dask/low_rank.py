@@ -329,9 +329,9 @@ class DaskLowRankDictionary(LowRankDictionary):
     ) -> str:
         kept = sum(lot.size for lot, kept in zip(lots, stored, strict=True) if kept)
         n, rank = self.source.n_samples, max(one.map.rank for one in self.features)
-        how = "are in memory" if kept == n else "are computed anew in every pass"
+        how = "are in memory" if kept == n else "are computed again in every pass"
         if 0 < kept < n:
-            how = f"are in memory for {kept / n:.0%} of the rows and computed anew for the others"
+            how = f"are in memory for {kept / n:.0%} of the rows and computed again for the others"
         workers = f"{len(loads)} worker{'s' if len(loads) > 1 else ''}"
         return (
             f"{len(self.names)} kernels of rank up to {rank}, rows on {workers} of Dask: factors of "

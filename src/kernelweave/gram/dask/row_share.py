@@ -46,7 +46,7 @@ class RowShare:
     """Factors of some rows.
 
     What travels or is written to disk is the data and how to compute the factors; they are
-    computed anew where they arrive.
+    computed again where they arrive.
 
     Parameters
     ----------

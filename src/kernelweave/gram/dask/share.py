@@ -60,7 +60,7 @@ class Share:
     """Some of the kernels on a worker: how to compute them, and the engine that does.
 
     What travels or is written to disk (a worker that retires hands its data on) is how to compute
-    the kernels; the engine is built anew where it arrives.
+    the kernels; the engine is built again where it arrives.
 
     Parameters
     ----------

@@ -197,7 +197,7 @@ class LowRankDictionary:
                     f"{what}: factors of {show_bytes(needed)} are in memory as {dtype.__name__}."
                 )
                 return dtype, True
-        self.gram_reason = f"{what}: factors of {show_bytes(4 * n * width)} are computed anew in every pass."
+        self.gram_reason = f"{what}: factors of {show_bytes(4 * n * width)} are computed again in every pass."
         return np.float32, False
 
     def _factors(self, normalize: Any, weight: FloatArray | None, memory_limit: int | None) -> Factors:
@@ -212,7 +212,7 @@ class LowRankDictionary:
         return factors_of(self.features, X, dtype, arrays)
 
     def _fine_factors(self) -> Factors:
-        """Factors of the live kernels in double precision, computed anew in every pass."""
+        """Factors of the live kernels in double precision, computed again in every pass."""
         return ComputedFactors([self.features[m] for m in self.live], self.source.X, np.float64)
 
     def all_weights(self, weights: FloatArray) -> FloatArray:

@@ -98,7 +98,7 @@ class Points(DevicePairs):
 
     @property
     def streams(self) -> bool:
-        """Whether distances that are computed anew for every product cost little more than the kernels."""
+        """Whether distances that are computed again for every product cost little more than the kernels."""
         return isinstance(self.base, SquaredEuclidean) and self.X.shape[1] <= MOST_STREAMED
 
     def padded(self, samples: Any) -> tuple[Any, Any, Any]:
@@ -236,7 +236,7 @@ PLAIN_BYTES, VALUE_BYTES = 1 << 24, 1 << 25
 MOST_COLUMNS = 128
 
 
-#: columns up to which distances are computed anew for every product, and to a multiple of how many they are
+#: columns up to which distances are computed again for every product, and to a multiple of how many they are
 #: filled up
 MOST_STREAMED, PADDING = 1024, 64
 

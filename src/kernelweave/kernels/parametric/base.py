@@ -36,7 +36,7 @@ class ParametricKernel(BaseEstimator):
 
     Everything a solver asks for follows from the two: with W = B o dk/dd_k summed over i and j,
     alpha' (dK/dd_k) alpha is the contraction with B = alpha alpha', and tr(A dK/dd_k) that with
-    B = A. No matrix a parameter is ever formed, and B only in blocks of rows of its upper
+    B = A. No matrix per parameter is ever formed, and B only in blocks of rows of its upper
     triangle. Varma & Babu (2009), Eq. 8.
 
     Attributes

@@ -12,7 +12,7 @@ from ..._typing import FloatArray, IntArray
 
 
 class Box(BaseEstimator):
-    """lower <= d <= upper, one bound a parameter or one for all.
+    """lower <= d <= upper, with one bound per parameter or one for all.
 
     ``Box()`` is d >= 0, the domain of most kernels; ``Box(lower=-numpy.inf)`` leaves d free.
 

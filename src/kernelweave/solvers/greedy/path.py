@@ -87,7 +87,7 @@ class GroupOMP(Method):
         the last kernel gained, to a better set of that size (Zhang 2011).
     sample : int, float or None, default=None
         Number or share of the kernels not yet in that are scored at each step, drawn at random; all
-        are scored before the run ends for want of gain.
+        are scored before the run ends because no kernel gains enough.
     random_state : int, RandomState or None, default=None
 
     Examples

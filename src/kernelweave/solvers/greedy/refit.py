@@ -201,7 +201,7 @@ class RidgeRefit(Refit):
         (B + Phi Phi')^-1 = B^-1 - U (I + Phi'U)^-1 U',    U = B^-1 Phi
 
     and a new factor of r columns adds r rows to the Cholesky factor of I + Phi'U. A kernel without
-    one joins the base, which is factored anew.
+    one joins the base, which is factored again.
 
     Examples
     --------

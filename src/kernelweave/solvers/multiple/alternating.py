@@ -32,7 +32,7 @@ LEAST = 1e-3
 #: kernels up to which Newton steps pay: their matrix is of that size
 MOST_NEWTON = 1000
 
-#: share of the samples of the machine that says how norms go on from a few samples to all
+#: share of the samples of the machine that says how norms change from a few samples to all
 MIDDLE = 0.4
 
 #: share of the tolerance left to the last machine
@@ -51,7 +51,7 @@ class Alternating(MKLSolver):
     Three things make it fast. Machines are solved only as well as the current gap deserves.
     Many samples are first looked at through a few of them: the norms on few and, by one
     machine, some of the samples, continued to all of them, are the start, and the Jacobian of the map
-    from log norms to log norms turns plain steps into Newton steps; it is taken anew on all samples
+    from log norms to log norms turns plain steps into Newton steps; it is taken again on all samples
     where steps are slow,
 
         d log n_m / d log d_l = [m = l] - H_ml d_l / s_m,   H = d2J/dd2,  s_m = alpha' K_m alpha
@@ -189,7 +189,7 @@ class Alternating(MKLSolver):
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
         if self.is_worse(run, state) and self._leapt:
-            # take the plain step from where it leapt, and start afresh
+            # take the plain step from where it leapt, and start from the start
             self._points, self._images, self._newton = [self._from], [self._plain], None
         else:
             proof = state.certificate

@@ -54,7 +54,7 @@ class CuttingPlanes(MKLSolver):
     Weights jump from one corner of the planes to another, so that many machines are needed. Half way
     between the best weights and those where the planes are lowest, ``towards=0.5``, a machine is either
     better than the best, or its plane cuts off where the others were lowest (Ben-Ameur & Neto 2007): so
-    `NewtonWeights` ends where J has no derivative, for want of a unique alpha (kernels of low rank, small C,
+    `NewtonWeights` ends where J has no derivative, as alpha is not unique (kernels of low rank, small C,
     ties). Regularisers that make weights zero without bounding their sum (elastic net, wedge, penalties) need
     steps of that kind.
 

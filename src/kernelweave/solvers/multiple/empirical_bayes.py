@@ -231,7 +231,7 @@ class EmpiricalBayes(Method, BaseEstimator):
     def start(self, run: Run) -> EvidencePoint | None:
         """The start, or where an earlier run had come.
 
-        None where a start after the first leaves a matrix that cannot be factored, for want of noise.
+        None where a start after the first leaves a matrix that cannot be factored without noise.
         """
         weights, self._noise = run.begin
         live = np.flatnonzero(weights)

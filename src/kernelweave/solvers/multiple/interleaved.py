@@ -279,7 +279,7 @@ class Fields:
 
     A step changes a few entries of alpha, so each g_m changes by a few rows of K_m: no matrix
     of all samples is ever formed. Products of kernels without weight go stale, and are computed
-    anew when they are asked for. Kloft et al. (2011), Algorithm 2, lines 3-6.
+    again when they are asked for. Kloft et al. (2011), Algorithm 2, lines 3-6.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ class Fields:
         return self.path > LONG_WAY * float(np.abs(self.alpha).sum())
 
     def forget(self) -> None:
-        """Compute products anew when they are next asked for: the rounding of every step is in them."""
+        """Compute products again when they are next asked for: the rounding of every step is in them."""
         self.fresh[:], self.path = False, 0.0
 
     def fitted(self, weights: FloatArray) -> FloatArray:

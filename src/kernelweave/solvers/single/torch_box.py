@@ -10,7 +10,7 @@ from ..problem import Problem
 from ._torch_descent import Descent, DualBox
 from .base import Machine, SingleSolver
 
-#: gradient steps between two looks at the gap, fewer where entries are computed anew for each
+#: gradient steps between two looks at the gap, fewer where entries are computed again for each
 ROUND, SHORT_ROUND = 50, 10
 
 #: a round that leaves more than this share of the gap was slow, and ends with Newton steps; after so many
@@ -21,7 +21,7 @@ SLOW, SLOW_ROUNDS = 0.25, 4
 #: asked for, or of the gap before where that is more, and how often at most
 LEAST_SHRUNK, SHRUNK, PART_SHARE, PART_GAP, MOST_PARTS = 4000, 0.7, 0.5, 0.05, 20
 
-#: samples up to which their factors cost less than gradient steps, if these need not compute entries anew
+#: samples up to which their factors cost less than gradient steps, if these need not compute entries again
 MOST_EXCHANGED = 5000
 
 #: gap from which the free samples are not known well enough to exchange some of them
