@@ -8,10 +8,11 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 TORCH_VENV := .venv-torch
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+# most of what is installed is never imported: what is, is compiled then
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: chromium help demo test test-data test-rest test-system test-torch test-wide test-slow test-browser lint house format bench docs reproduce clean
+.PHONY: chromium environment help demo test test-data test-rest test-system test-torch test-wide test-slow test-browser lint house format bench docs reproduce clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -60,6 +61,11 @@ test-browser: $(VENV)/.stamp-browser  ## look at the report page in a real brows
 	  command -v "$$name" > /dev/null && exit 0; done; $(MAKE) --no-print-directory chromium
 	@$(BIN)/python -m pytest -m browser -rs tests/app/report
 
+# one call of pip instead of four
+environment: $(VENV)/.stamp-venv  ## install what the targets below need, torch apart, in one go
+	@$(INSTALL) --editable ".[test,lint,docs,browser]"
+	@touch $(VENV)/.stamp-plot $(VENV)/.stamp-test $(VENV)/.stamp-lint $(VENV)/.stamp-docs $(VENV)/.stamp-browser
+
 chromium:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	  echo "Installing chromium (once)"; \
@@ -106,12 +112,12 @@ clean:  ## remove the environments, the caches and what the demo wrote
 # the environment with one extra installed; done anew only when pyproject.toml changes
 $(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
 	@echo "Installing kernelweave[$*] in $(VENV) (once; this may take a minute or two)"
-	@$(PIP) install --editable ".[$*]"
+	@$(INSTALL) --editable ".[$*]"
 	@touch $@
 
 $(VENV)/.stamp-cpu-torch: | $(VENV)/.stamp-venv
 	@echo "Installing torch in $(VENV) (once)"
-	@$(PIP) install $(TORCH)
+	@$(INSTALL) $(TORCH)
 	@touch $@
 
 $(VENV)/.stamp-venv:
