@@ -1,21 +1,20 @@
-"""Mutation testing: one small change of a function at a time, and do the tests notice?
+"""Mutation testing: one small change of a function at a time, to see whether the tests notice.
 
     python tools/mutants.py src/kernelweave/losses/*.py --tests tests/losses
 
-pytest collects the tests once and runs them once, which says which of them call which function of the files, and
-how long they take. Then every mutant is tried in a fork of that process: the code of one function is replaced,
-and the tests that call it run, quick ones first, until one fails. A mutant that no test notices survived: a test is
-missing, or the change makes no difference, and then `tools/mutants.toml` says why. Rows go to
-``build/mutants.jsonl`` as they are found; a second run tries only what is not there yet.
+pytest collects the tests once and runs them once, which says which of them call which function of the files,
+and how long they take. Then every mutant is tried in a fork of that process: the code of one function is
+replaced, and the tests that call it run, quick ones first, until one fails. A mutant that no test notices
+survived: a test is missing, or the change makes no difference, and then `tools/mutants.toml` says why. Rows
+go to ``build/mutants.jsonl`` as they are found; a second run tries only what is not there yet.
 
-Why not one of the tools there are: those that start a process per mutant spend three seconds on imports, and
-those that rewrite the package leave decorated functions out (properties, class methods) and
-need a copy of it. Functions compiled by numba, module constants and defaults of arguments are not mutated.
+Why not one of the tools there are: some start a process per mutant, which is mostly spent on imports, others
+rewrite the package and leave decorated functions out. Functions compiled by numba, module constants and
+defaults of arguments are not mutated here either.
 """
 
 from __future__ import annotations
 
-import __future__
 import argparse
 import ast
 import copy
@@ -102,7 +101,7 @@ def mutants(file: Path) -> Iterator[Mutant]:
 
 
 def functions(body: list[ast.stmt], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Function]]:
-    """Functions and methods, with the names that lead to them; functions inside of functions are part of these."""
+    """Functions and methods, with the names that lead to them; inner functions are part of the outer ones."""
     for node in body:
         if isinstance(node, Function):
             yield (*path, node.name), node
@@ -166,7 +165,7 @@ def compiled(function: Function, path: tuple[str, ...]) -> CodeType:
     for name in path[-2::-1]:
         body = ast.ClassDef(name, bases=[], keywords=[], body=[body], decorator_list=[], type_params=[])
     module = ast.fix_missing_locations(ast.Module([body], type_ignores=[]))
-    code = compile(module, "<mutant>", "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True)
+    code = compile(module, "<mutant>", "exec", flags=annotations.compiler_flag, dont_inherit=True)
     for name in path:
         code = next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
     return code
@@ -189,9 +188,8 @@ def live(file: str, path: tuple[str, ...]) -> FunctionType | None:
 class Trial:
     """The pytest plugin: runs the tests once, then, in forks, those that call what was changed."""
 
-    def __init__(self, files: list[Path], seconds: float) -> None:
-        self.files, self.seconds = files, seconds
-        self.rows: list[dict[str, Any]] = []
+    def __init__(self, files: list[Path]) -> None:
+        self.files = files
         self.failed = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -281,13 +279,17 @@ def report(files: list[Path]) -> int:
     left = 0
     for name in sorted(names):
         fates = Counter(row["fate"] for row in rows if row["key"].startswith(name))
-        alive = [row for row in rows if row["key"].startswith(name) and row["fate"] in ("survived", "not called")]
+        alive = [
+            row for row in rows if row["key"].startswith(name) and row["fate"] in ("survived", "not called")
+        ]
         unexplained = [row for row in alive if row["key"] not in reasons]
         killed = fates["killed"] + fates["timed out"]
         print(f"{name}: {sum(fates.values())} mutants, {killed} killed, {len(alive)} alive, ", end="")
         print(f"{len(alive) - len(unexplained)} explained")
         for row in unexplained:
-            print(f"    {row['line']}: {row['key'].partition('::')[2]}  ({row['fate']}, {row['tests']} tests)")
+            print(
+                f"    {row['line']}: {row['key'].partition('::')[2]}  ({row['fate']}, {row['tests']} tests)"
+            )
         left += len(unexplained)
     return left
 
@@ -297,12 +299,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("files", nargs="+", type=lambda name: Path(name).resolve())
     parser.add_argument("--tests", nargs="+", default=["tests"])
-    parser.add_argument("--marks", default="not slow and not system and not browser and not torch and not data")
+    parser.add_argument(
+        "--marks", default="not slow and not system and not browser and not torch and not data"
+    )
     parser.add_argument("--report", action="store_true", help="only say what earlier runs found")
     args = parser.parse_args()
     if not args.report:
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", args.marks, *args.tests]
-        if pytest.main(options, plugins=[Trial(args.files, 0.0)]) not in (0, 5):
+        if pytest.main(options, plugins=[Trial(args.files)]) not in (0, 5):
             return 2
     return 1 if report(args.files) else 0
 
