@@ -7,11 +7,15 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 TORCH ?= torch==2.13.0
 VENV := .venv
 TORCH_VENV := .venv-torch
+MINIMUM_VENV := .venv-minimum
+WHEEL_VENV := .venv-wheel
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+# most of what is installed is never imported: what is, is compiled then
+INSTALL_IN := bin/python -m pip install -qq --disable-pip-version-check --no-input --no-compile
+INSTALL := $(VENV)/$(INSTALL_IN)
 
 .DEFAULT_GOAL := help
-.PHONY: chromium help demo test test-data test-rest test-system test-torch test-wide test-slow test-browser lint house format bench docs reproduce clean
+.PHONY: chromium coverage dist environment help demo test test-minimum test-wheel test-data test-rest test-system test-torch test-wide test-slow test-browser lint house format bench docs reproduce clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -60,6 +64,39 @@ test-browser: $(VENV)/.stamp-browser  ## look at the report page in a real brows
 	  command -v "$$name" > /dev/null && exit 0; done; $(MAKE) --no-print-directory chromium
 	@$(BIN)/python -m pytest -m browser -rs tests/app/report
 
+# the wheel is built from the source distribution: what that lacks, the wheel lacks
+dist: $(VENV)/.stamp-release  ## build the source distribution, and the wheel from it, in dist
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist . > dist.log 2>&1 || { cat dist.log; exit 1; }
+	@rm -f dist.log; ls dist
+
+# nothing but the wheel and pytest: no checkout on the path, no optional package
+test-wheel: export OMP_NUM_THREADS := 1
+test-wheel: dist  ## install the wheel in an environment of its own; run the README and what users meet first
+	@rm -rf $(WHEEL_VENV)
+	@$(PYTHON) -m venv $(WHEEL_VENV)
+	@$(WHEEL_VENV)/$(INSTALL_IN) dist/*.whl pytest
+	@$(WHEEL_VENV)/bin/python -m pytest -p no:cacheprovider --confcutdir=tools tools/test_wheel.py README.md
+
+# what breaks first when a dependency is old: tables, the command line, plots, files, compiled functions
+MINIMUM := README.md tests/losses/test_contract.py tests/kernels/test_numeric.py tests/kernels/test_views.py \
+  tests/estimators/test_labels.py tests/inspection/test_weights.py tests/gram/test_parquet.py \
+  tests/persistence/test_container.py tests/app/cli/test_read.py tests/app/test_command.py
+test-minimum: export OMP_NUM_THREADS := 1
+test-minimum:  ## run some of the tests with the oldest versions that pyproject.toml allows
+	@$(MAKE) --no-print-directory VENV=$(MINIMUM_VENV) $(MINIMUM_VENV)/.stamp-minimum-versions
+	@$(MINIMUM_VENV)/bin/python -m pytest -p no:cacheprovider $(MINIMUM)
+
+# functions that numba compiles are not seen, as Python does not run them
+coverage: export OMP_NUM_THREADS := 1
+coverage: $(VENV)/.stamp-coverage  ## run make test with coverage, and print what no line of it reached
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term:skip-covered --cov-report=xml:build/coverage.xml
+
+# one call of pip instead of four
+environment: $(VENV)/.stamp-venv  ## install what the targets below need, torch apart, in one go
+	@$(INSTALL) --editable ".[test,lint,docs,browser,release]"
+	@touch $(VENV)/.stamp-plot $(VENV)/.stamp-test $(VENV)/.stamp-lint $(VENV)/.stamp-docs $(VENV)/.stamp-browser $(VENV)/.stamp-release
+
 chromium:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	  echo "Installing chromium (once)"; \
@@ -100,18 +137,24 @@ docs: $(VENV)/.stamp-docs  ## build the documentation in build/docs/html
 	@echo "build/docs/html/index.html"
 
 clean:  ## remove the environments, the caches and what the demo wrote
-	rm -rf $(VENV) $(TORCH_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png docs/api docs/gallery
+	rm -rf $(VENV) $(TORCH_VENV) $(MINIMUM_VENV) $(WHEEL_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png docs/api docs/gallery
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # the environment with one extra installed; done anew only when pyproject.toml changes
 $(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
 	@echo "Installing kernelweave[$*] in $(VENV) (once; this may take a minute or two)"
-	@$(PIP) install --editable ".[$*]"
+	@$(INSTALL) --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.stamp-minimum-versions: pyproject.toml tools/minimum.py | $(VENV)/.stamp-venv
+	@echo "Installing kernelweave and the oldest versions it allows in $(VENV) (once)"
+	@$(VENV)/bin/python tools/minimum.py > $(VENV)/minimum.txt
+	@$(INSTALL) --constraint $(VENV)/minimum.txt --editable ".[plot,tables,excel]" pytest hypothesis
 	@touch $@
 
 $(VENV)/.stamp-cpu-torch: | $(VENV)/.stamp-venv
 	@echo "Installing torch in $(VENV) (once)"
-	@$(PIP) install $(TORCH)
+	@$(INSTALL) $(TORCH)
 	@touch $@
 
 $(VENV)/.stamp-venv:

@@ -36,8 +36,8 @@ class Lazy:
 #: torch, imported at its first use
 torch: Any = Lazy(
     "torch",
-    "device needs torch: install it with `pip install kernelweave[torch]` (choose the build for your "
-    "GPU as pytorch.org says), or leave device=None.",
+    'device needs torch: pip install "kernelweave[torch]" (choose the build for your GPU as pytorch.org '
+    "says), or leave device=None.",
 )
 
 

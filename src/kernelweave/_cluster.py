@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 INSTALL = (
-    "a Dask cluster needs dask and distributed: install them with `pip install kernelweave[dask]`, or choose "
-    "another gram, such as gram='auto'."
+    'a Dask cluster needs dask and distributed: pip install "kernelweave[dask]", or choose another gram, '
+    "such as gram='auto'."
 )
 NO_CLIENT = (
     "gram='dask' found no Dask client: start one with `from dask.distributed import Client; Client()`, which "

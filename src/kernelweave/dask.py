@@ -5,7 +5,7 @@
     model = kw.MKLClassifier(kernels, gram="dask").fit(X, y)
 
 Nothing else is needed; here are the engine itself, for your own solvers, and the client it finds.
-Install with ``pip install kernelweave[dask]``.
+Install with ``pip install "kernelweave[dask]"``.
 """
 
 from ._cluster import find_client

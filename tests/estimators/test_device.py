@@ -326,7 +326,7 @@ def test_gradients_of_product_kernels(device, rng):
 def test_without_torch_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     X, y = data_of("hinge", 30)
-    with pytest.raises(ImportError, match=r"pip install kernelweave\[torch\]"):
+    with pytest.raises(ImportError, match=r'pip install "kernelweave\[torch\]"'):
         kw.MKLClassifier([RBF()], device="cuda").fit(X, y)
 
 

@@ -239,7 +239,7 @@ def test_without_a_client():
 
 def test_without_distributed(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"pip install kernelweave\[dask\]"):
+    with pytest.raises(ImportError, match=r'pip install "kernelweave\[dask\]"'):
         find_client()
 
 

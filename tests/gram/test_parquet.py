@@ -177,7 +177,7 @@ def test_errors_name_the_remedy(folder, table, data, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="has other columns than"):
         kw.ParquetTable(folder)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"pip install kernelweave\[tables\]"):
+    with pytest.raises(ImportError, match=r'pip install "kernelweave\[tables\]"'):
         kw.ParquetTable(other)
 
 

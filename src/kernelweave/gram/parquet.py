@@ -14,7 +14,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from .tables import Table
 
-INSTALL = "ParquetTable needs pyarrow: install it with `pip install kernelweave[tables]`."
+INSTALL = 'ParquetTable needs pyarrow: pip install "kernelweave[tables]".'
 
 #: row groups kept in memory
 CACHED = 4

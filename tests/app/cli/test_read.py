@@ -87,7 +87,7 @@ def test_without_pyarrow_the_message_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
-    with pytest.raises(CliError, match=r"pip install 'kernelweave\[tables\]'"):
+    with pytest.raises(CliError, match=r'pip install "kernelweave\[tables\]"'):
         read_table(tmp_path / "t.parquet")
 
 

@@ -284,7 +284,7 @@ def test_annotated_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = tmp_path / "cells.h5ad"
     path.write_bytes(b"x")
     monkeypatch.setitem(sys.modules, "anndata", None)
-    with pytest.raises(CliError, match=r"needs anndata: pip install 'kernelweave\[omics\]'"):
+    with pytest.raises(CliError, match=r'needs anndata: pip install "kernelweave\[omics\]"'):
         read_table(path)
     obs = pd.DataFrame({"kind": list("abababab")}, index=[f"c{k}" for k in range(8)])
     X = np.arange(16.0).reshape(8, 2)
@@ -309,7 +309,7 @@ def test_excel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise ImportError("no openpyxl")
 
     monkeypatch.setattr(pd, "read_excel", lacking)
-    with pytest.raises(CliError, match=r"needs openpyxl: pip install 'kernelweave\[excel\]'"):
+    with pytest.raises(CliError, match=r'needs openpyxl: pip install "kernelweave\[excel\]"'):
         read_table(path)
 
 

@@ -214,7 +214,7 @@ def read_arrow(path: Path, kind: str) -> pd.DataFrame:
         frame = read(path)
     except ImportError:
         raise CliError(
-            f"{path}: reading {kind} files needs pyarrow: pip install 'kernelweave[tables]', or save the "
+            f'{path}: reading {kind} files needs pyarrow: pip install "kernelweave[tables]", or save the '
             "table as CSV."
         ) from None
     except (ValueError, OSError) as error:
@@ -235,7 +235,7 @@ def read_excel(path: Path, kept: str | None) -> pd.DataFrame:
         frame = pd.read_excel(path, na_values=sorted(MISSING), dtype=None if kept is None else {kept: str})
     except ImportError as error:
         raise CliError(
-            f"{path}: reading Excel files needs openpyxl: pip install 'kernelweave[excel]', or save the "
+            f'{path}: reading Excel files needs openpyxl: pip install "kernelweave[excel]", or save the '
             f"sheet as CSV ({error})."
         ) from None
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
@@ -260,7 +260,7 @@ def read_annotated(path: Path, kind: str) -> tuple[pd.DataFrame, dict[str, list[
         reader = importlib.import_module(module)
     except ImportError:
         raise CliError(
-            f"{path}: reading {kind} files needs {module}: pip install 'kernelweave[omics]'."
+            f'{path}: reading {kind} files needs {module}: pip install "kernelweave[omics]".'
         ) from None
     try:
         held = reader.read_h5ad(path) if kind == ".h5ad" else reader.read_h5mu(path)

@@ -160,7 +160,7 @@ def thread_pools() -> list[dict[str, Any]]:
 def gpu() -> dict[str, Any] | str:
     """Devices that torch sees."""
     if find_spec("torch") is None:
-        return "torch is not installed (pip install 'kernelweave[torch]')"
+        return 'torch is not installed (pip install "kernelweave[torch]")'
     try:
         import torch
 

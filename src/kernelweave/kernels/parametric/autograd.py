@@ -116,6 +116,7 @@ def _torch() -> Any:
         import torch
     except ImportError as error:
         raise ImportError(
-            "AutogradKernel needs torch: install it, or derive from ParametricKernel and write the gradient."
+            'AutogradKernel needs torch: pip install "kernelweave[torch]", or derive from ParametricKernel '
+            "and write the gradient."
         ) from error
     return torch

@@ -1,0 +1,315 @@
+"""Mutation testing: one small change of a function at a time, to see whether the tests notice.
+
+    python tools/mutants.py src/kernelweave/losses/*.py --tests tests/losses
+
+pytest collects the tests once and runs them once, which says which of them call which function of the files,
+and how long they take. Then every mutant is tried in a fork of that process: the code of one function is
+replaced, and the tests that call it run, quick ones first, until one fails. A mutant that no test notices
+survived: a test is missing, or the change makes no difference, and then `tools/mutants.toml` says why. Rows
+go to ``build/mutants.jsonl`` as they are found; a second run tries only what is not there yet.
+
+Why not one of the tools there are: some start a process per mutant, which is mostly spent on imports, others
+rewrite the package and leave decorated functions out. Functions compiled by numba, module constants and
+defaults of arguments are not mutated here either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROWS = ROOT / "build" / "mutants.jsonl"
+EXPLAINED = ROOT / "tools" / "mutants.toml"
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+#: operator -> what it is mistaken for
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Div,
+    ast.Pow: ast.Mult,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+#: functions that are mistaken for one another
+_PAIRS = [("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"), ("any", "all"), ("exp", "expm1")]
+_PAIRS += [("log", "log1p"), ("zeros_like", "ones_like"), ("floor", "ceil"), ("cumsum", "cumprod")]
+NAMES = {a: b for pair in _PAIRS for a, b in (pair, pair[::-1])}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed function: `path` of names down to it, the new one, and the change in words."""
+
+    file: str
+    path: tuple[str, ...]
+    line: int
+    before: str
+    after: str
+    function: Function
+
+    @property
+    def key(self) -> str:
+        """What a mutant is known by, wherever its lines move to."""
+        return f"{self.file}::{'.'.join(self.path)}::{self.before} -> {self.after}"
+
+
+# -- making mutants ----------------------------------------------------------------------------------
+
+
+def mutants(file: Path) -> Iterator[Mutant]:
+    """All mutants of the functions of a file; of two that read alike the second has a number."""
+    name, seen = str(file.relative_to(ROOT)), Counter[str]()
+    for path, function in functions(ast.parse(file.read_text(encoding="utf-8")).body, ()):
+        for node, changed in changes(function):
+            before, after = ast.unparse(node), ast.unparse(changed)
+            key = f"{path}{before} -> {after}"
+            seen[key] += 1
+            number = f"  # {seen[key]}" if seen[key] > 1 else ""
+            copied = ast.fix_missing_locations(copy.deepcopy(function, {id(node): changed}))
+            yield Mutant(name, path, getattr(node, "lineno", function.lineno), before, after + number, copied)
+
+
+def functions(body: list[ast.stmt], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Function]]:
+    """Functions and methods, with the names that lead to them; inner functions are part of the outer ones."""
+    for node in body:
+        if isinstance(node, Function):
+            yield (*path, node.name), node
+        elif isinstance(node, ast.ClassDef):
+            yield from functions(node.body, (*path, node.name))
+
+
+def changes(function: Function) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Nodes of a function, each with what takes its place."""
+    for statement in function.body:
+        for node in walk(statement):
+            for changed in alternatives(node):
+                yield node, changed
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Nodes that are computed: no messages of errors, no annotations, no docstrings."""
+    if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        return
+    yield node
+    for field, value in ast.iter_fields(node):
+        if field not in {"annotation", "returns", "decorator_list", "op", "ops", "ctx"}:
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from walk(child)
+
+
+def alternatives(node: ast.AST) -> Iterator[ast.AST]:
+    """What a node may be mistaken for."""
+    changed: Any = copy.deepcopy(node)
+    if isinstance(node, ast.Compare):
+        for place, operator in enumerate(node.ops):
+            if type(operator) in OPERATORS:
+                changed = copy.deepcopy(node)
+                changed.ops[place] = OPERATORS[type(operator)]()
+                yield changed
+    elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in OPERATORS:
+        changed.op = OPERATORS[type(node.op)]()
+        yield changed
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+        yield changed.operand
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        changed.value = not node.value if isinstance(node.value, bool) else node.value + 1
+        yield changed
+    elif isinstance(node, ast.Attribute) and node.attr in NAMES:
+        changed.attr = NAMES[node.attr]
+        yield changed
+    elif isinstance(node, ast.Name) and node.id in NAMES:
+        changed.id = NAMES[node.id]
+        yield changed
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "abs":
+        yield changed.args[0]
+    elif isinstance(node, ast.IfExp | ast.If) and not isinstance(node.test, ast.Compare):
+        changed.test = ast.UnaryOp(ast.Not(), changed.test)
+        yield changed
+
+
+def compiled(function: Function, path: tuple[str, ...]) -> CodeType:
+    """The code of a function, compiled inside of its classes: `super()` asks for them."""
+    body: ast.stmt = function
+    for name in path[-2::-1]:
+        body = ast.ClassDef(name, bases=[], keywords=[], body=[body], decorator_list=[], type_params=[])
+    module = ast.fix_missing_locations(ast.Module([body], type_ignores=[]))
+    code = compile(module, "<mutant>", "exec", flags=annotations.compiler_flag, dont_inherit=True)
+    for name in path:
+        code = next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+    return code
+
+
+def live(file: str, path: tuple[str, ...]) -> FunctionType | None:
+    """The function that runs, without its decorators; None for one that is compiled, or gone."""
+    module = ".".join(Path(file).with_suffix("").parts[1:]).removesuffix(".__init__")
+    found: Any = importlib.import_module(module)
+    for name in path:
+        found = vars(found).get(name)
+    for inner in ("fget", "__func__", "func", "__wrapped__"):
+        found = getattr(found, inner, found)
+    return found if isinstance(found, FunctionType) else None
+
+
+# -- trying them -------------------------------------------------------------------------------------
+
+
+class Trial:
+    """The pytest plugin: runs the tests once, then, in forks, those that call what was changed."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self.files = files
+        self.failed = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed |= report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        wanted = {f.__code__: m for m, f in self._functions() if f is not None}
+        callers, took = self._callers(session, wanted)
+        done = {row["key"] for row in read_rows()}
+        for file in self.files:
+            for mutant in mutants(file):
+                function = live(mutant.file, mutant.path)
+                if mutant.key not in done and function is not None:
+                    tests = sorted(callers[function.__code__], key=took.__getitem__)
+                    self._note(mutant, self._try(mutant, function, tests, took), len(tests))
+        return True
+
+    def _functions(self) -> Iterator[tuple[str, FunctionType | None]]:
+        for file in self.files:
+            for path, _ in functions(ast.parse(file.read_text(encoding="utf-8")).body, ()):
+                yield ".".join(path), live(str(file.relative_to(ROOT)), path)
+
+    def _callers(
+        self, session: pytest.Session, wanted: dict[CodeType, str]
+    ) -> tuple[dict[CodeType, list[pytest.Item]], dict[pytest.Item, float]]:
+        """Which tests call which function, and the seconds they take once everything is compiled."""
+        callers: defaultdict[CodeType, list[pytest.Item]] = defaultdict(list)
+        took = {}
+        for item in session.items:
+            called: set[CodeType] = set()
+
+            def note(frame: FrameType, event: str, arg: object, called: set[CodeType] = called) -> None:
+                if event == "call" and frame.f_code in wanted:
+                    called.add(frame.f_code)
+
+            start = time.process_time()
+            sys.setprofile(note)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            sys.setprofile(None)
+            took[item] = time.process_time() - start
+            for code in called:
+                callers[code].append(item)
+        if self.failed:
+            pytest.exit("the tests fail without any mutant", returncode=2)
+        return callers, took
+
+    def _try(
+        self, mutant: Mutant, function: FunctionType, tests: list[pytest.Item], took: dict[pytest.Item, float]
+    ) -> str:
+        """'killed', 'survived', 'timed out' or 'not called'."""
+        if not tests:
+            return "not called"
+        child = os.fork()
+        if child == 0:
+            allowed = int(10 + 3 * sum(took[item] for item in tests))
+            resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed))
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+            function.__code__ = compiled(mutant.function, mutant.path)
+            for item in tests:
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                if self.failed:
+                    os._exit(1)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        return "timed out" if os.WIFSIGNALED(status) else ("killed" if os.WEXITSTATUS(status) else "survived")
+
+    def _note(self, mutant: Mutant, fate: str, tests: int) -> None:
+        row = {"key": mutant.key, "line": mutant.line, "fate": fate, "tests": tests}
+        ROWS.parent.mkdir(exist_ok=True)
+        with ROWS.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(row) + "\n")
+
+
+def read_rows() -> list[dict[str, Any]]:
+    """What earlier runs found."""
+    lines = ROWS.read_text(encoding="utf-8").splitlines() if ROWS.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def report(files: list[Path]) -> int:
+    """Mutants and scores per file, then the survivors that nothing explains; how many there are."""
+    reasons = tomllib.loads(EXPLAINED.read_text(encoding="utf-8")) if EXPLAINED.exists() else {}
+    names = {str(file.relative_to(ROOT)) for file in files}
+    present = {mutant.key for file in files for mutant in mutants(file)}
+    rows = [row for row in read_rows() if row["key"].partition("::")[0] in names and row["key"] in present]
+    left = 0
+    for name in sorted(names):
+        fates = Counter(row["fate"] for row in rows if row["key"].startswith(name))
+        alive = [
+            row for row in rows if row["key"].startswith(name) and row["fate"] in ("survived", "not called")
+        ]
+        unexplained = [row for row in alive if row["key"] not in reasons]
+        killed = fates["killed"] + fates["timed out"]
+        print(f"{name}: {sum(fates.values())} mutants, {killed} killed, {len(alive)} alive, ", end="")
+        print(f"{len(alive) - len(unexplained)} explained")
+        for row in unexplained:
+            print(
+                f"    {row['line']}: {row['key'].partition('::')[2]}  ({row['fate']}, {row['tests']} tests)"
+            )
+        left += len(unexplained)
+    return left
+
+
+def main() -> int:
+    """Try the mutants of the files that are named, and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("files", nargs="+", type=lambda name: Path(name).resolve())
+    parser.add_argument("--tests", nargs="+", default=["tests"])
+    parser.add_argument(
+        "--marks", default="not slow and not system and not browser and not torch and not data"
+    )
+    parser.add_argument("--report", action="store_true", help="only say what earlier runs found")
+    args = parser.parse_args()
+    if not args.report:
+        options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", args.marks, *args.tests]
+        if pytest.main(options, plugins=[Trial(args.files)]) not in (0, 5):
+            return 2
+    return 1 if report(args.files) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
