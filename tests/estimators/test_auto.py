@@ -75,14 +75,23 @@ def test_signs_of_a_stack_of_classes_do_not_depend_on_units():
     np.testing.assert_allclose(found * units, multipliers(F, t, False), rtol=1e-3, atol=1e-5)
 
 
-def test_the_simplest_that_is_no_worse_than_the_best():
-    steady = np.array([0.30, 0.28, 0.26])
+def test_the_stack_or_the_simplest_that_is_hardly_behind():
+    steady, folds = np.array([0.30, 0.28, 0.26]), np.arange(3)
     mixed = steady + np.array([0.2, -0.1, 0.05])
-    assert simplest(np.array([steady + 0.01, steady])) == 1
-    assert simplest(np.array([mixed, steady])) == 1
-    assert simplest(np.array([mixed, steady]), simplicity=1.0) == 0  # worse here and there
-    assert simplest(np.array([steady + 0.01, steady]), simplicity=1.0) == 1  # always worse, by little
-    assert simplest(np.array([steady, steady])) == 0
+    bad = steady + 1.0
+    assert simplest(np.array([mixed, steady, bad]), folds) == 0  # worse here and there
+    assert simplest(np.array([steady + 0.01, steady, bad]), folds) == 1  # always worse, by little
+    assert simplest(np.array([mixed, steady, bad]), folds, simplicity=0.0) == 1
+    assert simplest(np.array([mixed, steady + 0.01, steady]), folds) == 2
+    assert simplest(np.array([steady, steady]), folds) == 0  # a stack of one
+
+
+def test_the_least_of_many_losses_is_judged_without_the_fold_it_is_judged_on():
+    """Candidates of equal means, each lucky on one fold: choosing among them is no better than their mean."""
+    losses = 1.0 - np.eye(4)
+    stack = losses.mean(axis=0) + 0.1
+    assert (stack.sum(), losses.sum(axis=1)[0]) == (3.4, 3.0)
+    assert simplest(np.array([*losses, stack]), np.arange(4)) == 4  # chosen on other folds, the lucky lose
 
 
 def test_families_are_told_by_how_many_directions_kernels_spread_over(curve):
@@ -338,10 +347,11 @@ def test_weights_in_the_multipliers_of_a_stack_are_repeated_rows():
 
 
 def test_samples_that_belong_together_count_once_in_the_standard_error():
-    losses = np.tile([[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]], 4)
-    assert simplest(losses[:, :4], simplicity=1.0) == 0  # 0.25 behind, and the error of that is 0.25
-    assert simplest(losses, simplicity=1.0) == 1
-    assert simplest(losses, np.tile(np.arange(4), 4), simplicity=1.0) == 0  # the same four samples again
+    losses = np.tile([[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]], 4)
+    folds = np.tile(np.arange(2), 8)
+    assert simplest(losses[:, :4], folds[:4]) == 0  # 0.25 behind, and the error of that is 0.25
+    assert simplest(losses, folds) == 1
+    assert simplest(losses, folds, np.tile(np.arange(4), 4)) == 0  # the same four samples again
 
 
 def test_all_columns_together_where_views_are_tables(monkeypatch, classes):

@@ -308,26 +308,39 @@ def multipliers(
     return np.asarray(best / best.sum() if squared else best / sizes)
 
 
-def simplest(losses: FloatArray, clusters: Any = None, simplicity: float = 0.0) -> int:
-    """The first row whose loss is the least, or no more than some standard errors above it.
+def simplest(losses: FloatArray, folds: IntArray, clusters: Any = None, simplicity: float = 1.0) -> int:
+    """The stack where it is better than a candidate alone; else the simplest that is hardly behind the best.
+
+    The stack learned its multipliers for a fold from the others. The least of many losses is flattered by
+    having been chosen, so it is judged in the same way: on each fold, by the candidate that is the best on
+    the others.
 
     Parameters
     ----------
     losses : ndarray of shape (n_candidates + 1, n_tested)
         Held-out losses of single samples, or of folds, from the simplest candidate to the stack.
+    folds : ndarray of int of shape (n_tested,)
+        The fold of each.
     clusters : ndarray of int of shape (n_tested,), optional
         Samples that belong together, such as those of a group, or tested several times.
-    simplicity : float, default=0.0
-        Standard errors of the difference by which the loss may be larger.
+    simplicity : float, default=1.0
+        Standard errors of the difference by which a candidate may be behind the best one.
 
     Examples
     --------
-    >>> losses = np.array([[0.9, 0.8, 0.7], [0.3, 0.3, 0.2], [0.1, 0.4, 0.2]])
-    >>> simplest(losses), simplest(losses, simplicity=1.0)
-    (2, 1)
+    >>> losses = np.array([[0.9, 0.8, 0.7], [0.3, 0.3, 0.2], [0.1, 0.4, 0.2], [0.2, 0.4, 0.3]])
+    >>> simplest(losses, np.arange(3)), simplest(losses, np.arange(3), simplicity=0.0)
+    (1, 2)
     """
-    behind = np.nan_to_num(losses - losses[np.argmin(np.nansum(losses, axis=1))])
-    own = np.arange(losses.shape[1]) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    alone, stack = np.nan_to_num(losses[:-1]), np.nan_to_num(losses[-1])
+    chosen = np.empty(len(stack))
+    for fold in np.unique(folds):
+        here = folds == fold
+        chosen[here] = alone[np.argmin(alone[:, ~here].sum(axis=1)), here]
+    if stack.sum() < chosen.sum():
+        return len(alone)
+    behind = alone - alone[np.argmin(alone.sum(axis=1))]
+    own = np.arange(len(stack)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     sums = np.array([np.bincount(own, row) for row in behind])
     error = sums.std(axis=1, ddof=1) * np.sqrt(sums.shape[1]) if sums.shape[1] > 1 else 0.0
     return int(np.flatnonzero(behind.sum(axis=1) <= simplicity * error + 1e-12)[0])

@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from .._linalg import blas_threads_for
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from .._warnings import each_once
 from ..gram import Dictionary
 from ..kernels.families import Auto
@@ -31,8 +31,8 @@ from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, cost_unit, matrices_of
 from .regressor import MKLRegressor
 
-#: relative gap of fits that compete
-LOOSE = 1e-2
+#: relative gap of fits that compete; parts of a stack that are named
+LOOSE, MOST_NAMED = 1e-2, 3
 
 
 class Competition(NamedTuple):
@@ -49,6 +49,8 @@ class Competition(NamedTuple):
     scores : ndarray of shape (n_candidates + 1, n_folds)
     losses : ndarray of shape (n_candidates + 1, n_tested)
         Of single samples, or of folds for a scoring of the user's own.
+    folds : ndarray of int of shape (n_tested,)
+        Theirs.
     clusters : ndarray of shape (n_tested,) or None
         Which of them belong together.
     shares : ndarray of shape (n_candidates,)
@@ -64,6 +66,7 @@ class Competition(NamedTuple):
     grid: Grid
     scores: FloatArray
     losses: FloatArray
+    folds: IntArray
     clusters: Any
     shares: FloatArray
     seconds: FloatArray
@@ -81,7 +84,7 @@ class BaseMKLAuto(BaseSearch):
     #: the first and the last cost to begin with, in the unit of the targets
     _costs: ClassVar[tuple[float, float]] = (0.03, 30.0)
 
-    simplicity: float = 0.0
+    simplicity: float = 1.0
 
     @all_or_nothing
     @each_once()
@@ -202,11 +205,12 @@ class BaseMKLAuto(BaseSearch):
         together = np.concatenate(tests)
         shares = self._multipliers(best, y, weight, tests)
         own, seconds = [contest.candidates[line] for line in rows], contest.seconds[list(rows)]
-        losses, tied = -scores, None
+        losses, own_fold, tied = -scores, np.arange(len(tests)), None
         if self.scoring is None and self._measure in ("accuracy", "R^2"):
             alone = stack if len(best) == 1 else None
             values = [*(alone or crossed([one]) for one in best), stack]
             losses = np.array([self._losses(np.vstack(one), y[together], weight[together]) for one in values])
+            own_fold = np.repeat(own_fold, [len(test) for test in tests])
             tied = clusters[together]
         return Competition(
             own,
@@ -215,6 +219,7 @@ class BaseMKLAuto(BaseSearch):
             grid,
             scores,
             losses,
+            own_fold,
             tied,
             shares / shares.sum(),
             seconds,
@@ -235,7 +240,7 @@ class BaseMKLAuto(BaseSearch):
 
     def _choice(self, found: Competition) -> int:
         """The candidate to take, or as the last one the stack."""
-        return simplest(found.losses, found.clusters, self.simplicity)
+        return simplest(found.losses, found.folds, found.clusters, self.simplicity)
 
     def _beyond(
         self, points: list[Trial], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
@@ -323,12 +328,14 @@ class BaseMKLAuto(BaseSearch):
         score = f"{mean[chosen]:.3f} ({self._measure}, standard error {error[chosen]:.3f})"
         first = f"The model {names[chosen]!r} scored {score} on samples held out."
         if chosen == count:
-            shares = enumerate(table["stack_share"][:-1])
-            parts = ", ".join(f"{share:.0%} {names[j]!r}" for j, share in shares if share > 0)
+            share = table["stack_share"][:-1]
+            order = [int(j) for j in np.argsort(-share, kind="stable") if share[j] > 0]
+            parts = ", ".join(f"{share[j]:.0%} {names[j]!r}" for j in order[:MOST_NAMED])
+            parts += f" and {len(order) - MOST_NAMED} more" if len(order) > MOST_NAMED else ""
             alone = int(np.argmax(mean[:-1]))
             first = f"Several models together ({parts}) scored {score} on samples held out."
             best_alone = f"{names[alone]!r} scored most, {mean[alone]:.3f}"
-            why = f"{self._because}; of the {count} candidates alone, {best_alone}."
+            why = f"{self._because}; of the {count} candidates, {best_alone}."
         elif count == 1:
             why = "There was no other candidate."
         elif best == chosen:
@@ -336,10 +343,9 @@ class BaseMKLAuto(BaseSearch):
             why = "Neither the other candidate nor their stack scored more." if count == 2 else why
         else:
             title = "the stack of all candidates" if best == count else repr(names[best])
-            limit = f" by more than {self.simplicity:g} standard errors" if self.simplicity else ""
             why = (
-                f"The best score, {mean[best]:.3f}, was that of {title}, but in {self._error} none is "
-                f"better{limit}, so the simplest such model was taken."
+                f"The best score, {mean[best]:.3f}, was that of {title}; the difference in {self._error} is "
+                "too small to tell, so the simpler model was taken."
             )
         late = f" {n_left_out} more could not be tried within time_budget={self.time_budget} seconds."
         return f"{first} {why}{late if n_left_out else ''}"
@@ -363,9 +369,7 @@ class BaseMKLAuto(BaseSearch):
     @property
     def _because(self) -> str:
         """Why several models are taken together."""
-        if self._error == "the score":
-            return "Together they score more than each alone"
-        return f"Together their {self._error} there is less than that of each alone"
+        return f"In {self._error} that is better than the best of them alone"
 
     @property
     def _taken(self) -> list[tuple[float, Candidate, float]]:
@@ -470,11 +474,11 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
 
         a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2,   w = a / sum_j a_j,
 
-    held near the first candidate by the weight of three samples. The stack, with multipliers from the other
-    folds, and every candidate alone are judged by that loss on held-out samples. The least wins and is
-    fitted on all samples; a simpler candidate is preferred where it is no more than `simplicity` standard
-    errors behind. A stack is again one model, since all of its parts are expansions in the same kernels
-    (van der Laan, Polley & Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on standard errors):
+    held near the first candidate by the weight of three samples. The stack, with multipliers for a fold from
+    the other folds, is taken where its held-out loss is less than that of the best candidate, which for a
+    fold is chosen on the other folds too. Else the simplest candidate within one standard error of the best
+    is taken alone. A stack is again one model, since all of its parts are expansions in the same kernels (van
+    der Laan, Polley & Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on standard errors):
 
         f = sum_m K_m (sum_j w_j d_jm alpha_j) + b
 
@@ -489,9 +493,9 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
         best of a candidate lies at an end, more beyond it, as in `MKLClassifierCV`.
     cv, scoring
         As in `MKLClassifierCV`.
-    simplicity : float, default=0.0
-        Standard errors of the held-out loss by which a simpler candidate may be behind the best and is
-        still taken alone.
+    simplicity : float, default=1.0
+        Where one candidate is taken alone, the standard errors of the held-out loss by which the simplest
+        may be behind the best.
     time_budget : float, optional
         Seconds that the competition may take: candidates that would exceed it are left out, the simplest come
         first.
@@ -539,7 +543,7 @@ observed_, n_features_in_
         Cs: int | Sequence[float] = 6,
         cv: Any = None,
         scoring: Any = None,
-        simplicity: float = 0.0,
+        simplicity: float = 1.0,
         normalize: str | None = "variance",
         missing: str = "error",
         multiclass: str = "ovr",
@@ -583,7 +587,7 @@ class MKLAutoRegressor(LossScore, BaseMKLAuto):
     """Regressor that needs no choice: methods compete on held-out samples, the simplest good one is taken.
 
     As in `MKLAutoClassifier`; the stack has the least squared error of held-out values, with shares that sum
-    to 1, and the simplest candidate within one standard error of the best is taken alone.
+    to 1.
 
     Parameters
     ----------
@@ -591,9 +595,7 @@ class MKLAutoRegressor(LossScore, BaseMKLAuto):
         As in `MKLRegressor`.
     Cs : int or sequence of float, default=4
         As in `MKLAutoClassifier`, from 0.03 to 30 in the unit that the targets ask for (`MKLRegressorCV`).
-    simplicity : float, default=1.0
-        As in `MKLAutoClassifier`.
-    cv, scoring, time_budget, n_jobs, verbose
+    cv, scoring, simplicity, time_budget, n_jobs, verbose
         As in `MKLAutoClassifier`; R^2 by default.
 
     Attributes

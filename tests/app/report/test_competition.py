@@ -49,7 +49,7 @@ def test_the_page_says_what_was_chosen_from_what(case: Any) -> None:
     assert report.title == "MKLAutoRegressor, 2 kernels"
     assert report.fitted.estimator == "MKLAutoRegressor"
     assert f"chosen from {count} candidates" in report.methods
-    assert "the simplest within 1 standard error of it, in 3-fold" in report.methods
+    assert "losses in 3-fold" in report.methods
     assert "“linear kernels alone”: one kernel" in report.methods
     assert "weights of the kernels are learned" not in report.methods
     page = Page(report.html())

@@ -154,17 +154,10 @@ def _competition(given: Subject) -> str:
     names = named([one.name for one in found.entrants[:-1]], 20)
     costs = named([number(C) for _, _, C in taken], 8)
     return (
-        f"chosen from {count(len(found.entrants) - 1, 'candidate')} ({names}) and their stack by the "
-        f"{_standing(given.auto.simplicity)} in {found.n_folds}-fold cross-validation on the training "
-        f"samples; cost C = {costs}, chosen in the same folds"
-    )
-
-
-def _standing(simplicity: float) -> str:
-    """How a candidate had to stand among the others to be chosen."""
-    errors = f"{simplicity:g} standard error{'s' * (simplicity != 1)}"
-    return (
-        f"least held-out loss, the simplest within {errors} of it," if simplicity else "least held-out loss"
+        f"chosen from {count(len(found.entrants) - 1, 'candidate')} ({names}) and their stack by held-out "
+        f"losses in {found.n_folds}-fold cross-validation on the training samples (the stack, where it is "
+        f"better than the best candidate; else the simplest candidate within {given.auto.simplicity:g} "
+        f"standard errors of the best); cost C = {costs}, chosen in the same folds"
     )
 
 
