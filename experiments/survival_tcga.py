@@ -12,7 +12,7 @@ inside the training folds, by five inner folds: costs, norms, sizes of paths, an
 * Those of scikit-survival get all columns side by side, standardised.
 
 Ages that are missing are the median of the training folds; age and sex are standardised by them. The method
-was settled on the training part of the first fold of three cohorts (hnsc, kirc, paad), split again; no other
+was settled on the training part of the first fold of two cohorts (hnsc, paad), split again; no other
 test fold was looked at. What is judged was fixed beforehand: the mean over the cohorts is at least .01 above
 the uniform sum, at most .01 below the best of the genes alone, age and sex alone and the uniform sum, chosen
 for each cohort by its test folds, and above the random survival forest and the elastic-net Cox. A repetition
