@@ -12,7 +12,7 @@ inside the training folds, by five inner folds: costs, norms, sizes of paths, an
 * Those of scikit-survival get all columns side by side, standardised.
 
 Ages that are missing are the median of the training folds; age and sex are standardised by them. The method
-was settled on the training part of the first fold of three cohorts (hnsc, kirc, paad), split again; no other
+was settled on the training part of the first fold of two cohorts (hnsc, paad), split again; no other
 test fold was looked at. What is judged was fixed beforehand: the mean over the cohorts is at least .01 above
 the uniform sum, at most .01 below the best of the genes alone, age and sex alone and the uniform sum, chosen
 for each cohort by its test folds, and above the random survival forest and the elastic-net Cox. A repetition
@@ -61,6 +61,9 @@ OURS = (UNIFORM, *SINGLE, *NORMS, "clinical columns", "gene sets", "GOMP", AUTO)
 
 #: c-index from omics, and with slides
 PUBLISHED = {"blca": (0.541, 0.624), "brca": (0.466, 0.580), "gbmlgg": (0.598, 0.817)}
+
+#: those that `MKLAutoSurvival` tries
+COSTS = [0.003, 0.03, 0.3, 3.0]
 
 #: greedy paths: ridges, and most kernels
 RIDGES, LONGEST = (0.003, 0.03, 0.3), 8
@@ -126,13 +129,14 @@ def fitted(
         "clinical columns": ({"clinical": dictionary(views, genes)["clinical"]}, rules),
         "gene sets": ({**dictionary(views, genes), "rnaseq": [gene_sets(genes)]}, rules),
     }[method]
-    return kw.MKLSurvivalCV(kernels, regularizers=rule, Cs=5, tol=1e-2).fit(X, y)
+    return kw.MKLSurvivalCV(kernels, regularizers=rule, Cs=COSTS, tol=1e-2).fit(X, y)
 
 
 def cells(mode: Mode) -> list[dict]:
     """Cohorts, methods and folds."""
     cohorts = mode.pick(quick=("paad",), full=COHORTS)
-    methods = mode.pick(quick=(UNIFORM, "clinical alone", "p = 1", AUTO), full=(*OURS, *RIVALS))
+    every = dict.fromkeys((AUTO, *SIMPLE, "random survival forest", "elastic-net Cox", *OURS, *RIVALS))
+    methods = mode.pick(quick=(UNIFORM, "clinical alone", "p = 1", AUTO), full=every)  # what is judged first
     folds = range(min(mode.count(quick=2, full=5), 5))
     return [{"data": c, "method": m, "split": k} for k in folds for m in methods for c in cohorts]
 

@@ -46,6 +46,7 @@ ALIKE = (
     "narrow kernels",
     "without a width",
     "best single kernel",
+    "greedy selection",  # p = 1, at a third of the cost
 )
 
 
@@ -459,8 +460,8 @@ dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in
 class MKLAutoSurvival(SurvivalSearch, BaseMKLAuto):
     """Survival analysis that needs no choice: models compete on held-out samples, and are stacked.
 
-    As in `MKLAutoRegressor` the uniform sum of the kernels, that of every view, the related views, learned
-    weights and greedy selection are tried at several costs. The model is their stack: with the held-out
+    As in `MKLAutoRegressor` the uniform sum of the kernels, that of every view, the related views and learned
+    weights with p = 2, 4/3 and 1 are tried at several costs. The model is their stack: with the held-out
     risks F_j of every candidate at its best cost, and the folds as strata, so that only risks of one model
     are compared,
 
