@@ -20,7 +20,7 @@ from ._base import Spec, all_or_nothing, follows_input
 from ._group_omp import BaseGroupOMP, GreedySetup
 from ._input import check_weights
 from ._mkl import BaseMKL, Setup, SubProblem
-from ._search import Folds
+from ._search import FOLDS, Folds
 from ._survival import (
     FrozenRisk,
     RiskScore,
@@ -399,7 +399,15 @@ dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in
         return survival_array(y)
 
     def _stratified_by(self, y: Any) -> Any:
-        return y["event"].astype(int)
+        """Events are in every fold; censored samples too, where there is one for each."""
+        count = int(y["event"].sum())
+        if isinstance(self.cv, int) and 0 < count < self.cv:
+            raise ValueError(
+                f"cv={self.cv} has folds without an event, which nothing can be scored on: y has {count} "
+                f"event{'s' * (count > 1)}. Pass fewer folds, or fit MKLSurvival."
+            )
+        few = len(y) - count < (self.cv if isinstance(self.cv, int) else FOLDS)
+        return np.where(y["event"] | few, "event", "censored")
 
     def _frozen(self, template: Any, values: FloatArray) -> Any:
         return FrozenRisk(template._risks(values))
