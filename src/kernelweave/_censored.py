@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from ._typing import FloatArray
+from ._typing import BoolArray, FloatArray
 from ._words import listed
 
 #: what y may be
@@ -64,14 +64,15 @@ def _event_first(one: Any, two: Any, ordered: bool) -> tuple[Any, Any]:
     """Event and time, whichever comes first; of numbers without names the first is the event."""
     flags = [part.dtype.kind == "b" for part in (one, two)]
     if flags[0] == flags[1]:
-        flags = [bool(np.isin(part, (0, 1)).all()) for part in (one, two)]
+        flags = [bool(_zeros_and_ones(part).all()) for part in (one, two)]
     return (two, one) if flags[1] and not flags[0] and not (ordered and one.dtype.kind == "b") else (one, two)
 
 
 def _events(event: Any) -> Any:
     values = np.asarray(event)
-    if values.ndim != 1 or not np.isin(values, (0, 1)).all():
-        odd = next((value for value in values.ravel().tolist() if value not in (0, 1)), None)
+    known = _zeros_and_ones(values)
+    if values.ndim != 1 or not known.all():
+        odd = next(iter(values[~known].tolist()), None)
         raise ValueError(
             f"y holds {odd!r} where it says whether there was an event: True or 1 for an event, False or 0 "
             f"for a sample that was censored. Pass {FORMS}."
@@ -79,7 +80,17 @@ def _events(event: Any) -> Any:
     return values.astype(bool)
 
 
+def _zeros_and_ones(values: Any) -> BoolArray:
+    """Where values are 0, 1, True or False; among objects there may be what cannot be compared."""
+    if values.dtype.kind != "O":
+        return np.isin(values, (0, 1))
+    known = [isinstance(value, bool | int | float | np.generic) and value in (0, 1) for value in values.flat]
+    return np.array(known).reshape(values.shape)
+
+
 def _times(time: Any) -> FloatArray:
+    if np.asarray(time).dtype.kind in "mM":
+        raise ValueError("y holds dates or durations: pass numbers, such as days since a start.")
     try:
         values = np.asarray(time, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -94,6 +94,8 @@ def test_a_frame_and_views_are_joined_by_their_index():
         (([2, 1, 0, 1], [1.0, 2.0, 3.0, 3.0]), "y holds 2 where it says whether there was an event"),
         (([False] * 4, [1.0, 2.0, 3.0, 4.0]), "y has no event: all samples of positive weight are censored"),
         (([True] * 3, [1.0, 2.0, 3.0]), "inconsistent numbers of samples"),
+        ((np.array([True, None], dtype=object)[[0, 1, 0, 0]], [1.0, 2.0, 3.0, 3.0]), "y holds None where"),
+        (([True] * 4, np.arange(4).astype("m8[D]")), "dates or durations: pass numbers"),
     ],
 )
 def test_targets_that_cannot_be_are_refused(y, words):
@@ -126,6 +128,30 @@ def test_where_nothing_can_be_learned_the_risk_is_zero(which):
     assert_allclose(model.predict(X), 0.0, atol=1e-12)
     hazard = 1.0  # one event of one at risk, or twenty of twenty
     assert model.predict_cumulative_hazard_function(X[:1])[0](1e9) == pytest.approx(hazard)
+
+
+def test_columns_of_any_name_and_single_precision():
+    pd = pytest.importorskip("pandas")
+    X, y = data(20)
+    model = kw.MKLSurvival(KERNELS).fit(X, y)
+    columns = np.column_stack([y["event"], y["time"]])
+    for names in ([0, 1], ["a", "a"], pd.MultiIndex.from_tuples([("s", "e"), ("s", "t")]), ["[d<?>]", "é\n"]):
+        other = kw.MKLSurvival(KERNELS).fit(X, pd.DataFrame(columns, columns=names))
+        assert_array_equal(other.predict(X), model.predict(X))
+    flags = pd.DataFrame({"died": pd.array(y["event"], dtype="boolean"), "time": y["time"]})
+    assert_array_equal(kw.MKLSurvival(KERNELS).fit(X, flags).predict(X), model.predict(X))
+    single = kw.MKLSurvival(KERNELS).fit(X.astype(np.float32), (y["event"], y["time"].astype(np.float32)))
+    assert_allclose(single.predict(X.astype(np.float32)), model.predict(X), atol=1e-2)
+
+
+def test_folds_of_a_search_have_events():
+    """Where there are enough; a few censored samples may be anywhere."""
+    X, y = data(20)
+    y["event"] = np.arange(20) > 0
+    assert kw.MKLSurvivalCV(KERNELS, Cs=[0.1, 1.0], cv=3).fit(X, y).best_score_ > 0.5
+    y["event"] = np.arange(20) < 2
+    with pytest.raises(ValueError, match=r"cv=3 has folds without an event.*y has 2 events"):
+        kw.MKLSurvivalCV(KERNELS, Cs=[0.1, 1.0], cv=3).fit(X, y)
 
 
 def test_one_event_is_enough():

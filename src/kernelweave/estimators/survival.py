@@ -21,7 +21,7 @@ from ._candidates import Candidate
 from ._group_omp import BaseGroupOMP, GreedySetup
 from ._input import check_weights
 from ._mkl import BaseMKL, Model, Setup, SubProblem
-from ._search import Folds
+from ._search import FOLDS, Folds
 from ._survival import (
     FrozenRisk,
     RiskScore,
@@ -339,6 +339,7 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, kernel_names_, n_features_i
 class SurvivalSearch(RiskScore):
     """Mixin of searches for a model of censored times."""
 
+    cv: Any
     _score: Callable[..., float]
     _answer: Callable[..., Any]
     best_estimator_: MKLSurvival
@@ -350,7 +351,15 @@ class SurvivalSearch(RiskScore):
         return survival_array(y)
 
     def _stratified_by(self, y: Any) -> Any:
-        return y["event"].astype(int)
+        """Events are in every fold; censored samples too, where there is one for each."""
+        count = int(y["event"].sum())
+        if isinstance(self.cv, int) and 0 < count < self.cv:
+            raise ValueError(
+                f"cv={self.cv} has folds without an event, which nothing can be scored on: y has {count} "
+                f"event{'s' * (count > 1)}. Pass fewer folds, or fit MKLSurvival."
+            )
+        few = len(y) - count < (self.cv if isinstance(self.cv, int) else FOLDS)
+        return np.where(y["event"] | few, "event", "censored")
 
     def _frozen(self, template: Any, values: FloatArray) -> Any:
         return FrozenRisk(template._risks(values))

@@ -84,7 +84,7 @@ def test_the_table_of_weights_shows_those_of_the_model(page: Any, case: Any, sho
 
 def test_the_parts_of_a_sample_add_up_to_the_decision_value(case: Any) -> None:
     samples = case.report.samples
-    rows = [int(label) for label in samples.labels]
+    rows = [int(label.removeprefix("P")) for label in samples.labels]
     parts = contributions(case.model, case.X_test[rows])
     assert np.allclose(samples.parts, parts if parts.ndim == 3 else parts[None])
     predict = getattr(case.model, "decision_function", case.model.predict)
@@ -117,6 +117,9 @@ def test_errors_are_those_of_the_predictions(case: Any) -> None:
     predicted, errors = case.model.predict(case.X_test), case.report.errors
     if case.report.fitted.task == "classification":
         assert np.array_equal(errors.counts, confusion_matrix(case.y_test, predicted))
+    elif case.report.fitted.task == "survival":
+        assert errors is None
+        assert np.allclose(case.report.survival.risk, predicted)
     else:
         assert np.allclose(errors.predicted[0], predicted)
         assert np.allclose(errors.observed[0], case.y_test)

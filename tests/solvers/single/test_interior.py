@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
-from kernelweave.losses import EpsInsensitive, Hinge, Logistic, OneClass
+from kernelweave.losses import CensoredEpsInsensitive, EpsInsensitive, Hinge, Logistic, OneClass
 from kernelweave.solvers import Problem
 from kernelweave.solvers.single import SMO, Newton, machine_gap
 from kernelweave.solvers.single._box_qp import BoxQP
@@ -15,18 +15,23 @@ from kernelweave.solvers.single._interior import Interior
 from kernelweave.solvers.single.base import IDLE_STEPS, Standstill
 from kernelweave.solvers.single.smo import PAIR_STEPS, SAMPLE_STEPS
 
+from ...targets import targets_of
+
 
 def program(loss, n=40, C=1.0, fit_intercept=True, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     K = rbf_kernel(X) + X @ X.T
     score = X[:, :1] + 0.3 * rng.normal(size=(n, 1))
-    y = score if loss.task == "regression" else np.sign(score) if loss.task == "classification" else score**0
+    y = targets_of(loss, score[:, 0])[:, None]
     cost = C if loss.task != "one_class" else 1.0 / (0.4 * n)
     return K, Problem(y, loss, np.full((n, 1), cost), fit_intercept)
 
 
-@pytest.mark.parametrize("loss", [Hinge(), EpsInsensitive(eps=0.2), OneClass()], ids=lambda loss: loss.name)
+LOSSES = [Hinge(), EpsInsensitive(eps=0.2), CensoredEpsInsensitive(eps=0.2), OneClass()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("C", [0.1, 100.0])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_no_pair_gains_at_the_solution(loss, C, fit_intercept):

@@ -126,9 +126,10 @@ def predictions(model: Any, X: Any, times: Sequence[float] = ()) -> dict[str, np
         mean, deviation = model.predict(X, return_std=True)
         return {"prediction": mean, "deviation": deviation}
     if isinstance(model, RiskScore):
-        curves = model.predict_survival_function(X) if len(times) else ()
+        risk, curves = model.predict(X), getattr(model, "predict_survival_function", None)
+        curves = curves(X) if len(times) and curves is not None else ()
         at = {f"survival {time:g}": np.array([curve(time) for curve in curves]) for time in times}
-        return {"risk": model.predict(X), **at}
+        return {"risk": risk, **at}
     return {"prediction": model.predict(X)}
 
 

@@ -375,14 +375,19 @@ def can_tune(options: Options, parts: Parts, y: np.ndarray) -> bool:
 
 def no_search(options: Options, parts: Parts, y: np.ndarray) -> str:
     """What is in the way: classes smaller than the number of folds, or matrices that exceed the memory."""
-    count, what = fewest(options.task, y)
+    count, _ = fewest(options.task, y)
     if options.competes:
         try:
             usual_folds(options, y)
         except ValueError as error:
             return str(error).removeprefix("cv=None: ").partition(": add some")[0]
     elif count < FOLDS:
-        return f"{FOLDS} folds need as many {what}, and the training part has {count}"
+        where = {
+            "classification": " in every class, and one has",
+            "survival": " with an event, and there are",
+        }
+        there = where.get(options.task, ", and there are")
+        return f"{FOLDS} folds need at least {FOLDS} training rows{there} {count}"
     M = len(parts.encoder.names if isinstance(parts.kernels, str) else parts.kernels)
     needed, limit = 8 * len(y) ** 2 * (M + 2), options.memory_limit
     room = free_memory() if limit is None else parse_memory(limit)

@@ -64,7 +64,7 @@ def compare(
         show_ranking(ready, entries, found, folds)
 
 
-def chosen_methods(text: str | None, table: bool, task: str) -> list[str]:
+def chosen_methods(text: str | None, table: bool, task: str = "classification") -> list[str]:
     """Methods by name, all but the competition by default; without columns those that need none."""
     from ._comparing import LEARNED, OF_COLUMNS, SIMPLE
     from ._methods import NO_SURVIVAL

@@ -16,6 +16,9 @@ MOST_STEPS, SHARE = 60, 0.995
 #: looks in a row that find more than this share of the least gap, after which all is only rounding
 PROGRESS, MOST_IDLE = 0.9, 5
 
+#: width of an empty part of a box, a share of the widest
+NARROW = 1e-15
+
 #: steps between two looks at the gap: on a device every look waits for it
 LOOK_HOST, LOOK_DEVICE = 1, 5
 
@@ -69,6 +72,8 @@ class Interior:
         one, split = xp.ones_like(lower[:1]), kink > 0.0
         self.low = xp.stack([0.0 * lower, 0.0 * lower]) if split else lower[None]
         self.high = xp.stack([upper, -lower]) if split else upper[None]
+        if split:  # of a one-sided box a part is empty, which has no interior: it gets next to none
+            self.high = xp.where(self.high > 0.0, self.high, NARROW * self.high.max())
         self.sign = xp.stack([one, -one]) if split else one[None]
 
     @np.errstate(all="ignore")
