@@ -115,7 +115,8 @@ def attribution_stability(
 
         mean_j s_f +- t sqrt((1 / J + n_explained / n_fitted) S^2)
 
-    On noise `level` of them or more cover 0. Percentiles over the fits would not: with c_A and c_B the
+    On noise about `level` of them cover 0 (at 0.95: 91 % for values, 95 % for classes, of 150 features of
+    25 tables of 60 samples). Percentiles over the fits would not: with c_A and c_B the
     covariances of a feature and the target in the two halves, s_f goes as c_A c_B, of which the largest
     over many halves is the square of their mean however small, and the others lie below.
 
