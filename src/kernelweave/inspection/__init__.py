@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from .agreement import AttributionStability, attribution_stability
 from .alignments import AlignmentDisplay, kernel_alignments
-from .attribution_stability import AttributionStability, attribution_stability
 from .bands import BandsDisplay
 from .components import ContributionDisplay, DropOneResult, contributions, drop_one
 from .convergence import ConvergenceDisplay
 from .explanation import Explanation, Importance, KernelAttribution, explain
 from .explanation_plots import AttributionCurveDisplay, BeeswarmDisplay, WaterfallDisplay
-from .interactions import Interactions, interactions
+from .pairs import Interactions, interactions
 from .path import PathDisplay
 from .stability import StabilityResult, stability_selection
 from .survival import KaplanMeierDisplay, SurvivalCalibrationDisplay, SurvivalCurvesDisplay

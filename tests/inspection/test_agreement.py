@@ -11,7 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import kernelweave as kw
 from kernelweave.inspection import attribution_stability
-from kernelweave.inspection.attribution_stability import _targets
+from kernelweave.inspection.agreement import _targets
 from kernelweave.kernels import RBF, Linear, bands
 
 NOISE = {

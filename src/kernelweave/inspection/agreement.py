@@ -180,11 +180,13 @@ def attribution_stability(
         found.append(_agreements(model, X, y, rows, feature_names))
         if progress is not None:
             progress(len(found), n_subsamples)
-    names = list(dict.fromkeys(name for own, *_ in found for name in own))
-    sizes, agreements = (np.array([_placed(names, one[0], one[k]) for one in found]) for k in (1, 2))
-    return AttributionStability(
-        names, sizes, agreements, float(level), float(np.mean([one[3] for one in found]))
+    known, of_sizes, of_agreements, ratios = zip(*found, strict=True)
+    names = list(dict.fromkeys(name for own in known for name in own))
+    sizes, agreements = (
+        np.array([_placed(names, own, values) for own, values in zip(known, every, strict=True)])
+        for every in (of_sizes, of_agreements)
     )
+    return AttributionStability(names, sizes, agreements, float(level), float(np.mean(ratios)))
 
 
 def _agreements(
