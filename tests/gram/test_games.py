@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernelweave.gram import games
 from kernelweave.gram.games import (
     Expansion,
     NotByFeatureError,
@@ -139,6 +140,26 @@ def test_fewer_nodes_give_what_the_exact_rule_does(spread: float) -> None:
     product_games(V, A, weight, coef, *rules(60), few)
     product_games(V, A, weight, coef, np.array([np.inf]), np.array([0, 30]), *_legendre(30), exact)
     np.testing.assert_allclose(few, exact, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("width", [0.002, 0.05])
+def test_products_with_powers_take_fewer_nodes_too(width: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    Z, X, background = rng.normal(size=(3, 90)), rng.normal(size=(2, 90)), rng.normal(size=(2, 90))
+    kernel = (RBF(width) * Polynomial(2, 0.3)).fit(Z)
+    game, weight = Expansion(kernel, Z, rng.normal(size=(3, 1))), np.full(2, 0.5)
+    found = game.attribution(X, background, weight).values
+    used = []
+
+    def exact(F: int, most: int) -> Any:
+        used.append(np.diff(rules(F, most)[1]))
+        nodes, shares = _legendre(most)
+        return np.array([np.inf]), np.array([0, most]), nodes, shares
+
+    monkeypatch.setattr(games, "rules", exact)
+    expected = game.attribution(X, background, weight).values
+    np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+    assert used[0][-1] == 45 > used[0][0]
 
 
 def test_a_factor_that_is_nothing_in_both_rows_is_no_error() -> None:

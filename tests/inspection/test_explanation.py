@@ -218,3 +218,20 @@ def test_one_class_models_are_explained(tmp_path: Path) -> None:
     kw.save_model(model, tmp_path / "model.kw")
     loaded = kw.explain(kw.load_model(tmp_path / "model.kw"), X[:3], X[3:6])
     np.testing.assert_allclose(loaded.values, found.values, atol=1e-12)
+
+
+def test_linear_kernels_are_explained_by_their_coefficients() -> None:
+    model = kw.MKLRegressor([Linear(columns=[0, 1, 2]), Linear()]).fit(X, Y)
+    found = kw.explain(model, X[:3], X[3:9])
+    np.testing.assert_allclose(found.values, (X[:3] - X[3:9].mean(axis=0)) * model.coef_, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["cox", "censored_eps_insensitive"])
+def test_the_risk_of_a_survival_model_is_explained(loss: str) -> None:
+    y = np.rec.fromarrays([RNG.random(30) < 0.7, np.exp(X[:, 0])], names="event,time")
+    model = kw.MKLSurvival({"rbf": RBF(), "line": Linear()}, loss=loss).fit(X, y)
+    found = kw.explain(model, X[:3], X[3:6])
+    risk = model.predict if loss == "cox" else lambda A: -model.predict(A)  # the value of the other is a time
+    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_value, risk(X[:3]), atol=1e-8)
+    for x, phi in zip(X[:3], found.values, strict=True):
+        np.testing.assert_allclose(phi, by_definition(risk, x, X[3:6]), atol=1e-8)

@@ -382,3 +382,22 @@ def test_candidates_taken_are_fitted_again_on_their_own_kernels(
             ).fit(own, Y[rows])
             expected[one.kernels] += share * plain.weights_
         assert_allclose(found, expected / expected.sum(), atol=2e-3)
+
+
+def test_weights_vary_where_small_costs_close_every_gap() -> None:
+    """Of an objective that is nearly all loss, any weights are within a thousandth of the best."""
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(40, 4))
+    target = data[:, 1] + 0.5 * rng.normal(size=40)
+    loose, tight = (
+        stability_selection(
+            kw.MKLRegressor(per_feature(RBF()), C=1e-3, tol=tol),
+            data,
+            target,
+            n_subsamples=4,
+            random_state=0,
+        )
+        for tol in (1e-3, 1e-7)
+    )
+    assert (loose.high - loose.low > 0.01).all()
+    assert_allclose(loose.weights, tight.weights, atol=np.sqrt(2e-3))  # an error of tol in E is its square

@@ -177,6 +177,23 @@ def _multiply(x: FloatArray, y: FloatArray, table: IntArray, out: FloatArray) ->
 
 
 @numba.njit(cache=True, nogil=True)
+def _norms(constants: FloatArray, S: FloatArray, T: FloatArray, powers: IntArray, out: FloatArray) -> None:
+    """prod_k scale_k^m_k of every term, scale_k = 1 / (|c_k| + sum_f max(|s_fk|, |t_fk|)).
+
+    With these shares sum_n out_n |p_n| is a norm in which a product is at most the product of the norms, and
+    in which that of all exponentials is at most e.
+    """
+    for n in range(powers.shape[0]):
+        out[n] = 1.0
+    for k in range(constants.shape[0]):
+        total = abs(constants[k]) + 1e-300
+        for f in range(S.shape[0]):
+            total += max(abs(S[f, k]), abs(T[f, k]))
+        for n in range(powers.shape[0]):
+            out[n] *= total ** -powers[n, k]
+
+
+@numba.njit(cache=True, nogil=True)
 def polynomial_games(
     V: FloatArray,
     A: FloatArray,
@@ -187,6 +204,8 @@ def polynomial_games(
     coef: FloatArray,
     powers: IntArray,
     table: IntArray,
+    limits: FloatArray,
+    starts: IntArray,
     nodes: FloatArray,
     shares: FloatArray,
     out: FloatArray,
@@ -196,12 +215,13 @@ def polynomial_games(
     (c + s)^p = p! times the coefficient of e^p in exp(c e) prod_f exp(s_f e), so that every game is a
     product over features of polynomials in e_1, e_2, ... truncated at degrees p_1, p_2, ...: the last
     coefficient counts. V (R, I, F) and A (B, I, F) are factors, S (R, I, F, K) and T (B, I, F, K) summands.
+    Rules of nodes are those of `product_games`, with the norms of `_norms` in the place of sizes.
     """
     R, points, F = V.shape
     N = powers.shape[0]
     of_row, of_background = np.empty((F, N)), np.empty((F, N))
     before, after = np.empty((F + 1, N)), np.empty(N)
-    mixed, part, phi = np.empty(N), np.empty(N), np.empty(F)
+    mixed, part, phi, share_of = np.empty(N), np.empty(N), np.empty(F), np.empty(N)
     top = 1.0
     for k in range(powers.shape[1]):
         for m in range(1, powers[N - 1, k] + 1):
@@ -214,7 +234,21 @@ def polynomial_games(
             for b in range(A.shape[0]):
                 for f in range(F):
                     _exponential(A[b, i, f], T[b, i, f], powers, of_background[f])
-                for q in range(nodes.shape[0]):
+                _norms(constants, S[r, i], T[b, i], powers, share_of)
+                spread, differ = 0.0, 0
+                for f in range(F):
+                    apart, together = 0.0, 1e-300
+                    for n in range(N):
+                        apart += share_of[n] * abs(of_row[f, n] - of_background[f, n])
+                        together += share_of[n] * abs(of_row[f, n] + of_background[f, n])
+                    spread += apart / together
+                    differ += apart != 0.0
+                if differ == 0:
+                    continue
+                rule = 0
+                while spread > limits[rule] and differ > 2 * (starts[rule + 1] - starts[rule]):
+                    rule += 1
+                for q in range(starts[rule], starts[rule + 1]):
                     u, share = nodes[q], shares[q] * weight[b] * top
                     _exponential(1.0, constants, powers, before[0])
                     for f in range(F):

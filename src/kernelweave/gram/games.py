@@ -278,12 +278,10 @@ class ProductGame:
             s, t = (np.ascontiguousarray(table[1][..., 0]) for table in (rows, background))
             power_games(s, t, self.powers[0][2], weight, coef, *bernoulli(degrees[0]), out)
         else:
-            nodes, shares = _legendre(-(-min(F, exponentials + sum(degrees)) // 2))
+            nodes = rules(F, -(-min(F, exponentials + sum(degrees)) // 2))
             constants = np.array([c for _, _, c, _ in self.powers])
             algebra = truncated(tuple(degrees))
-            polynomial_games(
-                V, A, rows[1], background[1], constants, weight, coef, *algebra, nodes, shares, out
-            )
+            polynomial_games(V, A, rows[1], background[1], constants, weight, coef, *algebra, *nodes, out)
 
 
 def _seen(kernel: Kernel, p: int) -> IntArray:
@@ -389,7 +387,7 @@ def _legendre(n: int) -> tuple[FloatArray, FloatArray]:
 
 
 @lru_cache(maxsize=8)
-def rules(F: int) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
+def rules(F: int, most: int | None = None) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
     """Rules of Gauss and Legendre for products of F factors, and which games each of them serves.
 
     With t_f = |v_f - a_f| / (v_f + a_f) and T = sum_f t_f, on the ellipse with half axes (r + 1/r) / 2 = c
@@ -399,7 +397,8 @@ def rules(F: int) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
 
     and Q nodes leave an error of at most 64/15 r^(-2Q) / (1 - r^-2) times that (Trefethen, Approximation
     Theory and Approximation Practice, Theorem 19.3). limits[q] is the largest T for which some r makes it
-    less than `ROUNDING`; the last rule has ceil(F / 2) nodes, exact for every game.
+    less than `ROUNDING`; the last rule has `most` nodes, by default ceil(F / 2), exact for every game. In an
+    algebra (`polynomial_games`) the same holds with norms in the place of sizes.
 
     Returns
     -------
@@ -413,7 +412,7 @@ def rules(F: int) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
     >>> int(np.diff(starts)[-1]), bool((np.diff(limits) >= 0).all())
     (50, True)
     """
-    most = -(-F // 2)
+    most = -(-F // 2) if most is None else most
     sizes = [*range(1, 13)]
     while sizes[-1] < most:
         sizes.append(max(sizes[-1] + 1, round(1.15 * sizes[-1])))

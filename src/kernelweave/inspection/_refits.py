@@ -19,6 +19,17 @@ from ..estimators.path import Prepared, can_prepare, prepare
 from ..gram import Dictionary, KernelStack, parse_memory
 from ..gram.choice import SHARE, free_memory
 
+#: smallest relative gap that is asked for
+LEAST_TOL = 1e-9
+
+
+def _share_of_energy(found: Any) -> float:
+    """E / scale, at most 1; 1 for a model without weights, which no other tolerance changes."""
+    proof, weights = found.state.certificate, found.state.weights
+    live = (weights > 0.0) & (proof.norms > 0.0)
+    energy = 0.5 * float((proof.norms[live] ** 2 / weights[live]).sum())
+    return min(1.0, energy / proof.scale) if energy > 0.0 else 1.0
+
 
 class Refits(Protocol):
     """Weights (n_models, M) of the kernels `names` by a fit on some rows; None means all of them.
@@ -61,6 +72,10 @@ def refits_for(estimator: Any, X: Any, y: Any, weight: FloatArray) -> Refits:
 class SolvedParts:
     """MKL by any loss and regulariser: a part of the Gram matrices, and the solver itself.
 
+    The gap is relative to the objective, of which the weights decide the energy E = 1/2 sum_m n_m^2 / d_m
+    alone: where costs are small that is a small share of it, and any weights close the gap, those of the fit
+    on all samples among them. Convex problems are solved until the gap is within `tol` of E instead.
+
     Convex problems start from the component norms of the fit on all samples, near which their
     solution is. What a problem that is not convex ends in depends on its start, so that such fits
     start from the start: else they would agree with the fit on all samples by construction.
@@ -78,8 +93,13 @@ class SolvedParts:
     def weights(self, rows: IntArray | None) -> FloatArray:
         part = self.whole if rows is None else self.whole.part(rows)
         found = [solution for [solution] in part.solve([self.point], self.guides)]
-        if rows is None and part.convex:
-            self.guides = [[Guide.of(solution, part.dictionary)] for solution in found]
+        if part.convex:
+            guides = [[Guide.of(solution, part.dictionary)] for solution in found]
+            tol = max(self.point.tol * min(map(_share_of_energy, found)), LEAST_TOL)
+            if tol < max(solution.state.certificate.gap for solution in found):
+                found = [one for [one] in part.solve([replace(self.point, tol=tol)], guides)]
+            if rows is None:
+                self.guides = [[Guide.of(solution, part.dictionary)] for solution in found]
         return part.dictionary.all_weights(np.array([solution.state.weights for solution in found]))
 
 
