@@ -25,11 +25,12 @@ import resource
 import sys
 import time
 import tomllib
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -38,6 +39,10 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "build" / "mutants.jsonl"
 EXPLAINED = ROOT / "tools" / "mutants.toml"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+#: a file and the names that lead to a function in it
+Place = tuple[str, tuple[str, ...]]
+Callers = defaultdict[Place, list[pytest.Item]]
 
 #: operator -> what it is mistaken for
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
@@ -115,6 +120,8 @@ def changes(function: Function) -> Iterator[tuple[ast.AST, ast.AST]]:
         for node in walk(statement):
             for changed in alternatives(node):
                 yield node, changed
+            if isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.Compare | ast.UnaryOp):
+                yield node.test, ast.UnaryOp(ast.Not(), copy.deepcopy(node.test))
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -154,9 +161,6 @@ def alternatives(node: ast.AST) -> Iterator[ast.AST]:
         yield changed
     elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "abs":
         yield changed.args[0]
-    elif isinstance(node, ast.IfExp | ast.If) and not isinstance(node.test, ast.Compare):
-        changed.test = ast.UnaryOp(ast.Not(), changed.test)
-        yield changed
 
 
 def compiled(function: Function, path: tuple[str, ...]) -> CodeType:
@@ -188,53 +192,57 @@ def live(file: str, path: tuple[str, ...]) -> FunctionType | None:
 class Trial:
     """The pytest plugin: runs the tests once, then, in forks, those that call what was changed."""
 
-    def __init__(self, files: list[Path]) -> None:
-        self.files = files
+    def __init__(self, files: list[Path], every: int = 1) -> None:
+        self.files, self.every = files, every
         self.failed = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed |= report.failed
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        wanted = {f.__code__: m for m, f in self._functions() if f is not None}
-        callers, took = self._callers(session, wanted)
+        """In the place of pytest's own loop."""
+        callers, took = self._callers(session)
         done = {row["key"] for row in read_rows()}
         for file in self.files:
             for mutant in mutants(file):
                 function = live(mutant.file, mutant.path)
-                if mutant.key not in done and function is not None:
-                    tests = sorted(callers[function.__code__], key=took.__getitem__)
+                chosen = zlib.crc32(mutant.key.encode()) % self.every == 0
+                if chosen and mutant.key not in done and function is not None:
+                    tests = sorted(callers[mutant.file, mutant.path], key=took.__getitem__)
                     self._note(mutant, self._try(mutant, function, tests, took), len(tests))
         return True
 
-    def _functions(self) -> Iterator[tuple[str, FunctionType | None]]:
-        for file in self.files:
-            for path, _ in functions(ast.parse(file.read_text(encoding="utf-8")).body, ()):
-                yield ".".join(path), live(str(file.relative_to(ROOT)), path)
-
-    def _callers(
-        self, session: pytest.Session, wanted: dict[CodeType, str]
-    ) -> tuple[dict[CodeType, list[pytest.Item]], dict[pytest.Item, float]]:
-        """Which tests call which function, and the seconds they take once everything is compiled."""
-        callers: defaultdict[CodeType, list[pytest.Item]] = defaultdict(list)
+    def _callers(self, session: pytest.Session) -> tuple[Callers, dict[pytest.Item, float]]:
+        """Which tests call which function, and the seconds they take."""
+        called: set[Place] = set()
+        before = list(self._watch(called))
+        callers: Callers = defaultdict(list)
         took = {}
         for item in session.items:
-            called: set[CodeType] = set()
-
-            def note(frame: FrameType, event: str, arg: object, called: set[CodeType] = called) -> None:
-                if event == "call" and frame.f_code in wanted:
-                    called.add(frame.f_code)
-
+            called.clear()
             start = time.process_time()
-            sys.setprofile(note)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            sys.setprofile(None)
             took[item] = time.process_time() - start
-            for code in called:
-                callers[code].append(item)
+            for place in called:
+                callers[place].append(item)
+        for function, code in before:
+            function.__code__ = code
         if self.failed:
             pytest.exit("the tests fail without any mutant", returncode=2)
         return callers, took
+
+    def _watch(self, called: set[Place]) -> Iterator[tuple[FunctionType, CodeType]]:
+        """Let every function say that it is called; yields what it was before."""
+        for file in self.files:
+            name = str(file.relative_to(ROOT))
+            for path, function in functions(ast.parse(file.read_text(encoding="utf-8")).body, ()):
+                found = live(name, path)
+                if found is not None:
+                    yield found, found.__code__
+                    note = ast.parse(f"__called__.add({(name, path)!r})").body
+                    function.body[:0] = note
+                    found.__globals__["__called__"] = called
+                    found.__code__ = compiled(function, path)
 
     def _try(
         self, mutant: Mutant, function: FunctionType, tests: list[pytest.Item], took: dict[pytest.Item, float]
@@ -302,11 +310,12 @@ def main() -> int:
     parser.add_argument(
         "--marks", default="not slow and not system and not browser and not torch and not data"
     )
+    parser.add_argument("--every", type=int, default=1, help="try every K-th mutant, by the hash of its name")
     parser.add_argument("--report", action="store_true", help="only say what earlier runs found")
     args = parser.parse_args()
     if not args.report:
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", args.marks, *args.tests]
-        if pytest.main(options, plugins=[Trial(args.files)]) not in (0, 5):
+        if pytest.main(options, plugins=[Trial(args.files, args.every)]) not in (0, 5):
             return 2
     return 1 if report(args.files) else 0
 

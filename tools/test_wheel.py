@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -65,7 +66,8 @@ def command(name: str) -> Callable[[Path], None]:
     """`kernelweave fit` of a file; its error is raised."""
 
     def call(folder: Path) -> None:
-        (folder / name).write_bytes(b"PK")
+        with ZipFile(folder / name, "w") as file:  # what tells an Excel file
+            file.writestr("xl/workbook.xml", "")
         result = CliRunner().invoke(app, ["fit", str(folder / name), "--target", "y"])
         assert result.exit_code == 2
         raise ImportError(" ".join(result.output.split()))
@@ -78,7 +80,7 @@ MISSING: dict[str, list[Callable[[Path], Any]]] = {
     "plot": [lambda _: kw.inspection.KernelWeightsDisplay([1.0], ["a"]).plot()],
     "torch": [lambda _: kw.MKLClassifier(device="torch:cpu").fit(X, y)],
     "dask": [lambda _: kw.MKLClassifier(gram="dask").fit(X, y)],
-    "tables": [lambda folder: kw.ParquetTable(str(folder / "a.parquet")), command("a.parquet")],
+    "tables": [command("a.parquet"), lambda folder: kw.ParquetTable(str(folder / "a.parquet"))],
     "excel": [command("a.xlsx")],
     "omics": [command("a.h5ad"), command("a.h5mu")],
 }
