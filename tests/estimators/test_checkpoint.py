@@ -275,7 +275,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before_it(tmp_path, small):
     np.testing.assert_allclose(second.objective_, first.objective_, rtol=2e-5)
     for file in (path, previous(path)):
         file.write_bytes(file.read_bytes()[:11])
-    with pytest.warns(UserWarning, match="starts anew"):
+    with pytest.warns(UserWarning, match="starts again"):
         third = fit(small, path)
     assert third.n_resumed_.sum() == 0
 

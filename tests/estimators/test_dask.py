@@ -207,7 +207,7 @@ def test_many_samples_grow_from_their_support_vectors(client):
     local, remote = (
         kw.MKLClassifier(kernels, gram=gram, **options).fit(X, y) for gram in ("blocked", "dask")
     )
-    assert "computed anew in every pass" in remote.gram_reason_ or "in a cache" in remote.gram_reason_
+    assert "computed again in every pass" in remote.gram_reason_ or "in a cache" in remote.gram_reason_
     # rounds differ, since the workers have less room than this process: both are certified on all samples
     assert remote.dual_gap_ <= 1e-3
     assert remote.objective_ == pytest.approx(local.objective_, rel=1e-3)

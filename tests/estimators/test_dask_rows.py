@@ -130,7 +130,7 @@ def test_workers_read_parquet_files_themselves(client, model, local, data, tmp_p
     np.testing.assert_allclose(remote.weights_, local.weights_, rtol=0, atol=1e-6)
     remote.set_params(memory_limit=1000, tol=1e-3).fit(table, data[1])  # reads it anew in every pass
     assert remote.objective_ == pytest.approx(local.objective_, rel=1e-3)
-    assert "computed anew in every pass" in remote.gram_reason_
+    assert "computed again in every pass" in remote.gram_reason_
 
 
 def test_numbers_that_are_not_finite_are_found_on_the_workers(client, model, data):

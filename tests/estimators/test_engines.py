@@ -70,7 +70,7 @@ def test_the_model_says_which_engine_and_why(binary):
     assert "memory_limit allows 187 KB" in tight.gram_reason_
     asked = fitted(kw.MKLClassifier, binary, gram="blocked")
     assert (
-        asked.gram_reason_ == "gram='blocked' was asked for: blocks of them are computed anew in every pass."
+        asked.gram_reason_ == "gram='blocked' was asked for: blocks of them are computed again in every pass."
     )
 
 

@@ -44,8 +44,8 @@ def _one_thread(monkeypatch):
         (DENSE - 1, "packed", np.float64, "would take 372 MB .* lower triangles are in memory"),
         (23 * SQUARE, "packed", np.float32, "in memory as float32"),
         (13 * SQUARE, "cached", None, "kept in a cache"),
-        (int(4.2 * SQUARE) + WORK - 1, "blocked", None, "computed anew in every pass"),
-        (2 * SQUARE + WORK, "blocked", None, "computed anew in every pass"),
+        (int(4.2 * SQUARE) + WORK - 1, "blocked", None, "computed again in every pass"),
+        (2 * SQUARE + WORK, "blocked", None, "computed again in every pass"),
     ],
 )
 def test_auto_takes_the_first_that_fits(limit, name, dtype, words):

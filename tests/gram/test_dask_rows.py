@@ -121,7 +121,7 @@ def test_large_arguments_are_sent_apart(client, monkeypatch, rng):
 def test_factors_beyond_the_memory_of_the_workers_are_computed_anew(client, rng):
     X = rng.normal(size=(50, 3))
     (local, _), (_, remote) = both(X), both(X, memory_limit=1000)
-    assert "are computed anew in every pass as float32" in remote.gram_reason
+    assert "are computed again in every pass as float32" in remote.gram_reason
     alpha = rng.normal(size=(50, 1))
     got, expected = (d.gram.quad(alpha) for d in (remote, local))
     np.testing.assert_allclose(got, expected, rtol=1e-4)

@@ -251,7 +251,7 @@ def changed(store, place, byte=None):
     ],
 )
 def test_a_damaged_file_says_so(store, place, byte, words):
-    with pytest.raises(ValueError, match=f"three.gram'.*{words}.*; build it anew with GramStore.build"):
+    with pytest.raises(ValueError, match=f"three.gram'.*{words}.*; build it again with GramStore.build"):
         GramStore.open(changed(store, place, byte))
 
 

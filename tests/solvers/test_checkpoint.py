@@ -346,7 +346,7 @@ def test_two_damaged_files_start_anew(tmp_path):
     kept_twice(path)
     for file in (path, previous(path)):
         file.write_bytes(file.read_bytes()[:-1])
-    with pytest.warns(UserWarning, match="starts anew"):
+    with pytest.warns(UserWarning, match="starts again"):
         found = Checkpoint(path, {})
     assert not found.resumed
     assert found.found("a") is None

@@ -519,6 +519,7 @@ kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_
 
     _searched = MKLSurvival
     _costs = (0.01, 10.0)
+    _ends_are_told = False  # at small costs all orders of risks are the same
 
     def __init__(
         self,

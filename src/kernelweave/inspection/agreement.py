@@ -126,7 +126,7 @@ def attribution_stability(
     Parameters
     ----------
     estimator : estimator, Pipeline ending in one, or search
-        Cloned, and fitted anew on each sub-sample with all transformers and kernel parameters; of a fitted
+        Cloned, and fitted again on each sub-sample with all transformers and kernel parameters; of a fitted
         search its best estimator.
     X, y
         As in its ``fit``.

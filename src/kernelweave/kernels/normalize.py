@@ -155,8 +155,8 @@ class Variance(Normalization):
     name = "variance"
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
-        mean = share @ _product(K, share)  # the pass that this takes brings the diagonal along
-        return _inverse_variance(share @ K.diagonal(), mean, K.dtype)
+        mean = (share * _product(K, share)).sum()  # the pass that this takes brings the diagonal along
+        return _inverse_variance((share * K.diagonal()).sum(), mean, K.dtype)
 
 
 class Spherical(Normalization):

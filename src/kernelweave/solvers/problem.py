@@ -119,7 +119,7 @@ class Problem:
         return replace(self, y=self.y[:, k : k + 1], strata=strata)
 
     def of_all(self) -> Problem:
-        """The problem of all outputs of which this is one, at the costs of this one; itself if it is none."""
+        """The problem of all outputs that this one was taken from, at its costs; otherwise itself."""
         if self.strata is None or self.strata.ndim != self.y.ndim:
             return self
         return replace(self, y=self.strata, strata=None)

@@ -114,7 +114,7 @@ def test_computed_factors_equal_stored_ones(X, rng, monkeypatch):
     stored = dictionary(X, normalize="center")
     computed = dictionary(X, normalize="center", memory_limit=1)
     assert isinstance(computed.gram.factors, ComputedFactors)
-    assert "computed anew" in computed.gram_reason
+    assert "computed again" in computed.gram_reason
     weights, alpha = np.array([0.5, 1.0, 0.0, 2.0]), rng.normal(size=(60, 2))
     for one in (lambda g: g.dot(weights, alpha), lambda g: g.quad(alpha), lambda g: g.diag(weights)):
         np.testing.assert_allclose(one(computed.gram), one(stored.gram), rtol=1e-5, atol=1e-5)
