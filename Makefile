@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.stamp-plot  ## learn kernel weights on a real multi-view task, under a minute
+demo: $(VENV)/.stamp-plot  ## show when learning the weights of views pays, on real data, under a minute
 	@$(BIN)/kernelweave demo
 
 # one BLAS thread per process: the tests already run one process per core
