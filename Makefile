@@ -22,7 +22,7 @@ INSTALL := $(VENV)/$(INSTALL_IN)
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.stamp-plot  ## learn kernel weights on a real multi-view task, under a minute
+demo: $(VENV)/.stamp-plot  ## show when learning the weights of views pays, on real data, under a minute
 	@$(BIN)/kernelweave demo
 
 # one BLAS thread per process: the tests already run one process per core
