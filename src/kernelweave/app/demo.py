@@ -67,7 +67,7 @@ def standard_error(values: FloatArray) -> float:
 
     Examples
     --------
-    >>> standard_error(np.array([1.0, 2.0, 3.0])).round(3)
+    >>> round(standard_error(np.array([1.0, 2.0, 3.0])), 3)
     0.577
     """
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
