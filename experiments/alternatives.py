@@ -2,7 +2,7 @@
 
 Sets of several views come as they are; spectra in eight bands of neighbouring columns, the UCI sets in
 groups of columns, protein sequences as shares of amino acids. At most 300 training samples and 600 test
-samples, drawn anew for every split; every setting of every method by three-fold cross-validation on the
+samples, drawn again for every split; every setting of every method by three-fold cross-validation on the
 training samples (its own leave-one-out or out-of-bag error where a method has one). Columns are standardised
 by the training samples for all methods but `MKLAuto`, which gets the data as they are and no argument.
 

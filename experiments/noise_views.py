@@ -2,7 +2,7 @@
 
 mfeat, protein fold and rosmap (all its samples, those held out by its authors included) with 0, 5, 20 and 100
 further views of standard normal numbers, each with as many columns as the median view of the set, at most 30.
-At most 300 training samples and 600 test samples, drawn anew for every split; the noise of a split is the
+At most 300 training samples and 600 test samples, drawn again for every split; the noise of a split is the
 same for all methods, and fewer views of it are the first of more.
 
 Kernels, methods and choice of settings are those of the experiment `alternatives`: columns standardised by

@@ -84,7 +84,7 @@ class BaseMKLAuto(BaseSearch):
     #: the first and the last cost to begin with, in the unit of the targets
     _costs: ClassVar[tuple[float, float]] = (0.03, 30.0)
 
-    #: whether a grid of one's own whose best lies at its end is worth a warning
+    #: whether to warn where the best of a given grid lies at its end
     _ends_are_told: ClassVar[bool] = True
 
     simplicity: float = 1.0
