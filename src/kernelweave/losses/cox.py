@@ -198,7 +198,7 @@ class Order:
 
     def total(self, score: FloatArray) -> FloatArray:
         """log sum exp(score) over those at risk at every time."""
-        return running_sums(score)[self.last]
+        return np.asarray(running_sums(score)[self.last])
 
     def tied_total(self, score: FloatArray) -> FloatArray | None:
         """log sum exp(score) over the events at every time, where a term asks for it."""
@@ -301,4 +301,4 @@ def running_sums(x: FloatArray) -> FloatArray:
     if not 0.0 <= top - low <= WIDEST:
         return np.asarray(np.logaddexp.accumulate(x))
     with np.errstate(divide="ignore"):  # of terms that are zero
-        return np.log(np.cumsum(np.exp(x - top), axis=0)) + top
+        return np.asarray(np.log(np.cumsum(np.exp(x - top), axis=0)) + top)
