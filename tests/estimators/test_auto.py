@@ -137,6 +137,17 @@ def test_the_file_of_a_stack(monkeypatch, curve, tmp_path):
     assert again.reason_ == auto.reason_
 
 
+def test_the_file_of_a_stack_of_samples_that_lack_views(monkeypatch, curve, tmp_path):
+    X, y = curve
+    views = {"a": X[:, :2].copy(), "b": X[:, 2:].copy()}
+    views["b"][::4] = np.nan
+    auto = stacked(monkeypatch, kw.MKLAutoRegressor, views, y, [Linear(), RBF()], missing="complete")
+    kw.save_model(auto, tmp_path / "auto.kw")
+    np.testing.assert_allclose(
+        kw.load_model(tmp_path / "auto.kw").predict(views), auto.predict(views), rtol=1e-12
+    )
+
+
 def test_norms_of_the_components_of_a_stack(monkeypatch, curve):
     X, y = curve
     auto = stacked(monkeypatch, kw.MKLAutoRegressor, X, y)

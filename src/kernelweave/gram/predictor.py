@@ -403,7 +403,8 @@ class Predictor:
         demand(type(n_stages) is int and type(stage) is int, "its stages are not numbers")
         fits = 0 <= stage < n_stages <= len(intercepts) and len(intercepts) % n_stages == 0
         plain = all(type(term) is KernelTerm for term in terms)
-        demand(fits and (plain or n_stages == 1), "it has no such stage")
+        one_sum = n_stages == 1 or state["shares"] is not None
+        demand(fits and (plain or one_sum), "it has no such stage")
         shares = None if state["shares"] is None else checked(state["shares"], "f", (n_stages,))
         made: dict[int, Any] = {}
         posterior = [_unpacked(one, made) for one in state["posterior"]]

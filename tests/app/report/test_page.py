@@ -103,7 +103,7 @@ def test_the_script_gets_the_parts_of_every_sample(page: Any, case: Any) -> None
 
 def test_features_add_up_to_the_value_and_have_names(page: Any, case: Any) -> None:
     found = case.report.attributions
-    samples, rows = found.samples, [int(label) for label in found.samples.labels]
+    samples, rows = found.samples, [int(label.lstrip("P")) for label in found.samples.labels]
     predict = getattr(case.model, "decision_function", case.model.predict)
     values = np.asarray(predict(case.X_test[rows])).reshape(len(rows), -1).T
     np.testing.assert_allclose(samples.values, values, atol=1e-8 * np.abs(values).max())
