@@ -38,6 +38,7 @@ def test_the_command_lists_without_running(tmp_path: Path) -> None:
     assert "Table 1." in command("--folder", tmp_path).stdout
 
 
+@pytest.mark.slow  # `make reproduce` runs the command too
 def test_the_command_runs_one_and_prints_the_comparison(tmp_path: Path) -> None:
     (tmp_path / "table_one.py").write_text(EXPERIMENT)
     places = ("--folder", tmp_path, "--out", tmp_path / "out")
