@@ -42,7 +42,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Samples:
+class Gathered:
     """Samples to explain, their names, what they are in words, and those that they are compared with."""
 
     X: Any
@@ -82,20 +82,20 @@ def answer(asked: Question) -> None:
 # -- samples ------------------------------------------------------------------------------------
 
 
-def gathered(bundle: Bundle, asked: Question) -> Samples:
+def gathered(bundle: Bundle, asked: Question) -> Gathered:
     """The samples of a file, or those the model was fitted on and those held out then."""
     if asked.source.files:
         new = new_samples(bundle, asked.source, {}, asked.ident, False)
         for message in new.notes:
             note(message)
-        found = Samples(new.X, new.ids, new.ident, "samples", new.X, "of them")
+        found = Gathered(new.X, new.ids, new.ident, "samples", new.X, "of them")
     else:
         parts = training_data(bundle, training_files(bundle, asked.source))
         ident = bundle.settings["request"]["reading"]["ident"] or "row"
-        trained = Samples(parts["X"], parts["ids"], ident, "training samples", parts["X"], "of them")
+        trained = Gathered(parts["X"], parts["ids"], ident, "training samples", parts["X"], "of them")
         found = trained
         if "X_test" in parts:
-            found = Samples(
+            found = Gathered(
                 parts["X_test"], parts["ids_test"], ident, "held-out samples", parts["X"], "training samples"
             )
         if asked.sample is not None and asked.sample not in {str(label) for label in found.ids}:
@@ -110,7 +110,7 @@ def gathered(bundle: Bundle, asked: Question) -> Samples:
     return replace(found, others=others.X, others_words=f"rows of {Path(named).name}")
 
 
-def place_of(label: str, samples: Samples) -> int:
+def place_of(label: str, samples: Gathered) -> int:
     """The row of a sample, by its name."""
     names = [str(name) for name in cells(np.asarray(samples.ids))]
     if label not in names:
@@ -124,7 +124,7 @@ def place_of(label: str, samples: Samples) -> int:
 
 
 def explained(
-    bundle: Bundle, samples: Samples, background: str | None, chosen: int | None
+    bundle: Bundle, samples: Gathered, background: str | None, chosen: int | None
 ) -> tuple[Explanation, np.ndarray, int]:
     """The explanation, of which rows, and against how many."""
     estimator, total, n_others = bundle.estimator, len(samples.ids), len(as_rows(samples.others))
