@@ -104,13 +104,14 @@ class DenseGram(Gram):
     def combine(self, weights: FloatArray) -> FloatArray:
         from ._matrix_loops import add_lower, add_lower_eight
 
-        n, out = self.n_samples, np.zeros((self.n_samples, self.n_samples))
+        n, out = self.n_samples, self._empty(self.n_samples)
         factors, matrices = self._live(weights)
         eights = range(0, len(matrices) - 7, 8)
         step = max(1, ROW_BLOCK_BYTES // (8 * max(n, 1)))
 
         def add(start: int) -> None:
             stop = min(start + step, n)
+            out[start:stop, :stop] = 0.0
             for m in eights:
                 add_lower_eight(out, *matrices[m : m + 8], factors[m : m + 8], start, stop)
             for m in range(8 * len(eights), len(matrices)):

@@ -122,8 +122,8 @@ class Seen(NamedTuple):
 def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> Seen:
     """K u, the diagonal and the lower triangle of K between the samples `rows`, in the pass that checks K.
 
-    K v and K'v are compared for one random v: both are finite if and only if K is, and they agree
-    for almost no v unless K is symmetric.
+    For random v and w, K v is finite if and only if K is, and w'K v = v'K w for almost none unless K is
+    symmetric.
 
     Parameters
     ----------
@@ -131,29 +131,45 @@ def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> Se
     argument : str
         What to call it in errors: it has to be finite and symmetric.
     u : ndarray of shape (n,)
+        Takes a pass of its own unless all its entries are the same.
     rows : ndarray of int
         Increasing.
     """
-    seen, largest, apart = _products(K, _random(len(K)), u, rows)
+    v, w, inner, outer = _probes(len(K))
+    with np.errstate(invalid="ignore", over="ignore"):
+        (Kv, Kw, totals), diagonal, part = _products(K, v, w, inner, outer, rows)
+        product = totals * u[0] if np.all(u == u[0]) else K @ u
+        largest, apart = max(np.abs(Kv).max(), np.abs(Kw).max()), abs(w @ Kv - v @ Kw)
     if not np.isfinite(largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
     precision = np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps
-    if apart > np.sqrt(precision) * largest:
+    # n sums of rounding errors like those of one entry of K v
+    if apart > np.sqrt(precision * len(K)) * largest:
         raise ValueError(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
         )
-    return seen
+    return Seen(product, diagonal, part)
 
 
 @lru_cache(maxsize=8)
-def _random(n: int) -> np.ndarray:
-    """The same numbers for all matrices of a fit."""
-    return np.asarray(np.random.RandomState(0).standard_normal(n))
+def _probes(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Random v and w, none of whose entries is small, and the factors that `products` takes."""
+    from ._loops import PERIOD
+
+    random = np.random.RandomState(0)
+    inner, outer = (
+        random.choice([-1.0, 1.0], (2, size)) * random.uniform(0.5, 1.5, (2, size))
+        for size in (PERIOD, -(-n // PERIOD))
+    )
+    v, w = (outer[:, :, None] * inner[:, None]).reshape(2, -1)[:, :n]
+    return v, w, inner, outer
 
 
-def _products(K: np.ndarray, v: np.ndarray, u: np.ndarray, rows: np.ndarray) -> tuple[Seen, float, float]:
-    """What is seen of K, and the largest entry and difference of K v and K'v, NaN if one is not finite.
+def _products(
+    K: np.ndarray, v: np.ndarray, w: np.ndarray, inner: np.ndarray, outer: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """K v, K w and K 1, the diagonal of K, and the lower triangle of K between `rows`.
 
     Matrices that are not plain rows of floats go through NumPy.
     """
@@ -161,13 +177,11 @@ def _products(K: np.ndarray, v: np.ndarray, u: np.ndarray, rows: np.ndarray) -> 
         from ._loops import products
 
         part = np.empty((len(rows), len(rows)))
-        # column order: K'v and K v change places, which are to agree, and K'u takes the place of K u
-        product, diagonal, *sizes = products(K if K.flags.c_contiguous else K.T, v, u, rows, part)
-        return Seen(product, diagonal, part), *sizes
-    with np.errstate(invalid="ignore", over="ignore"):
-        pair, part = np.array([K @ v, v @ K]), K[np.ix_(rows, rows)].astype(np.float64)
-        largest = np.abs(pair).max() if np.isfinite(pair).all() else np.nan
-        return Seen(K @ u, K.diagonal(), part), float(largest), float(np.abs(pair[0] - pair[1]).max())
+        # column order: that of the transposed, which is to be the same matrix
+        found, diagonal = products(K if K.flags.c_contiguous else K.T, inner, outer, rows, part)
+        return found, diagonal, part
+    found = np.stack([K @ v, K @ w, K.sum(axis=1)])
+    return found, K.diagonal(), K[np.ix_(rows, rows)].astype(np.float64)
 
 
 def as_indices(X: Any, n: int) -> np.ndarray:

@@ -253,8 +253,10 @@ class MKLSolver(Method, BaseEstimator):
     ) -> State:
         """Train the machine at `weights`, from `alpha` or the previous one, and certify it."""
         machine_tol = self.machine_tol(run, previous)
-        run.K = None  # let go of the last one before the next is made
         known = (run.begin or Begin()).known
+        if run.K is not None and (known is None or run.K is not known.matrix):
+            run.gram.release(run.K)  # the next is made in its place
+        run.K = None
         if known is not None and weights is known.weights:
             run.K = known.matrix
         run.K = K = run.gram.combine(weights) if run.K is None else run.K
