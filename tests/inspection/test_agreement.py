@@ -44,8 +44,8 @@ def least(level: float, count: int) -> float:
 
 
 def test_on_noise_intervals_cover_zero_and_sizes_do_not() -> None:
-    inside, count = covered("values", range(2), 12)
-    assert inside >= count * least(0.95, count)
+    inside, _ = covered("values", range(2), 12)
+    assert inside >= 11
 
 
 @pytest.mark.slow

@@ -129,12 +129,12 @@ def attribution_stability(
         c_A c_B = c^2 + (1 - 2 f) c delta - f (1 - f) delta^2,
         V = var(c_A) var(c_B) = D^2 / (f (1 - f))
 
-    Over many fits the mean of delta^2 is constant, and c^2 is left, of variance 2 D^2 = r V, where
-    r = 2 f (1 - f) is the correlation of two fits (times the share of the other samples that are explained). Both fits
-    of a pair have the same c_A c_B and count as one, so of J fits Var = V (r + (1 - r) / (J / 2)). It is
-    exact where many directions add up in s_f, which is normal then; where s_f is one product, V grows with
-    c^2, and more than `level` of the intervals cover 0. Of a feature with a large effect they say that it
-    is not 0; their width is about half of what the size itself is uncertain by, as the estimates of both
+    Over many fits the mean of delta^2 is constant, and c^2 is left, of variance 2 D^2 = r V, where r = 2 f
+    (1 - f) is the correlation of two fits (times the share of the other samples that are explained). Both
+    fits of a pair have the same c_A c_B and count as one, so of J fits Var = V (r + (1 - r) / (J / 2)). It
+    is exact where many directions add up in s_f, which is normal then; where s_f is one product, V grows
+    with c^2, and more than `level` of the intervals cover 0. Of a feature with a large effect they say that
+    it is not 0; their width is about half of what the size itself is uncertain by, as the estimates of both
     parts err alike.
 
     Targets are classes (1 or 0 for each function), values, or for survival what the events of a sample exceed

@@ -198,7 +198,7 @@ def polynomial_games(
 
 
 def _apart(x: list[Any], b: list[Any], sums: Any, constants: FloatArray, powers: IntArray) -> tuple[Any, Any]:
-    """How far factors of both rows are apart, sum_f of shares in the norms of `_norms`, and how many differ."""
+    """How far factors of both rows are apart, in the norms of `_game_loops._norms`, and how many differ."""
     sizes = sums + _tensor(np.abs(constants) + 1e-300, sums.device)
     apart, together = torch.zeros_like(x[0] - b[0]), torch.full_like(x[0] - b[0], 1e-300)
     for one, other, term in zip(x, b, powers, strict=True):
