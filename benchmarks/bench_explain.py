@@ -9,10 +9,10 @@
 * Wide: 1,000 samples, 1,000 features, 500 support vectors, a Gaussian kernel, one background sample. Seconds
   of the clock and of the processor, and how far attributions are from adding up. Promised: under a minute on
   two cores, and 1e-8.
-* With ``--device``: kernels of every kind of game, 1,000 samples, 500 support vectors. Seconds of the device,
+* With ``--device``: kernels of every kind of game, 1,000 samples (``--samples``), 500 support vectors. Seconds of the device,
   those of the host from some of the samples, how far apart the values are, and memory of the device.
 
-    python benchmarks/bench_explain.py [cancer] [exact] [wide] [--device cuda]
+    python benchmarks/bench_explain.py [cancer] [exact] [wide] [--device cuda [--samples 1000]]
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def strings(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.array(["".join(row) for row in rng.choice(list("ACGT"), size=(n, 200))], dtype=object)[:, None]
 
 
-def on_device(name: str) -> None:
+def on_device(name: str, samples: int) -> None:
     """Seconds of every kind of game there and here."""
     import torch
     from bench_gpu import hardware
@@ -123,10 +123,10 @@ def on_device(name: str) -> None:
     print(hardware(name))
     rng, device = np.random.default_rng(0), resolve_device(name)
     games = {
-        label: (kernel, rng.gamma(1.0, size=(1000, F)), rng.gamma(1.0, size=(500, F)), B)
+        label: (kernel, rng.gamma(1.0, size=(samples, F)), rng.gamma(1.0, size=(500, F)), B)
         for label, (kernel, F, B) in GAMES.items()
     }
-    games["strings, substrings of 3"] = (Spectrum(3), strings(rng, 1000), strings(rng, 500), 1)
+    games["strings, substrings of 3"] = (Spectrum(3), strings(rng, samples), strings(rng, 500), 1)
     for label, (kernel, X, Z, B) in games.items():
         game, weight = Expansion(kernel.fit(Z), Z, rng.normal(size=(500, 1))), np.full(B, 1.0 / B)
         game.attribution(X[:2], Z[:B], weight, device)
@@ -137,7 +137,7 @@ def on_device(name: str) -> None:
         processor, _, own = timed(lambda g=game, x=X[:20], b=Z[:B], w=weight: g.attribution(x, b, w))
         apart = np.abs(found.values[:, :20] - own.values).max() / np.abs(own.values).max()
         memory = torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else 0.0
-        print(f"{label:34} {there:7.2f} s; one core of the host {50 * processor:6.1f} s;", end=" ")
+        print(f"{label:34} {there:7.2f} s; one core of the host {samples / len(X[:20]) * processor:6.1f} s;", end=" ")
         print(f"{apart:.0e} apart, {memory:.1f} GB")
 
 
@@ -145,8 +145,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="all by default; none with --device")
     parser.add_argument("--device")
+    parser.add_argument("--samples", type=int, default=1000, help="of --device")
     given = parser.parse_args()
     for case in given.cases or ([] if given.device else CASES):
         CASES[case]()
     if given.device:
-        on_device(given.device)
+        on_device(given.device, given.samples)

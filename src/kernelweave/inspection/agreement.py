@@ -115,7 +115,7 @@ def attribution_stability(
     the target s_f is 0 in the mean, whatever the model made of it.
 
     Intervals are mean_j s_f +- z sqrt(Var), with Var the variance of the mean where a feature has nothing
-    to do with the target, so that at least `level` of them cover 0 then. Of one fit that is known: given
+    to do with the target, so that at least `level` of them cover 0 then. For one fit it is known: given
     the model, the targets of the samples explained may come in any order, and over all orders s_f has the
     variance
 
@@ -133,7 +133,7 @@ def attribution_stability(
     (1 - f) is the correlation of two fits (times the share of the other samples that are explained). Both
     fits of a pair have the same c_A c_B and count as one, so of J fits Var = V (r + (1 - r) / (J / 2)). It
     is exact where many directions add up in s_f, which is normal then; where s_f is one product, V grows
-    with c^2, and more than `level` of the intervals cover 0. Of a feature with a large effect they say that
+    with c^2, and more than `level` of the intervals cover 0. For a feature with a large effect they say that
     it is not 0; their width is about half of what the size itself is uncertain by, as the estimates of both
     parts err alike.
 
