@@ -31,7 +31,7 @@ RIVALS = {"MKLpy EasyMKL": "MKLpy", "himalaya hyper-gradient": "himalaya"}
 
 #: arguments at the sizes of the page, where they are not the script's own, and scripts that use all cores
 FULL = {"bench_user_loop": ["1000", "2000", "4000"]}
-ALL_CORES = {"bench_on_the_fly", "bench_many_kernels", "bench_threads", "bench_low_rank"}
+ALL_CORES = {"bench_on_the_fly", "bench_many_kernels", "bench_threads", "bench_low_rank", "bench_explain"}
 #: scripts that draw
 PLOTS = {"bench_low_rank"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import kernelweave as kw
 from kernelweave.inspection import attribution_stability
-from kernelweave.inspection.agreement import _targets
+from kernelweave.inspection.agreement import AttributionStability, _targets, _variances
 from kernelweave.kernels import RBF, Linear, bands
 
 NOISE = {
@@ -24,20 +25,84 @@ NOISE = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind", ["values", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("classes", "times"))]
-)
-def test_on_noise_intervals_cover_zero_and_sizes_do_not(kind: str) -> None:
-    """Of six features of two tables eleven in twelve at least, at the level of 95 %."""
+def covered(kind: str, seeds: range, n_subsamples: int) -> tuple[int, int]:
+    """Of six features of tables of 60 samples, how many intervals at the level of 95 % cover 0."""
     draw, make = NOISE[kind]
     inside = 0
-    for seed in (0, 1):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(60, 6)), draw(rng, 60)
-        found = attribution_stability(make(), X, y, n_subsamples=12, level=0.95, random_state=0)
+        found = attribution_stability(make(), X, y, n_subsamples=n_subsamples, level=0.95, random_state=0)
         inside += int(((found.low <= 0) & (found.high >= 0)).sum())
         assert (found.sizes > 0).all()
+    return inside, 6 * len(seeds)
+
+
+def least(level: float, count: int) -> float:
+    """The level less two standard errors of a share of so many."""
+    return level - 2.0 * np.sqrt(level * (1.0 - level) / count)
+
+
+def test_on_noise_intervals_cover_zero_and_sizes_do_not() -> None:
+    inside, _ = covered("values", range(2), 12)
     assert inside >= 11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_subsamples", [4, 20])
+@pytest.mark.parametrize("kind", list(NOISE))
+def test_on_noise_intervals_cover_zero_as_often_as_they_say(kind: str, n_subsamples: int) -> None:
+    inside, count = covered(kind, range(100, 140), n_subsamples)
+    assert inside >= count * least(0.95, count)
+
+
+@pytest.mark.parametrize("fraction", [0.5, 0.3])
+@pytest.mark.parametrize("directions", [1, 3, 30])
+@pytest.mark.parametrize("pairs", [1, 10])
+def test_the_law_that_intervals_are_derived_from(pairs: int, directions: int, fraction: float) -> None:
+    """Agreements c_A c_B of estimates of nothing in two parts of the samples, and their variances."""
+    tables, f, rng = 2000, fraction, np.random.default_rng(0)
+    c = rng.normal(size=(tables, directions))
+    agreements, variances = [], []
+    for _ in range(pairs):
+        delta = rng.normal(size=c.shape) / np.sqrt(f * (1 - f))
+        for sign in (1.0, -1.0):  # f = 1/2: the other half
+            a, b = c + sign * (1 - f) * delta, c - sign * f * delta
+            agreements.append((a * b).sum(axis=1))
+            variances.append((a**2).sum(axis=1) / (1 - f))
+    found = AttributionStability(
+        [""] * tables, np.array(agreements), np.array(agreements), np.array(variances), 2 * f * (1 - f), 0.95
+    )
+    inside = np.mean((found.low <= 0) & (found.high >= 0))
+    assert inside >= least(0.95, tables)
+    if directions == 30 and fraction == 0.5:
+        assert inside <= 0.99  # and not by being far too wide
+
+
+@pytest.mark.parametrize("functions", [1, 2])
+def test_variances_are_those_over_all_orders_of_the_targets(functions: int) -> None:
+    rng = np.random.default_rng(0)
+    targets, values = rng.normal(size=(functions, 6)), rng.normal(size=(functions, 6, 3))
+    targets -= targets.mean(axis=1, keepdims=True)
+    every = [
+        np.einsum("jn,jnf->f", targets[:, list(order)], values) / (6 * functions)
+        for order in permutations(range(6))
+    ]
+    np.testing.assert_allclose(_variances(targets, values), np.var(every, axis=0), rtol=1e-10)
+
+
+def test_samples_of_a_group_count_as_one() -> None:
+    """Samples that are there twice are no more evidence than once."""
+    rng = np.random.default_rng(0)
+    targets, values = rng.normal(size=(1, 40)), rng.normal(size=(1, 40, 3))
+    targets -= targets.mean()
+    twice = _variances(np.tile(targets, 2), np.tile(values, (1, 2, 1)), np.tile(np.arange(40), 2))
+    np.testing.assert_allclose(twice, _variances(targets, values, np.arange(40)), rtol=1e-10)
+    X, patients = rng.normal(size=(40, 2)), np.repeat(np.arange(20), 2)
+    found = attribution_stability(
+        kw.MKLRegressor(Linear()), X, X[:, 0], n_subsamples=4, groups=patients, random_state=0
+    )
+    assert found.low[0] > 0
 
 
 def test_the_two_columns_of_a_product_agree_with_it_and_come_first() -> None:

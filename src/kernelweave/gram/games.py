@@ -27,9 +27,11 @@ from scipy import sparse
 from scipy.special import roots_legendre
 from sklearn.utils import gen_batches
 
+from .._backend import is_tensor, torch
 from .._typing import FloatArray, IntArray
 from ..kernels import Kernel
 from ..kernels.base import as_numeric, base_of, form_of, products_of, windows_of
+from ..kernels.bases import home_of
 from ..kernels.columns import as_table, take_columns
 from ..kernels.strings import symbols
 from ._workers import loop_threads, map_tiles
@@ -100,13 +102,15 @@ class Expansion:
     Z: Any
     coef: FloatArray
 
-    def attribution(self, X: Any, background: Any, weight: FloatArray) -> Attribution:
+    def attribution(self, X: Any, background: Any, weight: FloatArray, device: Any = None) -> Attribution:
         """Shapley values of every feature, against background rows of weights of any sum.
 
         Parameters
         ----------
         X, background : tables of shapes (n, n_features) and (B, n_features)
         weight : ndarray of shape (B,)
+        device : torch.device, optional
+            Where games are played; by compiled loops of the host by default.
 
         Raises
         ------
@@ -129,7 +133,7 @@ class Expansion:
         if linear is not None:
             return self._affine(linear[0], X, background, weight)
         games = ((factor, _game(kernels)) for factor, kernels in products_of(self.kernel) if kernels)
-        parts = [game.values(X, background, Z, weight, factor * self.coef) for factor, game in games]
+        parts = [game.values(X, background, Z, weight, factor * self.coef, device) for factor, game in games]
         return merged(parts) if parts else Attribution.of_nothing(self.coef.shape[1], X.shape[0])
 
     def size(self, p: int) -> int:
@@ -203,6 +207,31 @@ def _game(kernels: list[Kernel]) -> StringGame | ProductGame:
     return ProductGame(rates, powers)
 
 
+class Seen(NamedTuple):
+    """What the kernels of a product see: which columns, where those of each kernel are, and their values.
+
+    Attributes
+    ----------
+    columns : ndarray of int
+        Of all kernels, sorted.
+    places : list of ndarray of int
+        Of each kernel, among these.
+    tables : list of list
+        Of rows, background and points: the view of each kernel.
+    exponentials : int
+        How many of the columns are in exponentials.
+    """
+
+    columns: IntArray
+    places: list[IntArray]
+    tables: list[list[Any]]
+    exponentials: int
+
+    def part(self, which: int, rows: slice) -> list[FloatArray]:
+        """Some rows of a table, for each kernel."""
+        return [_dense(view[rows]) for view in self.tables[which]]
+
+
 @dataclass(frozen=True)
 class ProductGame:
     """prod_s exp(r_s b_s) prod_k (g_k b_k + c_k)^p_k, every b a sum over columns.
@@ -216,44 +245,53 @@ class ProductGame:
     rates: list[tuple[Kernel, float]]
     powers: list[tuple[Kernel, float, float, int]]
 
-    def values(self, X: Any, background: Any, Z: Any, weight: FloatArray, coef: FloatArray) -> Attribution:
+    def values(
+        self, X: Any, background: Any, Z: Any, weight: FloatArray, coef: FloatArray, device: Any = None
+    ) -> Attribution:
         """Shapley values of the columns that the kernels see, a block of points and rows at a time."""
-        kernels = [*(k for k, _ in self.rates), *(k for k, _, _, _ in self.powers)]
-        seen = [_seen(kernel, X.shape[1]) for kernel in kernels]
-        columns = np.unique(np.concatenate(seen))
-        places: list[IntArray] = [np.searchsorted(columns, own) for own in seen]
-        tables = [[kernel.base_view(table) for kernel in kernels] for table in (X, background, Z)]
-        exponentials = len({column for own in seen[: len(self.rates)] for column in own})
-        out = np.zeros((coef.shape[1], X.shape[0], len(columns)))
-        size = 8 * len(columns) * (len(self.powers) + 1)
+        seen = self._seen(X, background, Z)
+        if device is not None:
+            from .torch.games import product_values
+
+            return Attribution(_players(seen.columns), product_values(self, seen, weight, coef, device))
+        out = np.zeros((coef.shape[1], X.shape[0], len(seen.columns)))
+        size = 8 * len(seen.columns) * (len(self.powers) + 1)
         step = max(1, min(len(coef), BLOCK_BYTES // (size * len(weight))))
         rows = max(1, min(BLOCK_BYTES // (size * step), -(-X.shape[0] // loop_threads())))
         for points in gen_batches(len(coef), step):
             own = coef[points]
-            z = _part(tables[2], points)
-            of_background = self._factors(_part(tables[1], slice(None)), z, places, len(columns))
+            z = seen.part(2, points)
+            of_background = self.factors(seen.part(1, slice(None)), z, seen)
 
             def add(part: slice, own: FloatArray = own, z: Any = z, known: Any = of_background) -> None:
-                of_rows = self._factors(_part(tables[0], part), z, places, len(columns))
-                self._loop(of_rows, known, weight, np.ascontiguousarray(own), exponentials, out[:, part])
+                of_rows = self.factors(seen.part(0, part), z, seen)
+                self._loop(of_rows, known, weight, np.ascontiguousarray(own), seen.exponentials, out[:, part])
 
             for _ in map_tiles(add, list(gen_batches(X.shape[0], rows))):
                 pass
-        return Attribution(_players(columns), out)
+        return Attribution(_players(seen.columns), out)
 
-    def _factors(
-        self, x: list[FloatArray], z: list[FloatArray], places: list[IntArray], F: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """prod_s exp(r_s b_sf), shape (n, I, F), and g_k b_kf, shape (n, I, F, K)."""
-        shape, count = (len(x[0]), len(z[0]), F), len(self.rates)
-        exponents = np.zeros(shape)
+    def _seen(self, X: Any, background: Any, Z: Any) -> Seen:
+        kernels = [*(k for k, _ in self.rates), *(k for k, _, _, _ in self.powers)]
+        every = [_seen(kernel, X.shape[1]) for kernel in kernels]
+        columns = np.unique(np.concatenate(every))
+        tables = [[kernel.base_view(table) for kernel in kernels] for table in (X, background, Z)]
+        exponentials = len({column for own in every[: len(self.rates)] for column in own})
+        return Seen(columns, [np.searchsorted(columns, own) for own in every], tables, exponentials)
+
+    def factors(self, x: list[Any], z: list[Any], seen: Seen) -> tuple[Any, Any]:
+        """prod_s exp(r_s b_sf), shape (n, I, F), and g_k b_kf, shape (n, I, F, K); arrays or tensors."""
+        shape, count = (len(x[0]), len(z[0]), len(seen.columns)), len(self.rates)
+        xp = torch if is_tensor(x[0]) else np
+        home = {"dtype": xp.float64, **home_of(x[0])}
+        exponents = xp.zeros(shape, **home)
         for s, (kernel, rate) in enumerate(self.rates):
-            _spread(rate * _by_column(kernel, x[s], z[s]), places[s], exponents)
-        summands = np.zeros((*shape, len(self.powers)))
+            _spread(rate * _by_column(kernel, x[s], z[s]), seen.places[s], exponents)
+        summands = xp.zeros((*shape, len(self.powers)), **home)
         for k, (kernel, g, _, _) in enumerate(self.powers):
             s = count + k
-            _spread(g * _by_column(kernel, x[s], z[s]), places[s], summands[..., k])
-        return np.exp(exponents, out=exponents), summands
+            _spread(g * _by_column(kernel, x[s], z[s]), seen.places[s], summands[..., k])
+        return xp.exp(exponents, out=exponents), summands
 
     def _loop(
         self,
@@ -283,6 +321,22 @@ class ProductGame:
             algebra = truncated(tuple(degrees))
             polynomial_games(V, A, rows[1], background[1], constants, weight, coef, *algebra, *nodes, out)
 
+    def on_device(self, rows: Any, background: Any, share: Any, exponentials: int) -> Any:
+        """The same values of a block of tensors, with shares (B, I, J) of the games: see `torch.games`."""
+        from .torch.games import polynomial_games, power_games, product_games, sum_games
+
+        F, degrees = rows[0].shape[2], [p for *_, p in self.powers]
+        if not degrees:
+            return product_games(rows[0], background[0], share, rules(F))
+        s, t = (table[1][..., 0] for table in (rows, background))
+        if degrees == [1] and not self.rates:
+            return sum_games(s, t, share)
+        if len(degrees) == 1 and not self.rates:
+            return power_games(s, t, self.powers[0][2], share, *bernoulli(degrees[0]))
+        nodes = rules(F, -(-min(F, exponentials + sum(degrees)) // 2))
+        constants = np.array([c for _, _, c, _ in self.powers])
+        return polynomial_games(rows, background, constants, share, *truncated(tuple(degrees)), nodes)
+
 
 def _seen(kernel: Kernel, p: int) -> IntArray:
     """The columns, of p, that a kernel sees."""
@@ -290,14 +344,14 @@ def _seen(kernel: Kernel, p: int) -> IntArray:
     return np.arange(p) if columns is None else columns
 
 
-def _by_column(kernel: Kernel, x: FloatArray, z: FloatArray) -> FloatArray:
+def _by_column(kernel: Kernel, x: Any, z: Any) -> Any:
     base = base_of(kernel)
     found = None if base is None else base.by_column(x, z)
     assert found is not None
     return found
 
 
-def _spread(values: FloatArray, places: IntArray, out: FloatArray) -> None:
+def _spread(values: Any, places: IntArray, out: Any) -> None:
     """Add the values of a kernel to those of its columns, which may be there more than once."""
     if len(places) == out.shape[-1] and (places == np.arange(len(places))).all():
         out += values
@@ -306,10 +360,6 @@ def _spread(values: FloatArray, places: IntArray, out: FloatArray) -> None:
     else:
         for column, place in enumerate(places):
             out[..., place] += values[..., column]
-
-
-def _part(views: list[Any], rows: slice) -> list[FloatArray]:
-    return [_dense(view[rows]) for view in views]
 
 
 def _dense(values: Any) -> FloatArray:
@@ -347,7 +397,9 @@ class StringGame:
     lengths: FloatArray
     shifts: FloatArray | None
 
-    def values(self, X: Any, background: Any, Z: Any, weight: FloatArray, coef: FloatArray) -> Attribution:
+    def values(
+        self, X: Any, background: Any, Z: Any, weight: FloatArray, coef: FloatArray, device: Any = None
+    ) -> Attribution:
         """Shapley values of the places."""
         from ._game_loops import window_games
 
@@ -356,15 +408,21 @@ class StringGame:
         x, b = (np.pad(text, ((0, 0), (0, size - text.shape[1]))) for text in texts[:2])
         shifts = np.ones(max(size, texts[2].shape[1])) if self.shifts is None else self.shifts
         column = 0 if self.kernel.columns_ is None else int(self.kernel.columns_[0])
-        out = np.zeros((coef.shape[1], len(x), size))
         table, rows = _orders(len(self.lengths)), max(1, -(-len(x) // (4 * loop_threads())))
+        players = np.column_stack([np.full(size, column), np.arange(size)])
+        if device is not None:
+            from .torch.games import window_values
+
+            found = window_values((x, b, texts[2]), weight, coef, self.lengths, shifts, table, device)
+            return Attribution(players, found)
+        out = np.zeros((coef.shape[1], len(x), size))
 
         def add(part: slice) -> None:
             window_games(x[part], texts[2], b, weight, coef, self.lengths, shifts, table, out[:, part])
 
         for _ in map_tiles(add, list(gen_batches(len(x), rows))):
             pass
-        return Attribution(np.column_stack([np.full(size, column), np.arange(size)]), out)
+        return Attribution(players, out)
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from .._backend import resolve_device
 from .._typing import FloatArray, IntArray
 from ..kernels import RBF, Kernel, ParametricKernel
 from ..kernels.base import as_numeric
@@ -197,6 +198,14 @@ class Predictor:
             setattr(self, name, value)
 
     # -- values ---------------------------------------------------------------------------------
+
+    @property
+    def torch_device(self) -> Any:
+        """The device of torch that `device` names; None for NumPy, and where that device is missing."""
+        try:
+            return resolve_device("torch:cpu" if self.device == "cpu" else self.device)
+        except (ImportError, ValueError):
+            return None
 
     @property
     def intercept(self) -> FloatArray:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.stats import norm
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, check_random_state
 
@@ -37,17 +37,20 @@ class AttributionStability:
     agreements : ndarray of shape (n_subsamples, n_features)
         Mean of attribution times target, the target standardised on those samples: positive where a
         feature moves the value the right way, 0 in the mean where it has nothing to do with the target.
+    variances : ndarray of shape (n_subsamples, n_features)
+        Of each agreement, where the feature has nothing to do with the target.
+    correlation : float
+        Of the agreements of two fits there.
     level : float
         Of the intervals.
-    ratio : float
-        Samples explained after a fit, over samples that it was fitted on.
     """
 
     feature_names: list[str]
     sizes: FloatArray
     agreements: FloatArray
+    variances: FloatArray
+    correlation: float
     level: float
-    ratio: float
 
     def __repr__(self) -> str:
         count = int((self.low > 0).sum())
@@ -74,9 +77,9 @@ class AttributionStability:
         return self.agreement + self._half_width()
 
     def _half_width(self) -> FloatArray:
-        n = len(self.agreements)
-        spread = self.agreements.var(axis=0, ddof=1) * (1.0 / n + self.ratio)
-        return np.asarray(student.ppf(0.5 + 0.5 * self.level, n - 1) * np.sqrt(spread))
+        pairs = max(1, len(self.agreements) // 2)
+        spread = self.variances.mean(axis=0) * (self.correlation + (1.0 - self.correlation) / pairs)
+        return np.asarray(norm.ppf(0.5 + 0.5 * self.level) * np.sqrt(spread))
 
     def frame(self) -> Any:
         """Features with size, agreement and its interval as a pandas DataFrame, best agreement first."""
@@ -109,16 +112,30 @@ def attribution_stability(
         s_f = mean_i t_i phi_f(x_i),        sum_f s_f = mean_i t_i f(x_i) = corr(f, t) std(f)
 
     so agreements take apart what the model predicts of new samples. Where a feature has nothing to do with
-    the target s_f is 0 in the mean, whatever the model made of it. Fits are on complementary halves, as in
-    `stability_selection`. They share samples, so their variance S^2 is not that of independent
-    ones, and intervals are those corrected for it (Nadeau and Bengio, 2003), with Student's t of J - 1:
+    the target s_f is 0 in the mean, whatever the model made of it.
 
-        mean_j s_f +- t sqrt((1 / J + n_explained / n_fitted) S^2)
+    Intervals are mean_j s_f +- z sqrt(Var), with Var the variance of the mean where a feature has nothing
+    to do with the target, so that at least `level` of them cover 0 then. For one fit it is known: given
+    the model, the targets of the samples explained may come in any order, and over all orders s_f has the
+    variance
 
-    On noise about `level` of them cover 0 (at 0.95: 91 % for values, 95 % for classes, of 150 features of
-    25 tables of 60 samples). Percentiles over the fits would not: with c_A and c_B the
-    covariances of a feature and the target in the two halves, s_f goes as c_A c_B, of which the largest
-    over many halves is the square of their mean however small, and the others lie below.
+        V_f = var(t) var_i(phi_f(x_i)) / (n_explained - 1)
+
+    Fits are on complementary halves, as in `stability_selection`, and share samples, so that the variance
+    of their mean does not go to 0 with their number. With c_A and c_B the estimates of an effect in two
+    parts, of f n and (1 - f) n samples, s_f goes as c_A c_B; c = f c_A + (1 - f) c_B, the estimate of all
+    samples, is the same for all fits, and with D = var(c) and delta = c_A - c_B
+
+        c_A c_B = c^2 + (1 - 2 f) c delta - f (1 - f) delta^2,
+        V = var(c_A) var(c_B) = D^2 / (f (1 - f))
+
+    Over many fits the mean of delta^2 is constant, and c^2 is left, of variance 2 D^2 = r V, where r = 2 f
+    (1 - f) is the correlation of two fits (times the share of the other samples that are explained). Both
+    fits of a pair have the same c_A c_B and count as one, so of J fits Var = V (r + (1 - r) / (J / 2)). It
+    is exact where many directions add up in s_f, which is normal then; where s_f is one product, V grows
+    with c^2, and more than `level` of the intervals cover 0. For a feature with a large effect they say that
+    it is not 0; their width is about half of what the size itself is uncertain by, as the estimates of both
+    parts err alike.
 
     Targets are classes (1 or 0 for each function), values, or for survival what the events of a sample exceed
     those expected of anybody (martingale residuals, Cox at f = 0; with their sign changed where f is a time).
@@ -131,6 +148,7 @@ def attribution_stability(
     X, y
         As in its ``fit``.
     n_subsamples : int, default=20
+        Two for each pair of halves.
     fraction : float, default=0.5
         Share of the samples in each; the others are explained, a hundred of them at most.
     level : float, default=0.95
@@ -149,8 +167,8 @@ def attribution_stability(
 
     References
     ----------
-    Nadeau and Bengio (2003), Inference for the generalization error. Shah and Samworth (2013), Variable
-    selection with error control.
+    Shah and Samworth (2013), Variable selection with error control. Nadeau and Bengio (2003), Inference for
+    the generalization error.
 
     Examples
     --------
@@ -174,25 +192,33 @@ def attribution_stability(
     strata = y if is_classifier(inner) and y.ndim == 1 else None
     random = check_random_state(random_state)
     parts = draw_subsamples(len(y), n_subsamples, fraction, True, strata, groups, random)
-    found: list[tuple[list[str], FloatArray, FloatArray, float]] = []
+    found: list[_OneFit] = []
     for rows in parts:
         model = clone(estimator).fit(take(X, rows), y[rows])
-        found.append(_agreements(model, X, y, rows, feature_names))
+        found.append(_agreements(model, X, y, rows, groups, feature_names))
         if progress is not None:
             progress(len(found), n_subsamples)
-    known, of_sizes, of_agreements, ratios = zip(*found, strict=True)
-    names = list(dict.fromkeys(name for own in known for name in own))
-    sizes, agreements = (
-        np.array([_placed(names, own, values) for own, values in zip(known, every, strict=True)])
-        for every in (of_sizes, of_agreements)
+    names = list(dict.fromkeys(name for one in found for name in one.names))
+    sizes, agreements, variances = (
+        np.array([_placed(names, one.names, getattr(one, kind)) for one in found])
+        for kind in ("sizes", "agreements", "variances")
     )
-    return AttributionStability(names, sizes, agreements, float(level), float(np.mean(ratios)))
+    correlation = float(np.mean([one.correlation for one in found]))
+    return AttributionStability(names, sizes, agreements, variances, correlation, float(level))
 
 
-def _agreements(
-    model: Any, X: Any, y: Any, rows: IntArray, feature_names: Any
-) -> tuple[list[str], FloatArray, FloatArray, float]:
-    """Names, sizes and agreements of features on samples that are none of these rows; their ratio to them."""
+class _OneFit(NamedTuple):
+    """What one fit says of its features: see `AttributionStability`."""
+
+    names: list[str]
+    sizes: FloatArray
+    agreements: FloatArray
+    variances: FloatArray
+    correlation: float
+
+
+def _agreements(model: Any, X: Any, y: Any, rows: IntArray, groups: Any, feature_names: Any) -> _OneFit:
+    """Agreements of features on samples that are none of these rows."""
     unseen = np.setdiff1d(np.arange(len(y)), rows)
     n, B = affordable(
         model, take(X, rows[:1]), min(len(unseen), MOST_ROWS), min(len(rows), MOST_BACKGROUND), WORK
@@ -204,9 +230,36 @@ def _agreements(
     targets = targets - targets.mean(axis=1, keepdims=True)
     scale = targets.std(axis=1, keepdims=True)
     targets = targets / np.where(scale > 0, scale, 1.0)
-    agreements = np.einsum("jn,jnf->jf", targets, values) / len(chosen)
+    agreements = np.einsum("jn,jnf->f", targets, values) / (len(values) * len(chosen))
+    own = None if groups is None else np.asarray(groups)[chosen]
+    share = len(rows) / len(y)
+    correlation = 2.0 * share * (1.0 - share) * len(chosen) / len(unseen)
     sizes = np.abs(values).mean(axis=(0, 1))
-    return list(names), sizes, agreements.mean(axis=0), len(chosen) / len(rows)
+    return _OneFit(list(names), sizes, agreements, _variances(targets, values, own), correlation)
+
+
+def _variances(targets: FloatArray, values: FloatArray, groups: Any = None) -> FloatArray:
+    """Of mean_ij t_ji phi_jif over all orders of the samples in t; of groups, over signs of their sums.
+
+    Examples
+    --------
+    >>> t, phi = np.array([[1.0, -1.0]]), np.array([[[2.0], [0.0]]])
+    >>> _variances(t, phi)  # 1 and -1, one as likely as the other
+    array([1.])
+    """
+    J, n, _ = values.shape
+    centred = values - values.mean(axis=1, keepdims=True)
+    if groups is not None:
+        codes = np.unique(groups, return_inverse=True)[1]
+        each = np.einsum("jn,jnf->nf", targets, centred) / (J * n)
+        sums = np.zeros((int(codes.max()) + 1, each.shape[1]))
+        np.add.at(sums, codes, each)
+        return np.asarray((sums**2).sum(axis=0))
+    found = np.zeros(values.shape[2])
+    for j in range(J):
+        together = np.einsum("jnf,nf->jf", centred, centred[j])
+        found += (targets @ targets[j]) @ together
+    return np.asarray(found / (J**2 * n**2 * max(n - 1, 1)))
 
 
 def _targets(model: Any, y: Any, J: int) -> FloatArray:

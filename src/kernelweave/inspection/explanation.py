@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing, check_random_state
 
+from .._backend import resolve_device
 from .._typing import FloatArray, IntArray
 from ..estimators._base import function_names
 from ..gram import Predictor, parse_memory
@@ -192,6 +193,7 @@ def explain(
     within: bool = True,
     feature_names: Any = None,
     memory_limit: str | int | None = "2GB",
+    device: Any = None,
 ) -> Explanation:
     """Exact attributions of what a model says of samples: to its kernels, and to features within each.
 
@@ -229,6 +231,10 @@ def explain(
         what the transformers of a pipeline call them; x0, x1, ... where nothing names them.
     memory_limit : str or int, default="2GB"
         Most memory of all attributions.
+    device : str, optional
+        Where they are computed: "cuda", "cuda:1", ..., "torch:cpu", or "cpu" for compiled loops of the
+        host. By default where the model was fitted, if that device is there. Attributions are arrays of
+        NumPy.
 
     Returns
     -------
@@ -259,7 +265,8 @@ def explain(
         others = inputs_for(model, background)
     weight = _weights(background_weight, others.shape[0])
     limit = parse_memory(memory_limit)
-    found = _explanation(inner.model_, rows, others, weight, within, limit)
+    home = device_for(inner.model_, device)
+    found = _explanation(inner.model_, rows, others, weight, within, limit, home)
     names, players = _column_names(model, X, rows, feature_names), found.pop("players")
     titles = [names[c] if place < 0 else f"{names[c]}[{place}]" for c, place in players]
     base = weight @ inner.model_(others)
@@ -270,6 +277,11 @@ def explain(
         function_names=function_names(inner),
         sample_names=_sample_names(X, rows),
     )
+
+
+def device_for(predictor: Predictor, device: Any) -> Any:
+    """The device of torch that attributions are computed on; None for the loops of the host."""
+    return predictor.torch_device if device is None else resolve_device(device)
 
 
 def affordable(model: Any, X: Any, rows: int, background: int, work: float) -> tuple[int, int]:
@@ -357,7 +369,13 @@ class _Features:
 
 
 def _explanation(
-    predictor: Predictor, X: Any, background: Any, weight: FloatArray, within: bool, limit: int | None
+    predictor: Predictor,
+    X: Any,
+    background: Any,
+    weight: FloatArray,
+    within: bool,
+    limit: int | None,
+    device: Any,
 ) -> dict[str, Any]:
     """Attributions kernel after kernel; of kernels that cannot be taken apart, as wholes."""
     names, expansions = list(predictor.source.names), predictor.expansions()
@@ -373,7 +391,7 @@ def _explanation(
         rows, others = (np.flatnonzero(predictor.source.observed_in(A)[:, m]) for A in (X, background))
         if len(rows) < X.shape[0] or len(others) < len(weight):
             whole[m] = "some samples, of these or of the background, lack its view"
-        found = _attribution(own, X, background, weight, rows, others)
+        found = _attribution(own, X, background, weight, rows, others, device)
         features.add(found)
         left[..., m] -= found.values.sum(axis=2)
         if within:
@@ -405,14 +423,20 @@ def _explanation(
 
 
 def _attribution(
-    expansions: list[Expansion], X: Any, background: Any, weight: FloatArray, rows: IntArray, others: IntArray
+    expansions: list[Expansion],
+    X: Any,
+    background: Any,
+    weight: FloatArray,
+    rows: IntArray,
+    others: IntArray,
+    device: Any,
 ) -> Attribution:
     """That of one kernel, on samples that have its view against others that do; else 0."""
     J = expansions[0].coef.shape[1]
     if not (len(rows) and len(others)):
         return Attribution.of_nothing(J, X.shape[0])
     x, b = (in_double(_safe_indexing(*pair)) for pair in ((X, rows), (background, others)))
-    found = merged([part.attribution(x, b, weight[others]) for part in expansions])
+    found = merged([part.attribution(x, b, weight[others], device) for part in expansions])
     if len(rows) == X.shape[0]:
         return found
     values = np.zeros((J, X.shape[0], len(found.players)))

@@ -15,7 +15,7 @@ from ..gram.games import Expansion, merged
 from ..kernels.base import in_double
 from ..kernels.columns import as_table, is_views, numeric_positions, take_columns
 from ._models import fitted_model, inputs_for, spread
-from .explanation import OWN_BACKGROUND, _column_names, _weights
+from .explanation import OWN_BACKGROUND, _column_names, _weights, device_for
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ def interactions(
     *,
     background_weight: Any = None,
     feature_names: Any = None,
+    device: Any = None,
 ) -> Interactions:
     """Exact Shapley interactions of features: what two of them add together.
 
@@ -76,6 +77,8 @@ def interactions(
         As in `explain`; 100 rows of X at most by default.
     background_weight : array-like of shape (n_background,), optional
     feature_names : sequence of str, optional
+        As in `explain`.
+    device : str, optional
         As in `explain`.
 
     Returns
@@ -113,29 +116,32 @@ def interactions(
     shape = (len(predictor.intercept), len(x), len(asked), len(names))
     values = np.zeros(shape)
     if parts:
-        phi = _attributions(parts, x, b, weight)
+        home = device_for(predictor, device)
+        phi = _attributions(parts, x, b, weight, home)
         for k, f in enumerate(asked):
-            values[:, :, k] = _interactions(parts, x, b, weight, f)
+            values[:, :, k] = _interactions(parts, x, b, weight, f, home)
             values[:, :, k, f] = phi[..., f] - 0.5 * values[:, :, k].sum(axis=2)
     return Interactions(values[0] if len(values) == 1 else values, [names[f] for f in asked], names)
 
 
 def _interactions(
-    parts: list[Expansion], x: FloatArray, b: FloatArray, weight: FloatArray, f: int
+    parts: list[Expansion], x: FloatArray, b: FloatArray, weight: FloatArray, f: int, device: Any
 ) -> FloatArray:
     """I_fg of every g, 0 at g = f; shape (J, n, p)."""
     found = np.zeros((parts[0].coef.shape[1], *x.shape))
     for r in range(len(x)):  # the background with f of the sample
-        found[:, [r]] += _attributions(parts, x[[r]], _with(b, f, x[r, f]), weight)
+        found[:, [r]] += _attributions(parts, x[[r]], _with(b, f, x[r, f]), weight, device)
     for k in range(len(b)):  # the samples with f of the background
-        found -= _attributions(parts, _with(x, f, b[k, f]), b[[k]], weight[[k]])
+        found -= _attributions(parts, _with(x, f, b[k, f]), b[[k]], weight[[k]], device)
     found[..., f] = 0.0
     return found
 
 
-def _attributions(parts: list[Expansion], x: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray:
+def _attributions(
+    parts: list[Expansion], x: FloatArray, b: FloatArray, weight: FloatArray, device: Any
+) -> FloatArray:
     """Shapley values of all columns, summed over kernels, shape (J, n, p)."""
-    found = merged([part.attribution(x, b, weight) for part in parts])
+    found = merged([part.attribution(x, b, weight, device) for part in parts])
     values = np.zeros((parts[0].coef.shape[1], *x.shape))
     values[..., found.players[:, 0]] = found.values
     return values

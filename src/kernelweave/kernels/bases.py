@@ -51,13 +51,16 @@ class Base(ABC):
         """Numbers of each row of a tensor that `between` would compute again on every call; or None."""
         return None
 
-    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray | None:
-        """b_f(x_if, z_jf), shape (n_x, n_z, F), where b is the sum of these over the columns f; else None."""
+    def by_column(self, X: Any, Z: Any) -> Any:
+        """b_f(x_if, z_jf), shape (n_x, n_z, F), where b is the sum of these over the columns f; else None.
+
+        Of arrays or tensors.
+        """
         return None
 
     def diag(self, X: Any) -> Any:
         """b(x_i, x_i), shape (n_x,)."""
-        return (torch if is_tensor(X) else np).zeros(X.shape[0], dtype=X.dtype, **_home(X))
+        return (torch if is_tensor(X) else np).zeros(X.shape[0], dtype=X.dtype, **home_of(X))
 
 
 class SquaredEuclidean(Base):
@@ -71,9 +74,10 @@ class SquaredEuclidean(Base):
         of_x, of_z = (self.each(A) if own is None else own for A, own in ((X, of_x), (Z, of_z)))
         return torch.addmm(of_z[None, :], X, Z.T, alpha=-2.0).add_(of_x[:, None]).clamp_(min=0.0)
 
-    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    def by_column(self, X: Any, Z: Any) -> Any:
         difference = X[:, None] - Z
-        return np.square(difference, out=difference)
+        difference *= difference
+        return difference
 
     def each(self, X: Any) -> Any:
         """Squared lengths, a few rows at a time summed in double precision."""
@@ -99,9 +103,9 @@ class Manhattan(Base):
     def between(self, X: Any, Z: Any, of_x: Any = None, of_z: Any = None) -> Any:
         return torch.cdist(X, Z, p=1.0) if is_tensor(X) else manhattan(X, Z)
 
-    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    def by_column(self, X: Any, Z: Any) -> Any:
         difference = X[:, None] - Z
-        return np.abs(difference, out=difference)
+        return (torch if is_tensor(X) else np).abs(difference, out=difference)
 
 
 class InnerProduct(Base):
@@ -110,7 +114,7 @@ class InnerProduct(Base):
     def between(self, X: Any, Z: Any, of_x: Any = None, of_z: Any = None) -> Any:
         return X @ Z.T if is_tensor(X) else safe_sparse_dot(X, Z.T, dense_output=True)
 
-    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    def by_column(self, X: Any, Z: Any) -> Any:
         return X[:, None] * Z
 
     def diag(self, X: Any) -> Any:
@@ -125,10 +129,15 @@ class ChiSquared(Base):
     def between(self, X: Any, Z: Any, of_x: Any = None, of_z: Any = None) -> Any:
         if not is_tensor(X):
             return chi2(X, Z)
-        smallest = torch.finfo(X.dtype).tiny
-        return _by_column(X, Z, lambda x, z: (x - z).square_().div_((x + z).clamp_(min=smallest)))
+        return _by_column(X, Z, self._of_tensors)
 
-    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    @staticmethod
+    def _of_tensors(x: Any, z: Any) -> Any:
+        return (x - z).square_().div_((x + z).clamp_(min=torch.finfo(x.dtype).tiny))
+
+    def by_column(self, X: Any, Z: Any) -> Any:
+        if is_tensor(X):
+            return self._of_tensors(X[:, None], Z)
         x, total = X[:, None], X[:, None] + Z
         return np.divide((x - Z) ** 2, total, out=np.zeros_like(total), where=total > 0)
 
@@ -145,8 +154,8 @@ class Intersection(Base):
         B *= 0.5
         return B
 
-    def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        return np.minimum(X[:, None], Z)
+    def by_column(self, X: Any, Z: Any) -> Any:
+        return (torch if is_tensor(X) else np).minimum(X[:, None], Z)
 
     def diag(self, X: Any) -> Any:
         return X.sum(dim=1) if is_tensor(X) else np.asarray(X.sum(axis=1)).ravel()
@@ -157,10 +166,10 @@ class Zero(Base):
 
     def between(self, X: Any, Z: Any, of_x: Any = None, of_z: Any = None) -> Any:
         xp = torch if is_tensor(X) else np
-        return xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, **_home(X))
+        return xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, **home_of(X))
 
 
-def _home(X: Any) -> dict[str, Any]:
+def home_of(X: Any) -> dict[str, Any]:
     """Where a new array like X is to be made."""
     return {"device": X.device} if is_tensor(X) else {}
 

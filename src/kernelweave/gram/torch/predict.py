@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._backend import free_bytes, resolve_device, torch
+from ..._backend import free_bytes, torch
 from ..._typing import FloatArray, IntArray
 from ...kernels.base import as_numeric, form_of
 from ...kernels.columns import as_table, take_columns
@@ -90,10 +90,7 @@ class DeviceTerms:
     def of(cls, predictor: Predictor) -> DeviceTerms | None:
         """The terms, made once; None where the device is missing (a model may have moved) or idle."""
         if not hasattr(predictor, "_on_device"):
-            try:
-                device = resolve_device("torch:cpu" if predictor.device == "cpu" else predictor.device)
-            except (ImportError, ValueError):
-                device = None
+            device = predictor.torch_device
             able = device is not None and hasattr(predictor.source, "kernels")
             found = cls(predictor, device) if able else None
             predictor._on_device = found if found is not None and found.groups else None  # type: ignore[attr-defined]
