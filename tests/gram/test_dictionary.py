@@ -219,7 +219,7 @@ def test_definite_has_no_negative_eigenvalue(n):
 
 @pytest.mark.parametrize("n", [5, 8])
 def test_one_pass_finds_one_bad_entry(n):
-    """Wherever it is: rows are read in fours."""
+    """Wherever it is."""
     for i in range(n):
         for bad in (np.nan, np.inf, 2.0):
             K = np.eye(n)

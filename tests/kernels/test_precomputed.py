@@ -11,6 +11,8 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
 
 from kernelweave.kernels import FunctionKernel, GPKernel, Precomputed, Spectrum
+from kernelweave.kernels._loops import PERIOD
+from kernelweave.kernels.precomputed import check_gram, look_at
 
 ROOT = np.random.RandomState(0).standard_normal((6, 8))
 K = ROOT @ ROOT.T
@@ -167,3 +169,41 @@ def test_gp_parameters_are_reachable():
     wrapped = GPKernel(gp.RBF(0.7)).set_params(kernel__length_scale=2.0)
     assert wrapped.kernel.length_scale == 2.0
     assert wrapped.label == "RBF(length_scale=2)"
+
+
+@pytest.mark.parametrize("n", [3, PERIOD - 1, PERIOD, PERIOD + 1, 2 * PERIOD + 7])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, int])
+def test_one_look_brings_products_diagonal_and_parts(n, order, dtype):
+    rng = np.random.default_rng(n)
+    K = rng.integers(-9, 9, (n, n))
+    K = np.asarray(K + K.T, dtype=dtype, order=order)
+    rows = np.unique(rng.integers(0, n, 5))
+    for u in (np.full(n, 1.0 / n), rng.normal(size=n)):
+        seen = look_at(K, "K", u, rows)
+        np.testing.assert_allclose(seen.product, K.astype(float) @ u, rtol=1e-5, atol=1e-4)
+        np.testing.assert_array_equal(seen.diagonal, np.diagonal(K))
+        np.testing.assert_array_equal(np.tril(seen.part), np.tril(K[np.ix_(rows, rows)]))
+
+
+@pytest.mark.parametrize("n", [4, PERIOD + 90])
+def test_sums_of_rows_and_columns_that_agree_do_not_hide_a_matrix_that_is_not_symmetric(n):
+    shift = np.roll(np.eye(n), 1, axis=1)  # K 1 = K'1
+    with pytest.raises(ValueError, match="not symmetric"):
+        check_gram(2.0 * np.eye(n) + shift)
+    check_gram(2.0 * np.eye(n) + shift + shift.T)
+
+
+@pytest.mark.parametrize(
+    ("row", "column"), [(0, 1), (7, PERIOD + 3), (PERIOD + 30, PERIOD + 29), (0, PERIOD)]
+)
+def test_one_entry_is_noticed_wherever_it_is(row, column):
+    n = PERIOD + 40
+    x = np.random.default_rng(0).normal(size=(n, 3))
+    K = np.exp(-0.5 * ((x[:, None] - x) ** 2).sum(-1))
+    check_gram(K)
+    for value, message in ((K[row, column] + 1e-2, "not symmetric"), (np.nan, "NaN"), (-np.inf, "infinite")):
+        bad = K.copy()
+        bad[row, column] = value
+        with pytest.raises(ValueError, match=message):
+            check_gram(bad)

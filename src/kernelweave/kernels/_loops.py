@@ -18,8 +18,8 @@ PERIOD = 512
 def products(K, inner, outer, rows, part):
     """K v, K w and K 1 (3, n), and the diagonal of K, in one pass from the first entry to the last.
 
-    Of the vectors, entry j is inner[:, j % PERIOD] * outer[:, j // PERIOD], so that reading K leaves the cache
-    to them. On the way the entries between the samples `rows`, which increase, go to the lower triangle of
+    Entry j of v and w is inner[:, j % PERIOD] * outer[:, j // PERIOD], so that reading K leaves the cache to
+    them. On the way the entries between the samples `rows`, which increase, go to the lower triangle of
     `part`.
     """
     n, found = K.shape[0], 0

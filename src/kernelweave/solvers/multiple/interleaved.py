@@ -12,7 +12,7 @@ from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..certificate import certificate, check_squares, relative
 from ..problem import Problem, best_intercept
-from ..run import Run
+from ..run import SLOW, Run
 from ..single._box_qp import ActiveSet, BoxQP
 from ..single.base import lacking
 from ..single.smo import EXACT_ROUNDS, EXACT_SAMPLES
@@ -118,6 +118,7 @@ class Interleaved(MKLSolver):
         self._floors, self._floor = DUAL_FLOOR if self._ascends else FLOOR, 0.0
         self._newton = FieldNewton() if regularizer.sparse else None
         if self._newton is not None:
+            self.patience = SLOW  # Newton steps that go round are left for the successor
             self._newton.init(run, norms)
         return self._weights_of(norms, norms > 0.0 if regularizer.sparse else norms >= 0.0)
 
