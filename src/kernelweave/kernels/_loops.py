@@ -11,7 +11,7 @@ FAST = {"reassoc", "contract", "nsz"}
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def products(K, v, u, rows, part):
+def products(K, v, u, rows, part):  # type: ignore[no-untyped-def]
     """K u and the diagonal of K, in one pass over K, four rows at a time, with K v and K'v.
 
     Of these the largest entry and the largest difference; NaN for the former where one is not finite. On the
@@ -52,7 +52,7 @@ def products(K, v, u, rows, part):
 
 
 @numba.njit(cache=True, nogil=True)
-def _compare(a, b):
+def _compare(a, b):  # type: ignore[no-untyped-def]
     """The largest size of an entry of a and b, NaN where one is not finite, and their largest difference."""
     largest, apart = 0.0, 0.0
     for i in range(a.shape[0]):
@@ -64,7 +64,7 @@ def _compare(a, b):
 
 
 @numba.njit(cache=True, nogil=True)
-def _take(K, rows, part, found, stop):
+def _take(K, rows, part, found, stop):  # type: ignore[no-untyped-def]
     """Copy the entries of those `rows` under `stop` that are not yet in `part`; how many are."""
     while found < rows.shape[0] and rows[found] < stop:
         row = K[rows[found]]
@@ -75,7 +75,7 @@ def _take(K, rows, part, found, stop):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def is_definite(A, share):
+def is_definite(A, share):  # type: ignore[no-untyped-def]
     """Whether a matrix, given by its lower triangle, has a Cholesky factor, which overwrites it.
 
     A share of its largest diagonal entry is added to the diagonal before. Two columns at a time, for four
@@ -137,7 +137,7 @@ def is_definite(A, share):
 
 
 @njit(cache=True, nogil=True)
-def _along(x, z, offset, by_run):
+def _along(x, z, offset, by_run):  # type: ignore[no-untyped-def]
     """Sum of by_run[length of the run of matches x[l + offset] = z[l] that ends at l], over l."""
     total = 0.0
     run = 0
@@ -151,7 +151,7 @@ def _along(x, z, offset, by_run):
 
 
 @njit(cache=True, nogil=True)
-def _pair(x, z, by_run, by_shift):
+def _pair(x, z, by_run, by_shift):  # type: ignore[no-untyped-def]
     total = by_shift[0] * _along(x, z, 0, by_run)
     for shift in range(1, by_shift.shape[0]):
         total += by_shift[shift] * (_along(x, z, shift, by_run) + _along(x, z, -shift, by_run))
@@ -159,7 +159,7 @@ def _pair(x, z, by_run, by_shift):
 
 
 @njit(cache=True, nogil=True)
-def gram(X, Z, by_run, by_shift, symmetric):
+def gram(X, Z, by_run, by_shift, symmetric):  # type: ignore[no-untyped-def]
     """Gram block of two matrices of symbols (strings in rows, padded with 0)."""
     K = np.empty((X.shape[0], Z.shape[0]))
     for i in range(X.shape[0]):
@@ -171,7 +171,7 @@ def gram(X, Z, by_run, by_shift, symmetric):
 
 
 @njit(cache=True, nogil=True)
-def diagonal(X, by_run, by_shift):
+def diagonal(X, by_run, by_shift):  # type: ignore[no-untyped-def]
     """k(x_i, x_i) of every row."""
     values = np.empty(X.shape[0])
     for i in range(X.shape[0]):

@@ -73,7 +73,8 @@ class SquaredEuclidean(Base):
 
     def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         difference = X[:, None] - Z
-        return np.square(difference, out=difference)
+        result: np.ndarray = np.square(difference, out=difference)
+        return result
 
     def each(self, X: Any) -> Any:
         """Squared lengths, a few rows at a time summed in double precision."""
@@ -101,7 +102,8 @@ class Manhattan(Base):
 
     def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         difference = X[:, None] - Z
-        return np.abs(difference, out=difference)
+        result: np.ndarray = np.abs(difference, out=difference)
+        return result
 
 
 class InnerProduct(Base):
@@ -111,7 +113,8 @@ class InnerProduct(Base):
         return X @ Z.T if is_tensor(X) else safe_sparse_dot(X, Z.T, dense_output=True)
 
     def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        return X[:, None] * Z
+        result: np.ndarray = X[:, None] * Z
+        return result
 
     def diag(self, X: Any) -> Any:
         return (X**2).sum(dim=1) if is_tensor(X) else row_norms(X, squared=True)
@@ -130,7 +133,8 @@ class ChiSquared(Base):
 
     def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         x, total = X[:, None], X[:, None] + Z
-        return np.divide((x - Z) ** 2, total, out=np.zeros_like(total), where=total > 0)
+        result: np.ndarray = np.divide((x - Z) ** 2, total, out=np.zeros_like(total), where=total > 0)
+        return result
 
 
 class Intersection(Base):
@@ -146,7 +150,8 @@ class Intersection(Base):
         return B
 
     def by_column(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        return np.minimum(X[:, None], Z)
+        result: np.ndarray = np.minimum(X[:, None], Z)
+        return result
 
     def diag(self, X: Any) -> Any:
         return X.sum(dim=1) if is_tensor(X) else np.asarray(X.sum(axis=1)).ravel()
@@ -218,7 +223,8 @@ def origin_of(*tables: Any) -> np.ndarray:
     """
     low = np.min([_along(A.min(axis=0)) for A in tables if A.shape[0]], axis=0)
     high = np.max([_along(A.max(axis=0)) for A in tables if A.shape[0]], axis=0)
-    return np.clip(0.0, low, high)
+    result: np.ndarray = np.clip(0.0, low, high)
+    return result
 
 
 def _along(row: Any) -> np.ndarray:
@@ -241,7 +247,8 @@ def _sparse_distances(X: Any, Z: Any, squared: bool) -> np.ndarray:
         right = moved(right, origin)
         left = right if X is Z else moved(left, origin)
     D = euclidean_distances(left, right, squared=squared)
-    return D.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+    result: np.ndarray = D.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+    return result
 
 
 def euclidean(X: Any, Z: Any) -> np.ndarray:
@@ -252,20 +259,24 @@ def euclidean(X: Any, Z: Any) -> np.ndarray:
     """
     if sparse.issparse(X) or sparse.issparse(Z):
         return _sparse_distances(X, Z, squared=False)
-    return cdist(X, Z).astype(np.result_type(X, Z), copy=False)
+    result: np.ndarray = cdist(X, Z).astype(np.result_type(X, Z), copy=False)
+    return result
 
 
 def manhattan(X: Any, Z: Any) -> np.ndarray:
     """||x - z||_1."""
     dtype = np.result_type(X.dtype, Z.dtype)
     if sparse.issparse(X) or sparse.issparse(Z):
-        return manhattan_distances(canonical(X), canonical(Z)).astype(dtype, copy=False)
-    return cdist(X, Z, metric="cityblock").astype(dtype, copy=False)
+        result: np.ndarray = manhattan_distances(canonical(X), canonical(Z)).astype(dtype, copy=False)
+        return result
+    result = cdist(X, Z, metric="cityblock").astype(dtype, copy=False)
+    return result
 
 
 def chi2(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """sum_j (x_j - z_j)^2 / (x_j + z_j), with 0 / 0 = 0."""
-    return -additive_chi2_kernel(X, Z)
+    result: np.ndarray = -additive_chi2_kernel(X, Z)
+    return result
 
 
 def canonical(X: Any) -> Any:

@@ -64,7 +64,8 @@ def conversion_factor(n_kernels: int, q: float | Regularizer, p: float | Regular
         return sqrt(largest_norm(high, np.ones(M), low))
     if low > high:
         raise ValueError(f"q={q:g} must not exceed p={p:g}: the conversion goes to larger classes.")
-    return float(M) ** (0.5 * (_inverse(low) - _inverse(high)))
+    result: float = float(M) ** (0.5 * (_inverse(low) - _inverse(high)))
+    return result
 
 
 def check_norm(name: str, norm: Any, n_kernels: int) -> float | Regularizer:
@@ -371,7 +372,8 @@ def growth(n_kernels: int, p: float) -> float:
     logs = e * max(1, ceil(log(n_kernels)))
     # 1 / (1 - 1/p) of p = 4/3 is 4 plus rounding, which must not become 5
     dual = np.inf if p == 1.0 else ceil(1.0 / (1.0 - _inverse(p)) - 1e-9)
-    return MOMENTS * float(n_kernels) ** (1.0 - _inverse(p)) * min(logs, dual)
+    result: float = MOMENTS * float(n_kernels) ** (1.0 - _inverse(p)) * min(logs, dual)
+    return result
 
 
 def _inverse(p: float) -> float:
