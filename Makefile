@@ -59,10 +59,10 @@ test-slow: $(VENV)/.stamp-test  ## run the tests that take long
 
 # Chromium comes from the system; where there is none and none can be installed, the tests skip and say why
 test-browser: export OMP_NUM_THREADS := 1
-test-browser: $(VENV)/.stamp-browser  ## look at the report page in a real browser, Chromium
+test-browser: $(VENV)/.stamp-browser  ## look at the report page, and the pages of make docs, in a real browser, Chromium
 	@for name in "$$KERNELWEAVE_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
 	  command -v "$$name" > /dev/null && exit 0; done; $(MAKE) --no-print-directory chromium
-	@$(BIN)/python -m pytest -m browser -rs tests/app/report
+	@$(BIN)/python -m pytest -m browser -rs tests/app/report tests/test_site.py
 
 # the wheel is built from the source distribution: what that lacks, the wheel lacks
 dist: $(VENV)/.stamp-release  ## build the source distribution, and the wheel from it, in dist
