@@ -128,7 +128,7 @@ bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes
 # those on simulated data; `python experiments --all --quick` runs every table and figure
 reproduce: export OMP_NUM_THREADS := 1
 reproduce: $(VENV)/.stamp-plot  ## run the quick forms of the experiments on simulated data, about a minute
-	@$(BIN)/python experiments lp-toy gomp-toy --quick --afresh --out build/experiments
+	@$(BIN)/python experiments lp-toy gomp-toy --quick --again --out build/experiments
 
 # one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
 docs: export OMP_NUM_THREADS := 1
@@ -141,7 +141,7 @@ clean:  ## remove the environments, the caches and what the demo wrote
 	rm -rf $(VENV) $(TORCH_VENV) $(MINIMUM_VENV) $(WHEEL_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png docs/api docs/gallery
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
-# the environment with one extra installed; done anew only when pyproject.toml changes
+# the environment with one extra installed; done again only when pyproject.toml changes
 $(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
 	@echo "Installing kernelweave[$*] in $(VENV) (once; this may take a minute or two)"
 	@$(INSTALL) --editable ".[$*]"

@@ -185,6 +185,8 @@ def live(file: str, path: tuple[str, ...]) -> FunctionType | None:
     found: Any = importlib.import_module(module)
     for name in path:
         found = vars(found).get(name)
+    if hasattr(found, "py_func"):
+        return None
     for inner in ("fget", "__func__", "func", "__wrapped__"):
         found = getattr(found, inner, found)
     return found if isinstance(found, FunctionType) else None
