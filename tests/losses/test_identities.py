@@ -1,4 +1,4 @@
-"""Conjugates on a grid, domains from both sides, curvatures, samples without loss, and values at the edges."""
+"""Conjugates on a grid, domains from both sides, curvatures, samples without loss, and edge values."""
 
 from __future__ import annotations
 
