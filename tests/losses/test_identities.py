@@ -161,8 +161,10 @@ def test_the_box_of_several_classes_is_that_of_the_simplex(rng):
     assert np.isinf(loss.conjugate(y, 1.01 * (np.eye(3)[[1, 1]] - (y > 0)))).all()
 
 
-def test_a_class_that_is_ahead_by_one_has_no_loss():
-    y, f = np.array([[1.0, -1.0, -1.0]]), np.array([[2.0, 1.0, 0.0]])
+@pytest.mark.parametrize("own", [0, 1, 2])
+def test_a_class_that_is_ahead_by_one_has_no_loss(own):
+    y, f = np.full((1, 3), -1.0), np.ones((1, 3))
+    y[0, own], f[0, own] = 1.0, 2.0
     assert MulticlassHinge().value(y, f) == 0.0
     np.testing.assert_array_equal(MulticlassHinge().gradient(y, f), 0.0)
 
@@ -313,3 +315,9 @@ def test_pairs_by_their_definition(rng):
     np.testing.assert_allclose(loss.gradient(y, f, weight), gradient, atol=1e-10)
     np.testing.assert_allclose(loss.hessian_product(y, f, weight, v), H @ v, atol=1e-10)
     np.testing.assert_allclose(loss.curvature(y, f, weight), 2.0 * H.diagonal(), atol=1e-10)
+
+
+def test_pairs_in_the_right_order_and_one_apart_have_no_loss():
+    y, f = np.column_stack([np.arange(5.0), np.ones(5)]), -2.0 * np.arange(5.0)
+    assert SurvivalRanking().value(y, f, np.ones(5)) == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(SurvivalRanking().gradient(y, f, np.ones(5)), 0.0, atol=1e-12)

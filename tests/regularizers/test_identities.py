@@ -45,7 +45,7 @@ def draws(rng):
     return rng.gamma(1.0, size=(6, M)) + 0.01
 
 
-@pytest.mark.parametrize("t", [1e-3, 1e3])
+@pytest.mark.parametrize("t", [1e-9, 1e-3, 1e3])
 @pytest.mark.parametrize("rule", CONSTRAINTS, ids=repr)
 def test_norms_in_another_unit(rule, t, draws):
     """Omega and Omega* of a constraint are squares; weights know no unit, and use the constraint up."""
@@ -292,3 +292,110 @@ def test_the_step_of_a_model_is_optimal(rng, strength):
         for _ in range(60):
             other = np.maximum(v + 0.1 * rng.normal(size=M), 0.0)
             assert value(v + 1e-3 * (other - v)) >= at - 1e-9 * (1.0 + abs(at))
+
+
+# -- weights of dual norms, parameters, and what a rule says of itself ---------------------------------
+
+
+@pytest.mark.parametrize("form", ["constraint", "penalty"])
+@pytest.mark.parametrize("costs", [None, ETA])
+@pytest.mark.parametrize("p", [4 / 3, 2.0, 5.0])
+def test_weights_of_dual_norms_attain_the_conjugate(p, costs, form, draws):
+    """Omega*(r) = max_d 1/2 sum_m d_m r_m^2 - 1/2 h(d)."""
+    rule = LpNorm(p, form, costs=costs)
+    for r in (*draws, 1e-3 * draws[0], 1e3 * draws[1], draws[2] * np.array([1.0, 0.0, 1.0, 0.0])):
+        d = rule.weights_from_dual(r)
+        price = rule.price(d) if form == "penalty" else 0.0
+        assert 0.5 * (d @ r**2 - price) == pytest.approx(rule.conjugate(r), rel=1e-9)
+        assert rule.price(d * (1.0 - 1e-9)) < np.inf
+    if form == "constraint":
+        assert rule.price(rule.weights_from_dual(np.zeros(M)) * (1.0 - 1e-9)) == 0.0
+
+
+@pytest.mark.parametrize("rule", [LpNorm(p=1.5), LpNorm(p=3, costs=ETA), BlockNorm(q=1.5)], ids=repr)
+@pytest.mark.parametrize("form", ["constraint", "penalty"])
+def test_slopes_of_the_logarithms_of_weights(rule, form, draws):
+    """d log d_m / d log n_l is diag(a) less a matrix of rank one: the differences of log weights."""
+    rule = rule.in_form(form) if rule.form != form else rule
+    step = 1e-6
+    for n in draws:
+        numeric = np.array(
+            [
+                (
+                    np.log(rule.weights(n * np.exp(step * unit)))
+                    - np.log(rule.weights(n * np.exp(-step * unit)))
+                )
+                / (2 * step)
+                for unit in np.eye(M)
+            ]
+        ).T
+        found = rule.log_slopes(n)
+        np.testing.assert_allclose(found, numeric if found.ndim == 2 else numeric.diagonal(), atol=1e-5)
+
+
+@pytest.mark.parametrize("costs", [[1.0, -1.0], [0.0, 1.0], [1.0, np.nan]])
+def test_costs_are_positive(costs):
+    with pytest.raises(ValueError, match="costs must be positive"):
+        LpNorm(p=2, costs=costs).penalty(np.ones(2))
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.5, np.nan])
+def test_a_ratio_is_a_share(ratio):
+    with pytest.raises(ValueError, match="l1_ratio="):
+        ElasticNet(ratio).penalty(np.ones(2))
+
+
+def test_what_rules_say_of_themselves():
+    assert [ElasticNet(a).sparse for a in (0.0, 0.3, 1.0)] == [False, True, True]
+    assert [ElasticNet(a, "constraint").sparse for a in (0.0, 0.3, 1.0)] == [False, False, True]
+    assert [ElasticNet(a, "constraint").tied for a in (0.0, 0.3, 1.0)] == [False, False, True]
+    assert not any(ElasticNet(a).tied for a in (0.0, 0.3, 1.0))
+    assert [BlockNorm(q).sparse for q in (1.0, 1.5, 2.0)] == [True, False, False]
+    assert [BlockNorm(q, "penalty").homogeneous for q in (1.0, 1.5, 2.0)] == [True, False, False]
+    assert not any(BlockNorm(q, "constraint").homogeneous for q in (1.0, 1.5, 2.0))
+    assert (LogTerm() + GroupLassoTerm()).homogeneous == (
+        LogTerm().homogeneous and GroupLassoTerm().homogeneous
+    )
+    assert not (GroupLassoTerm() + MKLTerm()).homogeneous
+
+
+def test_edges_of_an_elastic_net():
+    assert ElasticNet(0.5).price(np.array([2.0, 0.0])) == np.inf  # 1 - (1 - a) d is 0 there
+    first, second = ElasticNet(0.5, "constraint").price_slopes(np.full(3, 0.2))
+    np.testing.assert_array_equal([first, second], 0.0)
+    weights = ElasticNet(0.5, "constraint").weights(np.array([1.0, 0.0, 2.0]))
+    assert weights[1] == 0.0 < weights[0] < weights[2]
+
+
+def test_kernels_that_come_later_may_have_no_weight():
+    np.testing.assert_allclose(Wedge("constraint").weights(np.array([1.0, 0.0, 0.0])), [1.0, 0.0, 0.0])
+
+
+def test_small_multiples_of_terms(draws):
+    for x in 1e-6 * draws:
+        assert (0.5 * LogTerm()).value(x) == pytest.approx(0.5 * LogTerm().value(x))
+        total = float(np.sqrt(x).sum())
+        np.testing.assert_allclose(MKLTerm().slopes(x), total / np.sqrt(x))
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [np.eye(3), np.array([[1.0, 0.5], [0.0, 1.0]]), np.ones((2, 2)), np.array([[1.0, 2.0], [2.0, 1.0]])],
+)
+def test_a_matrix_of_weights_is_positive_definite(matrix):
+    with pytest.raises(ValueError, match="positive definite matrix of shape"):
+        Mahalanobis(matrix).penalty(np.ones(2))
+
+
+def test_the_conjugate_under_a_matrix_is_that_of_its_conditions(rng):
+    """min_{t >= s} t' E t: E t >= 0 at the minimum, and zero where t is above s."""
+    for _ in range(20):
+        root = rng.normal(size=(M, M))
+        own = root @ root.T + 0.1 * np.eye(M)
+        r = rng.gamma(0.5, size=M) + 1e-3
+        s, half = r**2, 2.0 * Mahalanobis(own).conjugate(r)
+        t = s.copy()
+        for _ in range(5000):  # coordinate descent, as plain as can be
+            for m in range(M):
+                t[m] = max(s[m], t[m] - (own[m] @ t) / own[m, m])
+        assert half == pytest.approx(float(np.sqrt(t @ own @ t)), rel=1e-7)
