@@ -59,10 +59,10 @@ test-slow: $(VENV)/.stamp-test  ## run the tests that take long
 
 # Chromium comes from the system; where there is none and none can be installed, the tests skip and say why
 test-browser: export OMP_NUM_THREADS := 1
-test-browser: $(VENV)/.stamp-browser  ## look at the report page in a real browser, Chromium
+test-browser: $(VENV)/.stamp-browser  ## look at the report page, and the pages of make docs, in a real browser, Chromium
 	@for name in "$$KERNELWEAVE_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
 	  command -v "$$name" > /dev/null && exit 0; done; $(MAKE) --no-print-directory chromium
-	@$(BIN)/python -m pytest -m browser -rs tests/app/report
+	@$(BIN)/python -m pytest -m browser -rs tests/app/report tests/test_site.py
 
 # the wheel is built from the source distribution: what that lacks, the wheel lacks
 dist: $(VENV)/.stamp-release  ## build the source distribution, and the wheel from it, in dist
@@ -128,7 +128,7 @@ bench: $(VENV)/.stamp-bench  ## run the benchmarks at small sizes (a few minutes
 # those on simulated data; `python experiments --all --quick` runs every table and figure
 reproduce: export OMP_NUM_THREADS := 1
 reproduce: $(VENV)/.stamp-plot  ## run the quick forms of the experiments on simulated data, about a minute
-	@$(BIN)/python experiments lp-toy gomp-toy --quick --afresh --out build/experiments
+	@$(BIN)/python experiments lp-toy gomp-toy --quick --again --out build/experiments
 
 # one BLAS thread, as in the tests; nothing is fetched, and every warning is an error
 docs: export OMP_NUM_THREADS := 1
@@ -141,7 +141,7 @@ clean:  ## remove the environments, the caches and what the demo wrote
 	rm -rf $(VENV) $(TORCH_VENV) $(MINIMUM_VENV) $(WHEEL_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist kernelweave-demo.png docs/api docs/gallery
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
-# the environment with one extra installed; done anew only when pyproject.toml changes
+# the environment with one extra installed; done again only when pyproject.toml changes
 $(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
 	@echo "Installing kernelweave[$*] in $(VENV) (once; this may take a minute or two)"
 	@$(INSTALL) --editable ".[$*]"

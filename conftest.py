@@ -53,7 +53,7 @@ def _sample(item: pytest.Item, seen: Counter[str]) -> None:
 
 
 def _thin(family: list[pytest.Item]) -> None:
-    """Of more than ten cases the first and about every fourth, by their names, stay in the fast set.
+    """The first and about every fourth of more than ten cases, by their names, stay in the fast set.
 
     Of more than twenty, three eighths are slow.
     """

@@ -77,13 +77,13 @@ def main() -> int:
         path = Path(folder) / "kernels.gram"
         (built, opened, fitted), models = on_store(path, kernels, X, y)
         size = path.stat().st_size
-    blocks, anew = timed(lambda: fits(kernels, X, y, "blocked"))
+    blocks, computed = timed(lambda: fits(kernels, X, y, "blocked"))
     total = built + opened + fitted
-    same = agree(models, anew)
+    same = agree(models, computed)
     print(f"n = {n}, {n_kernels} kernels, {len(COSTS)} fits; the store has {size / 1e6:.0f} MB")
     print(f"store: build {built:.2f} s, open {opened:.2f} s, fits {fitted:.2f} s ({models[0].gram_})")
     print(f"{'':32s} {'seconds':>8s}   of the store's")
-    for what, seconds in (("store", total), ("blocks, computed anew", blocks)):
+    for what, seconds in (("store", total), ("blocks, computed again", blocks)):
         print(f"{what:32s} {seconds:8.2f}   {seconds / total:5.2f}")
     kept = same and blocks > total
     print(f"objectives {'agree' if same else 'do not agree'}; promise {'kept' if kept else 'broken'}")

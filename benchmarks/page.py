@@ -26,7 +26,7 @@ those of that machine; ratios and exponents carry further.
 ```
 make bench              # small sizes, a few minutes: results in build/bench
 make bench BENCH=full   # the sizes of this page, and every benchmarks/bench_*.py: hours
-python benchmarks/run.py --full --docs docs bench_gomp     # one of them, and this page anew
+python benchmarks/run.py --full --docs docs bench_gomp     # one of them, and this page again
 ```
 
 Real data are read from the folder `KERNELWEAVE_DATA`; what needs a file that is not there is left out and

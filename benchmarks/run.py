@@ -5,7 +5,7 @@
 Without names: the benchopt suite (benchopt_mkl), bench_growth and, at small sizes, a few more; with
 ``--full`` all of them at the sizes of docs/results/benchmarks.md, which takes hours on two cores. FOLDER
 (build/bench unless given) receives results/data/*.json, images and results/benchmarks.md; ``--docs docs``
-makes the published page anew. Ends with 1 if a benchmark failed or found a promise broken.
+makes the published page again. Ends with 1 if a benchmark failed or found a promise broken.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def main(
         Path | None, typer.Option(help="Also commit the rows and write the results pages of this folder.")
     ] = None,
     only_done: Annotated[bool, typer.Option("--done", help="Run nothing; summarise what is done.")] = False,
-    afresh: Annotated[
-        bool, typer.Option("--afresh", help="Run cells that are among the committed rows, too.")
+    again: Annotated[
+        bool, typer.Option("--again", help="Run cells that are among the committed rows, too.")
     ] = False,
     folder: Annotated[Path | None, typer.Option(help="Experiments of another folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON document.")] = False,
@@ -48,7 +48,7 @@ def main(
             folder=folder,
             docs=docs,
             go_on=not only_done,
-            afresh=afresh,
+            again=again,
             console=Console(stderr=as_json),
         )
     except FileNotFoundError as error:

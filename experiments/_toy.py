@@ -113,7 +113,7 @@ def mkl_lines(
         method = choose_solver(solver, regularizer)
         gap = min(tol, 1e-2 * C * len(y) / 50) if tight else tol
         state = method.solve(problem, gram, regularizer, gap, max_iter, None, norms, alpha).state
-        if regularizer.convex:  # others start afresh: where they end depends on the start
+        if regularizer.convex:  # others start from the beginning: where they end depends on the start
             norms, alpha = state.certificate.norms, state.alpha
         w = state.weights * scales * (X.T @ state.alpha[:, 0])
         lines.append(Line(w, float(state.certificate.intercept[0]), state.weights, gap_of(state)))

@@ -295,7 +295,7 @@ def heat_table(rows: list[dict[str, Any]], data: str) -> Table:
         ]
         for i, a in enumerate(names)
     ]
-    return Table(f"{data}: as in the paper above the diagonal, centred below", ["", *names], cells_)
+    return Table(f"{data}: as in the paper above the diagonal, centred below", ["kernel", *names], cells_)
 
 
 def draw(rows: list[dict[str, Any]]) -> Any:

@@ -35,7 +35,7 @@ def problem(rng: np.random.Generator, n: int, shared: float) -> tuple[np.ndarray
 
 
 def greedy(X: np.ndarray, y: np.ndarray, ridge: float, steps: int) -> list[int]:
-    """MKL-GOMP with one linear kernel of variance 1 a group of columns."""
+    """MKL-GOMP with one linear kernel of variance 1 per group of columns."""
     shift, chosen, r = ridge * len(y), [], y
     groups = [Z / np.sqrt(GROUP) for Z in np.split(X, N_GROUPS, axis=1)]
     for _ in range(steps):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import re
 import shlex
 import tomllib
@@ -106,6 +107,16 @@ def test_every_page_is_in_a_list_of_pages():
         relative = page.relative_to(DOCS).with_suffix("")
         by_folder = relative.parent.name in {"guide", "results"}  # their index lists what there is
         assert by_folder or page.stem in listed or str(relative) in listed or page == DOCS / "index.md"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_columns_of_tables_have_names(page):
+    """Words: readers of screens say nothing of an empty cell, or of a formula alone."""
+    lines = text_of(page).splitlines()
+    for head, rule in itertools.pairwise(lines):
+        if re.fullmatch(r"\|(?: ?:?-+:? ?\|)+", rule):
+            cells = re.split(r"(?<!\\)\|", head)[1:-1]
+            assert not [cell for cell in cells if re.fullmatch(r"\s*(?:\$[^$]*\$\s*)?", cell)], head
 
 
 # -- code --------------------------------------------------------------------------------------------

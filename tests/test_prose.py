@@ -26,9 +26,19 @@ def test_nothing_that_users_read_makes_them_stumble():
     assert not found, "\n".join(found)
 
 
+def test_everything_that_people_read_is_looked_at():
+    """Pages, docstrings, messages, help texts, and what lies beside the package."""
+    read = {str(path.relative_to(ROOT)) for path in prose.files()}
+    assert {"README.md", "CHANGELOG.md", "SECURITY.md", "experiments/README.md", "Makefile"} <= read
+    assert {"docs/index.md", "docs/decisions.md", "benchmarks/run.py", "experiments/lp_toy.py"} <= read
+    package = {str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.py")}
+    assert package <= read
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "One file a table or figure of the papers",
         "1 prints a line a model.",
         "Most features a kernel under approximation.",
         "one model a class, or one a pair of classes",

@@ -4,9 +4,10 @@
 
 pytest collects the tests once and runs them once, which says which of them call which function of the files,
 and how long they take. Then every mutant is tried in a fork of that process: the code of one function is
-replaced, and the tests that call it run, quick ones first, until one fails. A mutant that no test notices
-survived: a test is missing, or the change makes no difference, and then `tools/mutants.toml` says why. Rows
-go to ``build/mutants.jsonl`` as they are found; a second run tries only what is not there yet.
+replaced, and the tests that call it run, quick ones first, until one fails or takes far longer than it did.
+A mutant that no test notices survived: a test is missing, or the change makes no difference, and then
+`tools/mutants.toml` says why. Rows go to ``build/mutants.jsonl`` as they are found; a second run tries only
+what is not there yet, or with ``--again`` those that survived, to see whether new tests kill them.
 
 Why not one of the tools there are: some start a process per mutant, which is mostly spent on imports, others
 rewrite the package and leave decorated functions out. Functions compiled by numba, module constants and
@@ -21,7 +22,7 @@ import copy
 import importlib
 import json
 import os
-import resource
+import signal
 import sys
 import time
 import tomllib
@@ -43,6 +44,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: a file and the names that lead to a function in it
 Place = tuple[str, tuple[str, ...]]
 Callers = defaultdict[Place, list[pytest.Item]]
+
+#: fates of a mutant that asks for a test or a reason
+ALIVE = ("survived", "not called")
 
 #: operator -> what it is mistaken for
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
@@ -181,6 +185,8 @@ def live(file: str, path: tuple[str, ...]) -> FunctionType | None:
     found: Any = importlib.import_module(module)
     for name in path:
         found = vars(found).get(name)
+    if hasattr(found, "py_func"):
+        return None
     for inner in ("fget", "__func__", "func", "__wrapped__"):
         found = getattr(found, inner, found)
     return found if isinstance(found, FunctionType) else None
@@ -192,8 +198,10 @@ def live(file: str, path: tuple[str, ...]) -> FunctionType | None:
 class Trial:
     """The pytest plugin: runs the tests once, then, in forks, those that call what was changed."""
 
-    def __init__(self, files: list[Path], every: int = 1) -> None:
-        self.files, self.every = files, every
+    def __init__(
+        self, files: list[Path], every: int = 1, longest: float = float("inf"), again: bool = False
+    ) -> None:
+        self.files, self.every, self.longest, self.again = files, every, longest, again
         self.failed = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -202,15 +210,21 @@ class Trial:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In the place of pytest's own loop."""
         callers, took = self._callers(session)
-        done = {row["key"] for row in read_rows()}
+        rows = read_rows()
         for file in self.files:
             for mutant in mutants(file):
                 function = live(mutant.file, mutant.path)
-                chosen = zlib.crc32(mutant.key.encode()) % self.every == 0
-                if chosen and mutant.key not in done and function is not None:
-                    tests = sorted(callers[mutant.file, mutant.path], key=took.__getitem__)
+                if function is not None and self._wanted(mutant.key, rows.get(mutant.key)):
+                    near = callers[mutant.file, mutant.path]
+                    tests = sorted((t for t in near if took[t] <= self.longest), key=took.__getitem__)
                     self._note(mutant, self._try(mutant, function, tests, took), len(tests))
         return True
+
+    def _wanted(self, key: str, row: dict[str, Any] | None) -> bool:
+        """Whether to try a mutant; `row` is what is known of it."""
+        if self.again:
+            return row is not None and row["fate"] in ALIVE
+        return row is None and zlib.crc32(key.encode()) % self.every == 0
 
     def _callers(self, session: pytest.Session) -> tuple[Callers, dict[pytest.Item, float]]:
         """Which tests call which function, and the seconds they take."""
@@ -252,12 +266,11 @@ class Trial:
             return "not called"
         child = os.fork()
         if child == 0:
-            allowed = int(10 + 3 * sum(took[item] for item in tests))
-            resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed))
             for stream in (1, 2):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
             function.__code__ = compiled(mutant.function, mutant.path)
             for item in tests:
+                signal.setitimer(signal.ITIMER_PROF, 2.0 + 5.0 * took[item])  # its signal ends the fork
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                 if self.failed:
                     os._exit(1)
@@ -272,10 +285,10 @@ class Trial:
             out.write(json.dumps(row) + "\n")
 
 
-def read_rows() -> list[dict[str, Any]]:
-    """What earlier runs found."""
+def read_rows() -> dict[str, dict[str, Any]]:
+    """What earlier runs found, the last word on each mutant."""
     lines = ROWS.read_text(encoding="utf-8").splitlines() if ROWS.exists() else []
-    return [json.loads(line) for line in lines]
+    return {row["key"]: row for row in map(json.loads, lines)}
 
 
 def report(files: list[Path]) -> int:
@@ -283,13 +296,11 @@ def report(files: list[Path]) -> int:
     reasons = tomllib.loads(EXPLAINED.read_text(encoding="utf-8")) if EXPLAINED.exists() else {}
     names = {str(file.relative_to(ROOT)) for file in files}
     present = {mutant.key for file in files for mutant in mutants(file)}
-    rows = [row for row in read_rows() if row["key"].partition("::")[0] in names and row["key"] in present]
+    rows = [row for key, row in read_rows().items() if key.partition("::")[0] in names and key in present]
     left = 0
     for name in sorted(names):
         fates = Counter(row["fate"] for row in rows if row["key"].startswith(name))
-        alive = [
-            row for row in rows if row["key"].startswith(name) and row["fate"] in ("survived", "not called")
-        ]
+        alive = [row for row in rows if row["key"].startswith(name) and row["fate"] in ALIVE]
         unexplained = [row for row in alive if row["key"] not in reasons]
         killed = fates["killed"] + fates["timed out"]
         print(f"{name}: {sum(fates.values())} mutants, {killed} killed, {len(alive)} alive, ", end="")
@@ -311,11 +322,18 @@ def main() -> int:
         "--marks", default="not slow and not system and not browser and not torch and not data"
     )
     parser.add_argument("--every", type=int, default=1, help="try every K-th mutant, by the hash of its name")
+    parser.add_argument(
+        "--longest", type=float, default=1.0, help="leave out tests of more seconds than that"
+    )
+    parser.add_argument("--again", action="store_true", help="try those again that survived")
     parser.add_argument("--report", action="store_true", help="only say what earlier runs found")
     args = parser.parse_args()
     if not args.report:
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", args.marks, *args.tests]
-        if pytest.main(options, plugins=[Trial(args.files, args.every)]) not in (0, 5):
+        if pytest.main(options, plugins=[Trial(args.files, args.every, args.longest, args.again)]) not in (
+            0,
+            5,
+        ):
             return 2
     return 1 if report(args.files) else 0
 

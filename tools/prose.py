@@ -17,8 +17,19 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 LIST = DOCS / "vocabulary.toml"
 
-#: built pages, and records that stay as they were written
-LEFT_OUT = {"api", "gallery", "decisions.md"}
+#: built pages
+LEFT_OUT = {"api", "gallery"}
+
+#: what is read beside the pages of docs
+READ = ["*.md", "src/**/*.py", "src/**/*.html", "examples/*.py", "experiments/**/*.py", "experiments/*.md"]
+READ += [
+    "benchmarks/**/*.py",
+    "benchmarks/**/*.md",
+    "tools/*.py",
+    "docs/**/*.py",
+    ".github/**/*.md",
+    "Makefile",
+]
 
 #: a fenced block, code in a line, an address, a formula, a line of an example
 CODE = re.compile(
@@ -71,12 +82,11 @@ def findings(text: str, wanted: list[Rule]) -> Iterator[str]:
 
 
 def files() -> list[Path]:
-    """Everything that users read."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    found += [path for path in DOCS.rglob("*.md") if not LEFT_OUT & {*path.parts, path.name}]
-    for pattern in ("src/**/*.py", "src/**/*.html", "examples/*.py"):
+    """Everything that people read: pages, code with its messages and help texts, experiments, benchmarks."""
+    found = [path for path in DOCS.rglob("*.md") if not LEFT_OUT & {*path.relative_to(DOCS).parts}]
+    for pattern in READ:
         found += ROOT.glob(pattern)
-    return sorted(found)
+    return sorted(path for path in found if path.resolve() != Path(__file__).resolve())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-#: modules on one page, and the groups of their names; a page without groups lists names as they come
+#: modules on one page, and the groups of their names; a page without groups lists names in their own order
 PAGES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "estimators": (
         ("estimators",),
@@ -302,7 +302,7 @@ def write(folder: Path) -> list[Path]:
 
 
 def _on_start(app: Any, config: Any) -> None:
-    # named one by one: a build that goes on from an earlier one would not look for new pages
+    # named one by one: a build that continues an earlier one would not look for new pages
     config.autosummary_generate = [str(path) for path in write(Path(app.srcdir) / "api")]
 
 

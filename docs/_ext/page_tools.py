@@ -1,13 +1,15 @@
-"""Three small things about pages: lists of what is there, tidy code blocks, and links to the API.
+"""Small things about pages: lists of what is there, tidy code blocks, links to the API, names for buttons.
 
 The pages of some folders come and go. In their index a line of a toctree that names no page is left out, and
 a line ``*`` stands for the pages that no other line of the index names. Names of public objects in the text
-lead to their API page without being marked up.
+lead to their API page without being marked up. The theme's buttons that unfold a list of pages get a name,
+which readers of screens say aloud.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from docutils import nodes
 from sphinx import addnodes
 
 TOCTREE = re.compile(r"(```\{toctree\}\n(?::.*\n)*\n)((?:\S.*\n)+)(```)")
+
+UNNAMED = '<summary><span class="toctree-toggle" role="presentation">'
 
 
 def with_present_pages(text: str, folder: Path) -> str:
@@ -49,6 +53,7 @@ def _trim(app: Any, doctree: nodes.document) -> None:
 
 
 #: a name, perhaps with the module in front and a call behind
+LINKS = nodes.reference | nodes.title | addnodes.pending_xref  # no link within a link
 NAME = re.compile(r"(?:kw\.|kernelweave\.)?(?:[a-z_]+\.)*(\w+)(?:\(.*\))?")
 
 
@@ -62,7 +67,7 @@ def _link(app: Any, doctree: nodes.document) -> None:
     }
     for literal in list(doctree.findall(nodes.literal)):
         match = NAME.fullmatch(literal.astext())
-        inside = isinstance(literal.parent, nodes.reference | nodes.title | addnodes.pending_xref)
+        inside = any(isinstance(node, LINKS) for node in _above(literal))
         if match and match[1] in full and _is_telling(match) and not inside:
             target = {"reftype": "obj", "refdomain": "py", "reftarget": full[match[1]]}
             link = addnodes.pending_xref("", refdoc=docname, refexplicit=True, refwarn=True, **target)
@@ -70,13 +75,31 @@ def _link(app: Any, doctree: nodes.document) -> None:
             link += literal
 
 
+def _above(node: nodes.Node) -> Iterator[nodes.Node]:
+    """What a node is part of."""
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
 def _is_telling(match: re.Match[str]) -> bool:
     """Whether it can be no other word: `info` alone could be a command, `load()` and `LpNorm` are ours."""
     return match[0] != match[1] or "_" in match[1] or match[1] != match[1].lower()
 
 
+def _name_buttons(app: Any, exception: Exception | None) -> None:
+    """Name what unfolds a list of pages; the theme has an arrow there and nothing else."""
+    if exception is None and app.builder.format == "html":
+        for page in Path(app.outdir).rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            named = text.replace(UNNAMED, UNNAMED.replace("<summary>", '<summary aria-label="Pages below">'))
+            if named != text:
+                page.write_text(named, encoding="utf-8")
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Connect all three."""
+    """Connect all of them."""
+    app.connect("build-finished", _name_buttons)
     app.connect("source-read", _on_read)
     app.connect("doctree-read", _trim)
     app.connect("doctree-read", _link)

@@ -111,7 +111,7 @@ def draw_weights(target: Path) -> None:
 
 
 def legend_of(axes: np.ndarray) -> tuple[list, list]:
-    """One entry a label, the kinds of kernels first."""
+    """One entry per label, the kinds of kernels first."""
     entries: dict[str, object] = {}
     for ax in axes.flat:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):

@@ -38,7 +38,7 @@ class Published(NamedTuple):
 
 
 def published(name: str, docs: Path | str, folder: Path | str | None = None) -> Published:
-    """The committed rows of an experiment, summarised anew."""
+    """The committed rows of an experiment, summarised again."""
     experiment, store = load_experiment(name, folder), Store(committed(docs, name))
     keys = {form: _keys(experiment, Mode(form)) for form in ("full", "quick")}
     form = "full" if any(key in store for key in keys["full"]) else "quick"

@@ -30,7 +30,7 @@ def run(
     folder: Path | str | None = None,
     docs: Path | str | None = None,
     go_on: bool = True,
-    afresh: bool = False,
+    again: bool = False,
     console: Any = None,
 ) -> dict[str, Summary]:
     r"""Run experiments, print the comparison with the papers, write CSV and figure.
@@ -56,7 +56,7 @@ def run(
         rows are read from it, by default from the folder ``docs`` beside the experiments.
     go_on : bool, default=True
         Run what is not done yet; otherwise what is done is summarised, and the page says how much that is.
-    afresh : bool, default=False
+    again : bool, default=False
         Leave committed rows aside.
     console : rich Console, optional
         Where to print.
@@ -87,7 +87,7 @@ def run(
     terminal = console or _console()
     found = {}
     for name in chosen:
-        earlier = [] if afresh else [committed(docs or place.parent / "docs", name)]
+        earlier = [] if again else [committed(docs or place.parent / "docs", name)]
         store = Store(output / f"{name}-{mode.name}.csv", *earlier)
         try:
             found[name] = _run_one(name, mode, store, jobs, place, docs, go_on, terminal)

@@ -1,4 +1,4 @@
-"""Results of cells in CSV files: one that grows as they come, and compressed ones of the documentation."""
+"""Results of cells in CSV files: one that grows as cells end, and compressed ones of the documentation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Store:
         return self._rows.get(key, self._earlier.get(key, []))
 
     def add(self, key: str, rows: list[Row]) -> None:
-        """Append the rows of a cell; the file is written anew if they bring new columns."""
+        """Append the rows of a cell; the file is written again if they bring new columns."""
         read = [{name: value(str(one)) for name, one in row.items()} for row in rows]
         self._rows[key] = [{KEY: key, COUNT: len(rows), **row} for row in read]
         new = [name for name in _names(self._rows[key]) if name not in self._header]

@@ -189,7 +189,7 @@ class Cluster:
         needs : list of Sent
         """
         from distributed import CancelledError, KilledWorker
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
         for _ in range(ATTEMPTS):
             try:

@@ -500,11 +500,12 @@ def _events(event: Any) -> BoolArray:
         raise ValueError(
             "event must be of shape (n,): True or 1 for an event, False or 0 for a censored time."
         )
-    return event.astype(bool)
+    result: BoolArray = event.astype(bool)
+    return result
 
 
 def _numbers(name: str, values: Any) -> FloatArray:
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or not np.isfinite(values).all():
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be an array of shape (n,) of finite numbers.")
-    return values
+    return numbers

@@ -110,7 +110,7 @@ def test_committed_rows_are_not_run_again(folder: Path, tmp_path: Path) -> None:
     assert len(published("two-squares", docs, folder).rows) == 12
     run(["two-squares"], Mode("full", 1), tmp_path / "4", folder=folder, docs=docs, console=QUIET)
     assert len(published("two-squares", docs, folder).rows) == 12  # nothing that was committed is lost
-    run(["two-squares"], Mode("full", 1), tmp_path / "5", folder=folder, afresh=True, console=QUIET)
+    run(["two-squares"], Mode("full", 1), tmp_path / "5", folder=folder, again=True, console=QUIET)
     assert calls(folder)[6:] == ["2 0", "3 0"]
     assert committed(docs, "two-squares").is_file()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +14,7 @@ from kernelweave.gram import DenseGram
 from kernelweave.losses import LOSSES, EpsInsensitive, Huber, OneClass, Squared
 from kernelweave.regularizers import REGULARIZERS, LpNorm, Uniform
 from kernelweave.solvers import Problem, best_intercept, certificate
-from kernelweave.solvers.certificate import check_squares, relative
+from kernelweave.solvers.certificate import ZERO, Rounding, check_squares, full_rank_gap, relative, scale_of
 
 from ..targets import SEPARABLE
 
@@ -188,3 +191,159 @@ def test_the_optimum_of_zero_is_relative_to_what_cancels():
     # a distance to the origin, however small, is not zero
     near = certificate(problem, DenseGram([x @ x.T + 1e-9]), LpNorm(), alpha, np.ones(1))
     assert near.scale == abs(near.primal) == pytest.approx(0.5e-9, rel=1e-3)
+
+
+# -- what rounding may have done, once more from the definitions ---------------------------------------
+
+
+def rounding_by_hand(diagonals, weights, alpha, off):
+    """u k_i |k a|_1 of K_d, u |k a|_1 |k a|_2 of every kernel, and |k a|_1^2, output by output."""
+
+    def lengths(diagonal, column):
+        k = np.sqrt(diagonal)
+        return float(k @ np.abs(column)), float(np.sqrt((k * column) @ (k * column)))
+
+    own, columns = weights @ diagonals, alpha.T
+    sizes = [lengths(own, column) for column in columns]
+    unit = max(np.finfo(float).eps, off / sum(one * two for one, two in sizes))
+    squares = [sum(np.prod(lengths(diagonal, column)) for column in columns) for diagonal in diagonals]
+    of_fitted = unit * np.outer(np.sqrt(own), [one for one, _ in sizes])
+    return of_fitted, unit * np.array(squares), sum(one**2 for one, _ in sizes)
+
+
+def few_samples(rng, n_kernels=3, outputs=2, n=6):
+    roots = rng.normal(size=(n_kernels, n, 4)) * np.array([0.5, 2.0, 1.0])[:n_kernels, None, None]
+    gram = DenseGram(roots @ roots.transpose(0, 2, 1))
+    return gram, rng.gamma(2.0, size=n_kernels), rng.normal(size=(n, outputs))
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-4, -1e-4])
+@pytest.mark.parametrize("known", ["entries", "largest", "largest of all"])
+@pytest.mark.parametrize("n_kernels", [1, 2, 3])
+def test_rounding_is_that_of_its_definition(rng, n_kernels, known, off):
+    """`off` are digits that sum_m d_m s_m and alpha' (K_d alpha) do not share, to either side."""
+    gram, weights, alpha = few_samples(rng, n_kernels)
+    fitted, products = gram.dot(weights, alpha), float(weights @ gram.quad(alpha))
+    diagonals = np.array([gram.diag(unit) for unit in np.eye(n_kernels)])
+    if known != "entries":
+        largest = diagonals.max(axis=1, keepdims=True)
+        largest = largest if known == "largest" else largest.max(axis=0, keepdims=True)
+        gram.cached_diagonals = largest
+        diagonals = np.broadcast_to(largest, diagonals.shape)
+    noise = Rounding.of(gram, weights, alpha, fitted, products + off)
+    apart = abs(float(np.vdot(alpha, fitted)) - (products + off))
+    of_fitted, of_squares, size = rounding_by_hand(diagonals, weights, alpha, apart)
+    np.testing.assert_allclose(noise.of_fitted * np.ones((6, 1)), of_fitted, rtol=1e-9)
+    np.testing.assert_allclose(noise.of_squares, of_squares, rtol=1e-9)
+    assert noise.size == pytest.approx(size, rel=1e-9)
+
+
+class Conditional(DenseGram):
+    """Says of itself that its matrices are definite for vectors of sum zero alone."""
+
+    conditional = True
+
+
+@pytest.mark.parametrize("level", [0.0, 1e12, -1e12])  # an intercept costs the predictions digits
+@pytest.mark.parametrize("digits", [1e-5, -1e-5])
+@pytest.mark.parametrize("engine", [DenseGram, Conditional])
+@pytest.mark.parametrize("rule", [LpNorm(p=2, form="penalty"), LpNorm(p=1)], ids=repr)
+def test_what_rounding_may_have_done_is_in_the_gap(rng, rule, engine, digits, level):
+    drawn, weights, _ = few_samples(rng)
+    gram = engine(drawn.combine(unit) for unit in np.eye(3))
+    weights = weights / (2.0 * weights.sum())
+    problem = Problem(level + rng.normal(size=(6, 1)), Squared(), rng.uniform(1.0, 2.0, size=(6, 1)))
+    alpha = problem.feasible(rng.normal(size=(6, 1)))
+    fitted, squares = gram.dot(weights, alpha) * (1.0 + digits), gram.quad(alpha)
+    proof = certificate(problem, gram, rule, alpha, weights, fitted, squares)
+    products = float(weights @ squares)
+    diagonals = np.array([gram.diag(unit) for unit in np.eye(3)])
+    off = abs(float(np.vdot(alpha, fitted)) - products)
+    of_fitted, of_squares, _ = rounding_by_hand(diagonals, weights, alpha, off)
+    # 1/2 sum d s + 1/2 h(d) where functions cannot change their weights, Omega(n) otherwise
+    conditional = engine is Conditional
+    more = 0.5 * float(weights @ of_squares)
+    omega = 0.5 * products + 0.5 * rule.price(weights)
+    most = omega + more
+    if not conditional:
+        omega = rule.penalty(weights * np.sqrt(squares))
+        most = rule.penalty(weights * np.sqrt(squares + of_squares))
+    f = fitted + proof.intercept
+    lost = np.minimum(np.finfo(float).eps * np.abs(f), np.abs(fitted))
+    misfits = [problem.misfit(alpha, f, spread).sum() for spread in (None, of_fitted + lost)]
+    apart = misfits[1] + abs(most + rule.conjugate(np.sqrt(squares + of_squares)) - products)
+    assert proof.primal == pytest.approx(problem.primal_loss(fitted, proof.intercept) + omega, rel=1e-12)
+    assert proof.gap * proof.scale == pytest.approx(proof.primal - (proof.primal - apart), rel=1e-9)
+    assert proof.rounding * proof.scale == pytest.approx(misfits[1] - misfits[0] + more, rel=1e-9)
+
+
+def test_a_gap_that_rounding_made_is_told_from_a_gap(draw):
+    sample = draw(Squared(), n=20)
+    proof = certificate(sample.problem, sample.gram, LpNorm(), np.zeros((20, 1)), np.ones(8))
+    fates = {(1.0, 0.95): True, (1.0, 0.85): False, (0.0, 0.0): False, (1.0, 1.0): True}
+    assert {key: replace(proof, gap=key[0], rounding=key[1]).is_rounding for key in fates} == fates
+
+
+def test_what_the_gap_is_relative_to():
+    fixed = Problem(np.zeros((2, 1)), OneClass(), np.ones((2, 1)))
+    size = 100.0
+    for primal, dual in [(ZERO * size, 0.0), (0.0, -ZERO * size), (5e-11, 1e-11)]:
+        assert scale_of(fixed, primal, dual, size) == size  # nothing but rounding
+    for primal, dual in [(-1.0, 0.0), (0.5, -1.0), (0.0, -1.0), (2.0 * ZERO * size, 0.0)]:
+        assert scale_of(fixed, primal, dual, size) == abs(primal)
+    free = Problem(np.ones((2, 1)), Squared(), np.ones((2, 1)))
+    assert scale_of(free, -1e-30, -1e-30, size) == 1e-30
+
+
+@pytest.mark.parametrize(
+    ("primal", "dual", "scale"),
+    [
+        (4.0, -10.0, 1.0),  # P - C least
+        (4.0, 4.75, 0.25),  # C L(0) - D
+        (4.0, 5.0, 1e-4),  # nothing to be gained
+        (2.5, -10.0, 0.5),  # rounding took P below C least
+    ],
+)
+def test_what_the_gap_is_relative_to_where_samples_are_coupled(primal, dual, scale):
+    problem = SimpleNamespace(loss=SimpleNamespace(alpha_sum=0.0, separable=False), floor=3.0, ceiling=5.0)
+    assert scale_of(problem, primal, dual, 1.0) == pytest.approx(scale)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_how_far_below_zero_is_rounding(outputs):
+    """A share of 1e-12 (1e-6 where matrices are rounded or centred) of sum_ij |a_i a_j| k_i k_j."""
+    gram, alpha = DenseGram([0.25 * np.eye(2)]), np.tile([[5.0], [-1.0]], outputs)
+    most = 1e-12 * outputs * (0.5 * 5.0 + 0.5 * 1.0) ** 2
+    np.testing.assert_array_equal(check_squares(np.array([-most]), gram, alpha), [0.0])
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        check_squares(np.array([-1.01 * most]), gram, alpha)
+    gram.centred = True
+    np.testing.assert_array_equal(check_squares(np.array([-0.99e6 * most]), gram, alpha), [0.0])
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        check_squares(np.array([-1.01e6 * most]), gram, alpha)
+
+
+def test_a_millionth_of_the_largest_square_below_zero_is_rounding():
+    np.testing.assert_array_equal(check_squares(np.array([1.0, -1e-6]), *few_kernels(2)), [1.0, 0.0])
+    with pytest.raises(ValueError, match="kernel 1 is not positive"):
+        check_squares(np.array([1.0, -1.01e-6]), *few_kernels(2))
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_gap_of_kernels_that_were_approximated(draw, reference, rng, ridge, scale):
+    """Z Z' + ridge I in the place of Z Z': the bound is P of the one and D of the other, by definition."""
+    sample = draw(EpsInsensitive(eps=0.1), n=20, costs=True)
+    problem, rule = sample.problem, LpNorm(p=2)
+    alpha, weights = problem.feasible(scale * rng.normal(size=(20, 1))), rng.gamma(1.0, size=8)
+    fitted, squares = sample.gram.dot(weights, alpha), sample.gram.quad(alpha)
+    proof = certificate(problem, sample.gram, rule, alpha, weights, fitted, squares)
+    assert abs(proof.intercept[0]) > 1e-3
+    state = SimpleNamespace(alpha=alpha, squares=squares, certificate=proof, fitted=fitted)
+    missing = np.full(8, ridge * float((alpha**2).sum()))
+    gap = full_rank_gap(problem, rule, state, missing)
+    dual = reference.dual(problem, alpha) - rule.conjugate(np.sqrt(squares + missing))
+    assert gap == pytest.approx((proof.primal - dual) / proof.scale, rel=1e-9)
+    state.squares = np.append(squares[:-1], -1e-30)  # what rounding leaves of a kernel that alpha avoids
+    assert full_rank_gap(problem, rule, state, missing) <= gap
+    assert np.isnan(full_rank_gap(problem, rule, state, np.full(8, np.inf)))  # nothing is known

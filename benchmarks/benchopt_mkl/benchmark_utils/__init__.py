@@ -61,7 +61,7 @@ class MKLSolver(BaseSolver):
 
 
 class ByTolerance(MKLSolver):
-    """Run anew at smaller and smaller tolerances: each point of the curve is a whole fit."""
+    """Run again at smaller and smaller tolerances: each point of the curve is a whole fit."""
 
     sampling_strategy = "tolerance"
     stopping_criterion = CertifiedGap(strategy="tolerance")
@@ -71,7 +71,7 @@ class ByTolerance(MKLSolver):
 
 
 class ByIteration(MKLSolver):
-    """Run anew with more and more iterations: each point of the curve is a whole fit."""
+    """Run again with more and more iterations: each point of the curve is a whole fit."""
 
     sampling_strategy = "iteration"
     stopping_criterion = CertifiedGap(strategy="iteration")

@@ -85,7 +85,7 @@ class Spec:
         )
 
 
-class BaseLearner(CallbackSupportMixin, BaseEstimator):
+class BaseLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What every estimator has: parameters, the functions it learned, and what they look like."""
 
     max_iter: int  # parameters are stored by the classes whose constructors name them
@@ -110,7 +110,8 @@ class BaseLearner(CallbackSupportMixin, BaseEstimator):
             given = params.get(name, getattr(self, name, None))
             if isinstance(given, str) and any(key.startswith(f"{name}__") for key in params):
                 params[name] = parts.resolve(given, kind)
-        return super().set_params(**params)
+        result: Self = super().set_params(**params)
+        return result
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work."""
@@ -211,10 +212,13 @@ class BaseLearner(CallbackSupportMixin, BaseEstimator):
         return pd.DataFrame(columns)
 
     def _html_repr(self) -> str:
-        page = super()._html_repr()
+        page: str = super()._html_repr()
         if not hasattr(self, "weights_"):
             return page
-        return page + weights_table(self.kernel_names_, np.atleast_2d(self.weights_), model_names(self))
+        result: str = page + weights_table(
+            self.kernel_names_, np.atleast_2d(self.weights_), model_names(self)
+        )
+        return result
 
 
 # -- fits and predictions ---------------------------------------------------------------------

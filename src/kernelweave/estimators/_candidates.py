@@ -284,7 +284,7 @@ def multipliers(
     F, t = np.array([one.ravel() for one in values]), targets.ravel()
     mass = np.ones(len(t)) if weight is None else np.repeat(weight, targets[0].size)
     total, mass = float(mass.sum()) / targets[0].size, mass / mass.sum()
-    first = np.eye(len(F))[0]
+    first: FloatArray = np.eye(len(F))[0]
     if squared and len(F) == 1:
         return first
     if squared:

@@ -93,7 +93,9 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray:
     n = X.shape[0]
     if isinstance(X, Views):
         sample_weight = X.per_sample("sample_weight", sample_weight)
-    weight = _check_sample_weight(sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True)
+    weight: FloatArray = _check_sample_weight(
+        sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True
+    )
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere: at least one sample needs a positive weight.")
     if weight.max() > WITHIN[1]:

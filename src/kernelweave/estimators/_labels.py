@@ -242,10 +242,13 @@ class Link:
 
     def __call__(self, values: FloatArray) -> FloatArray:
         if self.name == "sigmoid":
-            return expit(self.parameters[0] * values + self.parameters[1])
+            result: FloatArray = expit(self.parameters[0] * values + self.parameters[1])
+            return result
         if self.name == "softmax":
-            return softmax(self.parameters * values, axis=1)
-        return ndtr(values) if self.name == "normal" else self.parameters.probability(values)
+            result = softmax(self.parameters * values, axis=1)
+            return result
+        result = ndtr(values) if self.name == "normal" else self.parameters.probability(values)
+        return result
 
 
 #: what computes leave-one-out predictions of shape (n, c)
@@ -401,7 +404,7 @@ def check_outputs(model: Any, y: Any) -> None:
         )
 
 
-class LabelsMixin(ClassifierMixin):
+class LabelsMixin(ClassifierMixin):  # type: ignore[misc]  # scikit-learn has no types
     """Mixin of classifiers of samples with one class, or with several labels."""
 
     def __sklearn_tags__(self) -> Any:
@@ -482,7 +485,8 @@ class ClassLabels(LabelsMixin):
         if len(self.classes_) == 2:
             return values[:, 0]
         if getattr(self, "_pairwise", False):
-            return _ovr_decision_function(values > 0, values, len(self.classes_))
+            result: FloatArray = _ovr_decision_function(values > 0, values, len(self.classes_))
+            return result
         return values
 
     def _labels(self, values: FloatArray) -> Any:
@@ -491,7 +495,7 @@ class ClassLabels(LabelsMixin):
 
     def _probabilities(self, values: FloatArray) -> FloatArray:
         """Class probabilities from the values of the functions."""
-        positive = self.model_.link(values)
+        positive: FloatArray = self.model_.link(values)
         if self._has_labels:
             return positive
         if len(self.classes_) == 2:
@@ -499,7 +503,8 @@ class ClassLabels(LabelsMixin):
         if getattr(self, "_pairwise", False):
             positive = pairwise_scores(positive, len(self.classes_))
         positive = np.maximum(positive, 1e-300)
-        return positive / positive.sum(axis=1, keepdims=True)
+        result: FloatArray = positive / positive.sum(axis=1, keepdims=True)
+        return result
 
     @follows_input
     def decision_function(self, X: Any) -> FloatArray:
@@ -531,7 +536,8 @@ class ClassLabels(LabelsMixin):
     @follows_input
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of `predict_proba`."""
-        return np.log(np.maximum(self.predict_proba(X), 1e-300))
+        result: FloatArray = np.log(np.maximum(self.predict_proba(X), 1e-300))
+        return result
 
 
 def _shape(y: Any) -> tuple[int, ...]:
@@ -551,7 +557,7 @@ def pairwise_scores(positive: FloatArray, n_classes: int) -> FloatArray:
     return scores
 
 
-class LossScore(RegressorMixin):
+class LossScore(RegressorMixin):  # type: ignore[misc]  # scikit-learn has no types
     """Mixin of regressors that are scored by the measure of their loss where it has one."""
 
     @property

@@ -104,7 +104,8 @@ def solve(
     """Solve a problem by the solver and the regulariser of a fit."""
     regularizer = live_regularizer(spec, dictionary)
     solver = clone(choose_solver(spec.solver, regularizer))
-    return solver.solve(problem, gram, regularizer, spec.tol, spec.max_iter, callback, **start)
+    result: Result = solver.solve(problem, gram, regularizer, spec.tol, spec.max_iter, callback, **start)
+    return result
 
 
 def live_regularizer(spec: Spec, dictionary: AnyDictionary) -> Regularizer:
@@ -113,7 +114,10 @@ def live_regularizer(spec: Spec, dictionary: AnyDictionary) -> Regularizer:
     rule = spec.regularizer if patterns is None or patterns.all() else PatternNorm(patterns)
     found: Regularizer = rule.select(dictionary.live, len(dictionary.names))
     if isinstance(found, PatternNorm) and len(found.maximal) == 1:
-        return spec.regularizer.select(dictionary.live, len(dictionary.names))  # some have everything
+        result: Regularizer = spec.regularizer.select(
+            dictionary.live, len(dictionary.names)
+        )  # some have everything
+        return result
     return found
 
 
@@ -197,7 +201,8 @@ class BaseMKL(BaseKernels):
             options: dict[str, Any] = {"combined": EXPECTED_SUPPORT if grow else True, "device": spec.device}
             options |= {"sample_weight": weight, "memory_limit": spec.limit, "gram": self.gram}
             make = partial(Dictionary, **options)
-            return with_gaps(make, source, self.missing, self.normalize, weight)
+            result: AnyDictionary = with_gaps(make, source, self.missing, self.normalize, weight)
+            return result
         assert isinstance(source, FeatureSource)
         kind: type[LowRankDictionary] = LowRankDictionary
         if self.gram == "dask" or getattr(source.X, "on_workers", False):  # factors are where the rows are

@@ -73,7 +73,9 @@ class Folds(NamedTuple):
 
     def score_options(self, test: IntArray) -> dict[str, Any]:
         """What the scorer gets with some samples; weights that are all equal do not matter to it."""
-        options = _check_method_params(np.empty((self.n_samples, 0)), self.score, self.used[test])
+        options: dict[str, Any] = _check_method_params(
+            np.empty((self.n_samples, 0)), self.score, self.used[test]
+        )
         weight = options.get("sample_weight")
         if weight is not None and not _routing_enabled() and np.ptp(weight) == 0:
             del options["sample_weight"]
@@ -526,12 +528,14 @@ class BaseSearch(NestedKernels):
     @property
     def model_(self) -> Predictor:
         """The functions of the best estimator."""
-        return self.best_estimator_.model_
+        result: Predictor = self.best_estimator_.model_
+        return result
 
     @property
     def coef_(self) -> FloatArray:
         """Coefficients of the columns of the best estimator, where every kernel with weight is linear."""
-        return self.best_estimator_.coef_
+        result: FloatArray = self.best_estimator_.coef_
+        return result
 
     @property
     def intercept_(self) -> Any:
@@ -541,17 +545,20 @@ class BaseSearch(NestedKernels):
     @property
     def weights_(self) -> FloatArray:
         """Kernel weights of the best estimator; of a greedy one, 1 for the kernels it took."""
-        return self.best_estimator_.weights_
+        result: FloatArray = self.best_estimator_.weights_
+        return result
 
     @property
     def kernel_names_(self) -> list[str]:
         """Names of the kernels."""
-        return self.best_estimator_.kernel_names_
+        result: list[str] = self.best_estimator_.kernel_names_
+        return result
 
     @property
     def stationarity_(self) -> float:
         """What `tol` bounds, of the best estimator."""
-        return self.best_estimator_.stationarity_
+        result: float = self.best_estimator_.stationarity_
+        return result
 
 
 def rows_of(points: list[Trial]) -> dict[int, list[Trial]]:
@@ -623,7 +630,7 @@ def _needs_groups(splitter: Any) -> bool:
     return splitter.get_metadata_routing().split.requests.get("groups") is True
 
 
-class FrozenClassifier(ClassifierMixin, BaseEstimator):
+class FrozenClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Answers with decision values of a fold, for scorers."""
 
     def __init__(self, classes_: Any, values: Any, multilabel: bool = False) -> None:
@@ -635,7 +642,8 @@ class FrozenClassifier(ClassifierMixin, BaseEstimator):
         return True
 
     def decision_function(self, X: Any) -> FloatArray:
-        return self.values
+        result: FloatArray = self.values
+        return result
 
     def predict(self, X: Any) -> Any:
         return decided(self.classes_, self.values, self.multilabel)
@@ -646,7 +654,7 @@ class FrozenClassifier(ClassifierMixin, BaseEstimator):
         return float(np.average(right.reshape(len(y), -1).all(axis=1), weights=sample_weight))
 
 
-class FrozenRegressor(LossScore, BaseEstimator):
+class FrozenRegressor(LossScore, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Answers with predictions of a fold, for scorers."""
 
     def __init__(self, values: Any, loss: Any) -> None:
@@ -657,7 +665,8 @@ class FrozenRegressor(LossScore, BaseEstimator):
         return True
 
     def predict(self, X: Any) -> FloatArray:
-        return self.values
+        result: FloatArray = self.values
+        return result
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """As that of the regressor; R^2 as `r2_score` has it, without its checks."""

@@ -162,7 +162,8 @@ def risk_shares(risks: FloatArray, Y: FloatArray, weight: FloatArray, fold: IntA
 
     found = minimize(objective, np.zeros(len(F)), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(F))
     if not found.x.any():
-        return np.eye(len(F))[0]
+        result: FloatArray = np.eye(len(F))[0]
+        return result
     shares = np.where(found.x >= LEAST_SHARE * found.x.sum(), found.x, 0.0) / size
     return np.asarray(shares / shares.sum())
 
@@ -193,7 +194,7 @@ class RiskScore:
         return concordance_harrell(known["event"], known["time"], self.predict(X), given["sample_weight"])
 
 
-class FrozenRisk(RiskScore, BaseEstimator):
+class FrozenRisk(RiskScore, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Answers with risks of a fold, for scorers."""
 
     def __init__(self, values: Any) -> None:
@@ -203,7 +204,8 @@ class FrozenRisk(RiskScore, BaseEstimator):
         return True
 
     def predict(self, X: Any) -> FloatArray:
-        return self.values
+        result: FloatArray = self.values
+        return result
 
 
 class SurvivalTargets(RiskScore):
@@ -255,13 +257,13 @@ class SurvivalTargets(RiskScore):
         """
         return self._risks(self._decision(X))
 
-    @available_if(_has_times)
+    @available_if(_has_times)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     @follows_input
     def predict_time(self, X: Any) -> FloatArray:
         """Times, exp(f), of a loss of log times."""
         return np.exp(self._decision(X)[:, 0])
 
-    @available_if(_has_baseline)
+    @available_if(_has_baseline)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, strata: Any = None
     ) -> Any:
@@ -282,7 +284,7 @@ class SurvivalTargets(RiskScore):
         """
         return self._curves(self._hazards(X, strata), return_array, 0.0)
 
-    @available_if(_has_baseline)
+    @available_if(_has_baseline)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_survival_function(self, X: Any, return_array: bool = False, strata: Any = None) -> Any:
         """Probabilities S(t | x) = exp(-Lambda(t | x)) of no event up to t.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from joblib import delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
@@ -18,15 +18,27 @@ from ..gram.sweep import Sweep
 from ..solvers.checkpoint import Checkpoint, Keeper, describe, digest
 from ..solvers.run import Result
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn before 1.9
+if TYPE_CHECKING:
+    # scikit-learn has no types
+    Method = TypeVar("Method", bound=Callable[..., Any])
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
+    class CallbackSupportMixin:
+        """What reports to callbacks."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        return method
+        def __getattr__(self, name: str) -> Any: ...
+
+    def with_callbacks(method: Method) -> Method: ...
+
+else:
+    try:
+        from sklearn.callback import CallbackSupportMixin, with_callbacks
+    except ImportError:  # scikit-learn before 1.9
+
+        class CallbackSupportMixin:
+            """Stands in where scikit-learn has no callbacks."""
+
+        def with_callbacks(method):
+            return method
 
 
 class Training:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from operator import attrgetter
@@ -88,6 +88,7 @@ class BaseMKLAuto(BaseSearch):
     _ends_are_told: ClassVar[bool] = True
 
     simplicity: float = 1.0
+    _out_of_time: Callable[[], bool]
 
     @all_or_nothing
     @each_once()
@@ -579,11 +580,13 @@ observed_, n_features_in_
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the model."""
-        return self._answer("decision_function", X)
+        result: FloatArray = self._answer("decision_function", X)
+        return result
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the model."""
-        return self._answer("predict_proba", X)
+        result: FloatArray = self._answer("predict_proba", X)
+        return result
 
 
 class MKLAutoRegressor(LossScore, BaseMKLAuto):

@@ -410,12 +410,14 @@ class BaseMKLCV(BaseSearch):
     @property
     def n_iter_(self) -> int:
         """Number of single-kernel fits of the best estimator."""
-        return self.best_estimator_.n_iter_
+        result: int = self.best_estimator_.n_iter_
+        return result
 
     @property
     def dual_gap_(self) -> float:
         """Relative duality gap of the best estimator."""
-        return self.best_estimator_.dual_gap_
+        result: float = self.best_estimator_.dual_gap_
+        return result
 
 
 class MKLClassifierCV(LabelsMixin, BaseMKLCV):
@@ -527,11 +529,13 @@ observed_, n_features_in_
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the best estimator."""
-        return self._answer("decision_function", X)
+        result: FloatArray = self._answer("decision_function", X)
+        return result
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the best estimator."""
-        return self._answer("predict_proba", X)
+        result: FloatArray = self._answer("predict_proba", X)
+        return result
 
     @follows_input
     def predict_set(self, X: Any, coverage: float = 0.9, by_class: bool = False) -> BoolArray:

@@ -517,7 +517,8 @@ starts_, gram_, n_features_in_, feature_names_in_
         """Means divided by sqrt(1 + pi s^2 / 8), or by sqrt(s^2 + sigma^2); s = 0 without `variance`."""
         means, variances = self._predictive(X, variance)
         if self.method == "laplace":
-            return means / np.sqrt(1.0 + (np.pi / 8.0) * variances)
+            result: FloatArray = means / np.sqrt(1.0 + (np.pi / 8.0) * variances)
+            return result
         return means / np.sqrt(variances + self._noises)
 
     def _evidence(self, k: int, gram: Gram, targets: FloatArray, weight: FloatArray) -> Evidence:

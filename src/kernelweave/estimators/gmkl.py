@@ -46,7 +46,7 @@ class KernelData(NamedTuple):
     unit: float = 1.0  # what r is multiplied with
 
 
-class BaseGMKL(SelectorMixin, BaseLearner):
+class BaseGMKL(SelectorMixin, BaseLearner):  # type: ignore[misc]  # scikit-learn has no types
     """Parameters and machinery of the generalized MKL estimators; see the subclasses."""
 
     n_features_to_select: int | None
@@ -199,13 +199,15 @@ class BaseGMKL(SelectorMixin, BaseLearner):
         check_is_fitted(self)
         if not self._features.any():
             raise AttributeError(_NO_FEATURES)
-        return np.abs(np.atleast_2d(self.weights_)).mean(axis=0) @ self._features
+        result: FloatArray = np.abs(np.atleast_2d(self.weights_)).mean(axis=0) @ self._features
+        return result
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         if not self._features.any():
             raise ValueError(_NO_FEATURES)
-        return self._mask
+        result: BoolArray = self._mask
+        return result
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -219,7 +221,8 @@ class BaseGMKL(SelectorMixin, BaseLearner):
     @property
     def kernel_(self) -> ParametricKernel:
         """The fitted kernel."""
-        return self.model_.source.kernel  # type: ignore[attr-defined]
+        result: ParametricKernel = self.model_.source.kernel  # type: ignore[attr-defined]
+        return result
 
 
 _NO_FEATURES = (
@@ -647,7 +650,8 @@ def _predictor(data: KernelData, solutions: list[Result]) -> Predictor:
 
 def _margins(kernel: ParametricKernel, X: FloatArray, state: Any, problem: Problem) -> FloatArray:
     """Leave-one-out predictions on the training samples, the parameters held."""
-    K, f = kernel(X, d=state.d), state.fitted + state.intercept
+    K = kernel(X, d=state.d)
+    f: FloatArray = state.fitted + state.intercept
     if np.ptp(K) <= 1e-8 * max(abs(float(K.min())), abs(float(K.max()))):
         return f  # a constant kernel: the intercept alone decides
     margins = leave_one_out(K, problem, state.alpha, f)

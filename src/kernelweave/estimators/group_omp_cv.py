@@ -102,7 +102,10 @@ class GreedySearch:
     def probe(self) -> FloatArray:
         """A number for each sample that changes with its data and with the kernels."""
         weights = 1.0 + np.modf(np.arange(len(self.matrices)) * 0.6180339887498949)[0]
-        return np.sum([d * K.sum(axis=1) for d, K in zip(weights, self.matrices, strict=True)], axis=0)
+        result: FloatArray = np.sum(
+            [d * K.sum(axis=1) for d, K in zip(weights, self.matrices, strict=True)], axis=0
+        )
+        return result
 
     def kept_fold(self, part: tuple[IntArray, IntArray, int], report: Any, keeper: Keeper) -> FloatArray:
         """`fold`, or what a keeper holds of it."""
@@ -203,12 +206,14 @@ class BaseGroupOMPCV(BaseSearch):
     @property
     def path_(self) -> GreedyPath:
         """Path of the best estimator."""
-        return self.best_estimator_.path_
+        result: GreedyPath = self.best_estimator_.path_
+        return result
 
     @property
     def selected_(self) -> IntArray:
         """Kernels of the best estimator, in the order in which they were added."""
-        return self.best_estimator_.selected_
+        result: IntArray = self.best_estimator_.selected_
+        return result
 
 
 def _simplest(scores: FloatArray, mean: FloatArray, n_alphas: int) -> int:
@@ -404,8 +409,10 @@ stationarity_, kernel_names_, intercept_, coef_, n_features_in_
 
     def decision_function(self, X: Any, n_kernels: int | None = None) -> FloatArray:
         """Decision values of the best estimator."""
-        return self._answer("decision_function", X, n_kernels)
+        result: FloatArray = self._answer("decision_function", X, n_kernels)
+        return result
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of the best estimator."""
-        return self._answer("predict_proba", X)
+        result: FloatArray = self._answer("predict_proba", X)
+        return result

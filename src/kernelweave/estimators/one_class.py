@@ -23,7 +23,7 @@ from ._mkl import AnyDictionary, BaseMKL, Model, Setup, SubProblem
 from ._training import with_callbacks
 
 
-class NoveltyDetection(OutlierMixin):
+class NoveltyDetection(OutlierMixin):  # type: ignore[misc]  # scikit-learn has no types
     """Mixin of novelty detectors: the region where the function learned, a score less rho, is positive."""
 
     nu: float
@@ -48,7 +48,8 @@ class NoveltyDetection(OutlierMixin):
     @follows_input
     def score_samples(self, X: Any) -> FloatArray:
         """f + rho, or -||phi_d(x) - c||^2 / 2 of a ball: larger is more normal."""
-        return self.decision_function(X) + self.offset_
+        result: FloatArray = self.decision_function(X) + self.offset_
+        return result
 
     @follows_input
     def decision_function(self, X: Any) -> FloatArray:

@@ -27,7 +27,7 @@ def _has_likelihood(model: Any) -> bool:
     return hasattr(LOSSES.resolve(model.loss, Loss), "probability")
 
 
-class MKLOrdinalClassifier(ClassifierMixin, BaseMKL):
+class MKLOrdinalClassifier(ClassifierMixin, BaseMKL):  # type: ignore[misc]  # scikit-learn has no types
     """Multiple kernel learning for classes with an order, such as stages or grades.
 
     Learns one function f(x) = sum_m d_m sum_i alpha_i k_m(x, x_i) + b, thresholds b_k between the classes,
@@ -185,9 +185,10 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, patterns_, observed_, n_fea
         if len(self.classes_) == 2:
             return f[:, 0]
         ends = np.concatenate([[-np.inf], self.thresholds_, [np.inf]])
-        return np.minimum(f - ends[:-1], ends[1:] - f)
+        result: FloatArray = np.minimum(f - ends[:-1], ends[1:] - f)
+        return result
 
-    @available_if(_has_likelihood)
+    @available_if(_has_likelihood)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     @follows_input
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities, shape (n, n_classes): differences of P(y > class k) = p(f - b_k)."""

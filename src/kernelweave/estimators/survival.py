@@ -374,14 +374,14 @@ class SurvivalSearch(RiskScore):
             ]
         )
 
-    @available_if(_has_baseline)
+    @available_if(_has_baseline)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, strata: Any = None
     ) -> Any:
         """Cumulative hazards of the best estimator."""
         return self._answer("predict_cumulative_hazard_function", X, return_array, strata)
 
-    @available_if(_has_baseline)
+    @available_if(_has_baseline)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_survival_function(self, X: Any, return_array: bool = False, strata: Any = None) -> Any:
         """Survival functions of the best estimator."""
         return self._answer("predict_survival_function", X, return_array, strata)

@@ -16,7 +16,7 @@ from ..kernels.compose import NestedKernels
 from ..kernels.views import named_view
 
 
-class ViewTransformer(TransformerMixin, NestedKernels):
+class ViewTransformer(TransformerMixin, NestedKernels):  # type: ignore[misc]  # scikit-learn has no types
     """Preprocessing of single views: a transformer or a pipeline of them for each, before a model.
 
     Each transformer is fitted on the samples that have its view, and on no others; a sample that lacks the

@@ -55,7 +55,7 @@ def mean_shares(weights: FloatArray) -> FloatArray:
 
 
 def spread(n: int, most: int) -> IntArray:
-    """Rows evenly spread over n, `most` at the most.
+    """At most `most` rows, evenly spread over n.
 
     Examples
     --------

@@ -77,8 +77,8 @@ class SolvedParts:
     on all samples among them. Convex problems are solved until the gap is within `tol` of E instead.
 
     Convex problems start from the component norms of the fit on all samples, near which their
-    solution is. What a problem that is not convex ends in depends on its start, so that such fits
-    start from the start: else they would agree with the fit on all samples by construction.
+    solution is. What a problem that is not convex ends in depends on its start, so such
+    fits start from the beginning: otherwise they would agree with the fit on all samples by construction.
     """
 
     def __init__(self, whole: Prepared, point: Spec | None = None) -> None:

@@ -11,9 +11,10 @@ from scipy.stats import norm
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, check_random_state
 
+from .._censored import survival_array
 from .._typing import FloatArray, IntArray
 from ..estimators._input import take
-from ..estimators._survival import SurvivalTargets, _has_times, as_columns, survival_array
+from ..estimators._survival import SurvivalTargets, _has_times, as_columns
 from ..kernels import as_views
 from ..losses import Cox
 from ._models import fitted_model, spread
@@ -274,9 +275,11 @@ def _targets(model: Any, y: Any, J: int) -> FloatArray:
         return np.asarray(y, dtype=np.float64).T
     codes, K = np.searchsorted(model.classes_, y), len(model.classes_)
     if J == 1:
-        return codes[None].astype(np.float64)
+        result: FloatArray = codes[None].astype(np.float64)
+        return result
     if J == K:
-        return (codes[None] == np.arange(K)[:, None]).astype(np.float64)
+        result = (codes[None] == np.arange(K)[:, None]).astype(np.float64)
+        return result
     pairs = [(a, b) for a in range(K) for b in range(a + 1, K)]
     return np.array([1.0 * (codes == b) - 1.0 * (codes == a) for a, b in pairs])
 

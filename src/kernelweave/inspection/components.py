@@ -57,7 +57,8 @@ def contributions(model: Any, X: Any) -> FloatArray:
     True
     """
     parts = fitted_model(model).model_.components(inputs_for(model, X))
-    return parts[0] if len(parts) == 1 else parts
+    result: FloatArray = parts[0] if len(parts) == 1 else parts
+    return result
 
 
 #: a deviation below this share of the values is that of equal values

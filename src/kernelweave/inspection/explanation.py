@@ -306,7 +306,8 @@ def _weights(given: Any, count: int) -> FloatArray:
         raise ValueError(
             f"background_weight: expected {count} numbers, one for each background sample, none negative."
         )
-    return weight / weight.sum()
+    result: FloatArray = weight / weight.sum()
+    return result
 
 
 def _components(predictor: Predictor, X: Any) -> FloatArray:

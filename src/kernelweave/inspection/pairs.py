@@ -63,8 +63,8 @@ def interactions(
 
         I_fg = phi_g(v with f) - phi_g(v without f),     phi_f = main_f + 1/2 sum_{g != f} I_fg
 
-    so every kernel that `explain` takes apart has them, at the price of an explanation for each sample
-    and each background sample. 0 for two features that the model adds up.
+    so every kernel that `explain` takes apart has them, at the cost of one explanation for each sample and
+    each background sample. They are 0 for two features that the model only adds up.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ PERIOD = 512
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def products(K, inner, outer, rows, part):
+def products(K, inner, outer, rows, part):  # type: ignore[no-untyped-def]
     """K v, K w and K 1 (3, n), and the diagonal of K, in one pass from the first entry to the last.
 
     Entry j of v and w is inner[:, j % PERIOD] * outer[:, j // PERIOD], so that reading K leaves the cache to
@@ -42,7 +42,7 @@ def products(K, inner, outer, rows, part):
 
 
 @numba.njit(cache=True, nogil=True)
-def _take(K, rows, part, found, stop):
+def _take(K, rows, part, found, stop):  # type: ignore[no-untyped-def]
     """Copy the entries of those `rows` under `stop` that are not yet in `part`; how many are."""
     while found < rows.shape[0] and rows[found] < stop:
         row = K[rows[found]]
@@ -53,7 +53,7 @@ def _take(K, rows, part, found, stop):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def is_definite(A, share):
+def is_definite(A, share):  # type: ignore[no-untyped-def]
     """Whether a matrix, given by its lower triangle, has a Cholesky factor, which overwrites it.
 
     A share of its largest diagonal entry is added to the diagonal before. Two columns at a time, for four
@@ -115,7 +115,7 @@ def is_definite(A, share):
 
 
 @njit(cache=True, nogil=True)
-def _along(x, z, offset, by_run):
+def _along(x, z, offset, by_run):  # type: ignore[no-untyped-def]
     """Sum of by_run[length of the run of matches x[l + offset] = z[l] that ends at l], over l."""
     total = 0.0
     run = 0
@@ -129,7 +129,7 @@ def _along(x, z, offset, by_run):
 
 
 @njit(cache=True, nogil=True)
-def _pair(x, z, by_run, by_shift):
+def _pair(x, z, by_run, by_shift):  # type: ignore[no-untyped-def]
     total = by_shift[0] * _along(x, z, 0, by_run)
     for shift in range(1, by_shift.shape[0]):
         total += by_shift[shift] * (_along(x, z, shift, by_run) + _along(x, z, -shift, by_run))
@@ -137,7 +137,7 @@ def _pair(x, z, by_run, by_shift):
 
 
 @njit(cache=True, nogil=True)
-def gram(X, Z, by_run, by_shift, symmetric):
+def gram(X, Z, by_run, by_shift, symmetric):  # type: ignore[no-untyped-def]
     """Gram block of two matrices of symbols (strings in rows, padded with 0)."""
     K = np.empty((X.shape[0], Z.shape[0]))
     for i in range(X.shape[0]):
@@ -149,7 +149,7 @@ def gram(X, Z, by_run, by_shift, symmetric):
 
 
 @njit(cache=True, nogil=True)
-def diagonal(X, by_run, by_shift):
+def diagonal(X, by_run, by_shift):  # type: ignore[no-untyped-def]
     """k(x_i, x_i) of every row."""
     values = np.empty(X.shape[0])
     for i in range(X.shape[0]):

@@ -20,7 +20,7 @@ from .faults import not_finite_error, refuse_dates, unusable_error
 LARGEST = 1e150
 
 
-class Kernel(BaseEstimator):
+class Kernel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base class of kernels: a positive semidefinite function k(x, z) of two samples.
 
     A subclass stores its parameters in ``__init__`` (`columns` among them) and either declares its
@@ -265,7 +265,8 @@ class Kernel(BaseEstimator):
 
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
         """Gram block on the selected columns."""
-        return self.of_base(None if self.base is None else self.base.between(X, Z), np)
+        result: np.ndarray = self.of_base(None if self.base is None else self.base.between(X, Z), np)
+        return result
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         """Phi on the selected columns, or None; None by default."""
@@ -274,7 +275,8 @@ class Kernel(BaseEstimator):
     def _diag(self, X: Any) -> np.ndarray:
         base = base_of(self)
         if base is not None:
-            return self.of_base(base.diag(X), np)
+            result: np.ndarray = self.of_base(base.diag(X), np)
+            return result
         singles = (X[i : i + 1] for i in range(X.shape[0]))
         return np.array([self._compute(single, single)[0, 0] for single in singles])
 

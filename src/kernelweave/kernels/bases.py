@@ -139,7 +139,8 @@ class ChiSquared(Base):
         if is_tensor(X):
             return self._of_tensors(X[:, None], Z)
         x, total = X[:, None], X[:, None] + Z
-        return np.divide((x - Z) ** 2, total, out=np.zeros_like(total), where=total > 0)
+        result: np.ndarray = np.divide((x - Z) ** 2, total, out=np.zeros_like(total), where=total > 0)
+        return result
 
 
 class Intersection(Base):
@@ -227,7 +228,8 @@ def origin_of(*tables: Any) -> np.ndarray:
     """
     low = np.min([_along(A.min(axis=0)) for A in tables if A.shape[0]], axis=0)
     high = np.max([_along(A.max(axis=0)) for A in tables if A.shape[0]], axis=0)
-    return np.clip(0.0, low, high)
+    result: np.ndarray = np.clip(0.0, low, high)
+    return result
 
 
 def _along(row: Any) -> np.ndarray:
@@ -250,7 +252,8 @@ def _sparse_distances(X: Any, Z: Any, squared: bool) -> np.ndarray:
         right = moved(right, origin)
         left = right if X is Z else moved(left, origin)
     D = euclidean_distances(left, right, squared=squared)
-    return D.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+    result: np.ndarray = D.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+    return result
 
 
 def euclidean(X: Any, Z: Any) -> np.ndarray:
@@ -261,20 +264,24 @@ def euclidean(X: Any, Z: Any) -> np.ndarray:
     """
     if sparse.issparse(X) or sparse.issparse(Z):
         return _sparse_distances(X, Z, squared=False)
-    return cdist(X, Z).astype(np.result_type(X, Z), copy=False)
+    result: np.ndarray = cdist(X, Z).astype(np.result_type(X, Z), copy=False)
+    return result
 
 
 def manhattan(X: Any, Z: Any) -> np.ndarray:
     """||x - z||_1."""
     dtype = np.result_type(X.dtype, Z.dtype)
     if sparse.issparse(X) or sparse.issparse(Z):
-        return manhattan_distances(canonical(X), canonical(Z)).astype(dtype, copy=False)
-    return cdist(X, Z, metric="cityblock").astype(dtype, copy=False)
+        result: np.ndarray = manhattan_distances(canonical(X), canonical(Z)).astype(dtype, copy=False)
+        return result
+    result = cdist(X, Z, metric="cityblock").astype(dtype, copy=False)
+    return result
 
 
 def chi2(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """sum_j (x_j - z_j)^2 / (x_j + z_j), with 0 / 0 = 0."""
-    return -additive_chi2_kernel(X, Z)
+    result: np.ndarray = -additive_chi2_kernel(X, Z)
+    return result
 
 
 def canonical(X: Any) -> Any:

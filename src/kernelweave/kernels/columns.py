@@ -217,7 +217,8 @@ def resolve_columns(columns: Columns, X: Any) -> np.ndarray | None:
         raise ValueError(
             f"columns={columns!r} is out of range: X has {n_columns} columns, 0 to {n_columns - 1}."
         )
-    return positions % n_columns
+    result: np.ndarray | None = positions % n_columns
+    return result
 
 
 def _slice_positions(columns: slice, X: Any) -> np.ndarray:

@@ -20,7 +20,7 @@ from .convert import as_kernel
 from .products import Constant
 
 
-class NestedKernels(BaseEstimator):
+class NestedKernels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Mixin that reaches the kernels in a list or dict by ``get_params`` and ``set_params``.
 
     An element without a name of its own is called by its position, a (name, kernel) pair, a (name, kernel,
@@ -34,7 +34,7 @@ class NestedKernels(BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with `deep`, also the kernels in lists and dicts, and their parameters."""
-        params = super().get_params(deep)
+        params: dict[str, Any] = super().get_params(deep)
         for parameter in self._nested if deep else ():
             for name, kernel in _all_parts(params.get(parameter)):
                 params[f"{parameter}__{name}"] = kernel
@@ -202,7 +202,8 @@ class Composite(Kernel):
             kernels = list(self.kernels)
             kernels[int(key)] = params.pop(key)
             self.kernels = kernels
-        return super().set_params(**params)
+        result: Self = super().set_params(**params)
+        return result
 
     def _view(self, X: Any) -> Any:
         return X
@@ -243,7 +244,8 @@ class Composite(Kernel):
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
         if self.base is not None:
             A = self.base_view(X)
-            return self.of_base(self.base.between(A, A if Z is X else self.base_view(Z)), np)
+            result: np.ndarray = self.of_base(self.base.between(A, A if Z is X else self.base_view(Z)), np)
+            return result
         other = None if Z is X else Z
         return reduce(self._combine, (kernel(X, other) for kernel in self.kernels_))
 
@@ -410,16 +412,19 @@ class Scaled(Kernel):
         return self.kernel_.of_base(B, xp) * float(self.factor)
 
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        return self.kernel_(X, None if Z is X else Z) * float(self.factor)
+        result: np.ndarray = self.kernel_(X, None if Z is X else Z) * float(self.factor)
+        return result
 
     def _diag(self, X: Any) -> np.ndarray:
-        return self.kernel_.diag(X) * float(self.factor)
+        result: np.ndarray = self.kernel_.diag(X) * float(self.factor)
+        return result
 
     def sum_of_products(self) -> list[tuple[float, list[Kernel]]]:
         return [(float(self.factor) * factor, own) for factor, own in products_of(self.kernel_)]
 
     def affine(self, Z: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        return self.kernel_.affine(Z, coef * float(self.factor))
+        result: tuple[np.ndarray, np.ndarray] | None = self.kernel_.affine(Z, coef * float(self.factor))
+        return result
 
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         part = self.kernel_.low_rank(X, max_rank)
@@ -453,7 +458,8 @@ def _operands(value: Any, kind: type[Composite]) -> list[Kernel]:
 
 def _row_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """All products of a column of A and a column of B."""
-    return np.einsum("ia,ib->iab", A, B).reshape(len(A), -1)
+    result: np.ndarray = np.einsum("ia,ib->iab", A, B).reshape(len(A), -1)
+    return result
 
 
 def _is_number(value: Any) -> bool:

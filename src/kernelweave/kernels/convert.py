@@ -82,7 +82,8 @@ def _by_name(name: str, argument: str) -> Kernel:
     if needed:
         call = f"{kernel_class.__name__}({', '.join(needed)})"
         raise ValueError(f"{argument}: {name!r} needs {' and '.join(needed)}, pass {call}.")
-    return kernel_class()
+    result: Kernel = kernel_class()
+    return result
 
 
 def _by_matrix(value: Any, argument: str) -> Kernel:

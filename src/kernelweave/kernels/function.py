@@ -138,10 +138,12 @@ class GPKernel(Kernel):
             )
 
     def _compute(self, X: Any, Z: Any) -> np.ndarray:
-        return self.kernel(X, Z)
+        result: np.ndarray = self.kernel(X, Z)
+        return result
 
     def _diag(self, X: Any) -> np.ndarray:
-        return self.kernel.diag(X)
+        result: np.ndarray = self.kernel.diag(X)
+        return result
 
 
 def is_gp_kernel(value: Any) -> bool:

@@ -20,7 +20,7 @@ from .._registry import Registry
 SMALLEST = 1e-300
 
 
-class Normalization(BaseEstimator):
+class Normalization(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base class of normalisations, and of those that only scale: k' = scale_ * k.
 
     Attributes
@@ -180,7 +180,7 @@ class Spherical(Normalization):
         return 1.0 if _inverse_variance(total, weighted @ _product(K, weighted), K.dtype) > 0 else 0.0
 
     def train(self, K: np.ndarray) -> np.ndarray:
-        scaled = np.multiply.outer(self.inverse_root_, self.inverse_root_)
+        scaled: np.ndarray = np.multiply.outer(self.inverse_root_, self.inverse_root_)
         scaled *= K
         return scaled
 
@@ -188,7 +188,8 @@ class Spherical(Normalization):
         return self.inverse_root_, None, 0.0
 
     def train_factor(self, Phi: np.ndarray) -> np.ndarray:
-        return Phi * self.inverse_root_[:, None]
+        result: np.ndarray = Phi * self.inverse_root_[:, None]
+        return result
 
     def expand(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
         return (alpha.T * self.inverse_root_).T, 0.0
@@ -197,7 +198,8 @@ class Spherical(Normalization):
         return _inverse_root(_needed(diag_x, "diag_x"))
 
     def cross(self, K: np.ndarray, diag_x: np.ndarray | None = None) -> np.ndarray:
-        return K * self.inverse_root_ * _inverse_root(_needed(diag_x, "diag_x"))[:, None]
+        result: np.ndarray = K * self.inverse_root_ * _inverse_root(_needed(diag_x, "diag_x"))[:, None]
+        return result
 
     def diag(self, diag_x: np.ndarray, K: np.ndarray | None = None) -> np.ndarray:
         return (diag_x > 0).astype(diag_x.dtype)
@@ -229,7 +231,7 @@ class Center(Normalization):
 
     def train(self, K: np.ndarray) -> np.ndarray:
         # kbar_i + kbar_j first: the result is symmetric to the last bit
-        centred = np.add.outer(self.mean_, self.mean_)
+        centred: np.ndarray = np.add.outer(self.mean_, self.mean_)
         np.subtract(K, centred, out=centred)
         centred += self.grand_mean_
         return centred
@@ -238,7 +240,8 @@ class Center(Normalization):
         return None, self.mean_, self.grand_mean_
 
     def train_factor(self, Phi: np.ndarray) -> np.ndarray:
-        return Phi - self.share_ @ Phi
+        result: np.ndarray = Phi - self.share_ @ Phi
+        return result
 
     def expand(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
         total = alpha.sum(axis=0)
@@ -248,10 +251,12 @@ class Center(Normalization):
         return coef, -(self.mean_ @ coef)
 
     def cross(self, K: np.ndarray, diag_x: np.ndarray | None = None) -> np.ndarray:
-        return K - (K @ self.share_)[:, None] - self.mean_ + self.grand_mean_
+        result: np.ndarray = K - (K @ self.share_)[:, None] - self.mean_ + self.grand_mean_
+        return result
 
     def diag(self, diag_x: np.ndarray, K: np.ndarray | None = None) -> np.ndarray:
-        return diag_x - 2.0 * (_needed(K, "K") @ self.share_) + self.grand_mean_
+        result: np.ndarray = diag_x - 2.0 * (_needed(K, "K") @ self.share_) + self.grand_mean_
+        return result
 
 
 #: most samples whose part of a Gram matrix is looked at for its eigenvalues
@@ -355,13 +360,15 @@ def resolve_normalization(spec: Any) -> Normalization:
     """
     if spec is None:
         return NoNormalization()
-    return clone(NORMALIZATIONS.resolve(spec, Normalization, "normalize"))
+    result: Normalization = clone(NORMALIZATIONS.resolve(spec, Normalization, "normalize"))
+    return result
 
 
 def _shares(n: int, sample_weight: np.ndarray | None) -> np.ndarray:
     """Weights of sum 1."""
     weight = _weights(n, sample_weight)
-    return weight / weight.sum()
+    result: np.ndarray = weight / weight.sum()
+    return result
 
 
 def _weights(n: int, sample_weight: np.ndarray | None) -> np.ndarray:
@@ -370,7 +377,8 @@ def _weights(n: int, sample_weight: np.ndarray | None) -> np.ndarray:
 
 def _product(K: np.ndarray, v: np.ndarray) -> np.ndarray:
     """K v in the precision of K: a float64 vector would turn a float32 matrix into a float64 copy."""
-    return K @ v.astype(K.dtype, copy=False)
+    result: np.ndarray = K @ v.astype(K.dtype, copy=False)
+    return result
 
 
 def _inverse_variance(mean_diag: float, mean_all: float, dtype: np.dtype) -> float:
@@ -389,7 +397,8 @@ def _centred_eigenvalues(part: np.ndarray, counts: np.ndarray) -> np.ndarray:
     K -= np.add.outer(mean, mean)
     K += share @ mean
     K *= np.multiply.outer(root, root)
-    return np.maximum(np.linalg.eigvalsh(K), 0.0)
+    result: np.ndarray = np.maximum(np.linalg.eigvalsh(K), 0.0)
+    return result
 
 
 def _scale_of_dimension(values: np.ndarray, dimension: float) -> float:
@@ -408,7 +417,8 @@ def _scale_of_dimension(values: np.ndarray, dimension: float) -> float:
 def _inverse_root(diag: np.ndarray) -> np.ndarray:
     """1 / sqrt(k(x, x)); k(x, x) = 0 means that x is 0 in feature space, and stays there."""
     diag = diag if diag.dtype.kind == "f" else diag.astype(np.float64)
-    return np.divide(1.0, np.sqrt(np.maximum(diag, 0)), out=np.zeros_like(diag), where=diag > 0)
+    result: np.ndarray = np.divide(1.0, np.sqrt(np.maximum(diag, 0)), out=np.zeros_like(diag), where=diag > 0)
+    return result
 
 
 def _needed(values: np.ndarray | None, argument: str) -> np.ndarray:

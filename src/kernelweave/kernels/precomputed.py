@@ -94,7 +94,7 @@ def as_square(matrix: Any, argument: str) -> np.ndarray:
     """`matrix` as an array; an error unless it is square and real."""
     if sparse.issparse(matrix):
         raise ValueError(f"{argument} is sparse: pass a dense Gram matrix, `{argument}.toarray()`.")
-    K = np.asanyarray(matrix)
+    K: np.ndarray = np.asanyarray(matrix)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
         raise ValueError(f"{argument} has shape {K.shape}: a Gram matrix is square, one row for each sample.")
     if K.dtype.kind not in "biuf":

@@ -60,7 +60,8 @@ class Linear(Kernel):
     def _low_rank(self, X: Any, max_rank: int) -> np.ndarray | None:
         if X.shape[1] > max_rank:
             return None
-        return X.toarray() if sparse.issparse(X) else X
+        result: np.ndarray | None = X.toarray() if sparse.issparse(X) else X
+        return result
 
 
 class Polynomial(Kernel):
@@ -163,7 +164,8 @@ class Tanimoto(Kernel):
         union = np.add.outer(row_norms(X, squared=True), row_norms(Z, squared=True))
         union -= K
         # x'x + z'z - x'z >= (x'x + z'z) / 2, so it is 0 for two zero vectors only
-        return np.divide(K, union, out=np.ones_like(K), where=union > 0)
+        result: np.ndarray = np.divide(K, union, out=np.ones_like(K), where=union > 0)
+        return result
 
     def _diag(self, X: Any) -> np.ndarray:
         return np.ones(X.shape[0], dtype=X.dtype)

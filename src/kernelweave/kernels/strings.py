@@ -95,7 +95,8 @@ class Spectrum(StringKernel):
         A = self._counts(X, vocabulary)
         B = A if Z is X else self._counts(Z, vocabulary)
         A.resize(A.shape[0], B.shape[1])
-        return (A @ B.T).toarray()
+        result: np.ndarray = (A @ B.T).toarray()
+        return result
 
     def _diag(self, X: Any) -> np.ndarray:
         return np.array([sum(c * c for c in self._count(string).values()) for string in X], dtype=np.float64)
@@ -168,12 +169,14 @@ class WeightedDegree(StringKernel):
         from ._loops import gram
 
         A = symbols(X)
-        return gram(A, A if Z is X else symbols(Z), *self._tables(), Z is X)
+        result: np.ndarray = gram(A, A if Z is X else symbols(Z), *self._tables(), Z is X)
+        return result
 
     def _diag(self, X: Any) -> np.ndarray:
         from ._loops import diagonal
 
-        return diagonal(symbols(X), *self._tables())
+        result: np.ndarray = diagonal(symbols(X), *self._tables())
+        return result
 
     def windows(self) -> tuple[np.ndarray, np.ndarray | None]:
         cumulated, shifts = self._tables()

@@ -13,7 +13,7 @@ from .._typing import BoolArray, FloatArray
 ROUNDING = 1e-9
 
 
-class Loss(BaseEstimator):
+class Loss(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A convex loss V(y, f), sample by sample, with its conjugate.
 
     The primal problem is  C sum_i V(y_i, f_i) + Omega,  its dual variables are signed,

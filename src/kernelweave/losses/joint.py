@@ -16,6 +16,9 @@ Product = Callable[[FloatArray], FloatArray]
 #: step of difference quotients, relative to the change of f that changes the gradient by as much as it is
 STEP = 1e-5
 
+#: the least of that change, relative to f: a step of 1e-9 of f leaves the quotient seven digits
+SEEN = 1e-4
+
 
 class JointLoss(Loss):
     """A convex loss L(y, f) of all samples together, which is no sum over them.
@@ -76,7 +79,9 @@ class JointLoss(Loss):
         rate = float(self.curvature(y, f, weight).max(initial=0.0))
         if largest == 0.0 or rate == 0.0:
             return np.zeros_like(v)
-        unit = float(np.abs(self.gradient(y, f, weight)).max()) / rate or 1.0
+        # at a minimum the gradient is rounding: a step has to be seen beside f
+        change = float(np.abs(self.gradient(y, f, weight)).max()) / rate
+        unit = max(change, SEEN * float(np.abs(f).max())) or 1.0
         t = STEP * unit / largest
         ahead, behind = (self.gradient(y, f + side * v, weight) for side in (t, -t))
         return np.asarray((ahead - behind) / (2.0 * t))

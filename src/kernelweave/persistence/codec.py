@@ -17,7 +17,7 @@ from .._container import storable
 
 
 class ModelFileError(ValueError):
-    """A model cannot be stored, or a file is no model that this version can read.
+    """A model cannot be stored, or a file holds no model that this version can read.
 
     Every damaged, truncated, hostile or newer file gives this error and no other. A path that
     does not exist or may not be read stays an `OSError`.

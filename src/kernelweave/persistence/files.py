@@ -23,7 +23,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     The file holds arrays and JSON under checksums, never code. It keeps what predictions need: the
     training rows with a coefficient, the kernels with a weight, coefficients, normalisation,
     calibration; and the parameters and fitted attributes. It is written beside its place and then
-    moved there, so an interrupted save leaves the file before it.
+    moved there, so an interrupted save leaves the earlier file as it was.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         Alone, or at the end of scikit-learn's `Pipeline` or in its `TransformedTargetRegressor`; before it
         may be `ColumnTransformer`, scalers, encoders, `SimpleImputer`, `PCA` and others that the guide lists.
     path : str or path
-        By custom it ends in ``.kw``. A file that is there is replaced.
+        Usually ends in ``.kw``. A file that exists is replaced.
 
     Raises
     ------

@@ -88,7 +88,8 @@ def _read_list(json: Any, reader: Reader) -> list[Any]:
     if isinstance(json, dict):
         return unpack_texts(json, reader)
     array = reader.array(json, "if", 1)
-    return reader.once(("list", json), NUMBER * array.size, array.tolist)
+    result: list[Any] = reader.once(("list", json), NUMBER * array.size, array.tolist)
+    return result
 
 
 def pack_texts(texts: list[str], writer: Writer) -> dict[str, int]:
@@ -104,7 +105,8 @@ def unpack_texts(json: Any, reader: Reader) -> list[str]:
     coded, lengths = reader.array(number, "u", 1), reader.array(sizes, "i", 1)
     # a byte may become a character of four
     cost = 6 * coded.nbytes + TEXT * lengths.size
-    return reader.once(("texts", number, sizes), cost, lambda: _texts(coded.tobytes(), lengths))
+    result: list[str] = reader.once(("texts", number, sizes), cost, lambda: _texts(coded.tobytes(), lengths))
+    return result
 
 
 def _texts(joined: bytes, lengths: np.ndarray) -> list[str]:

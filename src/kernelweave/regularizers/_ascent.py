@@ -126,7 +126,8 @@ def _root(F: Concave, u: FloatArray, low: float, high: float) -> float | None:
     for _ in range(12):
         if abs(now) <= 1e-10 * size:
             return t
-        step = -now * (t - last) / (now - before) if now < before else np.nan
+        falls = (now - before) * (t - last) < 0.0  # as the derivative of a concave function does
+        step = -now * (t - last) / (now - before) if falls else np.nan
         if not (abs(step) <= 3.0 and low < t + step < high):
             return None
         last, before, t = t, now, t + step

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from .._typing import FloatArray, IntArray
 
 
-class Regularizer(BaseEstimator):
+class Regularizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A regulariser of the kernel weights d >= 0, seen through its two block norms.
 
     With h(d) the price of the weights, n_m = ||f_m|| the norm of component m and

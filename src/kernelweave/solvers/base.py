@@ -64,7 +64,7 @@ class State:
     coefficients: dict[int, FloatArray] | None = None
 
 
-class MKLSolver(Method, BaseEstimator):
+class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learns weights and machine together, and proves how near the optimum they are.
 
     A subclass writes ``next_weights(run, state)``, and may override ``init``; here the machine is trained

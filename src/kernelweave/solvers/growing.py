@@ -152,7 +152,8 @@ def first_look(run: Run) -> Pilot | None:
     def look(gram: Gram) -> Pilot | None:
         return pilot_of(Run(run.method, several, gram, run.regularizer, run.tol), share)
 
-    return run.gram.once(look)
+    result: Pilot | None = run.gram.once(look)
+    return result
 
 
 def pilot_of(run: Run, share: int) -> Pilot | None:
@@ -178,7 +179,8 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
         pilots.append(_solved_on(run, problem.subset(rows), part, pilots[-1] if pilots else None))
         gram.n_passes += part.n_passes * (len(rows) / gram.n_samples) ** 2
     pilots[-1] = replace(pilots[-1], rows=rows)
-    return run.method.foresee(run, pilots)
+    result: Pilot | None = run.method.foresee(run, pilots)
+    return result
 
 
 def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = None) -> Pilot:

@@ -239,7 +239,7 @@ def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> Float
     A = K.astype(np.float64)
     A.flat[:: len(A) + 1] += np.maximum(curvature, 1e-10 * float(K.diagonal().max()))
     lower = lapack.dpotri(lapack.dpotrf(A, lower=True)[0], lower=True)[0]
-    inverse = np.tril(lower) + np.tril(lower, -1).T
+    inverse: FloatArray = np.tril(lower) + np.tril(lower, -1).T
     if not tied:
         return inverse
     ones = inverse.sum(axis=1)

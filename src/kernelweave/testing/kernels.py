@@ -77,7 +77,8 @@ def kernel_case(kernel: Kernel, X: Any = None, Z: Any = None) -> KernelCase:
 
 
 def _fitted(case: KernelCase) -> Kernel:
-    return clone(case.kernel).fit(case.X)
+    result: Kernel = clone(case.kernel).fit(case.X)
+    return result
 
 
 def _expect_positive_semidefinite(K: np.ndarray) -> None:

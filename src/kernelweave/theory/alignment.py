@@ -17,7 +17,7 @@ def pairwise_alignment(kernels: Any, X: Any, centered: bool = True) -> Finding:
 
         A_ml = <K_m, K_l> / (||K_m|| ||K_l||),   <K, L> = tr(K L)
 
-    on the samples; `centered` with every K replaced by H K H, H = I - 11'/n (Cortes, Mohri &
+    on the samples. With `centered`, every K is replaced by H K H, H = I - 11'/n (Cortes, Mohri &
     Rostamizadeh 2012). A is between 0 and 1 and does not depend on the scale of the kernels; centred,
     it does not change when a constant is added to a kernel.
 
@@ -58,8 +58,8 @@ def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: 
         a_m = <K_m, Y Y'> / (||K_m|| ||Y Y'||)
 
     with Y = +-1 for two classes, one indicator column per class for more, the targets themselves in
-    regression; `centered` with K and Y centred (Cortes, Mohri & Rostamizadeh 2012), as it is without
-    (Cristianini et al. 2002).
+    regression. With `centered`, K and Y are centred first (Cortes, Mohri & Rostamizadeh 2012); without,
+    they are taken as they are (Cristianini et al. 2002).
 
     Parameters
     ----------

@@ -28,9 +28,9 @@ def conversion_factor(n_kernels: int, q: float | Regularizer, p: float | Regular
 
         R(H_N') <= sqrt(c) R(H_N),    N(d) <= c for all d with N'(d) <= 1
 
-    From an lp norm, the c found is the least one to lp norms, with costs or without, from p = 1 and inf
-    to any norm, from p = 2 to ``Mahalanobis`` with entries from 0 on, and to block norms with q > 2;
-    elsewhere it is the least that follows from
+    The c that is found is the least one from an lp norm to another, with costs or without, from p = 1 or
+    p = inf to any norm, from p = 2 to ``Mahalanobis`` without negative entries, and to block norms with
+    q > 2; in all other cases it is the least that follows from
 
         ||d||_q <= ||d||_1^(1/q) ||d||_inf^(1-1/q),    N(d) <= sum_m d_m N(e_m),    N(d) <= ||d||_inf N(1)
 
@@ -64,7 +64,8 @@ def conversion_factor(n_kernels: int, q: float | Regularizer, p: float | Regular
         return sqrt(largest_norm(high, np.ones(M), low))
     if low > high:
         raise ValueError(f"q={q:g} must not exceed p={p:g}: the conversion goes to larger classes.")
-    return float(M) ** (0.5 * (_inverse(low) - _inverse(high)))
+    result: float = float(M) ** (0.5 * (_inverse(low) - _inverse(high)))
+    return result
 
 
 def check_norm(name: str, norm: Any, n_kernels: int) -> float | Regularizer:
@@ -367,11 +368,12 @@ def converted(rule: Regularizer, scales: FloatArray, order: float, tops: FloatAr
 
 
 def growth(n_kernels: int, p: float) -> float:
-    """c M^(1/p*) min(e ceil(log M), ceil(p*)); of M = 1 the logarithm counts as 1."""
+    """c M^(1/p*) min(e ceil(log M), ceil(p*)); for M = 1 the logarithm counts as 1."""
     logs = e * max(1, ceil(log(n_kernels)))
     # 1 / (1 - 1/p) of p = 4/3 is 4 plus rounding, which must not become 5
     dual = np.inf if p == 1.0 else ceil(1.0 / (1.0 - _inverse(p)) - 1e-9)
-    return MOMENTS * float(n_kernels) ** (1.0 - _inverse(p)) * min(logs, dual)
+    result: float = MOMENTS * float(n_kernels) ** (1.0 - _inverse(p)) * min(logs, dual)
+    return result
 
 
 def _inverse(p: float) -> float:

@@ -124,7 +124,8 @@ def sign_quads(gram: Gram, n_draws: int, seed: int) -> FloatArray:
 
 def quad_columns(K: FloatArray, A: FloatArray) -> FloatArray:
     """a' K a for every column a of A; rounding below zero is cut off."""
-    return np.maximum(np.einsum("ik,ik->k", A, K @ A), 0.0)
+    result: FloatArray = np.maximum(np.einsum("ik,ik->k", A, K @ A), 0.0)
+    return result
 
 
 def largest_diagonal(found: Dictionary, diag_bound: float | None) -> tuple[float, Assumption]:

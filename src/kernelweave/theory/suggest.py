@@ -269,7 +269,8 @@ def norm_costs(signal: Signal, k: float) -> FloatArray:
     costs = [
         max(FACTOR * k, 1.0) ** (0.5 / p) * float(suprema_of(LpNorm(p), signal.quads).mean()) for p in NORMS
     ]
-    return np.array(costs) / min(costs)
+    result: FloatArray = np.array(costs) / min(costs)
+    return result
 
 
 def _decided(names: list[str], signal: Signal, n: int, kind: str) -> Suggestion:
@@ -316,7 +317,8 @@ def _evidence(
 def is_flat(evidence: dict[str, Any]) -> bool:
     """Whether there is nothing to weigh: one kernel, or neither all together nor one of them above chance."""
     faint = evidence["signal"] < FAINT and evidence["peak"] <= evidence["chance_peak"]
-    return faint or evidence["n_kernels"] == 1
+    result: bool = faint or evidence["n_kernels"] == 1
+    return result
 
 
 def _reasons(method: str, evidence: dict[str, Any], p: float) -> list[str]:

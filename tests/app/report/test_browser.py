@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,47 +11,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from ... import browsers
+from ...browsers import Opened
+
 pytestmark = pytest.mark.browser
+browser = browsers.browser
 
-sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="no playwright: pip install kernelweave[browser]"
-)
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CASES = ("binary", "multiclass", "regression", "many_kernels", "greedy", "empirical_bayes")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A Chromium of the system; nothing is downloaded."""
-    path = os.environ.get("KERNELWEAVE_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip(
-            "no Chromium: install one (apt-get install chromium), or set KERNELWEAVE_BROWSER to its path"
-        )
-    with sync_api.sync_playwright() as playwright:
-        # a container's root has no user namespaces to sandbox with
-        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
-
-
-class Opened:
-    """A page in the browser, and whatever it did that it should not."""
-
-    def __init__(self, browser: Any, path: Path, **options: Any) -> None:
-        self.context = browser.new_context(**options)
-        self.page = self.context.new_page()
-        self.faults: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.faults.append(message.text))
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.faults.append(dialog.message), dialog.dismiss()))
-        self.context.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
-
-    def open_details(self) -> None:
-        self.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
 
 
 @pytest.fixture
@@ -271,12 +235,6 @@ def test_everything_is_open_in_print(cases: Any, show: Any) -> None:
 
 @pytest.mark.parametrize(("name", "scheme"), [("binary", "light"), ("regression", "dark")])
 def test_axe_finds_nothing_serious(name: str, scheme: str, cases: Any, show: Any) -> None:
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="pip install kernelweave[browser]"
-    )
     opened = show(cases(name), color_scheme=scheme)
     opened.open_details()
-    found = axe.Axe().run(opened.page).response
-    assert len(found["passes"]) > 20
-    faults = [(fault["impact"], fault["id"], fault["nodes"][0]["html"]) for fault in found["violations"]]
-    assert faults == []
+    assert opened.axe_faults() == []

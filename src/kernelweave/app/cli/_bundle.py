@@ -289,7 +289,8 @@ def row_digests(X: Any) -> np.ndarray:
     if isinstance(X, Views):
         X = X.joined()
     if not isinstance(X, np.ndarray) or X.dtype == object:
-        return pd.util.hash_pandas_object(pd.DataFrame(X).astype(str), index=False).to_numpy()
+        result: np.ndarray = pd.util.hash_pandas_object(pd.DataFrame(X).astype(str), index=False).to_numpy()
+        return result
     rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0 and 0 are one number
     digests = [blake2b(row.tobytes(), digest_size=8).digest() for row in rows]
     return np.frombuffer(b"".join(digests), dtype="<u8")

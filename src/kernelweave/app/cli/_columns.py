@@ -330,7 +330,8 @@ def target_columns(
 
 def unknown_in(values: dict[str, np.ndarray]) -> np.ndarray:
     """Rows in which one of the columns to predict has no value."""
-    return np.any([pd.isna(column) for column in values.values()], axis=0)
+    result: np.ndarray = np.any([pd.isna(column) for column in values.values()], axis=0)
+    return result
 
 
 def target_of(values: dict[str, np.ndarray], reading: Reading, path: Path) -> Target:

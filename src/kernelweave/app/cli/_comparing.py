@@ -212,7 +212,7 @@ def single_kernels(kernels: Any) -> list[Any]:
     return [[one] for one in kernels] if isinstance(kernels, list) else [{k: v} for k, v in kernels.items()]
 
 
-class BestSingleKernel(BaseEstimator):
+class BestSingleKernel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The one kernel, and its cost, with the best cross-validated score.
 
     Parameters

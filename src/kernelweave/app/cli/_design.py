@@ -141,7 +141,8 @@ def conformed(encoder: ColumnTransformer, table: Sheet, allow_unseen: bool = Fal
             return sequence(table, name)
         if known is None:
             return _number(table, name, filled)
-        return _category(table, name, known, allow_unseen).to_numpy()
+        result: np.ndarray = _category(table, name, known, allow_unseen).to_numpy()
+        return result
 
     parts = {name: values(name, known) for name, known in columns.items()}
     return pd.DataFrame(parts, index=table.frame.index)
@@ -163,7 +164,7 @@ def sequence(table: Sheet, name: str) -> np.ndarray:
 
 def _number(table: Sheet, name: str, filled: bool) -> np.ndarray:
     """A column of numbers: finite, and without gaps unless they are filled."""
-    values = table.frame[name].to_numpy()
+    values: np.ndarray = table.frame[name].to_numpy()
     if kind_of(values) == "date":
         raise CliError(f"{table.path}: column {name!r} holds dates, the model was fitted on numbers.")
     if kind_of(values) == "text":

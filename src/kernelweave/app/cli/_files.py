@@ -15,7 +15,8 @@ from ._columns import check_decimals, target_column
 from ._console import CliError
 from ._design import load_sheet
 from ._options import Reading, Source, view_name
-from ._read import Sheet, as_written, check_header, kind_of
+from ._read import Sheet, as_written, kind_of
+from ._text import check_header
 
 #: IDs that a message shows
 SHOWN = 3

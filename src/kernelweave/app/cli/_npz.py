@@ -97,7 +97,8 @@ def column_names(view: str, width: int, given: dict[str, np.ndarray], alone: boo
     """Names of the columns of a view: the file's own where there are so many, else numbered."""
     for names in given.values():
         if alone and len(names) == width == len(set(names.astype(str))):
-            return names.astype(str).tolist()
+            result: list[str] = names.astype(str).tolist()
+            return result
     prefix = "x" if alone else f"{view}_"
     return [f"{prefix}{j}" for j in range(width)]
 

@@ -122,9 +122,11 @@ def arrow_column(values: pd.Series) -> np.ndarray:
         values = values.astype(values.cat.categories.dtype)
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in NUMBERS:
-        return values.to_numpy(np.float64, na_value=np.nan)
+        result: np.ndarray = values.to_numpy(np.float64, na_value=np.nan)
+        return result
     if kind in DATES:
-        return pd.to_datetime(values).to_numpy("datetime64[us]")
+        result = pd.to_datetime(values).to_numpy("datetime64[us]")
+        return result
     if kind != "string":
         raise CliError(
             f"column {values.name!r} holds {values.dtype} ({kind}), neither numbers nor text: leave it out."
@@ -144,7 +146,8 @@ def objects(values: Iterable[Any]) -> np.ndarray:
 def text_column(values: pd.Series, decimal: str) -> np.ndarray:
     """A column of a text file: numbers as pandas has read them, or what else its cells may be."""
     if values.dtype.kind in "biuf":
-        return values.to_numpy(np.float64)
+        result: np.ndarray = values.to_numpy(np.float64)
+        return result
     return from_text(
         ["" if gap else str(cell) for cell, gap in zip(values, values.isna(), strict=True)], decimal
     )

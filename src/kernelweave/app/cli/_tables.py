@@ -172,7 +172,8 @@ def groups_at(group: pd.Series, ids: np.ndarray, reading: Reading) -> np.ndarray
         raise CliError(
             f"--group {reading.group}: {len(without)} samples have none, such as {quoted(without, SHOWN)}."
         )
-    return group.loc[ids].to_numpy().astype(str)
+    result: np.ndarray = group.loc[ids].to_numpy().astype(str)
+    return result
 
 
 def usable(sheets: dict[str, Sheet], reading: Reading) -> tuple[dict[str, Sheet], dict[str, list[str]]]:

@@ -179,7 +179,8 @@ class KernelFacts:
     @property
     def norm(self) -> FloatArray:
         """RKHS norm of each kernel's component, root mean square over the models."""
-        return np.sqrt((np.asarray(self.norms) ** 2).mean(axis=0))
+        result: FloatArray = np.sqrt((np.asarray(self.norms) ** 2).mean(axis=0))
+        return result
 
     @property
     def idle(self) -> int:
@@ -224,7 +225,8 @@ class Samples:
     @property
     def values(self) -> FloatArray:
         """f of every sample, shape (K, S)."""
-        return self.parts.sum(axis=2) + self.intercept[:, None]
+        result: FloatArray = self.parts.sum(axis=2) + self.intercept[:, None]
+        return result
 
 
 @dataclass(frozen=True)
@@ -333,7 +335,8 @@ class Confusion:
     @property
     def shares(self) -> FloatArray:
         """Shares of the true classes."""
-        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+        result: FloatArray = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+        return result
 
 
 @dataclass(frozen=True)

@@ -285,10 +285,12 @@ def _doubt(given: Subject) -> FloatArray:
         if given.truth is None:
             return np.zeros(values.shape[1])
         residuals = np.asarray(given.truth, dtype=float).reshape(values.shape[1], -1).T - values
-        return np.abs(residuals).sum(axis=0)
+        result: FloatArray = np.abs(residuals).sum(axis=0)
+        return result
     margin = np.abs(values[0]) if len(values) == 1 else np.ptp(np.sort(values, axis=0)[-2:], axis=0)
     wrong = _wrong(given)
-    return -margin + (0.0 if wrong is None else 1e6 * wrong)
+    result = -margin + (0.0 if wrong is None else 1e6 * wrong)
+    return result
 
 
 def as_words(values: Any, rows: Any = slice(None)) -> tuple[str, ...]:

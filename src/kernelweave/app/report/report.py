@@ -158,7 +158,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as numbers, text, lists and dicts, ready for JSON."""
-        return plain(self)
+        result: dict[str, Any] = plain(self)
+        return result
 
 
 def write_report(

@@ -106,7 +106,7 @@ def baselines_for(given: Subject) -> list[Baseline]:
     return [*found, max(singles, key=lambda pair: pair[0])[1], trivial]
 
 
-class SameRisk(BaseEstimator):
+class SameRisk(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """No sample is at more risk than another."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -349,4 +349,5 @@ def gains(task: str, truth: Any, predicted: Any) -> FloatArray:
     truth = np.asarray(truth, dtype=float).reshape(len(truth), -1)
     errors = (truth - np.asarray(predicted, dtype=float).reshape(truth.shape)) ** 2
     variance = ((truth - truth.mean(axis=0)) ** 2).mean(axis=0)
-    return (1.0 - errors / np.maximum(variance, 1e-300)).mean(axis=1)
+    result: FloatArray = (1.0 - errors / np.maximum(variance, 1e-300)).mean(axis=1)
+    return result

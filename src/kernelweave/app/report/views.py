@@ -272,7 +272,8 @@ class TakenApart:
     @property
     def largest(self) -> IntArray:
         """The largest function of each sample."""
-        return self.values.sum(axis=2).argmax(axis=0)
+        result: IntArray = self.values.sum(axis=2).argmax(axis=0)
+        return result
 
     @property
     def scale(self) -> Scale:
@@ -484,13 +485,15 @@ def _margins(found: data.Samples, classes: list[str]) -> FloatArray | None:
     """f, or of several functions that of the true class minus the largest other."""
     values = found.values
     if len(values) == 1:
-        return values[0]
+        result: FloatArray | None = values[0]
+        return result
     if len(values) != len(classes) or not set(found.truth) <= set(classes):
         return None
     place = np.array([classes.index(name) for name in found.truth]), np.arange(values.shape[1])
     others = values.copy()
     others[place] = -np.inf
-    return values[place] - others.max(axis=0)
+    result = values[place] - others.max(axis=0)
+    return result
 
 
 # -- errors -------------------------------------------------------------------------------------

@@ -280,7 +280,7 @@ class DaskLowRankDictionary(LowRankDictionary):
         even = weight is None or bool((weight == weight[0]).all())
         share = 1.0 / n if even or weight is None else weight[lot.rows] / weight.sum()
         if isinstance(X, DaskTable):
-            from dask import delayed
+            from dask.delayed import delayed
 
             assert lot.group is not None
             value = delayed(Rows)(X.joined(lot.group), share)

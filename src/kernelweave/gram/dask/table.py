@@ -75,7 +75,7 @@ class DaskTable(Table):
 
     def _picked(self, rows: IntArray) -> list[Any]:
         """Rising positions, by partition; nothing of those without any."""
-        from dask import delayed
+        from dask.delayed import delayed
 
         cuts = np.searchsorted(rows, self.starts)
         return [
@@ -88,7 +88,7 @@ class DaskTable(Table):
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """The function goes to the partitions: only what it finds comes back."""
-        from dask import delayed
+        from dask.delayed import delayed
 
         sizes, sent = np.diff(self.starts), delayed(function, pure=False)
         parts = [part for part, size in zip(self.parts, sizes, strict=True) if size]
@@ -102,7 +102,7 @@ class DaskTable(Table):
 
     def joined(self, group: slice) -> Any:
         """The rows of some partitions, as a task."""
-        from dask import delayed
+        from dask.delayed import delayed
 
         return delayed(join)(self.parts[group], self.dtype)
 
@@ -150,7 +150,7 @@ def _dtype(dtypes: list[Any]) -> Any:
 
 
 def _length(part: Any) -> Any:
-    from dask import delayed
+    from dask.delayed import delayed
 
     return delayed(len)(part)
 

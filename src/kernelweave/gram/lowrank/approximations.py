@@ -112,7 +112,7 @@ def ridge_leverage(B: FloatArray, diagonal: FloatArray, total: float) -> FloatAr
 LANDMARKS = {"uniform": uniform, "kmeans": kmeans, "leverage": leverage}
 
 
-class Approximation(BaseEstimator):
+class Approximation(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base class: gives every kernel a feature map of a rank."""
 
     name: str

@@ -91,7 +91,7 @@ class AutogradKernel(ParametricKernel):
     def _compute(self, X: FloatArray, Z: FloatArray, d: FloatArray) -> FloatArray:
         torch = _torch()
         with torch.no_grad():
-            K = self._tensor(X, Z, torch.from_numpy(d)).numpy()
+            K: FloatArray = self._tensor(X, Z, torch.from_numpy(d)).numpy()
         if K.shape != (len(X), len(Z)):
             raise ValueError(f"the kernel function returned shape {K.shape}, expected {(len(X), len(Z))}.")
         return K
@@ -103,7 +103,8 @@ class AutogradKernel(ParametricKernel):
         parameters = torch.from_numpy(d.copy()).requires_grad_()
         total = (torch.from_numpy(np.ascontiguousarray(B)) * self._tensor(X, Z, parameters)).sum()
         (gradient,) = torch.autograd.grad(total, parameters)
-        return gradient.numpy().astype(np.float64)
+        result: FloatArray = gradient.numpy().astype(np.float64)
+        return result
 
     def _tensor(self, X: FloatArray, Z: FloatArray, d: Any) -> Any:
         torch = _torch()

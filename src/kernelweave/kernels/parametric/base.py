@@ -19,7 +19,7 @@ from .domains import Box
 BLOCK_ROWS, BLOCK_ENTRIES = 128, 2**23
 
 
-class ParametricKernel(BaseEstimator):
+class ParametricKernel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base class of kernels k_d(x, z) with a vector d of parameters to learn.
 
     A subclass stores its options in ``__init__`` (`columns` among them) and writes, on the
@@ -169,12 +169,12 @@ class ParametricKernel(BaseEstimator):
     def _checked(self, d: Any) -> FloatArray:
         if d is None:
             return self.initial_
-        d = np.asarray(d, dtype=np.float64)
-        if d.shape != self.initial_.shape:
+        given = np.asarray(d, dtype=np.float64)
+        if given.shape != self.initial_.shape:
             raise ValueError(
-                f"d has shape {d.shape}: {type(self).__name__} has {len(self.initial_)} parameters here."
+                f"d has shape {given.shape}: {type(self).__name__} has {len(self.initial_)} parameters here."
             )
-        return d
+        return given
 
     @abstractmethod
     def _compute(self, X: Any, Z: Any, d: FloatArray) -> FloatArray:

@@ -60,7 +60,8 @@ class Fixed(ParametricKernel):
         return np.zeros((0, n_columns))
 
     def _compute(self, X: Any, Z: Any, d: FloatArray) -> FloatArray:
-        return self.kernel_(X, None if Z is X else Z)
+        result: FloatArray = self.kernel_(X, None if Z is X else Z)
+        return result
 
     def _contract(self, X: Any, Z: Any, B: FloatArray, d: FloatArray, K: FloatArray | None) -> FloatArray:
         return np.zeros(0)

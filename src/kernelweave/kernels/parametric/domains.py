@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ..._typing import FloatArray, IntArray
 
 
-class Box(BaseEstimator):
+class Box(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """lower <= d <= upper, with one bound per parameter or one for all.
 
     ``Box()`` is d >= 0, the domain of most kernels; ``Box(lower=-numpy.inf)`` leaves d free.

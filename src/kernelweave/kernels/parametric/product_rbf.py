@@ -103,7 +103,8 @@ def gaussian(P: FloatArray, Q: FloatArray | None) -> FloatArray:
     """exp(-||p_i - q_j||^2); None for Q means P itself."""
     K = squared_euclidean(P, P if Q is None else Q)
     np.negative(K, out=K)
-    return np.exp(K, out=K)
+    result: FloatArray = np.exp(K, out=K)
+    return result
 
 
 def centred(X: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -114,13 +115,15 @@ def centred(X: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _weighted_squares(weights: FloatArray, x: FloatArray) -> FloatArray:
     """sum_i weights_i x_ik^2, weights of shape (n, 1)."""
-    return np.einsum("ik,ik->k", weights * x, x)
+    result: FloatArray = np.einsum("ik,ik->k", weights * x, x)
+    return result
 
 
 def inverse_spread(spread: Any) -> FloatArray:
     """1 / spread, and 0 where a constant column leaves nothing to learn."""
     spread = np.asarray(spread, dtype=np.float64)
-    return np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    result: FloatArray = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    return result
 
 
 class GroupProductRBF(ProductRBF):

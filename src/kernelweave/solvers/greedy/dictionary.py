@@ -132,7 +132,8 @@ def captured_by_factors(stack: FloatArray, roots: FloatArray, R: FloatArray) -> 
     """||L^-1 Phi'R||^2 of every factor, by one product for all of them; shape (m,)."""
     m, r, n = stack.shape
     projected = (stack.reshape(m * r, n) @ R).reshape(m, r, -1)
-    return ((roots @ projected) ** 2).sum(axis=(1, 2))
+    result: FloatArray = ((roots @ projected) ** 2).sum(axis=(1, 2))
+    return result
 
 
 def thin_factor(K: FloatArray, shift: float, max_rank: int) -> FloatArray | None:
@@ -168,7 +169,8 @@ def thin_factor(K: FloatArray, shift: float, max_rank: int) -> FloatArray | None
 
 def _too_slow(start: float, trace: float, target: float, share: float) -> bool:
     """Whether the trace, falling geometrically, misses its target when all pivots are used."""
-    return np.log(start / trace) < share * np.log(start / target)
+    result: bool = np.log(start / trace) < share * np.log(start / target)
+    return result
 
 
 #: ranks, as shares of n, up to which a thin factor is used: the kernel's own, and one found by pivoting
@@ -344,7 +346,8 @@ class FactorDictionary(Dictionary):
 
     @property
     def _share(self) -> FloatArray:
-        return self.weight / self.weight.sum()
+        result: FloatArray = self.weight / self.weight.sum()
+        return result
 
     def _rule(self, m: int, K: FloatArray | _Product) -> Normalization:
         """The normalisation of kernel m, fitted when the kernel is first seen."""
@@ -379,7 +382,8 @@ class _Product:
         self.Phi, self.shape, self.dtype = Phi, (len(Phi), len(Phi)), Phi.dtype
 
     def diagonal(self) -> FloatArray:
-        return np.einsum("ij,ij->i", self.Phi, self.Phi)
+        result: FloatArray = np.einsum("ij,ij->i", self.Phi, self.Phi)
+        return result
 
     def __matmul__(self, v: FloatArray) -> FloatArray:
         return self.Phi @ (self.Phi.T @ v)

@@ -288,7 +288,8 @@ def _gains(run: Run, fit: Fit, wanted: BoolArray) -> FloatArray:
     """I_m of some kernels."""
     shift = run.problem.shift
     captured: FloatArray = run.gram.captured(shift * fit.scaled_alpha, wanted, shift)
-    return captured / run.problem.total
+    result: FloatArray = captured / run.problem.total
+    return result
 
 
 def _better(fit: Fit, other: Fit) -> bool:

@@ -181,7 +181,8 @@ class Refit(ABC):
 
     def energies(self, fit: Fit) -> FloatArray:
         """a'K_m a of the kernels of a fit: the squared norms of its components."""
-        return self.dictionary.quads(fit.scaled_alpha, np.array(fit.kernels, dtype=int))
+        result: FloatArray = self.dictionary.quads(fit.scaled_alpha, np.array(fit.kernels, dtype=int))
+        return result
 
     def offset(self, alpha: FloatArray) -> FloatArray:
         """What centring took from the mean prediction, to be given back by the intercept."""
@@ -283,7 +284,8 @@ class RidgeRefit(Refit):
             self.base_factor, info = lapack.dpotrf(self.base_factor, lower=1, clean=0, overwrite_a=1)
             if info != 0:
                 raise ValueError("alpha is too small: its ridge drowns in rounding; raise it.")
-        return lapack.dpotrs(self.base_factor, B, lower=1)[0]
+        result: FloatArray = lapack.dpotrs(self.base_factor, B, lower=1)[0]
+        return result
 
     def _solve(self, B: FloatArray) -> FloatArray:
         solution = self._base_solve(B)
@@ -316,7 +318,8 @@ class RidgeRefit(Refit):
             self._base_solve(self.target)
             inverse = lapack.dtrtri(self.base_factor, lower=1)[0]
             diagonal = (np.tril(inverse) ** 2).sum(axis=0)
-        return diagonal - (_lower_solve(self.L, self.U.T) ** 2).sum(axis=0)
+        result: FloatArray = diagonal - (_lower_solve(self.L, self.U.T) ** 2).sum(axis=0)
+        return result
 
 
 def _lower_solve(L: FloatArray, B: FloatArray) -> FloatArray:

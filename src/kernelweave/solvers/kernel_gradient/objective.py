@@ -157,7 +157,10 @@ class Objective:
         """The nearest feasible u."""
         if self.constraint.separable:
             return np.clip(u, *self.bounds())
-        return self.constraint.project(np.where(self.free, self.scale * u, 0.0)) / self.scale * self.free
+        result: FloatArray = (
+            self.constraint.project(np.where(self.free, self.scale * u, 0.0)) / self.scale * self.free
+        )
+        return result
 
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Bounds of u, of a box."""

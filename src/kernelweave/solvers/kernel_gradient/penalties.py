@@ -17,7 +17,7 @@ from ...kernels.base import positive
 from ..problem import Problem
 
 
-class Penalty(BaseEstimator):
+class Penalty(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A penalty r(d) on the parameters of a kernel, differentiable but for `kinks`; penalties add with ``+``.
 
     A subclass writes ``value(d)`` and ``gradient(d)``. One that depends on the Gram matrix K_d
@@ -170,7 +170,7 @@ class L2(Penalty):
 
     def _scaled(self, d: FloatArray) -> FloatArray:
         """covariance^-1 (d - mean)."""
-        off = d - np.asarray(self.mean)
+        off: FloatArray = d - np.asarray(self.mean)
         if self.covariance is None:
             return off
         covariance = np.asarray(self.covariance, dtype=np.float64)
@@ -295,12 +295,16 @@ class LogDet(Penalty):
 
     def matrix_slope(self, K: FloatArray, problem: Problem) -> FloatArray:
         inverse = cho_solve(self._factor(K, problem), np.eye(len(K)), check_finite=False)
-        return 0.5 * self.strength * inverse
+        result: FloatArray = 0.5 * self.strength * inverse
+        return result
 
     def _factor(self, K: FloatArray, problem: Problem) -> tuple[FloatArray, bool]:
         noise = 1.0 / problem.C[:, 0] if self.noise is None else self.noise
         try:
-            return cho_factor(K + np.diag(noise * np.ones(len(K))), lower=True, check_finite=False)
+            result: tuple[FloatArray, bool] = cho_factor(
+                K + np.diag(noise * np.ones(len(K))), lower=True, check_finite=False
+            )
+            return result
         except LinAlgError as error:
             raise ValueError("LogDet: K + noise I is not positive definite; increase noise.") from error
 
@@ -401,7 +405,7 @@ class PenaltySum(Penalty):
 PENALTIES = Registry("penalty", (L1, L2, Prior, PowerNorm, LogDet))
 
 
-class Projection(BaseEstimator):
+class Projection(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The closed convex set onto which a function projects; it must lie in the domain of the kernel.
 
     Parameters

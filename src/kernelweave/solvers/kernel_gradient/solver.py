@@ -19,7 +19,7 @@ from .objective import FINEST_ACCURACY, FIRST_ACCURACY, KernelPoint, Objective
 from .penalties import PENALTIES, Penalty, resolve_constraint
 
 
-class KernelGradient(Method, BaseEstimator):
+class KernelGradient(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Minimises T(d) = min_{w,b} 1/2 w'w + C sum_i V(y_i, f_i) + r(d) over the parameters d of a kernel.
 
     The problem is not convex: a run ends at a stationary point, and several starts may find
@@ -161,7 +161,7 @@ class KernelGradient(Method, BaseEstimator):
             point.residual = left  # the kink of T at zero
             return point
         objective.accuracy = max(0.01 * objective.accuracy, FINEST_ACCURACY)
-        finer = objective.evaluate(point.u)
+        finer: KernelPoint = objective.evaluate(point.u)
         finer.residual = objective.residual(finer)
         run.last = run.best = finer
         return finer

@@ -37,7 +37,7 @@ def choose_solver(spec: str | MKLSolver, regularizer: Regularizer) -> MKLSolver:
     NewtonWeights()
     """
     if spec != "auto":
-        solver = MKL_SOLVERS.resolve(spec, MKLSolver, "solver")
+        solver: MKLSolver = MKL_SOLVERS.resolve(spec, MKLSolver, "solver")
         solver.check(regularizer)
         return solver
     for solver in (cls() for cls in MKL_SOLVERS.values()):

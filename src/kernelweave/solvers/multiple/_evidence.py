@@ -138,7 +138,10 @@ class Evidence(ABC):
     def _shared(self, variance: float) -> FloatArray:
         """Weights that share a prior variance among the kernels alike; 0 for those without variance."""
         live = self.scales > 0
-        return np.divide(variance / max(live.sum(), 1), self.scales, out=np.zeros(self.n_kernels), where=live)
+        result: FloatArray = np.divide(
+            variance / max(live.sum(), 1), self.scales, out=np.zeros(self.n_kernels), where=live
+        )
+        return result
 
     @abstractmethod
     def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:

@@ -255,9 +255,11 @@ def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArra
     residuals = Y - np.array(points)
     changes = np.diff(residuals, axis=0)
     if len(changes) == 0:
-        return Y[-1]
+        result: FloatArray = Y[-1]
+        return result
     mix = np.linalg.lstsq(changes.T, residuals[-1], rcond=1e-8)[0]
-    return Y[-1] - mix @ np.diff(Y, axis=0)
+    result = Y[-1] - mix @ np.diff(Y, axis=0)
+    return result
 
 
 def _log(norms: FloatArray) -> FloatArray:
@@ -338,7 +340,8 @@ class JointAscent(Alternating):
 
     def safe(self, log_norms: FloatArray) -> FloatArray:
         log_norms = super().safe(log_norms)
-        return np.maximum(log_norms, log_norms.max() + np.log(self._floor))
+        result: FloatArray = np.maximum(log_norms, log_norms.max() + np.log(self._floor))
+        return result
 
     def is_worse(self, run: Run, state: State) -> bool:
         lower, upper = self.bounds(run, state)

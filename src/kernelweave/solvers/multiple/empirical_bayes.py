@@ -137,7 +137,7 @@ class EvidencePoint:
     log_evidence: float = np.nan
 
 
-class EmpiricalBayes(Method, BaseEstimator):
+class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Maximises the evidence over kernel weights and noise.
 
     With up_m = a' K_m a, down_m = tr(Kbar^-1 K_m) and a = Kbar^-1 y the steps are
@@ -377,7 +377,8 @@ class EmpiricalBayes(Method, BaseEstimator):
         if posterior is None:
             return np.inf
         weights = spread(posterior.weights, live, run.problem.n_kernels)
-        return posterior.objective + 0.5 * run.regularizer.price(weights)
+        result: float = posterior.objective + 0.5 * run.regularizer.price(weights)
+        return result
 
     def _point(
         self,

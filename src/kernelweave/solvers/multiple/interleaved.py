@@ -232,10 +232,14 @@ class Interleaved(MKLSolver):
         """The weights of norms raised to the floor where `live`, and the largest to `least`."""
         rule, top = self._run.regularizer, float(norms.max())
         if top == 0.0:
-            return rule.initial_weights(len(norms)) if self._newton is None else rule.weights(norms)
+            result: FloatArray = (
+                rule.initial_weights(len(norms)) if self._newton is None else rule.weights(norms)
+            )
+            return result
         floor = top * max(self._floor, self._floors[1])
         raised = np.where(live, np.maximum(norms, floor), norms) * max(1.0, least / top)
-        return rule.weights_from_dual(raised) if self._ascends else rule.weights(raised)
+        result = rule.weights_from_dual(raised) if self._ascends else rule.weights(raised)
+        return result
 
     def _squares_at(self, weights: FloatArray) -> FloatArray:
         """s_m, up to date for the kernels that have weight."""

@@ -79,7 +79,8 @@ class NewtonNorms(MKLSolver):
         slopes = np.maximum(r - Q @ (v - n), r / LEAP)
         d = np.divide(v, slopes, out=np.zeros_like(v), where=slopes > 0)
         # a kernel that no deciding pattern has wants r = 0, an infinite weight
-        return np.where(old > 0, np.clip(d, (v > 0) * old / LEAP, LEAP * old), d)
+        result: FloatArray = np.where(old > 0, np.clip(d, (v > 0) * old / LEAP, LEAP * old), d)
+        return result
 
 
 def curvature(run: Run, state: State) -> FloatArray:

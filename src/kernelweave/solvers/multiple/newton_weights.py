@@ -292,4 +292,5 @@ def projected_inverse_form(
         ones = solved[:, -1]
         shift = (ones @ every[:, :-1]).reshape(-1, count)
         form -= shift.T @ shift / ones.sum()
-    return 0.5 * (form + form.T)
+    result: FloatArray = 0.5 * (form + form.T)
+    return result

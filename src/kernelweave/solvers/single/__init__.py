@@ -35,10 +35,12 @@ def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
     Newton()
     """
     if spec != "auto":
-        return SINGLE_SOLVERS.resolve(spec, SingleSolver, "single")
+        result: SingleSolver = SINGLE_SOLVERS.resolve(spec, SingleSolver, "single")
+        return result
     for cls in SINGLE_SOLVERS.values():
         if not cls().missing(loss):
-            return cls()
+            result = cls()
+            return result
     raise ValueError(
         f"no single-kernel solver can handle {type(loss).__name__}: give it `hessian` (Newton), "
         "`linear_dual` (SMO), `curvature` where it couples samples (JointNewton), or `simplex_dual` where it "

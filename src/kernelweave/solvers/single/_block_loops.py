@@ -15,7 +15,7 @@ FLAT = 1e-12  # relative curvature below which the objective is taken as flat
 
 
 @numba.njit(cache=True, nogil=True)
-def project(v, total):
+def project(v, total):  # type: ignore[no-untyped-def]
     """v becomes the point of {u >= 0, sum(u) = total} nearest to it (Michelot 1986)."""
     inside = v.shape[0]
     level = (v.sum() - total) / inside
@@ -33,7 +33,7 @@ def project(v, total):
 
 
 @numba.njit(cache=True, nogil=True)
-def sweeps(K, diagonal, ridge, C, own, a, G, eps, most):
+def sweeps(K, diagonal, ridge, C, own, a, G, eps, most):  # type: ignore[no-untyped-def]
     """Sweeps over the samples; changes a and G = (K + ridge) a - linear in place, returns how many.
 
     They end after `most`, or one in which no step was larger than the slope `eps` explains.

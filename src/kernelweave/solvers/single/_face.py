@@ -57,7 +57,8 @@ class Face:
 
     def components(self, values: FloatArray) -> FloatArray:
         """Slopes along the directions of slopes in alpha, of shape (n, c)."""
-        return np.einsum("pk,pk->p", self.B, values[self.rows])
+        result: FloatArray = np.einsum("pk,pk->p", self.B, values[self.rows])
+        return result
 
     def solve(self, H: FloatArray, G: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """H^-1 G, H^-1 E and the inverse of E' H^-1 E, with E what moves the sums, if they have to stay."""

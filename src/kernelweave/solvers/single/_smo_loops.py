@@ -25,10 +25,10 @@ BLOCK = 256  # entries whose largest is found in vector registers, before one of
 
 
 @intrinsic
-def _larger(typing_context, a, b):
+def _larger(typing_context, a, b):  # type: ignore[no-untyped-def]
     """max(a, b) such that loops over it are vectorised: comparisons of Python's `max` are not."""
 
-    def emit(context, builder, signature, args):
+    def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
         kind = args[0].type
         maximum = builder.module.declare_intrinsic("llvm.maxnum", [kind], ir.FunctionType(kind, [kind, kind]))
         return builder.call(maximum, args, fastmath=("nnan", "nsz"))
@@ -37,13 +37,13 @@ def _larger(typing_context, a, b):
 
 
 @numba.njit(cache=True, nogil=True)
-def _curvature(value, scale):
+def _curvature(value, scale):  # type: ignore[no-untyped-def]
     """A curvature kept away from zero, where rounding would decide."""
     return max(value, FLAT * scale, 1e-100)
 
 
 @numba.njit(cache=True, nogil=True)
-def _slopes(a, lower, upper, kink):
+def _slopes(a, lower, upper, kink):  # type: ignore[no-untyped-def]
     """Slopes of the kink term above and below a; infinite where a bound stops the move."""
     up = np.inf if a >= upper else (kink if a >= 0.0 else -kink)
     down = -np.inf if a <= lower else (kink if a > 0.0 else -kink)
@@ -51,18 +51,18 @@ def _slopes(a, lower, upper, kink):
 
 
 @numba.njit(cache=True, nogil=True)
-def _room_up(a, upper, kink):
+def _room_up(a, upper, kink):  # type: ignore[no-untyped-def]
     """How far a may rise before its bound, or zero, where the slope changes."""
     return -a if kink > 0.0 and a < 0.0 else upper - a
 
 
 @numba.njit(cache=True, nogil=True)
-def _room_down(a, lower, kink):
+def _room_down(a, lower, kink):  # type: ignore[no-untyped-def]
     return a if kink > 0.0 and a > 0.0 else a - lower
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _steepest_up(G, up):
+def _steepest_up(G, up):  # type: ignore[no-untyped-def]
     """The largest of -(G_i + up_i), and where its block begins; -1 where nothing may move up."""
     value, block, n = -np.inf, -1, G.shape[0]
     for start in range(0, n, BLOCK):
@@ -75,7 +75,7 @@ def _steepest_up(G, up):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _gains(rise, own, row, diagonal, G, down, gains):
+def _gains(rise, own, row, diagonal, G, down, gains):  # type: ignore[no-untyped-def]
     """What the pair of every j with i gains by a second-order model, and the largest violation.
 
     Also the largest gain, and where its block begins; -1 where no pair gains.
@@ -96,13 +96,13 @@ def _gains(rise, own, row, diagonal, G, down, gains):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _move(G, step, up_row, down_row):
+def _move(G, step, up_row, down_row):  # type: ignore[no-untyped-def]
     for k in range(G.shape[0]):
         G[k] += step * (up_row[k] - down_row[k])
 
 
 @numba.njit(cache=True, nogil=True)
-def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):
+def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: ignore[no-untyped-def]
     """SMO with sum(a) fixed; changes a and G = K a - linear in place, returns the iterations."""
     n = a.shape[0]
     up, down, gains = np.empty(n), np.empty(n), np.empty(n)
@@ -134,7 +134,7 @@ def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):
 
 
 @numba.njit(cache=True, nogil=True)
-def _moved(a, step, room, upper, kink):
+def _moved(a, step, room, upper, kink):  # type: ignore[no-untyped-def]
     """a + step, landing exactly on the bound or kink when the step takes all the room."""
     if step < room:
         return a + step
@@ -142,7 +142,7 @@ def _moved(a, step, room, upper, kink):
 
 
 @numba.njit(cache=True, nogil=True)
-def solve_free(K, diagonal, lower, upper, kink, a, G, eps, max_iter):
+def solve_free(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: ignore[no-untyped-def]
     """Coordinate descent without a sum constraint: the coordinate of largest second-order gain."""
     n = a.shape[0]
     for iteration in range(max_iter):

@@ -39,7 +39,7 @@ class Machine:
     coefficients: dict[int, FloatArray] | None = None
 
 
-class SingleSolver(BaseEstimator):
+class SingleSolver(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Solves  min_alpha 1/2 alpha' K alpha + sum_i C_i V*(y_i, -alpha_i / C_i)  for one matrix K.
 
     A subclass names in `requires` the optional abilities of the loss it relies on, and writes

@@ -134,7 +134,8 @@ class System:
 
     def hessian(self, V: FloatArray) -> FloatArray:
         """C H V, of every column."""
-        return self.cost * self._product(V)
+        result: FloatArray = self.cost * self._product(V)
+        return result
 
     def direction(self, a: FloatArray, residual: FloatArray, accuracy: float) -> tuple[FloatArray, float]:
         """(da, db) of the Newton step."""
@@ -207,7 +208,8 @@ class Range:
 
 def _sums(A: FloatArray, B: FloatArray) -> FloatArray:
     """Products of columns that belong together; rounding below zero removed."""
-    return np.maximum(np.einsum("ij,ij->j", A, B), 0.0)
+    result: FloatArray = np.maximum(np.einsum("ij,ij->j", A, B), 0.0)
+    return result
 
 
 def _ratios(part: FloatArray, whole: FloatArray) -> FloatArray:

@@ -320,7 +320,8 @@ class Curvature:
         values = self.K.apply(p[:, None])[:, 0]
         if self.tied:
             values -= float(self.w @ values) / float(self.w.sum())
-        return p + self.K.adjoint((self.w * values)[:, None])[:, 0]
+        result: FloatArray = p + self.K.adjoint((self.w * values)[:, None])[:, 0]
+        return result
 
     def precondition(self, p: FloatArray) -> FloatArray:
         """The inverse over some of the rows, times p."""

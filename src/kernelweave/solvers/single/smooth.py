@@ -166,7 +166,8 @@ def _solve_scaled(K: FloatArray, S: FloatArray, right: FloatArray) -> FloatArray
     B *= K
     B.flat[:: len(S) + 1] += 1.0
     scaled = S[:, None] * np.column_stack([right, np.ones_like(S)])
-    return (S[:, None] * cho_solve(positive_factor(B, own=True), scaled, check_finite=False)).T
+    result: FloatArray = (S[:, None] * cho_solve(positive_factor(B, own=True), scaled, check_finite=False)).T
+    return result
 
 
 def _step_length(
