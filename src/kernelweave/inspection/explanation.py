@@ -457,18 +457,31 @@ def _data(X: Any, players: list[tuple[int, int]], n_whole: int) -> FloatArray:
 # -- names --------------------------------------------------------------------------------------
 
 
-def _column_names(model: Any, X: Any, rows: Any, given: Any = None) -> list[str]:
+def readable_names(model: Any, X: Any) -> list[str]:
+    """Names of the features of `explain`, for people: "column 17" of an array, counted from 0."""
+    return _column_names(model, X, inputs_for(model, X), unnamed="column ")
+
+
+def _column_names(model: Any, X: Any, rows: Any, given: Any = None, unnamed: str = "x") -> list[str]:
     """Of the columns that the estimator inside sees."""
     if given is not None:
         if len(given) != rows.shape[1]:
             raise ValueError(f"feature_names has {len(given)} names for {rows.shape[1]} columns.")
         return [str(name) for name in given]
     if is_views(rows):
-        return list(rows.columns)
+        return [
+            f"{view}: {name}"
+            for view, table in rows.tables.items()
+            for name in column_names(table) or _numbered(table, unnamed)
+        ]
     inner, seen = fitted_model(model), data_for(model, X)
     names = getattr(inner, "feature_names_in_", None)
     known = names if names is not None else column_names(seen) or _made_names(model)
-    return [f"x{c}" for c in range(rows.shape[1])] if known is None else [str(name) for name in known]
+    return _numbered(rows, unnamed) if known is None else [str(name) for name in known]
+
+
+def _numbered(table: Any, prefix: str) -> list[str]:
+    return [f"{prefix}{c}" for c in range(table.shape[1])]
 
 
 def _made_names(model: Any) -> list[str] | None:

@@ -98,7 +98,7 @@ def column_names(view: str, width: int, given: dict[str, np.ndarray], alone: boo
     for names in given.values():
         if alone and len(names) == width == len(set(names.astype(str))):
             return names.astype(str).tolist()
-    prefix = "x" if alone else f"{view}_"
+    prefix = "column " if alone else f"{view}_"
     return [f"{prefix}{j}" for j in range(width)]
 
 
