@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,6 +62,20 @@ def test_features_fill_the_bar_of_their_kernel(found: Explanation) -> None:
         assert kernel.get_width() == pytest.approx(found.kernel_values[3, m])
     value = found.base_value + found.values[3].sum()
     assert f"to {value:.4g}" in display.ax_.get_xlabel()
+
+
+def test_samples_and_functions_are_found_by_name(found: Explanation, classes: Explanation) -> None:
+    pytest.importorskip("matplotlib")
+    named = replace(found, sample_names=[f"s{i}" for i in range(20)])
+    assert ends(WaterfallDisplay(named).plot(sample="s3")) == ends(WaterfallDisplay(found).plot(sample=3))
+    with pytest.raises(ValueError, match="sample='s99' is none of 20: give a row, or an ID such as 's0'"):
+        WaterfallDisplay(named).plot(sample="s99")
+    with pytest.raises(ValueError, match="sample=20 is none of 20"):
+        WaterfallDisplay(named).plot(sample=20)
+    told = replace(classes, function_names=["low", "middle", "high"])
+    np.testing.assert_array_equal(told.function("high"), told.function(2))
+    with pytest.raises(ValueError, match=r"function='none': choose one of 0 \(low\)"):
+        BeeswarmDisplay(told).plot(function="none")
 
 
 def test_plots_of_several_functions_want_a_choice(classes: Explanation) -> None:

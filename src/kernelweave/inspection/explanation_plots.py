@@ -51,10 +51,10 @@ class WaterfallDisplay:
         self,
         ax: Any = None,
         *,
-        sample: int = 0,
+        sample: Any = 0,
         by: str = "feature",
         kernel: str | None = None,
-        function: int | None = None,
+        function: Any = None,
         max_bars: int = 12,
         **bar_kw: Any,
     ) -> Self:
@@ -63,30 +63,31 @@ class WaterfallDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        sample : int, default=0
-            Its row.
+        sample : int or str, default=0
+            Its ID, or its row.
         by : {"feature", "kernel", "both"}, default="feature"
             "both": every kernel, and below it its features.
         kernel : str, optional
             The features of one kernel alone; the steps then start at 0.
-        function : int, optional
-            Which function, where a model has several.
+        function : int or str, optional
+            Which function, by number or name, where a model has several.
         max_bars : int, default=12
             Most bars but for "others"; of "both" at least three for each of the largest kernels.
         **bar_kw
             Passed on to `matplotlib.axes.Axes.barh`.
         """
-        own, which = self.explanation, function or 0
-        own.function(function)  # says which there are
-        sample = range(len(own.sample_names))[sample]
+        own = self.explanation
+        which, row = own.place_of_function(function), own.place_of_sample(sample)
+        if by not in ("feature", "kernel", "both"):
+            raise ValueError(f"by={by!r}: expected 'feature', 'kernel' or 'both'.")
         start = 0.0 if kernel is not None else float(np.ravel(own.base_value)[which])
         if by == "both" and kernel is None:
-            bars = self._nested(start, sample, which, max_bars)
+            bars = self._nested(start, row, which, max_bars)
         else:
             values, names = own.parts_by("feature" if by == "both" else by)
             if kernel is not None:
                 values = np.reshape(own.within(kernel), values.shape)
-            bars = _steps(values[which, sample], names, start, max_bars)
+            bars = _steps(values[which, row], names, start, max_bars)
         self.labels_ = [bar.label for bar in bars]
         ax = axes_for(self, ax, (6.4, 1.2 + 0.3 * len(bars)))
         self._draw(ax, bars, bar_kw)
@@ -96,7 +97,7 @@ class WaterfallDisplay:
         base = "0" if kernel is not None else f"{start:.4g}, the mean of the background,"
         what = "value" if kernel is None else f"kernel {kernel}"
         of = f" of {own.function_names[which]}" if len(own.function_names) > 1 else ""
-        ax.set_xlabel(f"{what}{of}, sample {own.sample_names[sample]}\nfrom {base} to {end:.4g}")
+        ax.set_xlabel(f"{what}{of}, sample {own.sample_names[row]}\nfrom {base} to {end:.4g}")
         return self
 
     def _nested(self, start: float, sample: int, which: int, most: int) -> list[_Bar]:
@@ -188,15 +189,15 @@ class BeeswarmDisplay:
         self.explanation = explanation
 
     def plot(
-        self, ax: Any = None, *, function: int | None = None, max_features: int = 15, **scatter_kw: Any
+        self, ax: Any = None, *, function: Any = None, max_features: int = 15, **scatter_kw: Any
     ) -> Self:
         """Draw the points.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        function : int, optional
-            Which function, where a model has several.
+        function : int or str, optional
+            Which function, by number or name, where a model has several.
         max_features : int, default=15
         **scatter_kw
             Passed on to `matplotlib.axes.Axes.scatter`.
