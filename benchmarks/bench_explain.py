@@ -9,8 +9,9 @@
 * Wide: 1,000 samples, 1,000 features, 500 support vectors, a Gaussian kernel, one background sample. Seconds
   of the clock and of the processor, and how far attributions are from adding up. Promised: under a minute on
   two cores, and 1e-8.
-* With ``--device``: kernels of every kind of game, 1,000 samples (``--samples``), 500 support vectors. Seconds of the device,
-  those of the host from some of the samples, how far apart the values are, and memory of the device.
+* With ``--device``: kernels of every kind of game, 1,000 samples (``--samples``), 500 support vectors:
+  seconds of the device, those of the host from some of the samples, how far apart values are, and memory of the
+  device.
 
     python benchmarks/bench_explain.py [cancer] [exact] [wide] [--device cuda [--samples 1000]]
 """
@@ -137,7 +138,8 @@ def on_device(name: str, samples: int) -> None:
         processor, _, own = timed(lambda g=game, x=X[:20], b=Z[:B], w=weight: g.attribution(x, b, w))
         apart = np.abs(found.values[:, :20] - own.values).max() / np.abs(own.values).max()
         memory = torch.cuda.max_memory_allocated() / 1e9 if device.type == "cuda" else 0.0
-        print(f"{label:34} {there:7.2f} s; one core of the host {samples / len(X[:20]) * processor:6.1f} s;", end=" ")
+        here = samples / len(X[:20]) * processor
+        print(f"{label:34} {there:7.2f} s; one core of the host {here:6.1f} s;", end=" ")
         print(f"{apart:.0e} apart, {memory:.1f} GB")
 
 

@@ -79,11 +79,11 @@ KERNELS = [
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.label)
 def test_attributions_are_the_shapley_values_over_all_subsets(kernel: Any) -> None:
     rng = np.random.default_rng(0)
-    X, Z, background = (rng.gamma(1.0, size=(n, 8)) for n in (2, 4, 2))
+    X, Z, background = (rng.gamma(1.0, size=(n, 10)) for n in (2, 4, 2))
     coef, weight = rng.normal(size=(4, 2)), np.array([0.3, 0.5])
     fitted = kernel.fit(Z)
     found = Expansion(fitted, Z, coef).attribution(X, background, weight)
-    phi = np.zeros((2, 2, 8))
+    phi = np.zeros((2, 2, 10))
     assert (found.players[:, 1] == -1).all()
     phi[..., found.players[:, 0]] = found.values
     expected = of_tables(fitted, Z, coef, X, background, weight)
@@ -127,6 +127,31 @@ def test_attributions_of_a_thousand_features_add_up(width: float) -> None:
     found = Expansion(kernel, Z, coef).attribution(X, background, weight)
     values, others = (kernel(A, Z) @ coef for A in (X, background))
     np.testing.assert_allclose(found.values[0].sum(axis=1), values[:, 0] - weight @ others[:, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RBF(),
+        Laplacian(),
+        Chi2(),
+        Linear(),
+        HistogramIntersection(),
+        Polynomial(2),
+        Polynomial(5, gamma=0.001),
+        RBF() * Linear(),
+        (2.0 * RBF(columns=list(range(600))) + Laplacian()) * Polynomial(2, columns=list(range(400, 1000))),
+    ],
+    ids=lambda kernel: kernel.label,
+)
+def test_every_kernel_adds_up_over_a_thousand_features(kernel: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, Z, background = (rng.gamma(1.0, size=(n, 1000)) for n in (2, 3, 1))
+    coef, fitted = rng.normal(size=(3, 1)), kernel.fit(Z)
+    found = Expansion(fitted, Z, coef).attribution(X, background, np.ones(1))
+    expected = ((fitted(X, Z) - fitted(background, Z)) @ coef)[:, 0]
+    scale = max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(found.values[0].sum(axis=1), expected, rtol=0, atol=1e-8 * scale)
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.3, 3.0, 30.0])

@@ -15,6 +15,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import kernelweave as kw
 from kernelweave.inspection import Explanation
+from kernelweave.inspection.explanation import readable_names
 from kernelweave.kernels import RBF, Laplacian, Linear, Matern, Polynomial, ProductRBF, Spectrum, per_feature
 
 RNG = np.random.default_rng(0)
@@ -73,6 +74,80 @@ def test_weights_of_the_background_count_rows() -> None:
     np.testing.assert_allclose(weighted.values, kw.explain(model, X[:2], X[[2, 2, 3]]).values, atol=1e-12)
     with pytest.raises(ValueError, match="background_weight: expected 2 numbers"):
         kw.explain(model, X[:2], X[2:4], background_weight=[1, -1])
+
+
+def test_one_row_may_be_the_background() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = kw.MKLRegressor(KERNELS).fit(frame, Y)
+    expected = kw.explain(model, frame[:2], frame[4:5]).values
+    np.testing.assert_allclose(kw.explain(model, frame[:2], frame.iloc[4]).values, expected)
+    plain = kw.MKLRegressor(KERNELS).fit(X, Y)
+    np.testing.assert_allclose(kw.explain(plain, X[:2], X[4]).values, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"background": np.zeros((3, 4))}, "background: X has 4 features"),
+        ({"background": np.full((3, 5), np.nan)}, "background: Input X contains NaN"),
+        ({"background": np.zeros((0, 5))}, "background: Found array with 0 sample"),
+        ({"background": 10}, "background: Expected 2D array"),
+        ({"background_weight": ["a"] * 30}, "background_weight: expected 30 numbers"),
+        ({"feature_names": "abcde"}, "feature_names='abcde': expected a sequence"),
+        ({"feature_names": ["a"]}, "feature_names has 1 names for 5 columns"),
+        ({"device": "gpu"}, "device='gpu' is not known"),
+    ],
+    ids=lambda value: None if isinstance(value, dict) else value[:20],
+)
+def test_what_cannot_be_explained_is_named(options: dict[str, Any], message: str) -> None:
+    model = kw.MKLRegressor(RBF()).fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        kw.explain(model, X, **options)
+
+
+def test_columns_in_another_order_are_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = kw.MKLRegressor(RBF()).fit(frame, Y)
+    with pytest.raises(ValueError, match="same order"):
+        kw.explain(model, frame[list("edcba")])
+    with pytest.raises(ValueError, match=r"background: (.|\n)*same order"):
+        kw.explain(model, frame, frame[list("edcba")])
+
+
+def test_models_of_other_packages_are_refused_by_name() -> None:
+    from sklearn.svm import SVR
+
+    with pytest.raises(ValueError, match="SVR has no `weights_`: pass a fitted estimator of kernelweave"):
+        kw.explain(SVR().fit(X, Y), X)
+
+
+def test_a_model_without_support_vectors_adds_nothing() -> None:
+    model = kw.MKLRegressor([RBF(), Linear()]).fit(X, np.ones(30))
+    found = kw.explain(model, X[:3], X[3:])
+    assert not found.values.any()
+    adds_up(found, model, X[:3])
+
+
+def test_a_model_by_empirical_bayes_is_explained() -> None:
+    model = kw.EmpiricalBayesRegressor({"rbf": RBF(), "line": Linear()}).fit(X, Y)
+    adds_up(kw.explain(model, X[:3], X[3:6]), model, X[:3])
+
+
+def test_people_read_of_columns_where_nothing_names_them() -> None:
+    model = kw.MKLRegressor(RBF()).fit(X, Y)
+    assert readable_names(model, X)[:2] == ["column 0", "column 1"]
+    pd = pytest.importorskip("pandas")
+    views = kw.Views({"rna": X[:, :3], "protein": pd.DataFrame(X[:, 3:], columns=["p53", "myc"])})
+    model = kw.MKLRegressor({"rna": RBF(), "protein": Linear()}).fit(views, Y)
+    assert readable_names(model, views) == [
+        "rna: column 0",
+        "rna: column 1",
+        "rna: column 2",
+        "protein: p53",
+        "protein: myc",
+    ]
 
 
 def test_several_classes_have_an_axis_of_their_own() -> None:

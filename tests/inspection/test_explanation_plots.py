@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,10 +40,42 @@ def test_a_waterfall_ends_at_the_value(found: Explanation, by: str) -> None:
     pytest.importorskip("matplotlib")
     value = found.base_value + found.values[3].sum()
     assert ends(WaterfallDisplay(found).plot(sample=3, by=by, max_bars=2)) == pytest.approx(value)
+    display = WaterfallDisplay(found).plot(sample=3, by=by)
+    assert f"to {value:.4g}" in display.ax_.get_xlabel()
     part = ends(WaterfallDisplay(found).plot(sample=3, kernel="rbf"))
     assert part == pytest.approx(found.kernel_values[3, 0])
     with pytest.raises(ValueError, match="by='class'"):
         WaterfallDisplay(found).plot(by="class")
+
+
+def test_features_fill_the_bar_of_their_kernel(found: Explanation) -> None:
+    pytest.importorskip("matplotlib")
+    display = WaterfallDisplay(found).plot(sample=3, by="both", max_bars=8)
+    heights = [bar.get_height() for bar in display.bars_]
+    outer = [k for k, height in enumerate(heights) if height == max(heights)]
+    assert {display.labels_[k] for k in outer} == {"rbf", "line"}
+    for k, until in zip(outer, [*outer[1:], len(heights)], strict=True):
+        inner, kernel = display.bars_[k + 1 : until], display.bars_[k]
+        assert sum(bar.get_width() for bar in inner) == pytest.approx(kernel.get_width())
+        assert inner[0].get_x() == pytest.approx(kernel.get_x())
+        m = found.kernel_names.index(display.labels_[k])
+        assert kernel.get_width() == pytest.approx(found.kernel_values[3, m])
+    value = found.base_value + found.values[3].sum()
+    assert f"to {value:.4g}" in display.ax_.get_xlabel()
+
+
+def test_samples_and_functions_are_found_by_name(found: Explanation, classes: Explanation) -> None:
+    pytest.importorskip("matplotlib")
+    named = replace(found, sample_names=[f"s{i}" for i in range(20)])
+    assert ends(WaterfallDisplay(named).plot(sample="s3")) == ends(WaterfallDisplay(found).plot(sample=3))
+    with pytest.raises(ValueError, match="sample='s99' is none of 20: give a row, or an ID such as 's0'"):
+        WaterfallDisplay(named).plot(sample="s99")
+    with pytest.raises(ValueError, match="sample=20 is none of 20"):
+        WaterfallDisplay(named).plot(sample=20)
+    told = replace(classes, function_names=["low", "middle", "high"])
+    np.testing.assert_array_equal(told.function("high"), told.function(2))
+    with pytest.raises(ValueError, match=r"function='none': choose one of 0 \(low\)"):
+        BeeswarmDisplay(told).plot(function="none")
 
 
 def test_plots_of_several_functions_want_a_choice(classes: Explanation) -> None:

@@ -74,6 +74,8 @@ def test_what_has_no_interactions_is_named() -> None:
     found = interactions(model, views[3:5], ["a: x0"], background=views[5:7])
     assert np.abs(found.values[:, 0, 1]).max() > 0
     np.testing.assert_allclose(found.values[:, 0, 3:], 0.0, atol=1e-12)
+    with pytest.raises(ValueError, match=r"'A: X0' is none of (.|\n)* Did you mean 'a: x0'\?"):
+        interactions(model, views[3:5], "A: X0")
     with pytest.raises(ValueError, match="'c' is none of"):
         interactions(model, views[3:5], ["c"])
     with pytest.raises(ValueError, match="is no column of 7"):

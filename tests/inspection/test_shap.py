@@ -49,6 +49,13 @@ def test_classes_have_the_values_of_the_exact_explainer() -> None:
     assert ours.output_names == ["0", "1", "2"]
 
 
+def test_a_summary_by_shap_is_a_background() -> None:
+    model, summary = kw.MKLRegressor([RBF(), Linear()]).fit(X, Y), shap.kmeans(X, 4)
+    found = kw.explain(model, X[:3], summary)
+    expected = kw.explain(model, X[:3], summary.data, background_weight=summary.weights)
+    np.testing.assert_allclose(found.values, expected.values)
+
+
 def test_the_plots_of_shap_take_it() -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pd = pytest.importorskip("pandas")

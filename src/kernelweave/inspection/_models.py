@@ -29,7 +29,10 @@ def fitted_model(estimator: Any) -> Any:
     if hasattr(estimator, "fit") and not hasattr(estimator, "weights_"):
         check_is_fitted(estimator)
     if not hasattr(estimator, "weights_"):
-        raise ValueError(f"{type(estimator).__name__} has no `weights_`: fit an MKL estimator first.")
+        raise ValueError(
+            f"{type(estimator).__name__} has no `weights_`: pass a fitted estimator of kernelweave, alone or "
+            "as the last step of a pipeline."
+        )
     return estimator
 
 

@@ -190,6 +190,9 @@ def attribution_stability(
     survival = isinstance(inner, SurvivalTargets)
     X, y = as_views(X, y), survival_array(y) if survival else np.asarray(y)
     X = X if hasattr(X, "shape") else np.asarray(X)
+    for name, values in (("y", y), ("groups", groups)):
+        if values is not None and len(values) != X.shape[0]:
+            raise ValueError(f"{name} has {len(values)} entries for {X.shape[0]} samples.")
     strata = y if is_classifier(inner) and y.ndim == 1 else None
     random = check_random_state(random_state)
     parts = draw_subsamples(len(y), n_subsamples, fraction, True, strata, groups, random)

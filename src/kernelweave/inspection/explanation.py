@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from .._typing import FloatArray, IntArray
 from ..estimators._base import function_names
 from ..gram import Predictor, parse_memory
 from ..gram.games import Attribution, Expansion, merged
+from ..kernels import as_views
 from ..kernels.base import in_double
 from ..kernels.columns import as_table, column_names, is_views, numeric_positions, take_columns
 from ._models import data_for, fitted_model, inputs_for, spread
@@ -159,13 +161,30 @@ class Explanation:
         names = self.kernel_names if of_kernels else self.feature_names
         return values if values.ndim == 3 else values[None], names
 
-    def function(self, which: int | None = None) -> FloatArray:
-        """Values of one function, shape (n, n_features); there is no choice where a model has one."""
-        every, _ = self.parts_by("feature")
-        if which is None and len(every) > 1:
-            names = ", ".join(f"{j} ({name})" for j, name in enumerate(self.function_names))
-            raise ValueError(f"function: choose one of {names}.")
-        return np.asarray(every[which or 0])
+    def function(self, which: Any = None) -> FloatArray:
+        """Values of one function, by number or name, shape (n, n_features)."""
+        return np.asarray(self.parts_by("feature")[0][self.place_of_function(which)])
+
+    def place_of_function(self, which: Any = None) -> int:
+        """The number of a function, by number or name."""
+        count = len(self.function_names)
+        if which is None and count == 1:
+            return 0
+        if which is not None and (found := _place(which, self.function_names)) is not None:
+            return found
+        names = ", ".join(f"{j} ({name})" for j, name in enumerate(self.function_names))
+        told = "" if which is None else f"={which!r}"
+        raise ValueError(f"function{told}: choose one of {names}.")
+
+    def place_of_sample(self, which: Any) -> int:
+        """The row of a sample, by its ID; numbers are rows."""
+        found = _place(which, self.sample_names)
+        if found is None:
+            told = ", ".join(map(repr, self.sample_names[:5]))
+            raise ValueError(
+                f"sample={which!r} is none of {len(self.sample_names)}: give a row, or an ID such as {told}."
+            )
+        return found
 
     def to_shap(self) -> Any:
         """The same as a `shap.Explanation`, for the plots of shap; functions are its last axis."""
@@ -182,6 +201,16 @@ class Explanation:
             feature_names=self.feature_names,
             output_names=[str(name) for name in self.function_names] if several else None,
         )
+
+
+def _place(which: Any, names: list[Any]) -> int | None:
+    """What a number counts to, or where another name is; None if nothing is there."""
+    try:
+        return range(len(names))[operator.index(which)]
+    except IndexError:
+        return None
+    except TypeError:
+        return names.index(which) if which in names else None
 
 
 def explain(
@@ -220,8 +249,9 @@ def explain(
     X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), or kernels
         As in the model's ``predict``.
     background : same, of shape (n_background, n_features), optional
-        What samples are compared with: one row, several, or a summary. By default 100 rows of X at most,
-        evenly spread. A mean is a sample like no other; rows of real samples are easier to defend.
+        What samples are compared with: one row (a Series or a vector too), several, or a summary, such as
+        centres of clusters, with `background_weight`, or what ``shap.kmeans`` makes. By default 100 rows of X
+        at most, evenly spread. A mean is a sample like no other; rows of real samples are easier to defend.
     background_weight : array-like of shape (n_background,), optional
         Of a summary, how many samples each row stands for.
     within : bool, default=True
@@ -259,11 +289,7 @@ def explain(
     True
     """
     inner, rows = fitted_model(model), inputs_for(model, X)
-    if background is None:
-        others = _safe_indexing(rows, spread(rows.shape[0], OWN_BACKGROUND))
-    else:
-        others = inputs_for(model, background)
-    weight = _weights(background_weight, others.shape[0])
+    others, weight = background_for(model, X, rows, background, background_weight)
     limit = parse_memory(memory_limit)
     home = device_for(inner.model_, device)
     found = _explanation(inner.model_, rows, others, weight, within, limit, home)
@@ -297,12 +323,32 @@ def affordable(model: Any, X: Any, rows: int, background: int, work: float) -> t
     return max(min(20, rows), int(share * rows)), max(min(10, background), int(share * background))
 
 
+def background_for(model: Any, X: Any, rows: Any, background: Any, weight: Any) -> tuple[Any, FloatArray]:
+    """Background samples as the model inside takes them, and their weights, of sum 1."""
+    if background is None:
+        others = _safe_indexing(rows, spread(rows.shape[0], OWN_BACKGROUND))
+        return others, _weights(weight, others.shape[0])
+    if hasattr(background, "weights") and hasattr(background, "data"):  # a summary by shap.kmeans
+        background, weight = background.data, background.weights if weight is None else weight
+    shape = getattr(X, "shape", ())
+    if len(shape) == 2 and getattr(background, "shape", ()) == shape[1:]:  # one row
+        background = background.to_frame().T if hasattr(background, "to_frame") else background[None]
+    try:
+        others = inputs_for(model, background)
+    except ValueError as error:
+        raise ValueError(f"background: {error}") from error
+    return others, _weights(weight, others.shape[0])
+
+
 def _weights(given: Any, count: int) -> FloatArray:
     """Weights of the background, of sum 1."""
     if given is None:
         return np.full(count, 1.0 / count)
-    weight = np.asarray(given, dtype=np.float64)
-    if weight.shape != (count,) or not (weight >= 0).all() or not weight.sum() > 0:
+    try:
+        weight = np.asarray(given, dtype=np.float64)
+    except ValueError:
+        weight = np.zeros(0)
+    if weight.shape != (count,) or not (weight >= 0).all() or not 0 < weight.sum() < np.inf:
         raise ValueError(
             f"background_weight: expected {count} numbers, one for each background sample, none negative."
         )
@@ -458,18 +504,34 @@ def _data(X: Any, players: list[tuple[int, int]], n_whole: int) -> FloatArray:
 # -- names --------------------------------------------------------------------------------------
 
 
-def _column_names(model: Any, X: Any, rows: Any, given: Any = None) -> list[str]:
+def readable_names(model: Any, X: Any) -> list[str]:
+    """Names of the features of `explain`, for people: "column 17" of an array, counted from 0."""
+    return _column_names(model, X, inputs_for(model, X), unnamed="column ")
+
+
+def _column_names(model: Any, X: Any, rows: Any, given: Any = None, unnamed: str = "x") -> list[str]:
     """Of the columns that the estimator inside sees."""
     if given is not None:
+        if isinstance(given, str):
+            raise ValueError(f"feature_names={given!r}: expected a sequence of names.")
         if len(given) != rows.shape[1]:
             raise ValueError(f"feature_names has {len(given)} names for {rows.shape[1]} columns.")
         return [str(name) for name in given]
     if is_views(rows):
-        return list(rows.columns)
+        tables = as_views(data_for(model, X)).tables  # with the names that checked ones have no more
+        return [
+            f"{view}: {name}"
+            for view, table in rows.tables.items()
+            for name in column_names(tables[view]) or _numbered(table, unnamed)
+        ]
     inner, seen = fitted_model(model), data_for(model, X)
     names = getattr(inner, "feature_names_in_", None)
     known = names if names is not None else column_names(seen) or _made_names(model)
-    return [f"x{c}" for c in range(rows.shape[1])] if known is None else [str(name) for name in known]
+    return _numbered(rows, unnamed) if known is None else [str(name) for name in known]
+
+
+def _numbered(table: Any, prefix: str) -> list[str]:
+    return [f"{prefix}{c}" for c in range(table.shape[1])]
 
 
 def _made_names(model: Any) -> list[str] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,8 @@ from .explanation import Explanation
 class WaterfallDisplay:
     """How the value of one sample comes about: from the mean of the background, step by step.
 
-    Bars start where those above end: kernels, or features, the largest first and the others together.
+    Bars start where those above end: kernels, or features, the largest first and the others together; or
+    kernels with the features of each below it, which fill the bar of their kernel.
 
     Parameters
     ----------
@@ -24,6 +26,8 @@ class WaterfallDisplay:
     Attributes
     ----------
     bars_ : matplotlib BarContainer
+    labels_ : list of str
+        Of the bars, from top to bottom.
     ax_, figure_
 
     Examples
@@ -47,10 +51,10 @@ class WaterfallDisplay:
         self,
         ax: Any = None,
         *,
-        sample: int = 0,
+        sample: Any = 0,
         by: str = "feature",
         kernel: str | None = None,
-        function: int | None = None,
+        function: Any = None,
         max_bars: int = 12,
         **bar_kw: Any,
     ) -> Self:
@@ -59,39 +63,100 @@ class WaterfallDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        sample : int, default=0
-            Its row.
-        by : {"feature", "kernel"}, default="feature"
+        sample : int or str, default=0
+            Its ID, or its row.
+        by : {"feature", "kernel", "both"}, default="feature"
+            "both": every kernel, and below it its features.
         kernel : str, optional
             The features of one kernel alone; the steps then start at 0.
-        function : int, optional
-            Which function, where a model has several.
+        function : int or str, optional
+            Which function, by number or name, where a model has several.
         max_bars : int, default=12
+            Most bars but for "others"; of "both" at least three for each of the largest kernels.
         **bar_kw
             Passed on to `matplotlib.axes.Axes.barh`.
         """
         own = self.explanation
-        values, names = own.parts_by(by)
-        if kernel is not None:
-            values = np.reshape(own.within(kernel), values.shape)
-        own.function(function)  # says which there are
-        row = values[function or 0, sample]
-        order = np.argsort(-np.abs(row), kind="stable")[:max_bars]
-        steps, labels = row[order].tolist(), [names[f] for f in order]
-        if len(order) < len(row):
-            steps.append(row.sum() - row[order].sum())
-            labels.append(f"{len(row) - len(order)} others")
-        start = 0.0 if kernel is not None else float(np.ravel(own.base_value)[function or 0])
-        starts = start + np.concatenate([[0.0], np.cumsum(steps)[:-1]])
-        ax = axes_for(self, ax, (6.4, 1.2 + 0.3 * len(labels)))
-        ax.use_sticky_edges = False  # room beside the first bar
-        colors = ["C0" if step >= 0 else "C3" for step in steps]
-        self.bars_ = ax.barh(np.arange(len(steps)), steps, left=starts, **{"color": colors, **bar_kw})
-        ax.set_yticks(np.arange(len(labels)), labels)
-        ax.set_ylim(len(labels) - 0.4, -0.6)  # the first on top
-        ax.axvline(start, color="0.3", linewidth=0.8, linestyle=":")
-        ax.set_xlabel(f"value of sample {own.sample_names[sample]}")
+        which, row = own.place_of_function(function), own.place_of_sample(sample)
+        if by not in ("feature", "kernel", "both"):
+            raise ValueError(f"by={by!r}: expected 'feature', 'kernel' or 'both'.")
+        start = 0.0 if kernel is not None else float(np.ravel(own.base_value)[which])
+        if by == "both" and kernel is None:
+            bars = self._nested(start, row, which, max_bars)
+        else:
+            values, names = own.parts_by("feature" if by == "both" else by)
+            if kernel is not None:
+                values = np.reshape(own.within(kernel), values.shape)
+            bars = _steps(values[which, row], names, start, max_bars)
+        self.labels_ = [bar.label for bar in bars]
+        ax = axes_for(self, ax, (6.4, 1.2 + 0.3 * len(bars)))
+        self._draw(ax, bars, bar_kw)
+        end = start + sum(bar.step for bar in bars if not bar.inner)
+        for value in (start, end):
+            ax.axvline(value, color="0.3", linewidth=0.8, linestyle=":", zorder=0)
+        base = "0" if kernel is not None else f"{start:.4g}, the mean of the background,"
+        what = "value" if kernel is None else f"kernel {kernel}"
+        of = f" of {own.function_names[which]}" if len(own.function_names) > 1 else ""
+        ax.set_xlabel(f"{what}{of}, sample {own.sample_names[row]}\nfrom {base} to {end:.4g}")
         return self
+
+    def _nested(self, start: float, sample: int, which: int, most: int) -> list[_Bar]:
+        """Kernels, each followed by its features."""
+        values, names = self.explanation.parts_by("kernel")
+        outer = _steps(values[which, sample], names, start, max(1, most // 3))
+        found = []
+        for bar in outer:
+            found.append(bar)
+            if bar.label not in self.explanation.parts:
+                continue
+            inside = np.reshape(self.explanation.within(bar.label), (len(values), values.shape[1], -1))
+            steps = _steps(
+                inside[which, sample],
+                self.explanation.feature_names,
+                bar.start,
+                max(2, most // len(outer) - 1),
+            )
+            found.extend(one._replace(inner=True) for one in steps)
+        return found
+
+    def _draw(self, ax: Any, bars: list[_Bar], bar_kw: dict[str, Any]) -> None:
+        """Bars with what each adds written beside it."""
+        places, steps = np.arange(len(bars)), [bar.step for bar in bars]
+        style: dict[str, Any] = {"color": ["C0" if step >= 0 else "C1" for step in steps]}
+        nested = any(bar.inner for bar in bars)
+        if nested:
+            style["height"] = [0.45 if bar.inner else 0.8 for bar in bars]
+        self.bars_ = ax.barh(places, steps, left=[bar.start for bar in bars], **{**style, **bar_kw})
+        ax.bar_label(
+            self.bars_, [f"{step:+.3g}" for step in steps], padding=2, fontsize="x-small", color="0.3"
+        )
+        ax.use_sticky_edges = False  # room beside the first bar
+        ax.margins(x=0.12)  # and for the numbers
+        for tick, bar in zip(ax.set_yticks(places, self.labels_), bars, strict=True):
+            tick.label1.set_fontweight("bold" if nested and not bar.inner else "normal")
+        ax.set_ylim(len(bars) - 0.4, -0.6)  # the first on top
+
+
+class _Bar(NamedTuple):
+    """A step of a waterfall; inner ones are parts of the last that is not."""
+
+    label: str
+    start: float
+    step: float
+    inner: bool = False
+
+
+def _steps(row: FloatArray, names: Sequence[str], start: float, most: int) -> list[_Bar]:
+    """The largest parts of a sum one after another, and the others together; parts of 0 are left out."""
+    order = np.argsort(-np.abs(row), kind="stable")
+    live = order[: max(1, np.count_nonzero(row))]
+    shown = live[:most]
+    labels, steps = [str(names[f]) for f in shown], row[shown].tolist()
+    if len(shown) < len(live):
+        labels.append(f"{len(live) - len(shown)} others")
+        steps.append(float(row[live[most:]].sum()))
+    starts = start + np.concatenate([[0.0], np.cumsum(steps)[:-1]])
+    return [_Bar(*one) for one in zip(labels, starts.tolist(), steps, strict=True)]
 
 
 class BeeswarmDisplay:
@@ -124,15 +189,15 @@ class BeeswarmDisplay:
         self.explanation = explanation
 
     def plot(
-        self, ax: Any = None, *, function: int | None = None, max_features: int = 15, **scatter_kw: Any
+        self, ax: Any = None, *, function: Any = None, max_features: int = 15, **scatter_kw: Any
     ) -> Self:
         """Draw the points.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        function : int, optional
-            Which function, where a model has several.
+        function : int or str, optional
+            Which function, by number or name, where a model has several.
         max_features : int, default=15
         **scatter_kw
             Passed on to `matplotlib.axes.Axes.scatter`.

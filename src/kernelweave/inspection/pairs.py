@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
 
+from .._registry import did_you_mean
 from .._typing import FloatArray
+from .._words import quoted
 from ..gram.games import Expansion, merged
 from ..kernels.base import in_double
 from ..kernels.columns import as_table, is_views, numeric_positions, take_columns
-from ._models import fitted_model, inputs_for, spread
-from .explanation import OWN_BACKGROUND, _column_names, _weights, device_for
+from ._models import fitted_model, inputs_for
+from .explanation import _column_names, background_for, device_for
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,9 @@ def interactions(
     True
     """
     predictor, rows = fitted_model(model).model_, inputs_for(model, X)
-    others = inputs_for(model, background) if background is not None else None
-    if others is None:
-        others = _safe_indexing(rows, spread(rows.shape[0], OWN_BACKGROUND))
+    others, weight = background_for(model, X, rows, background, background_weight)
     names = _column_names(model, X, rows, feature_names)
-    asked = [_place(feature, names) for feature in features]
-    weight = _weights(background_weight, others.shape[0])
+    asked = [_place(feature, names) for feature in ([features] if isinstance(features, str) else features)]
     x, b = _numbers(rows), _numbers(others)
     taken = [own for own in predictor.expansions().values() if isinstance(own, list)]
     parts = [part for own in taken for part in own]
@@ -169,7 +167,8 @@ def _place(feature: Any, names: list[str]) -> int:
     """The column of a feature."""
     if isinstance(feature, str):
         if feature not in names:
-            raise ValueError(f"features: {feature!r} is none of {names[:10]!r}.")
+            hint = did_you_mean(feature, names)
+            raise ValueError(f"features: {feature!r} is none of {quoted(names)}.{hint}")
         return names.index(feature)
     if not -len(names) <= feature < len(names):
         raise ValueError(f"features: {feature!r} is no column of {len(names)}.")

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import kernelweave as kw
 from kernelweave.app.report import Report
-from kernelweave.kernels import RBF, Linear, per_feature
+from kernelweave.kernels import RBF, Linear, bands, per_feature
 
 VOID = {"meta", "br", "hr", "input", "link", "img", "col"}
 
@@ -171,6 +171,16 @@ def survival() -> Case:
     return made(model, X, y, ids_test=names)
 
 
+def spectra() -> Case:
+    """Wavelengths as names, and a band that carries the target."""
+    rng = np.random.default_rng(0)
+    wave, amount = np.arange(1100, 1500, 10), rng.normal(size=60)
+    peak = np.exp(-0.5 * ((wave - 1340) / 15) ** 2)
+    X = np.outer(amount, peak) + 0.05 * rng.normal(size=(60, len(wave)))
+    names = [str(w) for w in wave]
+    return made(kw.MKLRegressor(bands(4), C=10.0), X, amount, feature_names=names)
+
+
 MAKERS: dict[str, Callable[[], Case]] = {
     "binary": binary,
     "multiclass": multiclass,
@@ -189,7 +199,7 @@ def cases() -> Callable[[str], Case]:
 
     def get(name: str) -> Case:
         if name not in found:
-            found[name] = MAKERS[name]()
+            found[name] = (spectra if name == "spectra" else MAKERS[name])()
         return found[name]
 
     return get

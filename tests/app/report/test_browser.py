@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,36 @@ def test_tables_sort_and_code_is_copied(cases: Any, show: Any) -> None:
     page.get_by_role("button", name="Copy Python code").click()
     page.get_by_text("Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == cases("binary").report.settings.code
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_curve_over_wavelengths_has_its_peak_where_the_target_is(cases: Any, show: Any, width: int) -> None:
+    case = cases("spectra")
+    opened = show(case, viewport={"width": width, "height": 900})
+    page, why = opened.page, case.report.attributions
+    tips = page.locator("#channel-figure circle").evaluate_all(
+        "dots => dots.map(dot => [dot.getAttribute('data-tip'), dot.getBoundingClientRect().top])"
+    )
+    assert len(tips) == 40
+    highest = min(tips, key=lambda tip: tip[1])[0].split(":")[0]
+    assert highest == why.by_feature.names[int(why.by_feature.mean.argmax())] == "1340"
+    labels = page.locator("#feature-figure .label").all_text_contents()
+    assert labels == list(why.features[: len(labels)])
+    assert set(labels[:3]) == {"1330", "1340", "1350"}
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    buttons = page.locator("figure:has(#feature-figure) button.download")
+    assert [button.is_visible() for button in buttons.all()].count(True) == 1
+    page.locator("figure:has(#feature-figure) details summary").first.click()
+    assert [button.is_visible() for button in buttons.all()].count(True) == 2
+    assert opened.faults == []
+
+
+def test_columns_without_names_are_called_columns(cases: Any, show: Any) -> None:
+    page = show(cases("multiclass")).page
+    assert page.locator("#why-figure .label", has_text="column 0").count() >= 1
+    for figure in ("feature-figure", "why-figure", "swarm-figure"):
+        words = page.locator(f"#{figure}").text_content().split()
+        assert not any(re.fullmatch(r"x\d+", word) for word in words)
 
 
 def test_tables_and_figures_are_downloaded(cases: Any, show: Any) -> None:

@@ -99,7 +99,7 @@ def column_names(view: str, width: int, given: dict[str, np.ndarray], alone: boo
         if alone and len(names) == width == len(set(names.astype(str))):
             result: list[str] = names.astype(str).tolist()
             return result
-    prefix = "x" if alone else f"{view}_"
+    prefix = "column " if alone else f"{view}_"
     return [f"{prefix}{j}" for j in range(width)]
 
 

@@ -20,7 +20,7 @@ from ...gram import KernelStack
 from ...gram.stack import as_stack
 from ...inspection import contributions, explain
 from ...inspection._models import competition, fitted_model, inputs_for, spread
-from ...inspection.explanation import affordable
+from ...inspection.explanation import affordable, readable_names
 from ...kernels import Views
 from ...metrics import concordance_jackknife
 from ...regularizers import Uniform
@@ -327,6 +327,7 @@ def attributions(given: Subject) -> Attributions | None:
     chosen = choose(_doubt(given), n)
     others = take(given.X, spread(len(as_rows(given.X)), B))
     names = given.feature_names
+    names = readable_names(given.model, others) if names is None else names
     found = explain(given.model, take(given.seen, chosen), others, within=False, feature_names=names)
     if len(found.feature_names) == len(found.whole):
         return None

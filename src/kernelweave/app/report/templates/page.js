@@ -152,7 +152,8 @@
   }
   for (const svg of $$("figure svg[role=img]")) {
     const name = `${svg.id}.svg`;
-    svg.closest("figure").append(downloadButton("SVG", name, () => save(name, svgOf(svg), "image/svg+xml")));
+    // that of a drawing in a closed part is closed with it
+    svg.closest("figure details, figure").append(downloadButton("SVG", name, () => save(name, svgOf(svg), "image/svg+xml")));
   }
 
   // -- printing: everything open -------------------------------------------------------------------
