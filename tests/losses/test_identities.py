@@ -265,6 +265,15 @@ def test_thresholds_between_classes_that_keep_their_distance(gap):
     assert OrdinalHinge().value(y, f, np.ones(4)) == 0.0
 
 
+@pytest.mark.parametrize("loss", JOINT, ids=repr)
+def test_margins_and_their_derivatives(loss):
+    z, step = np.array([-3.0, -0.7, 0.2, 0.75, 0.9, 1.4, 5.0]), 1e-5
+    _, first, second = loss.margins(z)
+    ahead, behind = loss.margins(z + step), loss.margins(z - step)
+    np.testing.assert_allclose(first, (ahead[0] - behind[0]) / (2 * step), atol=1e-9)
+    np.testing.assert_allclose(second, (ahead[1] - behind[1]) / (2 * step), atol=1e-8)
+
+
 def test_thresholds_that_no_sample_is_near_have_no_curvature():
     y, f = np.array([0.0, 0.0, 1.0, 2.0]), np.array([-9.0, -5.0, 3.0, 9.0])
     np.testing.assert_array_equal(OrdinalHinge().hessian_product(y, f, np.ones(4), np.arange(4.0)), 0.0)
