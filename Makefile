@@ -15,7 +15,7 @@ INSTALL_IN := bin/python -m pip install -qq --disable-pip-version-check --no-inp
 INSTALL := $(VENV)/$(INSTALL_IN)
 
 .DEFAULT_GOAL := help
-.PHONY: chromium coverage dist environment help demo test test-minimum test-wheel test-data test-rest test-system test-torch test-wide test-slow test-browser lint house format bench docs reproduce clean
+.PHONY: chromium coverage dist environment environment-torch help demo test test-minimum test-wheel test-data test-rest test-system test-torch test-wide test-slow test-browser lint house format bench docs reproduce clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(VENV)/.stamp-%
 
@@ -48,9 +48,11 @@ test-system: $(VENV)/.stamp-test  ## run whole commands, report pages, clusters,
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "system and not slow"
 
 # the CPU build is enough for the tests, and small
-test-torch: export OMP_NUM_THREADS := 1
-test-torch:  ## run the tests that need torch, on its CPU device
+environment-torch:  ## install what test-torch needs, in an environment of its own
 	@$(MAKE) --no-print-directory VENV=$(TORCH_VENV) $(TORCH_VENV)/.stamp-test $(TORCH_VENV)/.stamp-cpu-torch
+
+test-torch: export OMP_NUM_THREADS := 1
+test-torch: environment-torch  ## run the tests that need torch, on its CPU device
 	@$(TORCH_VENV)/bin/python -m pytest $(PYTEST_ARGS) -m "torch and not slow"
 
 test-slow: export OMP_NUM_THREADS := 1

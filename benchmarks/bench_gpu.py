@@ -1,7 +1,7 @@
 """Fits on a GPU: all of MNIST with fifty kernels, 200,000 samples, and a million kernels on sonar.
 
 MNIST, odd against even, 50 Gaussian kernels, C = 1, hinge loss, gap 1e-3; distances, normalisation and all
-transfers are part of the fit. Compiling (Triton, once a machine) is measured apart, by a first small fit.
+transfers are part of the fit. Compiling (Triton, once per machine) is measured apart, by a first small fit.
 Ten digits: C = 10, p = 2, one against the rest, and with weights that all digits share. 200,000 samples of 50
 normal columns, y = sign(sum of tanh of ten columns + sin of twice another + 0.3 noise), p = 4/3, with
 ``memory_limit="40GB"``. Every gap is that of the certificate in double precision.

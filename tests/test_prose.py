@@ -39,6 +39,7 @@ def test_everything_that_people_read_is_looked_at():
     "text",
     [
         "One file a table or figure of the papers",
+        "kernels are looked at once a round",
         "1 prints a line a model.",
         "Most features a kernel under approximation.",
         "one model a class, or one a pair of classes",

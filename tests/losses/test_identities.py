@@ -23,6 +23,7 @@ from kernelweave.losses import (
     SquaredHinge,
     SurvivalRanking,
 )
+from kernelweave.losses.base import inside_box, negligible, restrict
 from kernelweave.losses.cox import running_sums
 
 from ..targets import targets_of
@@ -190,13 +191,18 @@ class Centred(JointLoss):
         return weight
 
 
-@pytest.mark.parametrize("at", ["anywhere", "minimum"])
+@pytest.mark.parametrize("at", ["anywhere", "minimum", "minimum below", "minimum with a zero"])
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_products_with_a_hessian_by_differences(rng, unit, at):
     y, weight = unit * rng.normal(size=8), np.append(np.ones(4), rng.uniform(0.1, 1.0, size=4))
-    f = y + 2.0 if at == "minimum" else unit * rng.normal(size=8)
+    f = {
+        "anywhere": unit * rng.normal(size=8),
+        "minimum": y + 2.0,
+        "minimum below": y - np.abs(y).max() - 2.0,
+        "minimum with a zero": y - y[3],
+    }[at]
     H = np.diag(weight) - np.outer(weight, weight) / weight.sum()
-    for v in (rng.normal(size=8), 1e-3 * np.eye(8)[2], 1e4 * rng.normal(size=8)):
+    for v in (rng.normal(size=8), 1e-3 * np.eye(8)[2], 1e4 * rng.normal(size=8), -rng.gamma(1.0, size=8)):
         found = Centred().hessian_product(y, f, weight, v)
         np.testing.assert_allclose(found, H @ v, rtol=1e-5, atol=1e-6 * np.abs(v).max())
     np.testing.assert_array_equal(Centred().hessian_product(y, f, weight, np.zeros(8)), 0.0)
@@ -257,6 +263,20 @@ def test_thresholds_between_classes_that_keep_their_distance(gap):
     y, f = np.array([0.0, 0.0, 1.0, 2.0]), np.array([-4.0, 0.0, gap, 2.0 * gap])
     np.testing.assert_allclose(OrdinalHinge().thresholds(y, f, np.ones(4)), [0.5 * gap, 1.5 * gap])
     assert OrdinalHinge().value(y, f, np.ones(4)) == 0.0
+
+
+@pytest.mark.parametrize("loss", JOINT, ids=repr)
+def test_margins_and_their_derivatives(loss):
+    z, step = np.array([-3.0, -0.7, 0.2, 0.75, 0.9, 1.4, 5.0]), 1e-5
+    _, first, second = loss.margins(z)
+    ahead, behind = loss.margins(z + step), loss.margins(z - step)
+    np.testing.assert_allclose(first, (ahead[0] - behind[0]) / (2 * step), atol=1e-9)
+    np.testing.assert_allclose(second, (ahead[1] - behind[1]) / (2 * step), atol=1e-8)
+
+
+def test_thresholds_that_no_sample_is_near_have_no_curvature():
+    y, f = np.array([0.0, 0.0, 1.0, 2.0]), np.array([-9.0, -5.0, 3.0, 9.0])
+    np.testing.assert_array_equal(OrdinalHinge().hessian_product(y, f, np.ones(4), np.arange(4.0)), 0.0)
 
 
 # -- risk sets ---------------------------------------------------------------------------------------
@@ -321,3 +341,37 @@ def test_pairs_in_the_right_order_and_one_apart_have_no_loss():
     y, f = np.column_stack([np.arange(5.0), np.ones(5)]), -2.0 * np.arange(5.0)
     assert SurvivalRanking().value(y, f, np.ones(5)) == pytest.approx(0.0, abs=1e-12)
     np.testing.assert_allclose(SurvivalRanking().gradient(y, f, np.ones(5)), 0.0, atol=1e-12)
+
+
+def test_times_alone_are_all_events(rng):
+    time, f, weight = rng.integers(1, 5, size=8) * 1.0, rng.normal(size=8), rng.uniform(0.5, 2.0, size=8)
+    both = np.column_stack([time, np.ones(8)])
+    for loss in (Cox(), SurvivalRanking()):
+        assert loss.value(time, f, weight) == pytest.approx(loss.value(both, f, weight))
+        np.testing.assert_allclose(loss.gradient(time, f, weight), loss.gradient(both, f, weight))
+
+
+# -- what counts as rounding ---------------------------------------------------------------------------
+
+
+def test_what_is_negligible():
+    assert negligible(np.array([-3.0, 1.0, 0.0])) == pytest.approx(3e-10)
+    assert negligible(np.zeros(2)) == negligible(np.array([])) == 0.0
+
+
+def test_bounds_are_not_inside():
+    a = np.array([1.0, 1e-10, 0.5, 2e-10, 1.0 - 1e-10])
+    found = inside_box(a, np.zeros(5), np.ones(5))
+    np.testing.assert_array_equal(found, [False, False, True, True, False])
+
+
+def test_domains_are_closed_up_to_rounding():
+    values = restrict(np.zeros(3), np.array([0.5, 1.0, 1.5]), margin=1.0)
+    np.testing.assert_array_equal(values, [0.0, 0.0, np.inf])
+
+
+def test_points_off_the_simplex_on_either_side():
+    y = np.array([[1.0, -1.0, -1.0]])
+    for v in ([-0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [-1.0, 0.5, 0.6], [-1.0, 0.5, 0.4]):
+        assert np.isinf(MulticlassHinge().conjugate(y, np.array([v]))).all()
+    np.testing.assert_array_equal(OneClass().size(np.ones(3)), 0.0)

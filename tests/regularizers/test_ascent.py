@@ -151,6 +151,19 @@ def test_the_peak_on_a_simplex(edge):
     np.testing.assert_allclose(found.point, share, rtol=1e-2)
 
 
+@pytest.mark.parametrize("gradient", [None, lambda z: A / z - B], ids=["differences", "gradient"])
+def test_the_peak_inside_of_an_edge(gradient):
+    """z_1 + z_2 + z_3 <= 100, and the peak far from it."""
+    F = Concave(
+        lambda z: logs(z) if z.sum() <= 100.0 else -np.inf,
+        gradient,
+        lambda z: (np.log(100.0 / z.sum()), -z / z.sum()),
+    )
+    found = peak(F, np.ones(3))
+    assert found.value == pytest.approx(logs(A / B), rel=1e-8)
+    np.testing.assert_allclose(found.point, A / B, rtol=1e-3)
+
+
 def test_the_peak_of_a_function_without_scale():
     found = peak(
         Concave(lambda z: float(A @ np.log(z / z.sum())), scale_free=True), np.array([1.0, 9.0, 0.1])

@@ -18,6 +18,7 @@ from kernelweave.regularizers import (
     MFocussTerm,
     MKLTerm,
     PatternNorm,
+    Uniform,
     Wedge,
 )
 
@@ -389,13 +390,30 @@ def test_a_matrix_of_weights_is_positive_definite(matrix):
 
 def test_the_conjugate_under_a_matrix_is_that_of_its_conditions(rng):
     """min_{t >= s} t' E t: E t >= 0 at the minimum, and zero where t is above s."""
-    for _ in range(20):
+    for _ in range(10):
         root = rng.normal(size=(M, M))
-        own = root @ root.T + 0.1 * np.eye(M)
+        own = root @ root.T + 0.5 * np.eye(M)
         r = rng.gamma(0.5, size=M) + 1e-3
         s, half = r**2, 2.0 * Mahalanobis(own).conjugate(r)
         t = s.copy()
-        for _ in range(5000):  # coordinate descent, as plain as can be
+        for _ in range(600):  # coordinate descent, as plain as can be
             for m in range(M):
                 t[m] = max(s[m], t[m] - (own[m] @ t) / own[m, m])
         assert half == pytest.approx(float(np.sqrt(t @ own @ t)), rel=1e-7)
+
+
+def test_extreme_dual_norms():
+    for rule in (LpNorm(p=4 / 3), LpNorm(p=3)):
+        one = rule.weights_from_dual(np.array([1.0, 2.0, 0.5]))
+        for t in (1e-75, 1e75):
+            np.testing.assert_allclose(rule.weights_from_dual(t * np.array([1.0, 2.0, 0.5])), one, rtol=1e-9)
+    assert np.isfinite(BlockNorm(4.0, "penalty").weights_from_dual(np.zeros(3))).all()
+    assert Uniform().size(np.array([0.5, 0.2])) == 0.5
+
+
+def test_patterns_that_become_alike_are_one(draws):
+    assert len(PatternNorm(PATTERNS).select(np.array([2]), M).patterns) == 2
+    c = np.mean(PATTERNS, axis=0)
+    for n in draws:
+        largest = max(float(n @ row) for row in PATTERNS)
+        np.testing.assert_allclose(PatternNorm(PATTERNS).weights(n), n / (largest * c))

@@ -486,7 +486,7 @@ class FromBlockNorm(Regularizer):
 
     def weights(self, norms: FloatArray) -> FloatArray:
         top = float(norms.max(initial=0.0))
-        floor = SMALLEST * top if self.convex else 0.0
+        floor = SMALLEST * top if self.convex or self.gradient is None else 0.0  # differences see no less
         x = np.maximum(norms, max(floor, 1e-100)) ** 2 if top > 0.0 else np.ones_like(norms)
         return np.asarray(0.5 / np.maximum(self._slopes(x), 1e-300))
 
