@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import QuantileRegressor
@@ -309,23 +309,25 @@ def test_a_search_scores_what_its_folds_predict():
 # -- a competition ------------------------------------------------------------------------------
 
 
-def test_shares_of_a_stack_have_the_largest_likelihood():
+def test_shares_of_a_sum_are_in_proportion_to_likelihoods():
     rng = np.random.default_rng(0)
     n, fold = 60, np.arange(60) % 3
-    F = rng.normal(size=(4, n)) * [[1.0], [5.0], [0.1], [2.0]]
-    signal = F[0] + 3.0 * F[2]  # and no share of the others
+    signal = rng.normal(size=n)
+    F = signal + 2.0 * rng.normal(size=(4, n)) * [[0.5], [0.6], [0.7], [9.0]]
+    F *= [[1.0], [5.0], [0.1], [2.0]]
+    F[3] = -signal  # worse than no risk at all
     Y = np.column_stack([rng.exponential(np.exp(-signal)), rng.random(n) < 0.8])
     shares = risk_shares(F + 10.0 * fold, Y, np.ones(n), fold)  # folds have origins of their own
-    strata = np.column_stack([Y, fold])
-
-    def loss(w):
-        return Cox().value(strata, w @ F, np.ones(n))
-
-    free = minimize(loss, np.zeros(4), method="L-BFGS-B", bounds=[(0.0, None)] * 4).x
-    spread = free * F.std(axis=1)
-    free[spread < 0.02 * spread.sum()] = 0.0
-    assert shares.sum() == pytest.approx(1.0)
-    assert_allclose(shares, free / free.sum(), atol=1e-3)
+    strata, ones = np.column_stack([Y, fold]), np.ones(n)
+    losses = [minimize_scalar(lambda a, f=f: Cox().value(strata, a * f, ones), (0.0, 1.0)).fun for f in F[:3]]
+    inside = np.array([[f[fold == k].var() for k in range(3)] for f in F[:3]]).mean(axis=1) ** 0.5
+    likely = np.exp(min(losses) - np.array(losses))
+    expected = np.where(likely < 0.02 * likely.sum(), 0.0, likely) / inside
+    assert shares[3] == 0.0
+    assert_allclose(shares[:3], expected / expected.sum(), rtol=1e-3)
+    halves = risk_shares(np.tile(F, 2), np.tile(Y, (2, 1)), np.full(2 * n, 0.5), np.tile(fold, 2))
+    assert_allclose(halves, shares)  # two halves of every sample are that sample
+    assert_array_equal(risk_shares(-F[:3], Y, ones, fold), [1.0, 0.0, 0.0])  # none is better than none
 
 
 @pytest.mark.parametrize("loss", ["cox", "censored_eps_insensitive"])
