@@ -8,7 +8,8 @@ inside the training folds, by five inner folds: costs, norms, sizes of paths, an
 * "clinical columns" sees a linear and a Gaussian kernel of age and of sex, "gene sets" these and one Gaussian
   kernel for each of the 50 hallmark sets of MSigDB: p of 1, 4/3 or 2 by the inner folds.
 * "GOMP" selects among all of these kernels, ridge and number by three inner folds.
-* "MKLAutoSurvival" has all of these kernels and no other argument: its candidates are stacked.
+* "MKLAutoSurvival" has all of these kernels and no other argument: its candidates are summed by their
+  likelihoods (the experiment survival-shares).
 * Those of scikit-survival get all columns side by side, standardised.
 
 Ages that are missing are the median of the training folds; age and sex are standardised by them. The method
@@ -142,7 +143,7 @@ def cells(mode: Mode) -> list[dict]:
 
 
 def run(data: str, method: str, split: int) -> list[dict]:
-    """Concordance on a fold; nothing where the view or scikit-survival is missing."""
+    """Concordance on a fold; not that of a view that the cohort lacks, nothing without scikit-survival."""
     views, y, fold, genes = load(data)
     train, test = np.flatnonzero(fold != split), np.flatnonzero(fold == split)
     views = prepared(views, train)
@@ -155,7 +156,7 @@ def run(data: str, method: str, split: int) -> list[dict]:
         risk = RIVALS[method](joined[train], y[train])(joined[test])
         return [{"concordance": concordance(y[test], risk)}]
     if method in SINGLE and method.removesuffix(" alone") not in views:
-        return []
+        return [{"left_out": "the cohort has no such view"}]
     model = fitted(method, views, genes, y[train], train)
     told = {"reason": model.reason_} if method == AUTO else {}
     return [{"concordance": concordance(y[test], model.predict(kw.Views(views)[test])), **told}]
