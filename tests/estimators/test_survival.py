@@ -83,6 +83,11 @@ def test_a_frame_and_views_are_joined_by_their_index():
     two = kw.MKLSurvival(tol=1e-8).fit(views, frame.iloc[shuffled])
     assert_allclose(two.weights_, one.weights_, atol=1e-4)
     assert one.score(views, frame) == pytest.approx(one.score(views, frame.iloc[shuffled]))
+    table = pd.DataFrame(X, index=ids)  # one table is not put in order: nothing may go wrong unseen
+    with pytest.raises(ValueError, match=r"the same IDs in different orders .*: pass y\.loc\[X\.index\]"):
+        kw.MKLSurvival(KERNELS).fit(table, frame.iloc[shuffled])
+    model = kw.MKLSurvival(KERNELS).fit(table, frame.iloc[shuffled].loc[table.index])
+    assert_allclose(model.predict(table), kw.MKLSurvival(KERNELS).fit(X, y).predict(X))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +99,8 @@ def test_a_frame_and_views_are_joined_by_their_index():
         (([2, 1, 0, 1], [1.0, 2.0, 3.0, 3.0]), "y holds 2 where it says whether there was an event"),
         (([False] * 4, [1.0, 2.0, 3.0, 4.0]), "y has no event: all samples of positive weight are censored"),
         (([True] * 3, [1.0, 2.0, 3.0]), "inconsistent numbers of samples"),
+        (([True] * 3, [1.0, 2.0, 3.0, 4.0]), "y has parts of 3 and 4 samples"),
+        ((["dead"] * 4, [1.0, 2.0, 3.0, 4.0]), "y holds 'dead' where it says whether there was an event"),
         ((np.array([True, None], dtype=object)[[0, 1, 0, 0]], [1.0, 2.0, 3.0, 3.0]), "y holds None where"),
         (([True] * 4, np.arange(4).astype("m8[D]")), "dates or durations: pass numbers"),
     ],
@@ -434,6 +441,21 @@ def test_the_order_of_labels():
     for order, words in ((["low", "fair"], "lacks 'good'"), ([*names, "low"], "names a class twice")):
         with pytest.raises(ValueError, match=words):
             kw.MKLOrdinalClassifier(KERNELS, order=order).fit(X, names[y])
+
+
+@pytest.mark.parametrize("model", [kw.MKLOrdinalClassifier(), kw.MKLQuantileRegressor()], ids=repr)
+def test_searches_and_paths_of_ordered_classes_and_quantiles(model):
+    """Points of a path and of a grid are the fits at their costs."""
+    X, y = graded()
+    y = y if isinstance(model, kw.MKLOrdinalClassifier) else y + 0.1 * X[:, 1]
+    model.set_params(kernels=KERNELS, tol=1e-6)
+    alone = [clone(model).set_params(C=C).fit(X, y) for C in (0.1, 1.0)]
+    path = kw.mkl_path(model, X, y, values=[0.1, 1.0])
+    assert_allclose(path.objective, [one.objective_ for one in alone], rtol=1e-5)
+    splits = [(np.arange(40), np.arange(40, 60))]
+    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=splits).fit(X, y)
+    known = [clone(one).fit(X[:40], y[:40]).score(X[40:], y[40:]) for one in alone]
+    assert_allclose(search.cv_results_["mean_test_score"], known, atol=1e-6)
 
 
 # -- quantiles ----------------------------------------------------------------------------------

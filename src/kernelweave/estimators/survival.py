@@ -339,10 +339,10 @@ class SurvivalSearch(RiskScore):
     def _stratified_by(self, y: Any) -> Any:
         """Events are in every fold; censored samples too, where there is one for each."""
         count = int(y["event"].sum())
-        if isinstance(self.cv, int) and 0 < count < self.cv:
+        if (isinstance(self.cv, int) and 0 < count < self.cv) or (self.cv is None and count == 1):
             raise ValueError(
                 f"cv={self.cv} has folds without an event, which nothing can be scored on: y has {count} "
-                f"event{'s' * (count > 1)}. Pass fewer folds, or fit MKLSurvival."
+                f"event{'s' * (count > 1)}. {'Pass fewer folds, or fit' if count > 1 else 'Fit'} MKLSurvival."
             )
         few = len(y) - count < (self.cv if isinstance(self.cv, int) else FOLDS)
         return np.where(y["event"] | few, "event", "censored")

@@ -77,7 +77,7 @@ class Options:
 
     @property
     def of_survival(self) -> Options:
-        """The same for censored times: weights by an lp norm where no method is named and nothing is tuned."""
+        """The same for censored times: weights by an lp norm where none is named and nothing tuned."""
         if self.method in NO_SURVIVAL:
             raise CliError(
                 f"--method {self.method} has no form for --time and --event: use lp, elasticnet, smkl, gomp "
