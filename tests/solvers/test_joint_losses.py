@@ -535,7 +535,7 @@ def test_checks_ask_for_targets_of_the_right_kind():
 ENGINES = [
     *({"gram": name} for name in ("packed", "cached", "blocked")),
     {"approximation": "nystroem", "rank": 80},
-    pytest.param({"device": "cpu"}, marks=pytest.mark.torch),
+    pytest.param({"device": "torch:cpu"}, marks=pytest.mark.torch),
 ]
 
 
