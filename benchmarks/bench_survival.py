@@ -7,7 +7,8 @@ Whole fits: landmarks, features, optimisation; each in a process of its own. "cp
 threads together, which other work on the machine changes less. Concordance on 5,000 new samples, beside that
 of the true risks.
 
-The promise: 100,000 samples with Cox's loss in under 2 minutes on two cores.
+The promise: 100,000 samples with Cox's loss in under 2 minutes on two cores. It is held against the processor
+seconds of all threads together, which no second core makes fewer.
 
     python benchmarks/bench_survival.py [N ...] [--loss LOSS ...] [--approximation NAME ...]
 """
@@ -85,7 +86,7 @@ def main() -> int:
         for approximation in given.approximation:
             for n in given.sizes or SIZES[loss]:
                 point = measured(n, loss, approximation)
-                broken += n == LARGE and loss == "cox" and point["seconds"] > MOST_SECONDS
+                broken += n == LARGE and loss == "cox" and point["cpu"] > MOST_SECONDS
     return int(broken > 0)
 
 

@@ -15,7 +15,7 @@ from kernelweave.metrics import concordance_harrell
 SHARES, PATH = (0.1, 0.5, 0.9), 30
 
 #: why rows of scikit-survival may be missing
-MISSING = "scikit-survival is not installed"
+MISSING = "scikit-survival is not installed (`pip install scikit-survival`, or the extra `kernelweave[test]`)"
 
 
 def inner_folds(y: np.ndarray, n_splits: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:

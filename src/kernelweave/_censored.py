@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length
 
 from ._typing import BoolArray, FloatArray
 from ._words import listed
@@ -35,7 +34,9 @@ def survival_array(y: Any) -> Any:
     if len(parts) not in (2, 3):
         raise ValueError(f"y has {len(parts)} columns: pass {FORMS}.")
     event, time = _event_first(parts[0], parts[1], isinstance(y, tuple) or not hasattr(y, "columns"))
-    check_consistent_length(event, time, *parts[2:])
+    if len({len(part) for part in parts}) > 1:
+        sizes = listed([str(len(part)) for part in parts])
+        raise ValueError(f"y has parts of {sizes} samples: pass event and time of the same samples.")
     fields: list[Any] = [("event", bool), ("time", float)]
     if len(parts) > 2:
         fields.append(("stratum", parts[2].dtype))

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import QuantileRegressor
@@ -83,6 +83,11 @@ def test_a_frame_and_views_are_joined_by_their_index():
     two = kw.MKLSurvival(tol=1e-8).fit(views, frame.iloc[shuffled])
     assert_allclose(two.weights_, one.weights_, atol=1e-4)
     assert one.score(views, frame) == pytest.approx(one.score(views, frame.iloc[shuffled]))
+    table = pd.DataFrame(X, index=ids)  # one table is not put in order: nothing may go wrong unseen
+    with pytest.raises(ValueError, match=r"the same IDs in different orders .*: pass y\.loc\[X\.index\]"):
+        kw.MKLSurvival(KERNELS).fit(table, frame.iloc[shuffled])
+    model = kw.MKLSurvival(KERNELS).fit(table, frame.iloc[shuffled].loc[table.index])
+    assert_allclose(model.predict(table), kw.MKLSurvival(KERNELS).fit(X, y).predict(X))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +99,8 @@ def test_a_frame_and_views_are_joined_by_their_index():
         (([2, 1, 0, 1], [1.0, 2.0, 3.0, 3.0]), "y holds 2 where it says whether there was an event"),
         (([False] * 4, [1.0, 2.0, 3.0, 4.0]), "y has no event: all samples of positive weight are censored"),
         (([True] * 3, [1.0, 2.0, 3.0]), "inconsistent numbers of samples"),
+        (([True] * 3, [1.0, 2.0, 3.0, 4.0]), "y has parts of 3 and 4 samples"),
+        ((["dead"] * 4, [1.0, 2.0, 3.0, 4.0]), "y holds 'dead' where it says whether there was an event"),
         ((np.array([True, None], dtype=object)[[0, 1, 0, 0]], [1.0, 2.0, 3.0, 3.0]), "y holds None where"),
         (([True] * 4, np.arange(4).astype("m8[D]")), "dates or durations: pass numbers"),
     ],
@@ -309,23 +316,25 @@ def test_a_search_scores_what_its_folds_predict():
 # -- a competition ------------------------------------------------------------------------------
 
 
-def test_shares_of_a_stack_have_the_largest_likelihood():
+def test_shares_of_a_sum_are_in_proportion_to_likelihoods():
     rng = np.random.default_rng(0)
     n, fold = 60, np.arange(60) % 3
-    F = rng.normal(size=(4, n)) * [[1.0], [5.0], [0.1], [2.0]]
-    signal = F[0] + 3.0 * F[2]  # and no share of the others
+    signal = rng.normal(size=n)
+    F = signal + 2.0 * rng.normal(size=(4, n)) * [[0.5], [0.6], [0.7], [9.0]]
+    F *= [[1.0], [5.0], [0.1], [2.0]]
+    F[3] = -signal  # worse than no risk at all
     Y = np.column_stack([rng.exponential(np.exp(-signal)), rng.random(n) < 0.8])
     shares = risk_shares(F + 10.0 * fold, Y, np.ones(n), fold)  # folds have origins of their own
-    strata = np.column_stack([Y, fold])
-
-    def loss(w):
-        return Cox().value(strata, w @ F, np.ones(n))
-
-    free = minimize(loss, np.zeros(4), method="L-BFGS-B", bounds=[(0.0, None)] * 4).x
-    spread = free * F.std(axis=1)
-    free[spread < 0.02 * spread.sum()] = 0.0
-    assert shares.sum() == pytest.approx(1.0)
-    assert_allclose(shares, free / free.sum(), atol=1e-3)
+    strata, ones = np.column_stack([Y, fold]), np.ones(n)
+    losses = [minimize_scalar(lambda a, f=f: Cox().value(strata, a * f, ones), (0.0, 1.0)).fun for f in F[:3]]
+    inside = np.array([[f[fold == k].var() for k in range(3)] for f in F[:3]]).mean(axis=1) ** 0.5
+    likely = np.exp(min(losses) - np.array(losses))
+    expected = np.where(likely < 0.02 * likely.sum(), 0.0, likely) / inside
+    assert shares[3] == 0.0
+    assert_allclose(shares[:3], expected / expected.sum(), rtol=1e-3)
+    halves = risk_shares(np.tile(F, 2), np.tile(Y, (2, 1)), np.full(2 * n, 0.5), np.tile(fold, 2))
+    assert_allclose(halves, shares)  # two halves of every sample are that sample
+    assert_array_equal(risk_shares(-F[:3], Y, ones, fold), [1.0, 0.0, 0.0])  # none is better than none
 
 
 @pytest.mark.parametrize("loss", ["cox", "censored_eps_insensitive"])
@@ -432,6 +441,21 @@ def test_the_order_of_labels():
     for order, words in ((["low", "fair"], "lacks 'good'"), ([*names, "low"], "names a class twice")):
         with pytest.raises(ValueError, match=words):
             kw.MKLOrdinalClassifier(KERNELS, order=order).fit(X, names[y])
+
+
+@pytest.mark.parametrize("model", [kw.MKLOrdinalClassifier(), kw.MKLQuantileRegressor()], ids=repr)
+def test_searches_and_paths_of_ordered_classes_and_quantiles(model):
+    """Points of a path and of a grid are the fits at their costs."""
+    X, y = graded()
+    y = y if isinstance(model, kw.MKLOrdinalClassifier) else y + 0.1 * X[:, 1]
+    model.set_params(kernels=KERNELS, tol=1e-6)
+    alone = [clone(model).set_params(C=C).fit(X, y) for C in (0.1, 1.0)]
+    path = kw.mkl_path(model, X, y, values=[0.1, 1.0])
+    assert_allclose(path.objective, [one.objective_ for one in alone], rtol=1e-5)
+    splits = [(np.arange(40), np.arange(40, 60))]
+    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=splits).fit(X, y)
+    known = [clone(one).fit(X[:40], y[:40]).score(X[40:], y[40:]) for one in alone]
+    assert_allclose(search.cv_results_["mean_test_score"], known, atol=1e-6)
 
 
 # -- quantiles ----------------------------------------------------------------------------------

@@ -42,6 +42,15 @@ def test_what_is_judged_of_the_cohorts(auto: float, verdicts: list[str]) -> None
     assert f"{auto:+.2f}" in found.notes[0]
 
 
+def test_a_rival_is_compared_on_the_folds_that_it_has() -> None:
+    rows = [row for row in rows_of(0.02) if row["method"] != "random survival forest" or row["split"] < 2]
+    ours, theirs = tcga.beside(rows, "random survival forest")
+    assert [ours[c] - theirs[c] for c in theirs] == pytest.approx([0.02] * 10, abs=0.01)
+    first = [row["concordance"] for row in rows
+             if (row["data"], row["method"]) == ("blca", tcga.AUTO) and row["split"] < 2]  # fmt: skip
+    assert ours["blca"] == pytest.approx(np.mean(first))
+
+
 def test_rows_may_be_missing() -> None:
     assert "scikit-survival is not installed" in tcga.summarise(rows_of(0.0, rivals=False)).notes[-1]
     assert tcga.summarise([row for row in rows_of(0.0) if row["method"] != tcga.AUTO]).lines

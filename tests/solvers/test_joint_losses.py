@@ -24,7 +24,7 @@ from kernelweave.solvers import Problem, leave_one_out
 from kernelweave.solvers.certificate import certificate
 from kernelweave.solvers.multiple import MKL_SOLVERS, choose_solver
 from kernelweave.solvers.multiple.cutting_planes import CuttingPlanes
-from kernelweave.solvers.single import SINGLE_SOLVERS, JointNewton, choose_single
+from kernelweave.solvers.single import SINGLE_SOLVERS, JointNewton, choose_single, joint_newton
 from kernelweave.testing import check_loss, check_mkl_estimator, check_solver
 from kernelweave.testing.losses import joint_contract
 from kernelweave.testing.solvers import MachineCase, draw_problem, machines
@@ -535,7 +535,7 @@ def test_checks_ask_for_targets_of_the_right_kind():
 ENGINES = [
     *({"gram": name} for name in ("packed", "cached", "blocked")),
     {"approximation": "nystroem", "rank": 80},
-    pytest.param({"device": "cpu"}, marks=pytest.mark.torch),
+    pytest.param({"device": "torch:cpu"}, marks=pytest.mark.torch),
 ]
 
 
@@ -560,3 +560,23 @@ def test_a_checkpoint_knows_its_weights(tmp_path):
     assert_allclose(again.predict(X), model.predict(X), atol=1e-6)
     with pytest.raises(ValueError, match="C or weights of the samples"):
         MKLCox(checkpoint=tmp_path / "fit.npz").fit(X, y, sample_weight=1.0 + np.arange(40) % 2)
+
+
+def test_rows_drawn_for_a_preconditioner_change_no_solution(monkeypatch):
+    """All sums over them are unbiased, and the systems are solved to the same accuracy."""
+    rng = np.random.default_rng(0)
+    W = rng.exponential(size=2000)
+    found = joint_newton.drawn(W, 100)
+    assert np.count_nonzero(found) <= 100
+    assert found.sum() == pytest.approx(W.sum())
+    assert_array_equal(joint_newton.drawn(W, 1000), W)
+    X = rng.normal(size=(300, 3))
+    Y = np.column_stack([rng.exponential(np.exp(-X[:, 0])), rng.random(300) < 0.7])
+    gram = LowRankGram(StoredFactors([np.hstack([X, X**2]), np.sin(X)]))
+    problem = Problem.weighted(Y[:, None], Cox(), 1.0, np.ones(300), True)
+    K = gram.combine(np.array([0.5, 2.0]))
+    machines = []
+    for enough in (16, 2):
+        monkeypatch.setattr(joint_newton, "ENOUGH", enough)
+        machines.append(JointNewton().solve_column(K, problem, 1e-10, np.zeros((300, 1))))
+    assert_allclose(machines[1].fitted, machines[0].fitted, atol=1e-5)  # the root of the gap

@@ -81,6 +81,7 @@ def candidates(
     looks: bool = True,
     regression: bool = False,
     evidence: bool = False,
+    variants: bool = True,
 ) -> list[Candidate]:
     """Candidates from the simplest to the least simple one.
 
@@ -103,6 +104,9 @@ def candidates(
         Smooth targets ask for more than classes do: weights of wide kernels alone, kernels of one capacity.
     evidence : bool, default=False
         Whether the targets have Gaussian noise, so that evidence is defined.
+    variants : bool, default=True
+        Whether those that vary others are there, too: without them single kernels, the elastic net, learned
+        weights of related views or of one capacity, and greedy selection are left out.
 
     Examples
     --------
@@ -122,7 +126,7 @@ def candidates(
         found.append(Candidate(title, kernels, Uniform()))
     if looks and len(views) > MOST_VIEWS:
         found.append(Candidate("best single view", every, Uniform(), Best(tuple(views.values()))))
-    if looks:
+    if looks and variants:
         found.append(Candidate("best single kernel", every, Uniform(), Best(tuple(every[:, None]))))
     units = tuple(views.values()) or tuple(every[:, None])
     title = "related views" if views else "related kernels"
@@ -130,6 +134,8 @@ def candidates(
         found.append(Candidate(f"uniform sum, {title}", every, Uniform(), Related(units)))
     norms: dict[str, float] = {"p = 2": 2.0, "p = 4/3": 4 / 3, "p = 1": 1.0}
     found += [Candidate(f"lp-norm, {name}", every, LpNorm(p)) for name, p in norms.items()]
+    if not variants:
+        return found
     found.append(Candidate("elastic net", every, ElasticNet()))
     if looks and len(units) > 2:
         found.append(Candidate(f"lp-norm, p = 2, {title}", every, LpNorm(2.0), Related(units, 2.0)))

@@ -21,6 +21,9 @@ from ._base import follows_input
 from ._candidates import LEAST_SHARE
 from ._input import per_sample
 
+#: largest multiple of a risk of spread 1; where all pairs are in order its likelihood has no maximum
+MOST = 1e3
+
 
 class StepFunction:
     """A function of time that is constant between the times at which it jumps.
@@ -124,13 +127,13 @@ def _has_times(model: Any) -> bool:
 
 
 def risk_shares(risks: FloatArray, Y: FloatArray, weight: FloatArray, fold: IntArray) -> FloatArray:
-    """Shares w >= 0 of sum 1 of held-out risks F_j: those of the largest partial likelihood of F'w.
+    """Shares w >= 0 of held-out risks F_j, of sum 1: each by its own likelihood.
 
-        min over w >= 0 of  L(y, sum_j w_j F_j),   L that of Cox, divided by the sum of w
+        w_j s_j  in proportion to  exp(-L_j),   L_j = min over a >= 0 of L(y, a F_j / s_j)
 
-    Folds are strata, as risks of different models have no common origin; strata of the samples stay. A convex
-    problem of few variables, in units of the spread of each risk. Shares below 2 % are zero; where no risk is
-    better than none the first one has all.
+    with L the partial likelihood of Cox, negative logarithm, and s_j the spread of F_j. Folds are strata, as
+    risks of different models have no common origin; strata of the samples stay. A risk that is no better than
+    none (a = 0) has no share, nor has one below 2 %; where there is no other the first one has all.
 
     Parameters
     ----------
@@ -139,6 +142,11 @@ def risk_shares(risks: FloatArray, Y: FloatArray, weight: FloatArray, fold: IntA
         Time, event and perhaps stratum.
     weight : ndarray of shape (n,)
     fold : ndarray of int of shape (n,)
+
+    References
+    ----------
+    Geisser & Eddy, A Predictive Approach to Model Selection, JASA 74, 1979; Yao, Vehtari, Simpson & Gelman,
+    Using Stacking to Average Bayesian Predictive Distributions, Bayesian Analysis 13, 2018 (pseudo-BMA).
 
     Examples
     --------
@@ -154,17 +162,23 @@ def risk_shares(risks: FloatArray, Y: FloatArray, weight: FloatArray, fold: IntA
         centred[:, fold == k] -= centred[:, fold == k].mean(axis=1, keepdims=True)
     size = np.sqrt((centred**2 @ weight) / weight.sum())
     size = np.where(size > 0.0, size, np.inf)
-    F, total = centred / size[:, None], float(weight @ Y[:, 1]) or 1.0
 
-    def objective(w: FloatArray) -> tuple[float, FloatArray]:
-        f = w @ F
-        return loss.value(targets, f, weight) / total, F @ loss.gradient(targets, f, weight) / total
+    def least(F: FloatArray) -> float:
+        """L_j; infinite where a = 0 is the best."""
 
-    found = minimize(objective, np.zeros(len(F)), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(F))
-    if not found.x.any():
-        result: FloatArray = np.eye(len(F))[0]
-        return result
-    shares = np.where(found.x >= LEAST_SHARE * found.x.sum(), found.x, 0.0) / size
+        def objective(a: FloatArray) -> tuple[float, FloatArray]:
+            slope = loss.gradient(targets, a[0] * F, weight)
+            return loss.value(targets, a[0] * F, weight), np.array([F @ slope])
+
+        if objective(np.zeros(1))[1][0] >= 0.0:
+            return np.inf
+        return float(minimize(objective, np.zeros(1), jac=True, method="L-BFGS-B", bounds=[(0.0, MOST)]).fun)
+
+    losses = np.array([least(F) for F in centred / size[:, None]])
+    if not np.isfinite(losses).any():
+        return np.asarray(np.eye(len(risks))[0])
+    likely = np.exp(losses.min() - losses)
+    shares = np.where(likely >= LEAST_SHARE * likely.sum(), likely, 0.0) / size
     return np.asarray(shares / shares.sum())
 
 

@@ -84,8 +84,8 @@ class BaseMKLAuto(BaseSearch):
     #: the first and the last cost to begin with, in the unit of the targets
     _costs: ClassVar[tuple[float, float]] = (0.03, 30.0)
 
-    #: whether to warn where the best of a given grid lies at its end
-    _ends_are_told: ClassVar[bool] = True
+    #: whether there are candidates that vary others: other norms, families of kernels, greedy selection
+    _variants: ClassVar[bool] = True
 
     simplicity: float = 1.0
     _out_of_time: Callable[[], bool]
@@ -128,7 +128,7 @@ class BaseMKLAuto(BaseSearch):
             shares = np.eye(len(found.candidates))[chosen] if alone else found.shares
             self._fit_chosen(template, setup, found, shares)
         largest = int(np.argmax(shares))
-        if not found.grid.open and self._ends_are_told:
+        if not found.grid.open:
             self._warn_of_end(found.rows[largest], found.trials[largest], found.grid)
         self.cv_results_ = {
             "candidate": [*(one.name for one in found.candidates), "stack"],
@@ -268,11 +268,12 @@ class BaseMKLAuto(BaseSearch):
             known = dict.fromkeys(matrices.gaps.views)
             views = {str(name): np.flatnonzero((names == name) & ~across) for name in known}
         whole, loss = isinstance(matrices.values, list), setup.spec.loss
-        families = families_of(matrices.kernels, matrices.values) if whole else {}
+        families = families_of(matrices.kernels, matrices.values) if whole and self._variants else {}
         evidence = bool(getattr(loss, "quadratic", False)) and not is_classifier(self)
         together = np.flatnonzero(across) if across.any() else None
         regression = not is_classifier(self)
-        return candidates(views, families, len(matrices.names), together, whole, regression, evidence)
+        options = (whole, regression, evidence, self._variants)
+        return candidates(views, families, len(matrices.names), together, *options)
 
     def _crossed(
         self, best: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any]

@@ -17,11 +17,10 @@ from ..solvers import Problem
 from ..solvers.base import MKLSolver
 from ..solvers.greedy import BestSubset
 from ._base import Spec, all_or_nothing, follows_input
-from ._candidates import Candidate
 from ._group_omp import BaseGroupOMP, GreedySetup
 from ._input import check_weights
 from ._mkl import BaseMKL, Model, Setup, SubProblem
-from ._search import FOLDS, Folds
+from ._search import FOLDS, Folds, Grid, Trial
 from ._survival import (
     FrozenRisk,
     RiskScore,
@@ -35,19 +34,6 @@ from ._survival import (
 from ._training import with_callbacks
 from .auto import BaseMKLAuto, Competition
 from .cross_validation import BaseMKLCV
-
-#: parts of the names of candidates that others of a competition are much like
-ALIKE = (
-    "elastic net",
-    "of one capacity",
-    "lp-norm, p = 2, ",
-    "linear kernels",
-    "wide kernels",
-    "narrow kernels",
-    "without a width",
-    "best single kernel",
-    "greedy selection",  # p = 1, at a third of the cost
-)
 
 
 class MKLSurvival(SurvivalTargets, BaseMKL):
@@ -353,10 +339,10 @@ class SurvivalSearch(RiskScore):
     def _stratified_by(self, y: Any) -> Any:
         """Events are in every fold; censored samples too, where there is one for each."""
         count = int(y["event"].sum())
-        if isinstance(self.cv, int) and 0 < count < self.cv:
+        if (isinstance(self.cv, int) and 0 < count < self.cv) or (self.cv is None and count == 1):
             raise ValueError(
                 f"cv={self.cv} has folds without an event, which nothing can be scored on: y has {count} "
-                f"event{'s' * (count > 1)}. Pass fewer folds, or fit MKLSurvival."
+                f"event{'s' * (count > 1)}. {'Pass fewer folds, or fit' if count > 1 else 'Fit'} MKLSurvival."
             )
         few = len(y) - count < (self.cv if isinstance(self.cv, int) else FOLDS)
         return np.where(y["event"] | few, "event", "censored")
@@ -470,16 +456,17 @@ class MKLAutoSurvival(SurvivalSearch, BaseMKLAuto):
     """Survival analysis that needs no choice: models compete on held-out samples, and are stacked.
 
     As in `MKLAutoRegressor` the uniform sum of the kernels, that of every view, the related views and learned
-    weights with p = 2, 4/3 and 1 are tried at several costs. The model is their stack: with the held-out
-    risks F_j of every candidate at its best cost, and the folds as strata, so that only risks of one model
-    are compared,
+    weights with p = 2, 4/3 and 1 are tried at several costs. The model is a sum of them, each by its own
+    likelihood: with the held-out risks F_j of every candidate at its best cost, of spread s_j, and the folds
+    as strata, so that only risks of one model are compared,
 
-        w = argmin over w >= 0 of  L(y, sum_j w_j F_j),    L the partial likelihood of Cox,
+        w_j s_j  in proportion to  exp(-L_j),   L_j = min over a >= 0 of L(y, a F_j / s_j)
 
-    divided by their sum. A few hundred events tell hardly one candidate from another, so that which of them
-    scores most is mostly chance; a sum of all that are good depends less on it (Breiman 1996, Stacked
-    regressions, Machine Learning 24, also on why weights are not negative; van der Laan, Polley & Hubbard
-    2007). A stack is again one model (`MKLAutoClassifier`).
+    with L the partial likelihood of Cox. A few hundred events tell hardly one candidate from another, so that
+    which of them scores most is mostly chance, and so are shares that are fitted together; a sum of all that
+    are good depends less on it (Geisser & Eddy 1979; pseudo-BMA in Yao, Vehtari, Simpson & Gelman 2018, Using
+    Stacking to Average Bayesian Predictive Distributions, Bayesian Analysis 13). The sum is again one model
+    (`MKLAutoClassifier`).
 
     Parameters
     ----------
@@ -519,7 +506,7 @@ kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_
 
     _searched = MKLSurvival
     _costs = (0.01, 10.0)
-    _ends_are_told = False  # at small costs all orders of risks are the same
+    _variants = False  # the folds of few events would tell no more candidates apart
 
     def __init__(
         self,
@@ -568,7 +555,8 @@ kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_
         template = self._template()
         risks = [np.concatenate([template._risks(part) for part in one]) for one in values]
         rows, fold = np.concatenate(tests), np.repeat(np.arange(len(tests)), [len(test) for test in tests])
-        return risk_shares(np.array(risks), as_events(y)[rows], weight[rows], fold)
+        often = np.bincount(rows, minlength=len(weight))  # samples tested several times count once
+        return risk_shares(np.array(risks), as_events(y)[rows], (weight / np.maximum(often, 1))[rows], fold)
 
     def _choice(self, found: Competition) -> int:
         one = len(found.shares) == 1 or found.shares.max() == 1.0
@@ -580,7 +568,5 @@ kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_
         f = np.tensordot(shares, np.array(values), 1)[:, 0]
         template._store_baseline(setup.labels, f, setup.weight[setup.weight > 0])
 
-    def _candidates(self, matrices: Any, setup: Setup) -> list[Candidate]:
-        """Few, and unlike one another: the folds of few events would tell no more of them apart."""
-        found = super()._candidates(matrices, setup)
-        return [one for one in found if not any(part in one.name for part in ALIKE)]
+    def _warn_of_end(self, row: list[Trial], best: Trial, grid: Grid) -> None:
+        """Nothing to tell: at small costs all orders of risks are the same, and the sum has many costs."""

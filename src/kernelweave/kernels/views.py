@@ -393,7 +393,8 @@ def spans_views(kernel: Any, views: Any) -> bool:
 def as_views(X: Any, y: Any = None) -> Any:
     """Views of a dict of tables, of a DataFrame whose columns have several levels and of MuData; else X.
 
-    Where labels `y` are given, in their order. An AnnData object alone is one view, "X".
+    Where labels `y` are given, in their order. An AnnData object alone is one view, "X". One table stays in
+    its own order, as in scikit-learn, and is refused where its IDs are those of `y` in another order.
 
     Examples
     --------
@@ -402,9 +403,23 @@ def as_views(X: Any, y: Any = None) -> Any:
     """
     if not isinstance(X, Views):
         if _by_name(X, alone=True) is None:
+            _refuse_other_order(X, y)
             return X
         X = Views(X)
     return X.in_order_of(y)
+
+
+def _refuse_other_order(X: Any, y: Any) -> None:
+    """Raise where a table and labels name the same samples in different orders; numbers may count rows."""
+    if not (is_pandas(X) and hasattr(y, "iloc")) or X.index.equals(y.index):
+        return
+    rows, labels = _labels(X.index), _labels(y.index)
+    if _are_numbers(rows) or set(rows) != set(labels) or len(rows) != len(labels):
+        return
+    raise ValueError(
+        f"X and y have the same IDs in different orders ({_shown(rows)}, ... and {_shown(labels)}, ...): "
+        "pass y.loc[X.index]; or, where they are in the same order all the same, y.set_axis(X.index)."
+    )
 
 
 @contextmanager

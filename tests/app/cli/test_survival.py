@@ -108,13 +108,12 @@ def test_from_a_file_to_new_predictions(
     kw: Any, file: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scores are those of the files written, and survival at a time is that of the model."""
-    monkeypatch.setattr(_methods, "NORMS", (1.0, 2.0))
     monkeypatch.setattr(_methods, "COSTS", (0.1, 1.0))
     data, out = file(), tmp_path / "out"
     fitted = kw("fit", data, *ASKED, "--out", out, "--no-stability", "--json", "--quiet")
     assert fitted.code == 0, fitted.err
     facts = json.loads(fitted.out)
-    assert (facts["task"], facts["target"], facts["method"]) == ("survival", "months to died", "lp")
+    assert (facts["task"], facts["target"], facts["method"]) == ("survival", "months to died", "auto")
     assert facts["certificate"]["certified"]
     assert facts["baselines"][-1] == {"name": "same risk for all", "score": 0.5, "error": 0.0}
     told = pd.read_csv(out / "predictions.csv")

@@ -77,13 +77,14 @@ class Options:
 
     @property
     def of_survival(self) -> Options:
-        """The same for censored times: weights by an lp norm where no method is named."""
+        """The same for censored times: weights by an lp norm where none is named and nothing tuned."""
         if self.method in NO_SURVIVAL:
             raise CliError(
                 f"--method {self.method} has no form for --time and --event: use lp, elasticnet, smkl, gomp "
                 "or uniform."
             )
-        return replace(self, task="survival", method="lp" if self.method == "auto" else self.method)
+        plain = self.method == "auto" and not self.tune
+        return replace(self, task="survival", method="lp" if plain else self.method)
 
 
 def make(method: str, kernels: Any, options: Options) -> Any:
@@ -131,6 +132,8 @@ def choose(kernels: Any, X: Any, y: np.ndarray, options: Options) -> tuple[str, 
     """Method, its estimator, and the reasons; "auto" asks `theory.suggest`."""
     if options.method != "auto":
         return options.method, make(options.method, kernels, options), []
+    if options.task == "survival":
+        return "lp", make("lp", kernels, options), []
     from ...theory import suggest
 
     if options.missing == "margin":
@@ -285,6 +288,8 @@ def _competed(options: Options, parts: Parts, y: np.ndarray, checkpoint: Path, m
 
 def usual_folds(options: Options, y: np.ndarray) -> int:
     """The folds of a competition: five, or as many as the smallest class has rows or groups."""
+    if options.task == "survival":
+        return FOLDS
     return int(default_splitter(y, options.group_of, options.task == "classification").n_splits)
 
 
@@ -376,7 +381,7 @@ def can_tune(options: Options, parts: Parts, y: np.ndarray) -> bool:
 def no_search(options: Options, parts: Parts, y: np.ndarray) -> str:
     """What is in the way: classes smaller than the number of folds, or matrices that exceed the memory."""
     count, _ = fewest(options.task, y)
-    if options.competes:
+    if options.competes and options.task != "survival":
         try:
             usual_folds(options, y)
         except ValueError as error:

@@ -28,6 +28,9 @@ Projector = Callable[[FloatArray], FloatArray]
 #: curvature below this share of the largest counts as that share in the preconditioner
 FLAT = 1e-12
 
+#: rows for each column of a factor that are enough for a preconditioner
+ENOUGH = 16
+
 
 class JointNewton(SingleSolver):
     """Newton steps on  C L(y, K a + b) + 1/2 a' K a,  with a line search.
@@ -217,9 +220,11 @@ def _ratios(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def preconditioner(K: Any, W: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """The map R -> (I + diag(W) K)^-1 R."""
+    """The map R -> (I + diag(W) K)^-1 R; of many samples and a K of low rank W is nearly the same."""
     if isinstance(K, FactoredMatrix):
-        inner = K.weighted_gram(np.arange(len(K)), W)
+        W = drawn(W, ENOUGH * K.n_features)
+        rows = np.flatnonzero(W)
+        inner = K.weighted_gram(rows, W[rows])
         inner.flat[:: len(inner) + 1] += 1.0
         factor = positive_factor(inner)
         return lambda R: R - W[:, None] * K.apply(cho_solve(factor, K.adjoint(R), check_finite=False))
@@ -228,3 +233,24 @@ def preconditioner(K: Any, W: FloatArray) -> Callable[[FloatArray], FloatArray]:
     A.flat[:: len(A) + 1] += 1.0
     factor = positive_factor(A)
     return lambda R: S * cho_solve(factor, R / S, check_finite=False)
+
+
+def drawn(W: FloatArray, count: int) -> FloatArray:
+    """Weights that are zero for most rows, such that sums over all rows are nearly those by W.
+
+    W itself, unless there are more than twice as many rows as the count. Else so many are drawn, at equal
+    steps along the running sum of W, each of the same weight: a row is there as often as its W asks for.
+
+    Examples
+    --------
+    >>> drawn(np.array([1.0, 2.0, 1.0]), 2)
+    array([1., 2., 1.])
+    >>> drawn(np.array([1.0, 1.0, 6.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), 4)
+    array([2., 0., 6., 0., 0., 0., 0., 0., 0.])
+    """
+    if len(W) <= 2 * count:
+        return W
+    along = np.cumsum(W)
+    step = float(along[-1]) / count
+    rows = np.searchsorted(along, (np.arange(count) + 0.5) * step)
+    return np.bincount(np.minimum(rows, len(W) - 1), minlength=len(W)) * step
