@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
@@ -18,8 +17,8 @@ from ..losses.cox import Cox, Order, RiskSets
 from ..losses.cox import strata as strata_of
 from ..metrics import concordance_harrell
 from ._base import follows_input
-from ._candidates import LEAST_SHARE
 from ._input import per_sample
+from ._stack import nonnegative
 
 
 class StepFunction:
@@ -156,14 +155,13 @@ def risk_shares(risks: FloatArray, Y: FloatArray, weight: FloatArray, fold: IntA
     size = np.where(size > 0.0, size, np.inf)
     F, total = centred / size[:, None], float(weight @ Y[:, 1]) or 1.0
 
-    def objective(w: FloatArray) -> tuple[float, FloatArray]:
-        f = w @ F
-        return loss.value(targets, f, weight) / total, F @ loss.gradient(targets, f, weight) / total
+    def partial_likelihood(f: FloatArray) -> tuple[float, FloatArray]:
+        return loss.value(targets, f, weight) / total, loss.gradient(targets, f, weight) / total
 
-    found = minimize(objective, np.zeros(len(F)), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(F))
-    if not found.x.any():
+    found = nonnegative(partial_likelihood, F, np.zeros(len(F)))
+    if not found.any():
         return np.eye(len(F))[0]
-    shares = np.where(found.x >= LEAST_SHARE * found.x.sum(), found.x, 0.0) / size
+    shares = found / size
     return np.asarray(shares / shares.sum())
 
 
