@@ -402,15 +402,18 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
 
     On one set of Gram matrices and folds, candidates are tried at several costs: the uniform sum of all
     kernels, of each view, and of linear, wide and narrow kernels; learned weights with the lp norms of p = 2,
-    4/3, 1 and the elastic net; greedy selection. Their held-out values F_j are stacked,
+    4/3, 1 and the elastic net; greedy selection. The model is a sum of the candidates, weighted by how
+    plausible each is as the best one and by how well they predict held-out samples together. One candidate
+    alone, the simplest within one standard error of the best, is taken where it predicts them no worse.
 
-        a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2,   w = a / sum_j a_j,
+    With held-out values F_j of size s_j, and e_j = exp(-z_j^2 / 2) / sum_k exp(-z_k^2 / 2) where candidate j
+    is z_j standard errors of the difference behind the best,
 
-    held near the first candidate by the weight of three samples. The stack, with multipliers for a fold from
-    the other folds, is taken where its held-out loss is less than that of the best candidate, which for a
-    fold is chosen on the other folds too. Else the simplest candidate within one standard error of the best
-    is taken alone. A stack is again one model, since all of its parts are expansions in the same kernels (van
-    der Laan, Polley & Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on standard errors):
+        a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2 + (10 / n) sum_j (s_j a_j - e_j)^2
+
+    and w = a / sum_j a_j. Stack and candidate alone are compared on each fold by what the other folds say. A
+    stack is again one model, since all of its parts are expansions in the same kernels (van der Laan, Polley
+    & Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on standard errors):
 
         f = sum_m K_m (sum_j w_j d_jm alpha_j) + b
 
@@ -516,10 +519,10 @@ observed_, n_features_in_
 
 
 class MKLAutoRegressor(LossScore, BaseMKLAuto):
-    """Regressor that needs no choice: methods compete on held-out samples, the simplest good one is taken.
+    """Regressor that needs no choice: methods compete, and the best together are the model.
 
-    As in `MKLAutoClassifier`; the stack has the least squared error of held-out values, with shares that sum
-    to 1.
+    As in `MKLAutoClassifier`, with the squared error of held-out values in units of the variance, s_j = 1 and
+    shares that sum to 1. The better third of the candidates is also tried at costs between those of the grid.
 
     Parameters
     ----------

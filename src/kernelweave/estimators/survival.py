@@ -45,6 +45,8 @@ ALIKE = (
     "wide kernels",
     "narrow kernels",
     "without a width",
+    "whole views",
+    "linear, all columns",
     "best single kernel",
     "greedy selection",  # p = 1, at a third of the cost
 )
