@@ -32,6 +32,10 @@ def main(
     again: Annotated[
         bool, typer.Option("--again", help="Run cells that are among the committed rows, too.")
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SETTING", help="Run such cells alone: method=SVM, or method!=SVM."),
+    ] = None,
     folder: Annotated[Path | None, typer.Option(help="Experiments of another folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON document.")] = False,
 ) -> None:
@@ -49,6 +53,7 @@ def main(
             docs=docs,
             go_on=not only_done,
             again=again,
+            only=only or (),
             console=Console(stderr=as_json),
         )
     except FileNotFoundError as error:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from alternatives import KERNELS, TEST, TRAIN, ours, rivals
+from alternatives import KERNELS, RULE, TEST, TRAIN, ours, rivals
 from reproduce import (
     OWN,
     Experiment,
@@ -73,13 +73,14 @@ def cells(mode: Mode) -> list[dict]:
     counts = mode.pick(quick=[0, 5], full=list(COUNTS))
     methods = mode.pick(quick=["uniform sum", "p = 1", "MKLAuto"], full=list(METHODS))
     splits = range(FIRST, FIRST + mode.count(quick=1, full=5))
-    return [
+    found = [
         {"data": name, "noise": count, "method": method, "split": split}
         for split in splits
         for name in sets
         for count in counts
         for method in methods
     ]
+    return [{**cell, "rule": RULE} if cell["method"] == "MKLAuto" else cell for cell in found]
 
 
 def load(name: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -101,7 +102,7 @@ def with_noise(views: dict[str, np.ndarray], count: int, split: int) -> dict[str
     return {**views, **{f"noise {k + 1}": rng.standard_normal((n, width)) for k in range(count)}}
 
 
-def run(data: str, noise: int, method: str, split: int) -> list[dict]:
+def run(data: str, noise: int, method: str, split: int, rule: int = 0) -> list[dict]:
     """Test accuracy of one method in %."""
     views, y = load(SETS[data])
     views, size = with_noise(views, noise, split), min(TRAIN, int(0.7 * len(y)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def run(
     docs: Path | str | None = None,
     go_on: bool = True,
     again: bool = False,
+    only: Sequence[str] = (),
     console: Any = None,
 ) -> dict[str, Summary]:
     r"""Run experiments, print the comparison with the papers, write CSV and figure.
@@ -58,6 +60,8 @@ def run(
         Run what is not done yet; otherwise what is done is summarised, and the page says how much that is.
     again : bool, default=False
         Leave committed rows aside.
+    only : sequence of str
+        Settings of the cells to run, as in ``method=SVM``, or not to run, as in ``method!=SVM``.
     console : rich Console, optional
         Where to print.
 
@@ -90,7 +94,7 @@ def run(
         earlier = [] if again else [committed(docs or place.parent / "docs", name)]
         store = Store(output / f"{name}-{mode.name}.csv", *earlier)
         try:
-            found[name] = _run_one(name, mode, store, jobs, place, docs, go_on, terminal)
+            found[name] = _run_one(name, mode, store, jobs, place, docs, go_on, only, terminal)
         except (DataNotFoundError, NoExperimentsError) as error:
             if len(chosen) == 1:
                 raise
@@ -112,13 +116,14 @@ def _run_one(
     folder: Path,
     docs: Path | str | None,
     go_on: bool,
+    only: Sequence[str],
     console: Any,
 ) -> Summary:
     experiment = load_experiment(name, folder)
     cells = experiment.cells(mode)
     if go_on:
         _need(experiment)
-        _do(name, experiment, cells, store, jobs, folder, console)
+        _do(name, experiment, chosen_cells(cells, only), store, jobs, folder, console)
     keys = [experiment.key(cell) for cell in cells] if docs is None else all_keys(experiment, mode)
     rows = store.rows(keys)
     if not rows:
@@ -129,6 +134,31 @@ def _run_one(
     if docs is not None:
         publish(name, store, keys, docs, figure, folder)
     return summary
+
+
+def chosen_cells(cells: list[Cell], only: Sequence[str]) -> list[Cell]:
+    """Cells whose settings are one of those given by ``name=value``, and none of ``name!=value``.
+
+    Examples
+    --------
+    >>> cells = [{"method": "SVM", "split": 0}, {"method": "SVM", "split": 1}, {"method": "lp", "split": 1}]
+    >>> chosen_cells(cells, ["split=1", "method!=lp"])
+    [{'method': 'SVM', 'split': 1}]
+    """
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for text in only:
+        name, equals, setting = text.partition("=")
+        if not equals or any(name.removesuffix("!") not in cell for cell in cells):
+            raise ValueError(f"only={text!r}: a setting of the cells, as in method=SVM or method!=SVM.")
+        wanted[name].add(setting)
+    return [
+        cell
+        for cell in cells
+        if all(
+            (str(cell[name.removesuffix("!")]) in settings) != name.endswith("!")
+            for name, settings in wanted.items()
+        )
+    ]
 
 
 def _need(experiment: Experiment) -> None:

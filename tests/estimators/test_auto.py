@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 import kernelweave as kw
 from kernelweave.estimators import _rules
-from kernelweave.estimators._candidates import PULL, candidates, families_of, multipliers, simplest
+from kernelweave.estimators._candidates import candidates, families_of, reaches_of
 from kernelweave.estimators._rules import (
     Best,
     Even,
@@ -23,6 +23,8 @@ from kernelweave.estimators._rules import (
     doubly_centred,
     over_all_orders,
 )
+from kernelweave.estimators._search import Grid, Trial
+from kernelweave.estimators._stack import PULL, multipliers, plausible, simplest
 from kernelweave.kernels import RBF, Linear, per_feature
 
 KERNELS = {"linear": Linear(), "wide": RBF(gamma=0.05), "narrow": RBF(gamma=3.0)}
@@ -55,15 +57,40 @@ def test_multipliers_of_the_stack_are_those_of_a_convex_solver(squared):
     rng = np.random.default_rng(1)
     t = np.sign(rng.standard_normal(40))[:, None]
     F = np.hstack([t + 2.0 * rng.standard_normal((40, 1)) for _ in range(4)]) * [1.0, 5.0, 0.2, 1.0]
-    a, sizes = cvxpy.Variable(4, nonneg=True), np.sqrt((F**2).mean(axis=0))
-    if squared:
-        loss, limits = cvxpy.sum_squares(t[:, 0] - F @ a) / 40, [cvxpy.sum(a) == 1]
-    else:
-        loss = cvxpy.sum_squares(cvxpy.pos(1 - cvxpy.multiply(t[:, 0], F @ a))) / 40
-        loss, limits = loss + PULL / 40 * cvxpy.sum_squares(cvxpy.multiply(sizes, a) - np.eye(4)[0]), []
-    cvxpy.Problem(cvxpy.Minimize(loss), limits).solve(solver="CLARABEL")
+    sizes = np.ones(4) if squared else np.sqrt((F**2).mean(axis=0))
+
+    def least(columns, guess):
+        """Multipliers of some candidates, held near a guess."""
+        a = cvxpy.Variable(len(columns), nonneg=True)
+        f, unit = F[:, columns] @ a, sizes[columns]
+        left = t[:, 0] - f if squared else cvxpy.pos(1 - cvxpy.multiply(t[:, 0], f))
+        loss = cvxpy.sum_squares(left) / 40 / (t.var() if squared else 1.0)
+        loss = loss + PULL / 40 * cvxpy.sum_squares(cvxpy.multiply(unit, a) - guess)
+        cvxpy.Problem(cvxpy.Minimize(loss), [cvxpy.sum(a) == 1] * squared).solve(solver="CLARABEL")
+        return a.value
+
+    alone = F * np.concatenate([least([j], np.ones(1)) for j in range(4)])
+    lost = np.square(t - alone if squared else np.maximum(1.0 - t * alone, 0.0))
+    behind = lost - lost[:, [lost.sum(axis=0).argmin()]]
+    error = behind.std(axis=0, ddof=1) / np.sqrt(40)
+    z = behind.mean(axis=0) / np.where(error > 0, error, 1.0)
+    guess = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
     found = multipliers(list(F.T[:, :, None]), t, squared)
-    np.testing.assert_allclose(found * sizes, a.value * sizes, atol=2e-3)
+    expected = least([0, 1, 2, 3], guess) * sizes
+    expected[expected < 0.02 * expected.sum()] = 0.0
+    np.testing.assert_allclose(found * sizes, expected, atol=5e-3)
+
+
+def test_candidates_are_plausible_by_standard_errors_behind_the_best():
+    losses = np.array(
+        [[1.0, 2.0, 3.0, 2.0], [2.0, 2.0, 4.0, 2.0], [1.0, 2.0, 3.0, 2.0], [9.0, 9.0, 9.0, 9.0]]
+    )
+    behind = np.array([1.0, 0.0, 1.0, 0.0])
+    z = behind.sum() / (behind.std(ddof=1) * 2.0)
+    expected = np.array([1.0, np.exp(-(z**2) / 2), 1.0, 0.0])
+    np.testing.assert_allclose(plausible(losses), expected / expected.sum(), atol=1e-6)
+    twice = np.hstack([losses, losses])  # the same samples again say nothing new
+    np.testing.assert_allclose(plausible(twice, None, np.tile(np.arange(4), 2)), plausible(losses))
 
 
 def test_signs_of_a_stack_of_classes_do_not_depend_on_units():
@@ -91,7 +118,34 @@ def test_the_least_of_many_losses_is_judged_without_the_fold_it_is_judged_on():
     losses = 1.0 - np.eye(4)
     stack = losses.mean(axis=0) + 0.1
     assert (stack.sum(), losses.sum(axis=1)[0]) == (3.4, 3.0)
-    assert simplest(np.array([*losses, stack]), np.arange(4)) == 4  # chosen on other folds, the lucky lose
+    assert simplest(np.array([*losses, stack]), np.arange(4), simplicity=0.0) == 4  # the lucky lose elsewhere
+
+
+def test_kernels_of_whole_views_and_of_single_columns():
+    widths = np.array([3, 3, 1, 1, 1, 1, 4])  # all of a, two columns of it, all of b (one column), both
+    across, linear = np.arange(7) == 6, np.isin(np.arange(7), [0, 4, 6])
+    found = reaches_of(widths, ["a"] * 4 + ["b"] * 2 + ["a"], across, linear)
+    assert {name: some.tolist() for name, some in found.items()} == {
+        "all columns together": [6],
+        "linear, all columns together": [6],
+        "whole views": [0, 1, 4, 5],
+    }
+    assert reaches_of(np.array([2, 2]), ["a", "a"], np.zeros(2, bool), np.zeros(2, bool)) == {}
+
+
+def test_the_best_candidates_are_tried_at_costs_between(curve):
+    auto = kw.MKLAutoRegressor(KERNELS, cv=3).fit(*curve)
+    assert len(auto.candidates_) > 4
+    steps = np.log10(np.array([row["C"] for row in auto.candidates_[:-1]]))
+    halves = (steps - steps.min()) * 2.0
+    np.testing.assert_allclose(halves, halves.round(), atol=1e-9)
+    grid = Grid("C", "Cs", np.geomspace(1.0, 100.0, 3), True, [])
+    scores = enumerate([0.1, 0.9, 0.2, 0.3])
+    points = [Trial(line, C, {}, np.array([score])) for line, score in scores for C in (1.0, 10.0)]
+    found = auto._between(points, grid)
+    assert list(found) == [1, 3]
+    np.testing.assert_allclose(found[1], [10**-0.5, 10**0.5])
+    assert auto._between(points, grid._replace(values=np.geomspace(1.0, 9.0, 3))) == {}
 
 
 def test_families_are_told_by_how_many_directions_kernels_spread_over(curve):
@@ -362,7 +416,7 @@ def test_samples_that_belong_together_count_once_in_the_standard_error():
     folds = np.tile(np.arange(2), 8)
     assert simplest(losses[:, :4], folds[:4]) == 0  # 0.25 behind, and the error of that is 0.25
     assert simplest(losses, folds) == 1
-    assert simplest(losses, folds, np.tile(np.arange(4), 4)) == 0  # the same four samples again
+    assert simplest(losses, folds, None, np.tile(np.arange(4), 4)) == 0  # the same four samples again
 
 
 def test_all_columns_together_where_views_are_tables(monkeypatch, classes):

@@ -1,4 +1,4 @@
-"""Models that compete for a fit: which there are, their held-out scores, their stack, and the choice."""
+"""Models that compete for a fit: which there are, and what they predict for held-out samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from .._typing import FloatArray, IntArray
 from ..gram import Dictionary
@@ -22,14 +21,11 @@ from ._mkl import SubProblem
 from ._rules import Best, Even, Greedy, LargestEvidence, Look, Related, Rule
 from .cross_validation import ChainSearch, held_out, outermost
 
-#: shares of the stack below this are taken for zero
-LEAST_SHARE = 0.02
-
-#: samples that speak for the first candidate alone before there are any
-PULL = 3.0
-
 #: what the families of kernels that spread over few and over many directions are called
 WIDE, NARROW = "wide kernels", "narrow kernels"
+
+#: what kernels that see all columns of a view, and those that see the columns of all views, are called
+WHOLE, TOGETHER = "whole views", "all columns together"
 
 #: views up to which each is a candidate
 MOST_VIEWS = 8
@@ -77,7 +73,6 @@ def candidates(
     views: dict[str, IntArray],
     families: dict[str, IntArray],
     M: int,
-    together: IntArray | None = None,
     looks: bool = True,
     regression: bool = False,
     evidence: bool = False,
@@ -87,8 +82,8 @@ def candidates(
 
     The uniform sum of all kernels; of those of every view, and of every family; the best single kernel; the
     views (kernels, where each is its own view) that are related to the targets; learned weights, from the
-    densest to the sparsest norm, of all kernels and of every family; greedy selection, and weights of the
-    largest evidence.
+    densest to the sparsest norm, of all kernels, of those of whole views, and of families; greedy selection,
+    and weights of the largest evidence.
 
     Parameters
     ----------
@@ -96,8 +91,6 @@ def candidates(
         Kernels of each view, and of each family, where there are several.
     M : int
         Kernels in all.
-    together : ndarray of int, optional
-        Kernels that see the columns of all views.
     looks : bool, default=True
         Whether candidates may look at matrices of their training samples.
     regression : bool, default=False
@@ -119,8 +112,6 @@ def candidates(
     if M == 1:
         return found
     groups = {**(views if len(views) <= MOST_VIEWS else {}), **families}
-    if together is not None:
-        groups["all columns together"] = together
     for name, kernels in groups.items():
         title = f"{name} alone" if len(kernels) == 1 else f"uniform sum, {name}"
         found.append(Candidate(title, kernels, Uniform()))
@@ -136,10 +127,20 @@ def candidates(
     found += [Candidate(f"lp-norm, {name}", every, LpNorm(p)) for name, p in norms.items()]
     if not variants:
         return found
+    if WHOLE in families:
+        found += [
+            Candidate(f"lp-norm, {name}, {WHOLE}", families[WHOLE], LpNorm(p)) for name, p in norms.items()
+        ]
     found.append(Candidate("elastic net", every, ElasticNet()))
     if looks and len(units) > 2:
         found.append(Candidate(f"lp-norm, p = 2, {title}", every, LpNorm(2.0), Related(units, 2.0)))
-    dense = {*views, NARROW, *(() if regression else (WIDE,))}  # which are good together, or not at all
+    dense = {
+        *views,
+        WHOLE,
+        NARROW,
+        TOGETHER,
+        *(() if regression else (WIDE,)),
+    }  # good together, or not at all
     for name, kernels in groups.items():
         if len(kernels) > 1 and name not in dense:
             found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))
@@ -172,6 +173,38 @@ def families_of(kernels: Sequence[Any], matrices: Sequence[FloatArray]) -> dict[
         NARROW: others[narrow],
     }
     return {name: some for name, some in found.items() if 0 < len(some) < len(matrices)}
+
+
+def reaches_of(widths: IntArray, views: Sequence[str], across: Any, linear: Any) -> dict[str, IntArray]:
+    """Kernels by the columns they see: those of all views together, the linear one of these, whole views.
+
+    Single columns of a view that other kernels see whole would be most of a uniform sum, and so would not
+    say what all columns of a view say together.
+
+    Parameters
+    ----------
+    widths : ndarray of int of shape (M,)
+        Columns that each kernel sees.
+    views : sequence of str
+        The view of each.
+    across, linear : ndarray of bool of shape (M,)
+        Whether a kernel sees the columns of all views, and whether it is linear.
+
+    Examples
+    --------
+    >>> no = np.zeros(4, dtype=bool)
+    >>> reaches_of(np.array([3, 3, 1, 1]), ["a"] * 4, no, no)
+    {'whole views': array([0, 1])}
+    """
+    own = np.array(views)
+    most = {name: widths[(own == name) & ~across].max(initial=0) for name in views}
+    whole = ~across & (widths == np.array([most[name] for name in views]))
+    found = {
+        TOGETHER: np.flatnonzero(across),
+        f"linear, {TOGETHER}": np.flatnonzero(across & linear),
+        WHOLE: np.flatnonzero(whole),
+    }
+    return {name: some for name, some in found.items() if 0 < len(some) < len(views)}
 
 
 def _directions(K: FloatArray) -> float:
@@ -266,87 +299,3 @@ class Contest:
             self._guides.setdefault(j, [[Guide.of(one, own) for one in line] for line in lines])
         points, test = list(zip(*lines, strict=True)), self.search.samples(self.splits[k][1])
         return held_out(own, parts, points, test)[0]
-
-
-def multipliers(
-    values: Sequence[FloatArray], targets: FloatArray, squared: bool, weight: FloatArray | None = None
-) -> FloatArray:
-    """Multipliers a >= 0 of the stack sum_j a_j F_j that has the least loss on held-out values F_j.
-
-    For regression sum_j a_j = 1 and the loss is the mean squared error. For classes, with targets t of -1 and
-    1, only signs and proportions count, so a is free. The loss is
-
-        mean_i max(0, 1 - t_i sum_j a_j F_ij)^2 + (PULL / n) sum_j (s_j a_j - e_j)^2
-
-    with s_j the size of F_j and e = (1, 0, ..., 0): few samples do not lead far from the first candidate.
-    Samples, the rows of targets (n, c), count by their `weight`. Both are convex problems of few variables.
-
-    Examples
-    --------
-    >>> t = np.array([[1.0], [-1.0], [1.0]])
-    >>> multipliers([t, -t], t, squared=True).round(3)
-    array([1., 0.])
-    """
-    F, t = np.array([one.ravel() for one in values]), targets.ravel()
-    mass = np.ones(len(t)) if weight is None else np.repeat(weight, targets[0].size)
-    total, mass = float(mass.sum()) / targets[0].size, mass / mass.sum()
-    first: FloatArray = np.eye(len(F))[0]
-    if squared and len(F) == 1:
-        return first
-    if squared:
-        sizes, pull, options = np.ones(len(F)), 0.0, {"maxiter": 200, "ftol": 1e-9}
-        sum_is_one = {"type": "eq", "fun": lambda a: a.sum() - 1.0, "jac": lambda a: np.ones_like(a)}
-        how: dict[str, Any] = {"method": "SLSQP", "constraints": [sum_is_one], "options": options}
-    else:
-        sizes = np.maximum(np.sqrt(F**2 @ mass), 1e-300)
-        pull, how = PULL / total, {"method": "L-BFGS-B", "options": {"ftol": 1e-12, "gtol": 1e-7}}
-    F, unit = F / sizes[:, None], float(mass @ t**2) or 1.0
-
-    def objective(a: FloatArray) -> tuple[float, FloatArray]:
-        f = a @ F
-        left, apart = t - f if squared else t * np.maximum(1.0 - t * f, 0.0), a - first
-        loss = float(mass @ left**2) / unit + pull * float(apart @ apart)
-        return loss, -2.0 * (F @ (mass * left)) / unit + 2.0 * pull * apart
-
-    best = minimize(objective, first, jac=True, bounds=[(0.0, None)] * len(F), **how).x
-    best = np.where(best >= LEAST_SHARE * best.sum(), best, 0.0)
-    best = best if best.any() else first
-    return np.asarray(best / best.sum() if squared else best / sizes)
-
-
-def simplest(losses: FloatArray, folds: IntArray, clusters: Any = None, simplicity: float = 1.0) -> int:
-    """The stack where it is better than a candidate alone; else the simplest that is hardly behind the best.
-
-    The stack learned its multipliers for a fold from the others. The least of many losses is flattered by
-    having been chosen, so it is judged in the same way: on each fold, by the candidate that is the best on
-    the others.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n_candidates + 1, n_tested)
-        Held-out losses of single samples, or of folds, from the simplest candidate to the stack.
-    folds : ndarray of int of shape (n_tested,)
-        The fold of each.
-    clusters : ndarray of int of shape (n_tested,), optional
-        Samples that belong together, such as those of a group, or tested several times.
-    simplicity : float, default=1.0
-        Standard errors of the difference by which a candidate may be behind the best one.
-
-    Examples
-    --------
-    >>> losses = np.array([[0.9, 0.8, 0.7], [0.3, 0.3, 0.2], [0.1, 0.4, 0.2], [0.2, 0.4, 0.3]])
-    >>> simplest(losses, np.arange(3)), simplest(losses, np.arange(3), simplicity=0.0)
-    (1, 2)
-    """
-    alone, stack = np.nan_to_num(losses[:-1]), np.nan_to_num(losses[-1])
-    chosen = np.empty(len(stack))
-    for fold in np.unique(folds):
-        here = folds == fold
-        chosen[here] = alone[np.argmin(alone[:, ~here].sum(axis=1)), here]
-    if stack.sum() < chosen.sum():
-        return len(alone)
-    behind = alone - alone[np.argmin(alone.sum(axis=1))]
-    own = np.arange(len(stack)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    sums = np.array([np.bincount(own, row) for row in behind])
-    error = sums.std(axis=1, ddof=1) * np.sqrt(sums.shape[1]) if sums.shape[1] > 1 else 0.0
-    return int(np.flatnonzero(behind.sum(axis=1) <= simplicity * error + 1e-12)[0])

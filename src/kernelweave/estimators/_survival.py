@@ -18,8 +18,8 @@ from ..losses.cox import Cox, Order, RiskSets
 from ..losses.cox import strata as strata_of
 from ..metrics import concordance_harrell
 from ._base import follows_input
-from ._candidates import LEAST_SHARE
 from ._input import per_sample
+from ._stack import LEAST_SHARE
 
 #: largest multiple of a risk of spread 1; where all pairs are in order its likelihood has no maximum
 MOST = 1e3

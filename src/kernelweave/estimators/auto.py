@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from math import ceil
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -16,66 +17,72 @@ from sklearn.utils.validation import check_is_fitted
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import each_once
-from ..gram import Dictionary
 from ..kernels.families import Auto
-from ..kernels.views import spans_views
+from ..kernels.products import Linear
+from ..kernels.views import spans_views, width_of
 from ..regularizers import LpNorm
-from ._base import Spec, all_or_nothing, one_or_all
-from ._candidates import Candidate, Contest, candidates, families_of, multipliers, simplest
+from ._base import Spec, all_or_nothing
+from ._candidates import TOGETHER, Candidate, Contest, candidates, families_of, reaches_of
 from ._input import check_choice, check_positive, check_settings
 from ._labels import LabelsMixin, LossScore, fit_link, link_of
 from ._mkl import BaseMKL, Model, Setup
 from ._rules import Look
 from ._search import BaseSearch, Folds, Grid, Trial, rows_of
+from ._stack import multipliers, sample_losses, simplest, stack_margins, store_stack
 from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, cost_unit, matrices_of
 from .regressor import MKLRegressor
 
-#: relative gap of fits that compete; parts of a stack that are named
-LOOSE, MOST_NAMED = 1e-2, 3
+#: relative gap of fits that compete; parts of a stack that are named; a long step between costs
+LOOSE, MOST_NAMED, LONG = 1e-2, 3, 4.0
+
+#: of every candidate what it predicts for the test samples of every fold
+Values = list[list[FloatArray]]
+
+
+class Entrant(NamedTuple):
+    """A candidate with its trials, from small costs to large ones, and the seconds they took."""
+
+    candidate: Candidate
+    trials: list[Trial]
+    seconds: float
+
+    @property
+    def best(self) -> Trial:
+        """The trial of the largest score."""
+        return max(self.trials, key=attrgetter("mean"))
 
 
 class Competition(NamedTuple):
-    """Candidates at their best costs, with held-out values and scores; the last row of scores is the stack's.
+    """What came out: entrants, their scores and the stack's, its shares, and which to take.
 
     Attributes
     ----------
-    candidates : list of Candidate
-    trials : list of Trial
-        The best of each.
-    rows : list of list of Trial
-        All of each, and the grid they began with.
-    grid : Grid
-    scores : ndarray of shape (n_candidates + 1, n_folds)
-    losses : ndarray of shape (n_candidates + 1, n_tested)
-        Of single samples, or of folds for a scoring of the user's own.
-    folds : ndarray of int of shape (n_tested,)
-        Theirs.
-    clusters : ndarray of shape (n_tested,) or None
-        Which of them belong together.
-    shares : ndarray of shape (n_candidates,)
+    entrants : list of Entrant
+    scores : ndarray of shape (n_entrants + 1, n_folds)
+        The last row is the stack's.
+    shares : ndarray of shape (n_entrants,)
         Of the stack.
-    seconds : ndarray of shape (n_candidates,)
+    chosen : int
+        One of them, or as the last one the stack.
+    grid : Grid
+        Of the costs that they began with.
     n_left_out : int
         Candidates that there was no time for.
     """
 
-    candidates: list[Candidate]
-    trials: list[Trial]
-    rows: list[list[Trial]]
-    grid: Grid
+    entrants: list[Entrant]
     scores: FloatArray
-    losses: FloatArray
-    folds: IntArray
-    clusters: Any
     shares: FloatArray
-    seconds: FloatArray
+    chosen: int
+    grid: Grid
     n_left_out: int
 
     @property
-    def costs(self) -> list[float]:
-        """Of each candidate."""
-        return [trial.value for trial in self.trials]
+    def taken(self) -> FloatArray:
+        """Shares of the entrants in the model."""
+        alone = self.chosen < len(self.entrants)
+        return np.eye(len(self.entrants))[self.chosen] if alone else self.shares
 
 
 class BaseMKLAuto(BaseSearch):
@@ -84,7 +91,7 @@ class BaseMKLAuto(BaseSearch):
     #: the first and the last cost to begin with, in the unit of the targets
     _costs: ClassVar[tuple[float, float]] = (0.03, 30.0)
 
-    #: whether there are candidates that vary others: other norms, families of kernels, greedy selection
+    #: whether there are candidates that vary others: norms, families of kernels, greedy selection, costs between
     _variants: ClassVar[bool] = True
 
     simplicity: float = 1.0
@@ -123,27 +130,26 @@ class BaseMKLAuto(BaseSearch):
         clusters = folds.used if groups is None else np.asarray(groups)[folds.used]
         with blas_threads_for(len(setup.weight)):
             found = self._compete(template, setup, folds, labels[folds.used], clusters)
-            chosen = self._choice(found)
-            alone = chosen < len(found.candidates)
-            shares = np.eye(len(found.candidates))[chosen] if alone else found.shares
-            self._fit_chosen(template, setup, found, shares)
-        largest = int(np.argmax(shares))
+            self._fit_chosen(template, setup, found)
+        largest = found.entrants[int(np.argmax(found.taken))]
         if not found.grid.open:
-            self._warn_of_end(found.rows[largest], found.trials[largest], found.grid)
+            self._warn_of_end(largest.trials, largest.best, found.grid)
+        entrants = [one.candidate for one in found.entrants]
+        seconds = [one.seconds for one in found.entrants]
         self.cv_results_ = {
-            "candidate": [*(one.name for one in found.candidates), "stack"],
-            "kernels": [one.kernels for one in found.candidates],
-            "regularizer": [one.regularizer for one in found.candidates],
-            "C": [*found.costs, np.nan],
+            "candidate": [*(one.name for one in entrants), "stack"],
+            "kernels": [one.kernels for one in entrants],
+            "regularizer": [one.regularizer for one in entrants],
+            "C": [*(one.best.value for one in found.entrants), np.nan],
             "mean_test_score": found.scores.mean(axis=1),
             "standard_error": found.scores.std(axis=1, ddof=1) / np.sqrt(found.scores.shape[1]),
             "split_test_scores": found.scores,
             "stack_share": np.append(found.shares, np.nan),
-            "seconds": np.append(found.seconds, found.seconds.sum()),
+            "seconds": np.append(seconds, sum(seconds)),
         }
-        self.best_index_, self.best_score_ = chosen, float(found.scores[chosen].mean())
-        self.stack_weights_ = shares
-        self.reason_ = self._reason(chosen, found.n_left_out)
+        self.best_index_, self.best_score_ = found.chosen, float(found.scores[found.chosen].mean())
+        self.stack_weights_ = found.taken
+        self.reason_ = self._reason(found.chosen, found.n_left_out)
         return self._with_data_of_best()
 
     def _template(self) -> Any:
@@ -181,70 +187,62 @@ class BaseMKLAuto(BaseSearch):
         lines = {line: grid.values * unit for line, unit in enumerate(units)}
         constant = partial(self._constant_scores, scorer, targets, weight, folds)
         points = self._explored(attempt, grid, lines, constant)
+        if grid.open and self._variants and not contest.over:
+            points += attempt(self._between(points, grid))
         del self._out_of_time
-        return self._judged(contest, grid, points, scored, setup, folds, clusters)
+        rows = dict(sorted(rows_of(points).items()))
+        found = [Entrant(entrants[line], row, float(contest.seconds[line])) for line, row in rows.items()]
+        values = [contest.values[line, one.best.value] for line, one in zip(rows, found, strict=True)]
+        y = np.hstack([one.problem.y for one in setup.problems])
+        told = {"y": y, "weight": weight, "clusters": clusters, "tests": [test for _, test in folds.splits]}
+        stack, shares = self._crossed(values, **told), self._multipliers(values, **told)
+        own = [scored(k, [row])[0] for k, row in enumerate(stack)]
+        scores = np.array([*(one.best.scores for one in found), own])
+        chosen = self._choice(self._judged(values, stack, scores, **told), shares)
+        return Competition(found, scores, shares / shares.sum(), chosen, grid, len(contest.late))
+
+    def _between(self, points: list[Trial], grid: Grid) -> dict[int, FloatArray]:
+        """Costs on both sides of the best, for the better third of the candidates, where steps are long."""
+        step = float(grid.values[-1] / grid.values[0]) ** (1.0 / max(len(grid.values) - 1, 1))
+        best = {line: max(row, key=attrgetter("mean")) for line, row in rows_of(points).items()}
+        first = sorted(best, key=lambda line: -best[line].mean)[: ceil(len(best) / 3)]
+        around = np.array([step**-0.5, step**0.5])
+        return {line: best[line].value * around for line in sorted(first)} if step > LONG else {}
 
     def _judged(
-        self,
-        contest: Contest,
-        grid: Grid,
-        points: list[Trial],
-        scored: Any,
-        setup: Setup,
-        folds: Folds,
-        clusters: Any,
-    ) -> Competition:
-        """Every candidate at its best cost, and their stack."""
-        rows = dict(sorted(rows_of(points).items()))
-        trials = [max(row, key=attrgetter("mean")) for row in rows.values()]
-        best = [contest.values[one.line, one.value] for one in trials]
-        y = np.hstack([one.problem.y for one in setup.problems])
-        weight = setup.weight[folds.used]
-        tests = [test for _, test in folds.splits]
-        crossed = partial(self._crossed, y=y, weight=weight, tests=tests)
-        stack = crossed(best)
-        scores = np.array(
-            [*(one.scores for one in trials), [scored(k, [row])[0] for k, row in enumerate(stack)]]
-        )
-        together = np.concatenate(tests)
-        shares = self._multipliers(best, y, weight, tests)
-        own, seconds = [contest.candidates[line] for line in rows], contest.seconds[list(rows)]
-        losses, own_fold, tied = -scores, np.arange(len(tests)), None
-        if self.scoring is None and self._measure in ("accuracy", "R^2"):
-            alone = stack if len(best) == 1 else None
-            values = [*(alone or crossed([one]) for one in best), stack]
-            losses = np.array([self._losses(np.vstack(one), y[together], weight[together]) for one in values])
-            own_fold = np.repeat(own_fold, [len(test) for test in tests])
-            tied = clusters[together]
-        return Competition(
-            own,
-            trials,
-            list(rows.values()),
-            grid,
-            scores,
-            losses,
-            own_fold,
-            tied,
-            shares / shares.sum(),
-            seconds,
-            len(contest.late),
-        )
-
-    def _losses(self, values: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """Losses of samples that a stack makes small: squared distances, from the margin for classes."""
-        left = np.maximum(1.0 - y * values, 0.0) if is_classifier(self) else y - values
-        return np.asarray(weight * (left**2).mean(axis=1))
+        self, values: Values, stack: list[FloatArray], scores: FloatArray, **told: Any
+    ) -> tuple[FloatArray, IntArray, Any, Any]:
+        """Losses of candidates and stack (of folds minus the scores), with folds, weights and clusters."""
+        places = np.arange(len(told["tests"]))
+        if self.scoring is not None or self._measure not in ("accuracy", "R^2"):
+            return -scores, places, None, None
+        rows, squared = np.concatenate(told["tests"]), not is_classifier(self)
+        alone = [stack] if len(values) == 1 else [self._crossed([one], **told) for one in values]
+        y, weight, clusters = (told[name][rows] for name in ("y", "weight", "clusters"))
+        lost = [sample_losses(np.vstack(one), y, squared) for one in (*alone, stack)]
+        return np.array(lost), np.repeat(places, [len(test) for test in told["tests"]]), weight, clusters
 
     def _multipliers(
-        self, values: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any]
+        self, values: Values, y: FloatArray, weight: FloatArray, clusters: Any, tests: list[Any]
     ) -> FloatArray:
         """Of the stack, from the values of every candidate on the test samples of every fold."""
         rows, squared = np.concatenate(tests), not is_classifier(self)
-        return multipliers([np.vstack(one) for one in values], y[rows], squared, weight[rows])
+        parts = [np.vstack(one) for one in values]
+        return multipliers(parts, y[rows], squared, weight[rows], clusters[rows])
 
-    def _choice(self, found: Competition) -> int:
+    def _crossed(self, values: Values, tests: list[Any], **told: Any) -> list[FloatArray]:
+        """Values of the stack on every fold, with multipliers from the others."""
+        found = []
+        for k in range(len(tests)):
+            others = [o for o in range(len(tests)) if o != k]
+            parts = [[one[o] for o in others] for one in values]
+            by = self._multipliers(parts, tests=[tests[o] for o in others], **told)
+            found.append(np.asarray(sum(a * one[k] for a, one in zip(by, values, strict=True))))
+        return found
+
+    def _choice(self, losses: tuple[FloatArray, IntArray, Any, Any], shares: FloatArray) -> int:
         """The candidate to take, or as the last one the stack."""
-        return simplest(found.losses, found.folds, found.clusters, self.simplicity)
+        return simplest(*losses, self.simplicity)
 
     def _beyond(
         self, points: list[Trial], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
@@ -267,25 +265,17 @@ class BaseMKLAuto(BaseSearch):
             across = np.array([spans_views(kernel, setup.table) for kernel in matrices.kernels])
             known = dict.fromkeys(matrices.gaps.views)
             views = {str(name): np.flatnonzero((names == name) & ~across) for name in known}
-        whole, loss = isinstance(matrices.values, list), setup.spec.loss
+        whole, regression = isinstance(matrices.values, list), not is_classifier(self)
         families = families_of(matrices.kernels, matrices.values) if whole and self._variants else {}
-        evidence = bool(getattr(loss, "quadratic", False)) and not is_classifier(self)
-        together = np.flatnonzero(across) if across.any() else None
-        regression = not is_classifier(self)
+        if not given:
+            widths = np.array([width_of(kernel, setup.table) for kernel in matrices.kernels])
+            own = matrices.gaps.views if matrices.gaps is not None else [""] * len(widths)
+            linear = np.array([isinstance(kernel, Linear) for kernel in matrices.kernels])
+            reaches = reaches_of(widths, own, across, linear)
+            families |= {name: some for name, some in reaches.items() if self._variants or name == TOGETHER}
+        evidence = bool(getattr(setup.spec.loss, "quadratic", False)) and regression
         options = (whole, regression, evidence, self._variants)
-        return candidates(views, families, len(matrices.names), together, *options)
-
-    def _crossed(
-        self, best: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any]
-    ) -> list[FloatArray]:
-        """Values of the stack on every fold, with multipliers from the others."""
-        found = []
-        for k in range(len(tests)):
-            others = [o for o in range(len(tests)) if o != k]
-            values = [[one[o] for o in others] for one in best]
-            by = self._multipliers(values, y, weight, [tests[o] for o in others])
-            found.append(np.asarray(sum(a * one[k] for a, one in zip(by, best, strict=True))))
-        return found
+        return candidates(views, families, len(matrices.names), *options)
 
     def _fold_scores(
         self, scorer: Any, template: Any, folds: Folds, targets: Any, k: int, points: list[FloatArray]
@@ -295,16 +285,18 @@ class BaseMKLAuto(BaseSearch):
 
     # -- the model ------------------------------------------------------------------------------
 
-    def _fit_chosen(self, template: Any, setup: Setup, found: Competition, shares: FloatArray) -> None:
+    def _fit_chosen(self, template: Any, setup: Setup, found: Competition) -> None:
         """Fit a candidate, or those of the stack, on all samples."""
+        shares, entrants = found.taken, found.entrants
         places, largest = np.flatnonzero(shares), int(np.argmax(shares))
         dictionary, fits, given = template._dictionary(setup), [], float(setup.spec.C or 1.0)
         look = lru_cache(1)(partial(Look.at, dictionary, setup))
         for j in places:
-            found.candidates[j] = found.candidates[j].made(look)
-        template.set_params(regularizer=found.candidates[largest].regularizer, C=found.costs[largest])
+            entrants[j] = entrants[j]._replace(candidate=entrants[j].candidate.made(look))
+        first = entrants[largest]
+        template.set_params(regularizer=first.candidate.regularizer, C=first.best.value)
         for j in places:
-            candidate, C = found.candidates[j], found.costs[j]
+            candidate, C = entrants[j].candidate, entrants[j].best.value
             spec = _spec(template, candidate, C)
             problems = [replace(one, problem=one.problem.at_cost(C / given)) for one in setup.problems]
             own = setup._replace(spec=spec, problems=problems)
@@ -313,7 +305,7 @@ class BaseMKLAuto(BaseSearch):
         if len(fits) == 1:
             template._store(*fits[0], setup.weight)
         else:
-            _store_stack(template, dictionary, fits, shares[places], setup.weight)
+            store_stack(template, dictionary, fits, shares[places], setup.weight)
         self._complete(template, setup, [models for _, models in fits], shares[places])
         self.best_estimator_ = template
 
@@ -321,7 +313,7 @@ class BaseMKLAuto(BaseSearch):
         """Set what the estimator needs beside its functions: of classes, the link to probabilities."""
         if is_classifier(self):
             parts = zip(*fits, strict=True)
-            margins = [partial(_stack_margins, shares, models) for models in parts]
+            margins = [partial(stack_margins, shares, models) for models in parts]
             weight = setup.weight[setup.weight > 0]
             template.model_.link = link_of(setup.spec.loss, fit_link, margins, setup.labels, weight)
 
@@ -340,7 +332,7 @@ class BaseMKLAuto(BaseSearch):
             alone = int(np.argmax(mean[:-1]))
             first = f"Several models together ({parts}) scored {score} on samples held out."
             best_alone = f"{names[alone]!r} scored most, {mean[alone]:.3f}"
-            why = f"{self._because}; of the {count} candidates, {best_alone}."
+            why = f"A sum of good models depends less on chance than one of them; alone, {best_alone}."
         elif count == 1:
             why = "There was no other candidate."
         elif best == chosen:
@@ -370,11 +362,6 @@ class BaseMKLAuto(BaseSearch):
         if self.scoring is not None or self._measure not in ("accuracy", "R^2"):
             return "the score"
         return "error of margins" if is_classifier(self) else "squared error"
-
-    @property
-    def _because(self) -> str:
-        """Why several models are taken together."""
-        return f"In {self._error} that is better than the best of them alone"
 
     @property
     def _taken(self) -> list[tuple[float, Candidate, float]]:
@@ -414,76 +401,23 @@ def _spec(template: BaseMKL, candidate: Candidate, C: float) -> Spec:
     return Spec.of(clone(template).set_params(regularizer=candidate.regularizer, C=C))
 
 
-def _store_stack(
-    estimator: BaseMKL,
-    dictionary: Dictionary,
-    fits: list[tuple[Dictionary, list[Model]]],
-    shares: FloatArray,
-    weight: FloatArray,
-) -> None:
-    """Set the fitted attributes of the functions f = sum_j w_j f_j.
-
-    Their components and weights are f_m = K_m sum_j w_j d_jm alpha_j and d_m = sum_j w_j d_jm.
-    """
-    states = [[model.solution.state for model in models] for _, models in fits]
-    weights = np.array(
-        [
-            own.all_weights(np.array([state.weights for state in line]))
-            for (own, _), line in zip(fits, states, strict=True)
-        ]
-    )  # candidate, model, kernel
-    alpha = np.hstack([model.alpha for _, models in fits for model in models])
-    by_problem = list(zip(*(models for _, models in fits), strict=True))
-    intercepts = np.concatenate([state.certificate.intercept for line in states for state in line])
-    columns = [model.alpha.shape[1] for _, models in fits for model in models]
-    every = np.repeat(weights.reshape(-1, weights.shape[2]), columns, axis=0)
-    estimator.model_ = dictionary.predictor(every, alpha, intercepts)
-    estimator.model_.n_stages, estimator.model_.shares = len(fits), shares
-    results = [model.solution for _, models in fits for model in models]
-    estimator._store_results(dictionary.names, np.tensordot(shares, weights, 1), alpha, weight, results)
-    estimator.gram_, estimator.gram_reason_ = dictionary.gram.name, dictionary.gram_reason
-    estimator.norms_ = one_or_all(
-        np.array(
-            [_stack_norms(dictionary, shares, weights[:, k], models) for k, models in enumerate(by_problem)]
-        )
-    )
-    estimator.support_ = np.flatnonzero(alpha.any(axis=1))
-    estimator.intercept_ = one_or_all(estimator.model_.intercept + estimator._constants())
-    estimator.dual_gap_ = one_or_all(np.array([result.state.certificate.gap for result in results]))
-    estimator.objective_ = one_or_all(np.array([result.state.certificate.primal for result in results]))
-
-
-def _stack_margins(shares: FloatArray, models: Sequence[Model]) -> FloatArray:
-    """Leave-one-out predictions of the sum of models."""
-    parts = [(share, model.margins) for share, model in zip(shares, models, strict=True)]
-    return np.asarray(sum(share * margins() for share, margins in parts if margins is not None))
-
-
-def _stack_norms(
-    dictionary: Dictionary, shares: FloatArray, weights: FloatArray, models: Sequence[Model]
-) -> FloatArray:
-    """Norms of the components f_m of a stack, from the weights (J, M) of its J models."""
-    norms = np.zeros(weights.shape[1])
-    for place, m in enumerate(dictionary.live):
-        beta = sum(w * d * model.alpha for w, d, model in zip(shares, weights[:, m], models, strict=True))
-        norms[m] = np.sqrt(max(float(dictionary.gram.quad(np.asarray(beta), np.array([place]))[0]), 0.0))
-    return norms
-
-
 class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
     """Classifier that needs no choice: methods compete, and the best together are the model.
 
     On one set of Gram matrices and folds, candidates are tried at several costs: the uniform sum of all
     kernels, of each view, and of linear, wide and narrow kernels; learned weights with the lp norms of p = 2,
-    4/3, 1 and the elastic net; greedy selection. Their held-out values F_j are stacked,
+    4/3, 1 and the elastic net; greedy selection. The model is a sum of the candidates, weighted by how
+    plausible each is as the best one and by how well they predict held-out samples together. One candidate
+    alone, the simplest within one standard error of the best, is taken where it predicts them no worse.
 
-        a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2,   w = a / sum_j a_j,
+    With held-out values F_j of size s_j, and e_j = exp(-z_j^2 / 2) / sum_k exp(-z_k^2 / 2) where candidate j
+    is z_j standard errors of the difference behind the best,
 
-    held near the first candidate by the weight of three samples. The stack, with multipliers for a fold from
-    the other folds, is taken where its held-out loss is less than that of the best candidate, which for a
-    fold is chosen on the other folds too. Else the simplest candidate within one standard error of the best
-    is taken alone. A stack is again one model, since all of its parts are expansions in the same kernels (van
-    der Laan, Polley & Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on standard errors):
+        a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2 + (10 / n) sum_j (s_j a_j - e_j)^2
+
+    and w = a / sum_j a_j. Stack and candidate alone are compared on each fold by what the other folds say. A
+    stack is again one model, since all of its parts are expansions in the same kernels (van der Laan, Polley
+    & Hubbard 2007 on stacking; Breiman et al. 1984, section 3.4.3, on standard errors):
 
         f = sum_m K_m (sum_j w_j d_jm alpha_j) + b
 
@@ -591,10 +525,10 @@ observed_, n_features_in_
 
 
 class MKLAutoRegressor(LossScore, BaseMKLAuto):
-    """Regressor that needs no choice: methods compete on held-out samples, the simplest good one is taken.
+    """Regressor that needs no choice: methods compete, and the best together are the model.
 
-    As in `MKLAutoClassifier`; the stack has the least squared error of held-out values, with shares that sum
-    to 1.
+    As in `MKLAutoClassifier`, with the squared error of held-out values in units of the variance, s_j = 1 and
+    shares that sum to 1. The better third of the candidates is also tried at costs between those of the grid.
 
     Parameters
     ----------

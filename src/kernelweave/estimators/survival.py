@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .._censored import survival_array
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..kernels import as_views
 from ..losses import LOSSES, Loss
 from ..regularizers import Regularizer
@@ -32,7 +32,7 @@ from ._survival import (
     risk_shares,
 )
 from ._training import with_callbacks
-from .auto import BaseMKLAuto, Competition
+from .auto import BaseMKLAuto, Values
 from .cross_validation import BaseMKLCV
 
 
@@ -545,12 +545,8 @@ kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_
     def _measure(self) -> str:
         return "concordance" if self.scoring is None else super()._measure
 
-    @property
-    def _because(self) -> str:
-        return "A sum of good models depends less on chance than the best of them"
-
     def _multipliers(
-        self, values: list[list[FloatArray]], y: FloatArray, weight: FloatArray, tests: list[Any]
+        self, values: Values, y: FloatArray, weight: FloatArray, clusters: Any, tests: list[Any]
     ) -> FloatArray:
         template = self._template()
         risks = [np.concatenate([template._risks(part) for part in one]) for one in values]
@@ -558,9 +554,8 @@ kernel_names_, dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_
         often = np.bincount(rows, minlength=len(weight))  # samples tested several times count once
         return risk_shares(np.array(risks), as_events(y)[rows], (weight / np.maximum(often, 1))[rows], fold)
 
-    def _choice(self, found: Competition) -> int:
-        one = len(found.shares) == 1 or found.shares.max() == 1.0
-        return int(np.argmax(found.shares)) if one else len(found.shares)
+    def _choice(self, losses: tuple[FloatArray, IntArray, Any, Any], shares: FloatArray) -> int:
+        return len(shares) if np.count_nonzero(shares) > 1 else int(np.argmax(shares))
 
     def _complete(self, template: Any, setup: Setup, fits: list[list[Model]], shares: FloatArray) -> None:
         states = [model.solution.state for [model] in fits]

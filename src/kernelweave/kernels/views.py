@@ -390,6 +390,21 @@ def spans_views(kernel: Any, views: Any) -> bool:
     return bool(first != last)
 
 
+def width_of(kernel: Any, X: Any) -> int:
+    """How many columns of X a kernel sees.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import RBF
+    >>> width_of(RBF(columns=[1]), np.zeros((4, 3))), width_of(RBF(), np.zeros((4, 3)))
+    (1, 3)
+    """
+    columns = getattr(kernel, "columns", None)
+    if isinstance(columns, slice):
+        return len(range(*columns.indices(X.shape[1])))
+    return X.shape[1] if columns is None else len(np.atleast_1d(columns))
+
+
 def as_views(X: Any, y: Any = None) -> Any:
     """Views of a dict of tables, of a DataFrame whose columns have several levels and of MuData; else X.
 

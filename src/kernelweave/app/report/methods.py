@@ -156,7 +156,7 @@ def _competition(given: Subject) -> str:
     return (
         f"chosen from {count(len(found.entrants) - 1, 'candidate')} ({names}) and their stack by held-out "
         f"losses in {found.n_folds}-fold cross-validation on the training samples (the stack, where it is "
-        f"better than the best candidate; else the simplest candidate within {given.auto.simplicity:g} "
+        f"better than a candidate alone; else the simplest candidate within {given.auto.simplicity:g} "
         f"standard errors of the best); cost C = {costs}, chosen in the same folds"
     )
 
