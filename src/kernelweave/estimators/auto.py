@@ -91,7 +91,7 @@ class BaseMKLAuto(BaseSearch):
     #: the first and the last cost to begin with, in the unit of the targets
     _costs: ClassVar[tuple[float, float]] = (0.03, 30.0)
 
-    #: whether there are candidates that vary others: norms, families of kernels, greedy selection, costs between
+    #: whether candidates vary others: norms, families of kernels, greedy selection, costs between those given
     _variants: ClassVar[bool] = True
 
     simplicity: float = 1.0
