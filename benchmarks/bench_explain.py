@@ -10,8 +10,7 @@
   of the clock and of the processor, and how far attributions are from adding up. Promised: under a minute on
   two cores, and 1e-8.
 * With ``--device``: kernels of every kind of game, 1,000 samples (``--samples``), 500 support vectors:
-  seconds of the device, those of the host from some of the samples, how far apart values are, and memory of the
-  device.
+  seconds of the device, those of the host from some of the samples, how far apart values are, and memory.
 
     python benchmarks/bench_explain.py [cancer] [exact] [wide] [--device cuda [--samples 1000]]
 """

@@ -90,11 +90,10 @@ def test_attributions_are_the_shapley_values_over_all_subsets(kernel: Any) -> No
     assert np.abs(phi - expected).max() <= 1e-10 * max(1.0, np.abs(expected).max())
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [WeightedDegree(3), WeightedDegree(4, shift=2), Spectrum(2), 2.0 * Spectrum(1) + WeightedDegree(2)],
-    ids=lambda kernel: kernel.label,
-)
+STRINGS = [WeightedDegree(3), WeightedDegree(4, shift=2), Spectrum(2), 2.0 * Spectrum(1) + WeightedDegree(2)]
+
+
+@pytest.mark.parametrize("kernel", STRINGS, ids=lambda kernel: kernel.label)
 def test_places_of_strings_have_the_shapley_values_over_all_subsets(kernel: Any) -> None:
     rng = np.random.default_rng(1)
     texts = ["".join(rng.choice(list("AC"), size=7)) for _ in range(7)]
@@ -115,6 +114,30 @@ def test_places_of_strings_have_the_shapley_values_over_all_subsets(kernel: Any)
             return total
 
         np.testing.assert_allclose(found.values[:, row], over_all_subsets(value, 7), atol=1e-12)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("block", [1 << 27, 1 << 12], ids=["one block", "many blocks"])
+@pytest.mark.parametrize("kernel", [*KERNELS, *STRINGS], ids=lambda kernel: kernel.label)
+def test_a_device_gives_the_values_of_the_compiled_loops(
+    kernel: Any, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch", reason="needs torch")
+    monkeypatch.setattr("kernelweave.gram.torch.games.BLOCK_BYTES", block)
+    rng = np.random.default_rng(1)
+    if kernel in STRINGS:
+        texts = np.array(["".join(rng.choice(list("AC"), size=9)) for _ in range(15)], dtype=object)[:, None]
+        X, Z, background = texts[:5], texts[5:12], texts[12:]
+        background[0, 0] = background[0, 0][:5]
+    else:
+        X, Z, background = (rng.gamma(1.0, size=(n, 8)) for n in (5, 7, 3))
+        background[1, :3] = X[2, :3]
+        background[2] = X[0]  # a game without players
+    game, weight = Expansion(kernel.fit(Z), Z, rng.normal(size=(7, 2))), np.array([0.3, 0.5, 0.2])
+    here, there = (game.attribution(X, background, weight, on) for on in (None, torch.device("cpu")))
+    np.testing.assert_array_equal(here.players, there.players)
+    size = max(1.0, np.abs(here.values).max())
+    np.testing.assert_allclose(there.values, here.values, rtol=0, atol=1e-10 * size)
 
 
 @pytest.mark.parametrize("width", [0.01, 1.0, 100.0])
