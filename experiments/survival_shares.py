@@ -10,7 +10,7 @@ is how the candidates are put together:
 * "mean": all risks in units of their spread;
 * "best": the candidate of the best concordance on the inner folds.
 
-The rule now was chosen on these splits, with inner folds that were drawn anew, after an earlier run of the
+The rule now was chosen on these splits, with inner folds drawn once more, after an earlier run of the
 ten cohorts in which shares fitted together were behind gene sets alone. Here the inner folds are those that
 the estimator takes by itself, so that this is a second look at the same splits: the verdicts below say what
 is left of the difference. A repetition is a fold; folds of one cohort share most of their training samples,
