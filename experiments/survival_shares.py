@@ -1,4 +1,4 @@
-"""How the candidates of MKLAutoSurvival become one model: the trial that settled it, on training samples.
+"""How the candidates of MKLAutoSurvival become one model: four rules on training samples.
 
 The training part of the first fold of two cohorts of the experiment with ten (hnsc, paad), split again: five
 folds, twice, each fold predicted by a model of the other four. Kernels and candidates are those of
@@ -10,9 +10,11 @@ is how the candidates are put together:
 * "mean": all risks in units of their spread;
 * "best": the candidate of the best concordance on the inner folds.
 
-The rule was chosen by these splits alone. That another one was looked for had its reason in an earlier run of
-the ten cohorts, where shares fitted together were behind gene sets alone. A repetition is a fold; folds of
-one cohort share most of their training samples, so that standard errors are too small.
+The rule now was chosen on these splits, with inner folds drawn once more, after an earlier run of the
+ten cohorts in which shares fitted together were behind gene sets alone. Here the inner folds are those that
+the estimator takes by itself, so that this is a second look at the same splits: the verdicts below say what
+is left of the difference. A repetition is a fold; folds of one cohort share most of their training samples,
+so that standard errors are too small.
 """
 
 from __future__ import annotations

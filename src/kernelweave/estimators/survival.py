@@ -453,7 +453,7 @@ dual_gap_, stationarity_, intercept_, coef_, patterns_, observed_, n_features_in
 
 
 class MKLAutoSurvival(SurvivalSearch, BaseMKLAuto):
-    """Survival analysis that needs no choice: models compete on held-out samples, and are stacked.
+    """Survival analysis that needs no choice: models compete on held-out samples, and are summed.
 
     As in `MKLAutoRegressor` the uniform sum of the kernels, that of every view, the related views and learned
     weights with p = 2, 4/3 and 1 are tried at several costs. The model is a sum of them, each by its own
@@ -463,10 +463,9 @@ class MKLAutoSurvival(SurvivalSearch, BaseMKLAuto):
         w_j s_j  in proportion to  exp(-L_j),   L_j = min over a >= 0 of L(y, a F_j / s_j)
 
     with L the partial likelihood of Cox. A few hundred events tell hardly one candidate from another, so that
-    which of them scores most is mostly chance, and so are shares that are fitted together; a sum of all that
-    are good depends less on it (Geisser & Eddy 1979; pseudo-BMA in Yao, Vehtari, Simpson & Gelman 2018, Using
-    Stacking to Average Bayesian Predictive Distributions, Bayesian Analysis 13). The sum is again one model
-    (`MKLAutoClassifier`).
+    which of them scores most is mostly chance; a sum of all that are good depends less on it (Geisser & Eddy
+    1979; pseudo-BMA in Yao, Vehtari, Simpson & Gelman 2018, Using Stacking to Average Bayesian Predictive
+    Distributions, Bayesian Analysis 13). The sum is again one model (`MKLAutoClassifier`).
 
     Parameters
     ----------
