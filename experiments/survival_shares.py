@@ -40,7 +40,9 @@ SEEDS, FOLDS = (100, 101), 5
 class FittedTogether(kw.MKLAutoSurvival):
     """Shares of the largest likelihood of the sum."""
 
-    def _multipliers(self, values: Any, y: np.ndarray, weight: np.ndarray, tests: list) -> np.ndarray:
+    def _multipliers(
+        self, values: Any, y: np.ndarray, weight: np.ndarray, clusters: Any, tests: list
+    ) -> np.ndarray:
         F, spread, targets = held_out(values, y, tests)
         loss, ones = Cox(), np.ones(len(targets))
 
@@ -56,15 +58,17 @@ class FittedTogether(kw.MKLAutoSurvival):
 class Mean(kw.MKLAutoSurvival):
     """All of one spread."""
 
-    def _multipliers(self, values: Any, y: np.ndarray, weight: np.ndarray, tests: list) -> np.ndarray:
+    def _multipliers(
+        self, values: Any, y: np.ndarray, weight: np.ndarray, clusters: Any, tests: list
+    ) -> np.ndarray:
         return 1.0 / held_out(values, y, tests)[1]
 
 
 class Best(kw.MKLAutoSurvival):
     """The candidate of the best score."""
 
-    def _choice(self, found: Any) -> int:
-        return int(np.argmax(found.scores[:-1].mean(axis=1)))
+    def _choice(self, losses: Any, shares: np.ndarray) -> int:
+        return int(np.argmin(losses[0][:-1].mean(axis=1)))  # minus the scores of folds
 
 
 RULES = {TAKEN: kw.MKLAutoSurvival, "fitted together": FittedTogether, "mean": Mean, "best": Best}

@@ -143,8 +143,8 @@ def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> Se
     if not np.isfinite(largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
     precision = np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps
-    # n sums of rounding errors like those of one entry of K v
-    if apart > np.sqrt(precision * len(K)) * largest:
+    # n sums of rounding errors like those of one entry of K v; numbers near the smallest have few digits
+    if apart > np.sqrt(precision * len(K)) * largest + len(K) * np.finfo(np.float64).tiny:
         raise ValueError(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
