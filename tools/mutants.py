@@ -19,6 +19,8 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import functools
+import gc
 import importlib
 import json
 import os
@@ -192,6 +194,13 @@ def live(file: str, path: tuple[str, ...]) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
+def forget() -> None:
+    """Empty the caches of the package: what they hold was computed without the mutant."""
+    for found in gc.get_objects():
+        if isinstance(found, functools._lru_cache_wrapper) and found.__module__.startswith("kernelweave"):
+            found.cache_clear()
+
+
 # -- trying them -------------------------------------------------------------------------------------
 
 
@@ -269,6 +278,7 @@ class Trial:
             for stream in (1, 2):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
             function.__code__ = compiled(mutant.function, mutant.path)
+            forget()
             for item in tests:
                 signal.setitimer(signal.ITIMER_PROF, 2.0 + 5.0 * took[item])  # its signal ends the fork
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)

@@ -19,6 +19,7 @@ from kernelweave.losses import (
     OrdinalHinge,
     OrdinalLogistic,
     Pinball,
+    Ranking,
     Squared,
     SquaredHinge,
     SurvivalRanking,
@@ -117,6 +118,7 @@ def test_zero_is_a_kink_of_the_dual_where_there_is_a_tube():
         (Huber, [0.0, -1.0, np.inf, np.nan, "wide"]),
         (Pinball, [0.0, 1.0, -0.1, 1.1, np.nan, "half"]),
         (OrdinalHinge, [0.0, -1.0, np.inf, np.nan, "wide"]),
+        (Ranking, [0.0, -1.0, np.nan, "wide"]),
     ],
 )
 def test_parameters_that_make_no_loss_are_refused(make, bad):

@@ -64,7 +64,7 @@ def test_kernels_without_norm():
 def test_a_price_by_its_block_norm(known):
     rate = (lambda x: 0.5 / np.maximum(best(x), 1e-300)) if known else None
     h = PriceOf(of_squares, rate)
-    for d in np.sqrt(X):
+    for d in (*np.sqrt(X), np.array([0.3, 0.2, 0.1])):
         assert h(d) == pytest.approx(float(d @ d), rel=1e-7)
         np.testing.assert_allclose(h.gradient(d), 2.0 * d, rtol=1e-3)
     assert h.edge(X[0])[0] == np.inf  # no constraint
