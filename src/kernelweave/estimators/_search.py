@@ -40,6 +40,9 @@ from ._labels import LossScore, decided
 #: what is no difference of scores on a line, as a share of what its best is above its lower quarter
 FLAT = 1e-4
 
+#: relative difference of scores that is rounding
+SAME_SCORE = 1e-6
+
 #: standard errors that a score is above another where it is clearly better
 CLEAR = 2.0
 
@@ -429,8 +432,9 @@ class BaseSearch(NestedKernels):
         }
 
     def _best(self, points: list[Trial]) -> int:
-        """Index of the point to take."""
-        return int(np.argmax([point.mean for point in points]))
+        """Index of the point to take: the first of those that rounding alone tells apart."""
+        means = np.array([point.mean for point in points])
+        return int(np.argmax(means >= means.max() - SAME_SCORE * abs(means.max())))
 
     def _warn_of_end(self, row: list[Trial], best: Trial, grid: Grid) -> None:
         """Where the best of a line lies at its end all the same."""
