@@ -6,13 +6,13 @@ samples, drawn again for every split; every setting of every method by three-fol
 training samples (its own leave-one-out or out-of-bag error where a method has one). Columns are standardised
 by the training samples for all methods but `MKLAuto`, which gets the data as they are and no argument.
 
-Ranks are means over the sets, of mean scores over the splits; two methods differ where their mean ranks do by
-more than the critical difference of Nemenyi's test at 5 % (Demsar 2006, Journal of Machine Learning Research
-7). What is judged was fixed beforehand: on no set is `MKLAuto` below the best other method by more than two
-points (0.02 of R2) and two standard errors, and its mean rank is the best. The best other method is another
-one on every set, chosen by the test samples themselves, which is in its favour. Targets of the same spectra,
-and instruments of the same samples, are not independent sets: the critical difference of regression is on the
-small side.
+Ranks are means over the sets, of mean scores over the splits that all methods have been run on; two methods
+differ where their mean ranks do by more than the critical difference of Nemenyi's test at 5 % (Demsar 2006,
+Journal of Machine Learning Research 7). What is judged was fixed beforehand: on no set is `MKLAuto` below the
+best other method by more than two points (0.02 of R2) and two standard errors, and its mean rank is the best.
+The best other method is another one on every set, chosen by the test samples themselves, which is in its
+favour. Targets of the same spectra, and instruments of the same samples, are not independent sets: the
+critical difference of regression is on the small side.
 """
 
 from __future__ import annotations
@@ -261,6 +261,15 @@ def scored(
     return float(model.fit(joined[train], y[train]).score(joined[test], y[test]))
 
 
+def shared_splits(rows: list[dict]) -> list[dict]:
+    """Rows of the splits on which every method that has been run on a set has been run."""
+    splits: dict[str, dict[str, set[int]]] = {}
+    for row in rows:
+        splits.setdefault(row["data"], {}).setdefault(row["method"], set()).add(row["split"])
+    common = {data: set.intersection(*own.values()) for data, own in splits.items()}
+    return [row for row in rows if row["split"] in common[row["data"]]]
+
+
 def mean_ranks(rows: list[dict], sets: list[str]) -> tuple[dict[str, float], float]:
     """Mean ranks of methods that are there on every set, and the critical difference of Nemenyi's test."""
     names = [*dict.fromkeys(row["method"] for row in rows)]
@@ -274,6 +283,7 @@ def mean_ranks(rows: list[dict], sets: list[str]) -> tuple[dict[str, float], flo
 
 def groups_of(rows: list[dict]) -> Iterator[tuple[str, list[dict], dict[str, float], float]]:
     """Classification and regression: title, rows, mean ranks, and their critical difference."""
+    rows = shared_splits(rows)
     for title, sets in (("classification", CLASSES), ("regression", tuple(SPECTRA))):
         own = [row for row in rows if row["data"] in sets]
         done = [name for name in sets if any(row["data"] == name for row in own)]
@@ -324,7 +334,7 @@ def costs(rows: list[dict]) -> Table:
 
 def summarise(rows: list[dict]) -> Summary:
     """Verdicts, ranks, scores and costs."""
-    lines, tables, notes = [], [], []
+    lines, tables, notes, rows = [], [], [], shared_splits(rows)
     for title, own, found, width in groups_of(rows):
         if not own:
             continue

@@ -149,7 +149,7 @@ def chosen_cells(cells: list[Cell], only: Sequence[str]) -> list[Cell]:
     for text in only:
         name, equals, setting = text.partition("=")
         if not equals or any(name.removesuffix("!") not in cell for cell in cells):
-            raise ValueError(f"only={text!r}: a setting of the cells, as in method=SVM or method!=SVM.")
+            raise NoExperimentsError(f"only={text!r}: no setting of the cells, such as method=SVM.")
         wanted[name].add(setting)
     return [
         cell

@@ -45,6 +45,16 @@ def test_a_method_that_lacks_a_set_has_no_rank() -> None:
     assert alternatives.mean_ranks(rows, [])[0] == {}
 
 
+def test_methods_are_compared_on_splits_that_all_of_them_have() -> None:
+    rows = rows_of(np.ones((4, 3)))
+    fewer = [row for row in rows if (row["data"], row["method"], row["split"]) != ("pima", "MKLAuto", 1)]
+    found = alternatives.shared_splits(fewer)
+    assert {row["split"] for row in found if row["data"] == "pima"} == {0}
+    assert [row for row in found if row["data"] != "pima"] == [row for row in rows if row["data"] != "pima"]
+    lost = [row for row in fewer if row["method"] != "MKLAuto" or row["data"] != "pima"]
+    assert alternatives.shared_splits(lost) == lost
+
+
 @pytest.mark.parametrize(
     ("auto", "verdict"),
     [

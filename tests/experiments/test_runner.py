@@ -90,6 +90,13 @@ def test_a_stopped_run_goes_on(folder: Path, tmp_path: Path) -> None:
     assert calls(folder) == ["2 0", "2 1", "3 0", "3 0", "3 1"]
 
 
+def test_cells_of_some_settings_are_run_alone(folder: Path, tmp_path: Path) -> None:
+    run(["two-squares"], "quick", tmp_path, folder=folder, only=["base=2", "seed!=0"], console=QUIET)
+    assert calls(folder) == ["2 1"]
+    with pytest.raises(NoExperimentsError, match="only='size=2': no setting of the cells"):
+        run(["two-squares"], "quick", tmp_path, folder=folder, only=["size=2"], console=QUIET)
+
+
 def test_what_is_done_can_be_summarised_alone(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(NoExperimentsError, match="nothing of two-squares is done"):
         run(["two-squares"], "full", tmp_path, folder=folder, go_on=False, console=QUIET)
