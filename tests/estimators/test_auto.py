@@ -78,7 +78,7 @@ def test_multipliers_of_the_stack_are_those_of_a_convex_solver(squared):
     found = multipliers(list(F.T[:, :, None]), t, squared)
     expected = least([0, 1, 2, 3], guess) * sizes
     expected[expected < 0.02 * expected.sum()] = 0.0
-    np.testing.assert_allclose(found * sizes, expected, atol=5e-3)
+    np.testing.assert_allclose(found * sizes, expected, atol=2e-3)
 
 
 def test_candidates_are_plausible_by_standard_errors_behind_the_best():
