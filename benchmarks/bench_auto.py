@@ -78,7 +78,7 @@ def seconds(model: kw.MKLAutoClassifier | kw.MKLClassifierCV, X: kw.Views, y: np
 
 
 def compared(name: str, n: int, repeats: int) -> float:
-    """Print a line; the ratio of the two."""
+    """Print a line, and return the ratio of the two."""
     classes = name in CLASSES
     views, y = (CLASSES if classes else TARGETS)[name](n)
     X = kw.Views(views)

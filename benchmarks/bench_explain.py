@@ -116,7 +116,7 @@ def strings(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def on_device(name: str, samples: int) -> None:
-    """Seconds of every kind of game there and here."""
+    """Seconds of every kind of game on the device and on the host."""
     import torch
     from bench_gpu import hardware
 

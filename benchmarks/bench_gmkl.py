@@ -35,7 +35,7 @@ def best_time(run):
 
 
 def compare(n: int, p: int, dtype: type = np.float64) -> float:
-    """Print the times at one size; the ratio."""
+    """Print the times at one size, and return their ratio."""
     rng = np.random.default_rng(0)
     X, alpha, d = rng.normal(size=(n, p)).astype(dtype), rng.normal(size=(n, 1)), rng.uniform(size=p) / p
     kernel = ProductRBF().fit(X)

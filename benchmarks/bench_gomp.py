@@ -63,7 +63,7 @@ def bare_cholesky(Ks: list[np.ndarray], shift: float) -> float:
 
 
 def full_rank(threads: int) -> float:
-    """Print the times of the first promise; the ratio."""
+    """Print the times of the first promise, and return the ratio."""
     Ks, Y = proteins()
     task = GreedyTask(Y, np.ones(len(Y)), Squared(), ALPHA)
     diagonal = task.shift * np.eye(len(Y))
@@ -89,7 +89,7 @@ def full_rank(threads: int) -> float:
 
 
 def thin(threads: int) -> float:
-    """Print the times of the second promise; the longest fit."""
+    """Print the times of the second promise, and return the longest fit."""
     n, n_kernels, seconds = 5000, 1000, 0.0
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 5 * n_kernels))
@@ -105,7 +105,7 @@ def thin(threads: int) -> float:
 
 
 def main() -> int:
-    """Both promises with one thread and with two; 1 if one is broken."""
+    """Check both promises with one thread and with two; return 1 if one is broken."""
     ratios = [full_rank(threads) for threads in (1, 2)]
     times = [thin(threads) for threads in (1, 2)]
     return int(max(ratios) > PROMISE or times[-1] > MINUTE)

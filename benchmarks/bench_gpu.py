@@ -92,7 +92,7 @@ def predictions(n: int, device: str) -> None:
 
 
 def ten_digits(scheme: str, device: str, repeat: int) -> None:
-    """All digits at C = 10, and the share of the 10,000 test digits that are told right."""
+    """All digits at C = 10, and the share of the 10,000 test digits that are recognised."""
     with np.load(data_folder() / "mnist.npz", allow_pickle=False) as file:
         X, new = (file[name].astype(np.float32) / 255 for name in ("X", "X_test"))
         y, truth = file["y"], file["y_test"]

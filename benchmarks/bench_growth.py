@@ -124,7 +124,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
 
 
 def report(results: dict[str, Any]) -> bool:
-    """Print exponents beside their promises; whether all are kept."""
+    """Print exponents beside their promises, and return whether all are kept."""
     for found in results["exponents"]:
         print(
             f"time against {found['along']}, p = {found['p']:3s}: exponent {found['exponent']:.2f}"

@@ -32,7 +32,7 @@ MOST_MINUTES, MOST_GB, MOST_EXPONENT = 10.0, 12.0, 1.1
 
 
 def covertype_like(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """54 columns of single precision and two classes, about as hard to tell as they are in covertype."""
+    """54 columns of single precision and two classes, about as hard to tell apart as in covertype."""
     rng = np.random.default_rng(seed)
     mixing = np.random.default_rng(0).normal(size=(10, 10)) / 3.0 + np.eye(10)
     numbers = rng.normal(size=(n, 10)) @ mixing

@@ -63,7 +63,7 @@ def seconds(X: kw.Views, y: np.ndarray, missing: str) -> float:
 
 
 def costs(repeats: int) -> list[float]:
-    """Print a line for two classes and one for ten; the ratios of completion."""
+    """Print a line for two classes and one for ten, and return the ratios of completion."""
     views, digits = mfeat()
     whole, gaps, ratios = kw.Views(views), with_gaps(views), []
     fits = {"all there": (whole, "error"), "masked": (gaps, "mask"), "completed": (gaps, "complete")}

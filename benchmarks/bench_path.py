@@ -136,7 +136,7 @@ def digits(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def of_digits(name: str, n: int) -> tuple:
-    """Odd against even digits, or the digit itself as a number, of Gaussian kernels of many widths."""
+    """Odd against even digits, or the digit itself as a number, with Gaussian kernels of many widths."""
     Model, regularizer, features = REAL[name]
     X, digit = digits(n)
     gammas = np.geomspace(1.0, 1.2**-49, 30)
@@ -202,7 +202,7 @@ def compare_real(name: str, n: int, one, Z, y) -> tuple[float, float]:
 
 
 def compare_all_real(sizes: list[int]) -> bool:
-    """Part (a); whether a promise was broken."""
+    """Run part (a), and return whether a promise was broken."""
     if not (data_folder() / "mnist.npz").exists():
         print(
             "mnist.npz not found: set KERNELWEAVE_DATA to the folder that holds it. Part (a) is left out.\n"

@@ -102,7 +102,7 @@ def exponent(sizes: list[int], seconds: list[float]) -> float:
 
 
 def growth(along: str, name: str, X: np.ndarray, y: np.ndarray) -> float:
-    """Measure one data set, and print it; the exponent."""
+    """Measure one data set, print the times, and return the exponent."""
     order = np.random.default_rng(0).permutation(len(y))
     sizes = [(len(y), K) for K in KERNELS] if along == "K" else [(n, FIXED) for n in SAMPLES]
     points = []
@@ -119,7 +119,7 @@ def growth(along: str, name: str, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def main() -> int:
-    """Both exponents; 1 if one is larger than promised."""
+    """Measure both exponents; return 1 if one is larger than promised."""
     measure(*(part[:60] for part in breast_cancer()), 5, repeats=1)  # compiles
     print("data               n    K    seconds   machines  kernels  residual")
     found: dict[str, dict[str, float]] = {"K": {}, "n": {}}

@@ -123,7 +123,7 @@ def suite_section(result: dict[str, Any], docs: Path) -> str:
 
 
 def draw_suite(curves: list[dict[str, Any]], path: Path) -> bool:
-    """Gap against time on the last problem, one panel a norm; whether there is matplotlib."""
+    """Gap against time on the last problem, one panel per norm; returns whether there is matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -182,7 +182,7 @@ def script_section(name: str, result: dict[str, Any], docs: Path) -> str:
 
 
 def write_page(docs: Path) -> Path:
-    """The page of everything that was found; its path."""
+    """Write the page of everything that was found, and return its path."""
     results = {
         path.stem: json.loads(path.read_text()) for path in sorted((docs / "results" / "data").glob("*.json"))
     }

@@ -73,7 +73,7 @@ def run_suite(docs: Path, full: bool) -> int:
 
 
 def rivals() -> list[str]:
-    """Those that are installed."""
+    """The other packages that are installed."""
     for solver, package in RIVALS.items():
         if importlib.util.find_spec(package) is None:
             print(f"{solver} is left out: {package} is not installed")

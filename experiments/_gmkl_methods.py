@@ -55,7 +55,7 @@ def stumps() -> AdaBoostClassifier:
 
 
 def each(*values: float) -> list[tuple[float]]:
-    """One option a value."""
+    """One option per value."""
     return [(value,) for value in values]
 
 

@@ -117,7 +117,7 @@ def widths(M: int) -> np.ndarray:
 def fit(
     method: str, X: np.ndarray, y: np.ndarray, gammas: np.ndarray, matrices_of: Callable[..., np.ndarray]
 ) -> Callable[[], dict[str, Any]]:
-    """What is to be timed; it returns the gap reached, and of ours the number of kernels with weight."""
+    """What is to be timed; returns the gap reached and, for our solvers, how many kernels have weight."""
     p = NORMS.get(method.rpartition(", ")[2], np.inf)
     if "on the fly" in method:
         return partial(on_the_fly, X, y, gammas, p, "interleaved" if INTERLEAVED in method else "auto")
@@ -243,7 +243,7 @@ def curve(rows: list[dict[str, Any]], axis: str, method: str) -> tuple[list[int]
 
 
 def seconds(panel: list[dict[str, Any]], axis: str, start: str) -> dict[str, Any]:
-    """Seconds by seed at the largest size, of the methods whose names start so."""
+    """Seconds by seed at the largest size, of the methods whose names start that way."""
     last = panel[-1][axis]
     names = dict.fromkeys(row["method"] for row in panel if row["method"].startswith(start))
     return {m: by(panel, "fit_seconds", "seed", method=m, **{axis: last}) for m in names}

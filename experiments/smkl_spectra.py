@@ -172,7 +172,7 @@ def row(method: str, model: Any, parts: Split) -> dict:
 
 
 def cells(mode: Mode) -> list[dict]:
-    """One a data set and split; diesel also without the 8 samples that are predicted worst."""
+    """One per data set and split; diesel also without the 8 samples that are predicted worst."""
     sets, folds = [*DATA, *mode.pick(quick=[], full=["swri_diesel 373"])], mode.pick(quick=5, full=10)
     splits = range(mode.count(quick=2, full=30))
     return [{"data": data, "split": SEEN + split, "folds": folds} for split in splits for data in sets]
@@ -264,7 +264,7 @@ def diesel(rows: list[dict], method: str) -> list[Line]:
 
 
 def outliers(values: dict[str, list[float]]) -> str:
-    """What the samples are worth that are predicted worst: the paper leaves outliers out, too."""
+    """What leaving out the samples predicted worst is worth: the paper leaves outliers out, too."""
     found = [mean(values[data]) for data in ("swri_diesel", "swri_diesel 373") if data in values]
     if len(found) < 2:
         return ""

@@ -144,7 +144,7 @@ def cells(mode: Mode) -> list[dict]:
 
 
 def run(data: str, method: str, split: int) -> list[dict]:
-    """Concordance on a fold; not that of a view that the cohort lacks, nothing without scikit-survival."""
+    """Concordance on a fold; a note for a view that the cohort lacks, nothing without scikit-survival."""
     views, y, fold, genes = load(data)
     train, test = np.flatnonzero(fold != split), np.flatnonzero(fold == split)
     views = prepared(views, train)

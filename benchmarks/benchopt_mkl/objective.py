@@ -54,6 +54,6 @@ class Objective(BaseObjective):
         }
 
     def certificate(self, alpha, weights):
-        """kernelweave's, at `alpha` freed of what rounding left outside the box and the zero sum."""
+        """kernelweave's, at `alpha` without what rounding left outside the box and the zero sum."""
         alpha = self.problem.feasible(alpha[:, None])
         return certificate(self.problem, self.gram, LpNorm(self.p), alpha, weights)

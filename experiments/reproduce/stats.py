@@ -67,7 +67,7 @@ def with_error(values: Sequence[float], digits: int = 2, sign: str = "") -> str:
     Parameters
     ----------
     values : sequence of float
-        One value a repetition.
+        One value per repetition.
     digits : int, default=2
         Decimals.
     sign : {"", "+"}

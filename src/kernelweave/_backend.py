@@ -1,4 +1,4 @@
-"""Other homes of arrays than NumPy: which device a fit runs on, and results that follow their input."""
+"""Arrays that are not NumPy's: which device a fit runs on, and results that follow their input."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def resolve_device(device: Any) -> Any:
 
 
 def device_of(X: Any) -> str | None:
-    """The `device` on which data lie, None for data of NumPy.
+    """The `device` that data are on; None for NumPy data.
 
     Examples
     --------
@@ -110,9 +110,9 @@ def to_host(X: Any) -> Any:
 
 
 def follow(values: Any, X: Any) -> Any:
-    """`values` of NumPy where X lives: a tensor on its device, an array of CuPy, or as they are.
+    """NumPy `values` moved to where X is: a tensor on its device, an array of CuPy, or as they are.
 
-    Values that neither holds, such as labels in text, stay as they are.
+    Values that neither can hold, such as text labels, stay as they are.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def follow(values: Any, X: Any) -> Any:
 
 
 def free_bytes(device: Any) -> int | None:
-    """Bytes that can still be taken on a device: also those that torch holds for reuse; None on the CPU."""
+    """Bytes still free on a device, including those that torch holds for reuse; None on the CPU."""
     if device.type != "cuda":
         return None
     free, _ = torch.cuda.mem_get_info(device)

@@ -22,8 +22,8 @@ def survival_array(y: Any) -> Any:
     Parameters
     ----------
     y : structured array, data frame, tuple of arrays, or array of shape (n, 2) or (n, 3)
-        Event, time and perhaps a stratum: fields, columns or parts. Fields and columns of two are told apart
-        by what they hold: the event is of type bool, or holds 0 and 1 only.
+        Event, time and perhaps a stratum: fields, columns or parts. Two fields or columns are told apart by
+        what they hold: the event is of type bool, or holds 0 and 1 only.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _parts(y: Any) -> list[Any]:
 
 
 def _event_first(one: Any, two: Any, ordered: bool) -> tuple[Any, Any]:
-    """Event and time, whichever comes first; of numbers without names the first is the event."""
+    """Event and time, whichever comes first; among numbers without names the first is the event."""
     flags = [part.dtype.kind == "b" for part in (one, two)]
     if flags[0] == flags[1]:
         flags = [bool(_zeros_and_ones(part).all()) for part in (one, two)]
@@ -82,7 +82,7 @@ def _events(event: Any) -> Any:
 
 
 def _zeros_and_ones(values: Any) -> BoolArray:
-    """Where values are 0, 1, True or False; among objects there may be what cannot be compared."""
+    """Where values are 0, 1, True or False; objects may hold values that cannot be compared."""
     if values.dtype.kind != "O":
         return np.isin(values, (0, 1))
     known = [isinstance(value, bool | int | float | np.generic) and value in (0, 1) for value in values.flat]
@@ -95,7 +95,7 @@ def _times(time: Any) -> FloatArray:
     try:
         values = np.asarray(time, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y holds times that are no numbers ({error}): pass days since a start.") from error
+        raise ValueError(f"y holds times that are not numbers ({error}): pass days since a start.") from error
     if not np.isfinite(values).all():
         rows = np.flatnonzero(~np.isfinite(values))
         raise ValueError(

@@ -47,7 +47,7 @@ LARGE = 1 << 20
 
 
 def find_client() -> Any:
-    """The current Dask client: that of ``client.as_current()``, or the last one started.
+    """The current Dask client: the one of ``client.as_current()``, or the last one started.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def find_client() -> Any:
 
 
 class Cluster:
-    """A client, and answers of workers that may die while they are asked.
+    """A client, and answers from workers that may die while they work.
 
     Dask computes lost results of tasks again, but not data that the client has sent: with its last
     copy gone, whatever depends on it is cancelled. So the client, which has the data anyway, keeps
@@ -246,7 +246,7 @@ class Sent:
     cluster : Cluster
     value : object
     worker : str
-        Where to; another one, that with the least to do, if it is gone.
+        Where to send it; if that worker is gone, the one with the least to do.
     load : float
         What this worker has to do for it, in any unit.
     """
@@ -358,7 +358,7 @@ class Made:
 
 
 def _done(answer: Future[Any], seconds: float) -> bool:
-    """Whether an answer is there, or comes within so many seconds."""
+    """Whether an answer is there, or comes within that many seconds."""
     wait([answer], timeout=seconds)
     return answer.done()
 

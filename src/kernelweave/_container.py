@@ -117,7 +117,7 @@ class Layout(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What a file says of itself: content, arrays, where they begin, and how long it is."""
+    """What a file says about itself: content, arrays, where they begin, and how long it is."""
 
     content: Any
     layouts: list[Layout]
@@ -134,7 +134,7 @@ def storable(dtype: np.dtype[Any]) -> bool:
 
 
 def layout_of(array: np.ndarray) -> Layout:
-    """How an array is stored: a matrix product of the loaded array rounds as one of the original."""
+    """How an array is stored, so that a product with the loaded matrix rounds like one with the original."""
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     raw = _raw(array, order)
     return Layout(array.dtype.str, order, list(array.shape), checksum(raw))
@@ -170,7 +170,7 @@ def _read_array(file: BinaryIO, layout: Layout) -> np.ndarray:
 
 
 def head_bytes(kind: str, content: Any, layouts: Sequence[Layout]) -> bytes:
-    """Everything before the arrays, as long whatever their checksums are."""
+    """Everything before the arrays; its length does not depend on their checksums."""
     head = {"kernelweave": __version__, "kind": kind, "arrays": layouts, "content": content}
     text = json.dumps(head, allow_nan=False, separators=(",", ":")).encode()
     if len(text) > MAX_JSON:
@@ -235,7 +235,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def read(file: BinaryIO, kind: str) -> tuple[Head, list[np.ndarray]]:
-    """Head and arrays of a file, after every size and checksum was found right.
+    """Head and arrays of a file, after every size and checksum was found to be right.
 
     No more is allocated than the file is long, and a bounded multiple of the length of its JSON.
     """
@@ -244,14 +244,14 @@ def read(file: BinaryIO, kind: str) -> tuple[Head, list[np.ndarray]]:
 
 
 def read_head(file: BinaryIO, kind: str) -> Head:
-    """What a file of some kind says of itself, whose arrays were not looked at yet."""
+    """What a file of some kind says about itself, before its arrays are looked at."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     text = _read_json(file, size, kind)
     try:
         head = parse_json(text)
         if type(head) is not dict or set(head) != {"kernelweave", "kind", "arrays", "content"}:
-            raise DamagedFileError("its description has other entries than a file of kernelweave has")
+            raise DamagedFileError("its description does not have the entries of a file of kernelweave")
         if head["kind"] != kind:
             raise ForeignFileError(f"it is a {head['kind']!s:.40} of kernelweave, and no {kind}")
         room = size - file.tell()
@@ -343,7 +343,7 @@ def part_of(path: Path) -> Path:
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of `path` at the end; `path` stays as it was if anything fails.
 
-    A full disk, an error and Ctrl-C leave nothing beside it; a link stays a link.
+    A full disk, an error and Ctrl-C leave nothing behind beside it; a link stays a link.
     """
     target = Path(os.path.realpath(path))
     part, file = _open(target)
@@ -370,7 +370,7 @@ def sweep(path: str | os.PathLike[str]) -> None:
 
 
 def _open(target: Path) -> tuple[Path, Any]:
-    """A new file, locked; a sweep may remove it before it is, and then there is another."""
+    """A new, locked file; if a sweep removes it before it is locked, another one is made."""
     while True:
         part = part_of(target)
         file = open(part, "xb")  # noqa: SIM115  # closed by `replacing`

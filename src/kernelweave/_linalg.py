@@ -16,10 +16,10 @@ GROWTH = 10.0
 
 
 def positive_factor(A: FloatArray, own: bool = False) -> Any:
-    """`cho_factor` (lower) of A, to whose diagonal as much is added as rounding has taken away.
+    """`cho_factor` (lower) of A, with as much added to its diagonal as rounding has taken away.
 
     Rounding of the entries moves eigenvalues by up to n eps max|A|; where that makes some negative, A + t I
-    is factored for the first t that does, from this size on.
+    is factored, with t growing from this size until that succeeds.
 
     Parameters
     ----------

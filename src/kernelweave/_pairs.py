@@ -55,7 +55,7 @@ def halvings(rank: IntArray, order: IntArray) -> Iterator[tuple[IntArray, IntArr
 
 
 def ranks(event: BoolArray, time: object) -> IntArray:
-    """Numbers in the order of the times: events of one time have one, those censored at it the next.
+    """Ranks in the order of the times: events at one time share a rank, samples censored then have the next.
 
     A sample with an event is comparable with those of a larger rank.
 

@@ -29,7 +29,7 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
 
 
 def article(word: str) -> str:
-    """The word after "a" or "an".
+    """The word with "a" or "an" before it.
 
     Examples
     --------

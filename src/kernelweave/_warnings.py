@@ -1,4 +1,4 @@
-"""Warnings that name the line of the user, from wherever in the package and whatever thread they come."""
+"""Warnings that name the user's line, from wherever in the package and whatever thread they come."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 @contextmanager
 def each_once() -> Iterator[None]:
-    """Within it `warn` tells every message once, as of a fit that fits the same kernels fold after fold.
+    """Within it `warn` gives every message once, as in a fit that takes the same kernels fold after fold.
 
     Examples
     --------
@@ -69,14 +69,14 @@ def each_once() -> Iterator[None]:
 
 
 def parallel(n_jobs: int | None, tasks: Iterable[Any], require: str | None = None) -> list[Any]:
-    """Results of tasks made with `joblib.delayed`, in threads; their warnings are told here.
+    """Results of tasks made with `joblib.delayed`, in threads; their warnings are given here.
 
     Parameters
     ----------
     n_jobs : int or None
     tasks : iterable of delayed calls
     require : str, optional
-        As of `joblib.Parallel`.
+        As in `joblib.Parallel`.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def parallel(n_jobs: int | None, tasks: Iterable[Any], require: str | None = Non
 def in_turn(
     n_jobs: int | None, tasks: Iterable[Any], require: str | None = None, return_as: str = "generator"
 ) -> Iterator[Any]:
-    """The same one after the other, each as soon as it is there."""
+    """The results of `parallel` one after the other, each as soon as it is there."""
     here, run = place(), Parallel(n_jobs=n_jobs, prefer="threads", require=require, return_as=return_as)
     for result, told in run(delayed(collecting)(here, *task) for task in tasks):
         tell(told)
@@ -97,7 +97,7 @@ def in_turn(
 
 
 def tell(told: Iterable[tuple[str, type[Warning]]]) -> None:
-    """Warn of what was collected."""
+    """Give the warnings that were collected."""
     for message, category in told:
         warn(message, category)
 
@@ -110,7 +110,7 @@ def place() -> tuple[int, int]:
 def collecting(
     caller: tuple[int, int], function: Any, args: Any, kwargs: Any
 ) -> tuple[Any, list[tuple[str, type[Warning]]]]:
-    """The result of a call, and what it warned of; called from where it runs, it tells that itself."""
+    """The result of a call and its warnings, which it gives itself where it runs in the caller's thread."""
     told: list[tuple[str, type[Warning]]] = []
     before = _waiting.set(_waiting.get() if place() == caller else told)
     try:
@@ -120,7 +120,7 @@ def collecting(
 
 
 def _level() -> int:
-    """`stacklevel` at which `warn` reaches the user; that of the outermost frame where there is none."""
+    """`stacklevel` at which `warn` reaches the user; the outermost one where no line is the user's."""
     passed, level, frame = _passed(), 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(passed):
         level, frame = level + 1, frame.f_back

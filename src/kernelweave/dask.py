@@ -4,7 +4,7 @@
     client = Client()                                   # the cores of this machine, or a cluster's address
     model = kw.MKLClassifier(kernels, gram="dask").fit(X, y)
 
-Nothing else is needed; here are the engine itself, for your own solvers, and the client it finds.
+Nothing else is needed. This module has the engine itself, for your own solvers, and `find_client`.
 Install with ``pip install "kernelweave[dask]"``.
 """
 

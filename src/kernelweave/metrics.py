@@ -33,7 +33,7 @@ FEW = 200
 
 
 def concordance_harrell(event: Any, time: Any, risk: Any, sample_weight: Any = None) -> float:
-    """Harrell's concordance: share of the comparable pairs in which who fails first has the larger risk.
+    """Harrell's concordance: share of comparable pairs in which the first to fail has the larger risk.
 
         C = sum_ij w_i w_j H(r_i - r_j) / sum_ij w_i w_j  over pairs (i, j) with event_i and t_i < t_j,
         or t_i = t_j and j censored,
@@ -110,13 +110,13 @@ def _concordance(
 
 
 def concordance_jackknife(event: Any, time: Any, risk: Any) -> FloatArray:
-    """Numbers, one for each sample, whose mean is Harrell's concordance and whose error is that of it.
+    """One number per sample: their mean is Harrell's concordance, and the error of the mean its error.
 
         C + n dC/dw_i = C + n (A_i - C B_i) / B,   B = 1/2 sum_i B_i
 
     with A_i of the B_i comparable pairs of sample i in the right order (those of equal risks count half): the
     infinitesimal jackknife. The standard error of C is the deviation of these numbers over the square root
-    of n; that of the difference of two models on the same samples, the same of the differences.
+    of n; for the difference of two models on the same samples, take the differences of their numbers.
 
     Parameters
     ----------
@@ -148,12 +148,12 @@ def concordance_jackknife(event: Any, time: Any, risk: Any) -> FloatArray:
 
 
 def _later(rank: IntArray, weight: FloatArray) -> FloatArray:
-    """For every sample the weight of those of larger rank."""
+    """For every sample the weight of the samples of larger rank."""
     return np.asarray((weight.sum() - np.cumsum(np.bincount(rank, weight)))[rank])
 
 
 def _outranked(rank: IntArray, risk: FloatArray, weight: FloatArray) -> FloatArray:
-    """For every sample the weight of those of larger rank and smaller risk; half that of equal risk."""
+    """For every sample the weight of samples of larger rank and smaller risk; equal risks count half."""
     if len(rank) <= FEW:
         later, apart = rank > rank[:, None], np.sign(risk[:, None] - risk)
         return np.asarray(np.where(later, 0.5 * (1.0 + apart), 0.0) @ weight)
@@ -162,7 +162,7 @@ def _outranked(rank: IntArray, risk: FloatArray, weight: FloatArray) -> FloatArr
 
 
 def _later_before(order: IntArray, rank: IntArray, weight: FloatArray) -> FloatArray:
-    """For every sample the weight of those of larger rank that stand before it in the order."""
+    """For every sample the weight of samples of larger rank that stand before it in the order."""
     found = np.zeros(len(rank))
     for own, start, late in halvings(rank, order):
         ahead = np.where(late, weight[own], 0.0)
@@ -177,12 +177,12 @@ def _later_before(order: IntArray, rank: IntArray, weight: FloatArray) -> FloatA
 def brier_scores(
     event: Any, time: Any, survival: Any, times: Any, train: Any = None, sample_weight: Any = None
 ) -> FloatArray:
-    """Mean squared error of predicted survival at some times, censored samples made up for.
+    """Mean squared error of predicted survival at some times, corrected for censoring.
 
         BS(t) = mean_i  S_i(t)^2 event_i [t_i <= t] / G(t_i)  +  (1 - S_i(t))^2 [t_i > t] / G(t)
 
-    with G as in `concordance_uno`: a sample censored before t says nothing of t, and those like it that were
-    seen count for it. Graf, Schmoor, Sauerbrei & Schumacher (1999).
+    with G as in `concordance_uno`: a sample censored before t says nothing about t, and samples like it that
+    were seen count in its place. Graf, Schmoor, Sauerbrei & Schumacher (1999).
 
     Parameters
     ----------
@@ -191,14 +191,14 @@ def brier_scores(
     survival : array-like of shape (n, n_times)
         Predicted probabilities S_i(t) of no event up to each of the `times`.
     times : array-like of shape (n_times,)
-        Rising, none before the first or after the last of the samples' times.
+        Rising, and within the range of the samples' times.
     train : tuple of (event, time), optional
         The samples that G is taken from; these samples by default.
 
     Returns
     -------
     ndarray of shape (n_times,)
-        0 is best; 1/4 is S = 1/2 for everybody.
+        0 is best; S = 1/2 for everybody gives 1/4.
 
     Examples
     --------
@@ -283,10 +283,10 @@ class LogRank(NamedTuple):
     Attributes
     ----------
     statistic : float
-        Chi-squared with one degree of freedom less than there are groups, if they do not differ.
+        Chi-squared, if the groups do not differ, with one degree of freedom fewer than there are groups.
     p_value : float
     observed, expected : ndarray of shape (n_groups,)
-        Events of every group, seen, and expected if all groups had the same hazard.
+        Events of every group: those seen, and those expected if all groups had the same hazard.
     """
 
     statistic: float
@@ -325,7 +325,7 @@ def log_rank(event: Any, time: Any, group: Any) -> LogRank:
     check_consistent_length(time, group)
     labels, group = np.unique(np.asarray(group), return_inverse=True)
     if len(labels) < 2:
-        raise ValueError("group has one label: a test takes two or more.")
+        raise ValueError("group has one label: a test needs two or more.")
     member = np.equal.outer(group, np.arange(len(labels))).astype(float)
     times, place = np.unique(time, return_inverse=True)
     leave, failed = (np.zeros((len(times), len(labels))) for _ in range(2))
@@ -343,7 +343,7 @@ def log_rank(event: Any, time: Any, group: Any) -> LogRank:
 
 
 def _counts(event: BoolArray, time: FloatArray, weight: FloatArray) -> tuple[FloatArray, ...]:
-    """The different times, and the weight of events, of those censored, and at risk, at each."""
+    """The different times, and at each the weight of events, of samples censored and of those at risk."""
     times, place = np.unique(time, return_inverse=True)
     every: FloatArray = np.bincount(place, weight).astype(float)
     events: FloatArray = np.bincount(place, weight * event).astype(float)
@@ -356,9 +356,9 @@ def _product_limit(left: FloatArray, at_risk: FloatArray) -> FloatArray:
 
 
 def _censoring(train: Any, event: BoolArray, time: FloatArray, weight: FloatArray) -> Any:
-    """G as a function of times: of those censored at a time, the events at it were at risk before.
+    """G as a function of times; samples with an event at a time are not at risk of being censored then.
 
-    nan from where on nothing is known: after the last of the samples, unless all are censored by then.
+    nan where nothing is known: after the last of the samples, unless all are censored by then.
     """
     if train is not None:
         event, time = train
@@ -377,8 +377,8 @@ def _censoring(train: Any, event: BoolArray, time: FloatArray, weight: FloatArra
 def _refuse_unseen(G: FloatArray, remedy: str) -> None:
     if not (G > 0.0).all():
         raise ValueError(
-            "train: by some of these times all samples that the probability of censoring is taken from are "
-            f"censored, or the last of them was seen before: pass smaller {remedy}."
+            "train: by some of these times all samples that the probability of censoring is estimated from "
+            f"have been censored, or the last of them was seen earlier: pass smaller {remedy}."
         )
 
 
@@ -405,7 +405,7 @@ def scored_times(time: FloatArray) -> FloatArray:
 class SurvivalScorer:
     """A measure as a scorer: ``scoring=`` of `GridSearchCV`, `cross_val_score`, `MKLSurvivalCV`.
 
-    Larger is better, so that a Brier score is taken with a minus sign. What is censored is judged by the
+    Larger is better, so that a Brier score is taken with a minus sign. Censoring is estimated from the
     samples that are scored.
 
     Parameters
@@ -414,9 +414,9 @@ class SurvivalScorer:
         `concordance_harrell` or `concordance_uno` of ``predict``, or minus `integrated_brier` of
         ``predict_survival_function``.
     tau : float, optional
-        Of "uno": events from here on do not count; by default from the last time of the samples on.
+        For "uno": events from here on do not count; by default those from the last time of the samples on.
     times : array-like of shape (n_times,), optional
-        Of "brier"; by default 20 between the tenth and the ninetieth percentile of the times of the samples.
+        For "brier"; by default 20 between the tenth and the ninetieth percentile of the times of the samples.
 
     Examples
     --------
@@ -485,7 +485,7 @@ def _checked_times(event: Any, time: Any, sample_weight: Any) -> tuple[BoolArray
 def _checked(
     event: Any, time: Any, risk: Any, sample_weight: Any
 ) -> tuple[BoolArray, FloatArray, FloatArray, FloatArray]:
-    """The four as arrays of one length, without surprises."""
+    """All four as arrays of one length, checked."""
     check_consistent_length(event, time, risk, sample_weight)
     event, risk = _events(event), _numbers("risk", risk)
     weight = np.ones(len(risk)) if sample_weight is None else _numbers("sample_weight", sample_weight)

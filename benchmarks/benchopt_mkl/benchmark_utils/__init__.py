@@ -23,7 +23,8 @@ TOLERANCES = 1e-1, 3e-2, 1e-2, 3e-3, WANTED
 class CertifiedGap(StoppingCriterion):
     """Stop at a certified relative gap of `wanted`, or when the best one is `patience` points old.
 
-    A solver that is given a tolerance has to be asked for `wanted`, too: no luck with a larger one.
+    A solver that is given a tolerance also has to be asked for `wanted`: a gap met by luck at a larger
+    tolerance does not count.
     """
 
     def __init__(self, wanted=WANTED, patience=8, strategy=None, key_to_monitor="gap", minimize=True):

@@ -9,8 +9,8 @@ torch.set_num_threads(1)
 class Solver(MKLSolver):
     """EasyMKL of MKLpy, the one of its algorithms whose weights come nearest to those of lp-norm MKL.
 
-    It solves another problem, at once: the weights are y' G K_m G y at the dual variables G of a large-margin
-    machine on the plain sum, regularised by `lam`. Here they are scaled onto the lp ball and the
+    It solves another problem, in one step: the weights are y' G K_m G y at the dual variables G of a
+    large-margin machine on the plain sum, regularised by `lam`. Here they are scaled onto the lp ball and the
     support vector machine is trained at them; the certificate says how far that is from the optimum.
     """
 

@@ -1,4 +1,4 @@
-"""The demonstration behind ``kernelweave demo``: when learning the weights of views pays, and when not.
+"""The demonstration behind ``kernelweave demo``: when learning weights of views pays, and when it does not.
 
 Ten properties of the cell nuclei of 569 breast tumours were measured under a microscope; the three views are
 their means, their standard errors and their worst values. All three say something about the tumour. Twelve

@@ -1,4 +1,4 @@
-"""Matplotlib, imported only when something is drawn, and how much of a large dictionary is."""
+"""Matplotlib, imported only when something is drawn, and how much of a large dictionary to draw."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shown_kernels(strength: FloatArray, max_kernels: int | str | None) -> IntArr
     ----------
     strength : ndarray of shape (M,)
     max_kernels : int, "auto" or None
-        A number: that many, the strongest first. "auto": all in their order, or the 60 strongest of
+        A number: that many, the strongest first. "auto": all in their order, or the 60 strongest if there are
         more. None: all.
 
     Examples
@@ -71,11 +71,11 @@ def of_all(n_shown: int, n_kernels: int) -> str:
 
 
 def check_names(names: list[str], n_kernels: int) -> None:
-    """Refuse names that do not go with the data."""
+    """Refuse names whose number is not that of the kernels."""
     if len(names) != n_kernels:
         raise ValueError(f"kernel_names has {len(names)} names for {n_kernels} kernels.")
 
 
 def model_names(model: Any) -> list[str] | None:
-    """Legend of an estimator with one row of weights for each model: what it learns."""
+    """Legend for an estimator with one row of weights per model: what each model learns."""
     return None if np.ndim(model.weights_) == 1 else [str(name) for name in _base.model_names(model)]

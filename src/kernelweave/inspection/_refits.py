@@ -34,7 +34,7 @@ def _share_of_energy(found: Any) -> float:
 class Refits(Protocol):
     """Weights (n_models, M) of the kernels `names` by a fit on some rows; None means all of them.
 
-    `require` is what joblib has to provide: threads, where the kernels are nowhere but in this process.
+    `require` is what joblib has to provide: threads, where the kernels exist only in this process.
     """
 
     names: list[str]
@@ -45,7 +45,7 @@ class Refits(Protocol):
 
 
 def weights_of(refits: Refits, rows: IntArray) -> FloatArray:
-    """`refits.weights(rows)`; a backend of joblib sends an argument once, and an object with every call."""
+    """`refits.weights(rows)`; joblib sends an argument once, but the object of a method with every call."""
     return refits.weights(rows)
 
 
@@ -72,13 +72,13 @@ def refits_for(estimator: Any, X: Any, y: Any, weight: FloatArray) -> Refits:
 class SolvedParts:
     """MKL by any loss and regulariser: a part of the Gram matrices, and the solver itself.
 
-    The gap is relative to the objective, of which the weights decide the energy E = 1/2 sum_m n_m^2 / d_m
-    alone: where costs are small that is a small share of it, and any weights close the gap, those of the fit
-    on all samples among them. Convex problems are solved until the gap is within `tol` of E instead.
+    The gap is relative to the objective, but the weights decide only its energy E = 1/2 sum_m n_m^2 / d_m.
+    Where costs are small, E is a small share of the objective and any weights close the gap, including those
+    of the fit on all samples. Convex problems are therefore solved until the gap is within `tol` of E.
 
-    Convex problems start from the component norms of the fit on all samples, near which their
-    solution is. What a problem that is not convex ends in depends on its start, so such
-    fits start from the beginning: otherwise they would agree with the fit on all samples by construction.
+    Convex problems start from the component norms of the fit on all samples, which are close to their
+    solution. Where a problem that is not convex ends depends on its start, so such fits start from the
+    beginning: otherwise they would agree with the fit on all samples by construction.
     """
 
     def __init__(self, whole: Prepared, point: Spec | None = None) -> None:
@@ -155,7 +155,7 @@ class MatrixParts:
 
 
 class PlainParts:
-    """Estimators whose kernel changes while they learn, and kernels too many to be kept."""
+    """Estimators whose kernel changes while they learn, and too many kernels to keep."""
 
     require: str | None = None
 

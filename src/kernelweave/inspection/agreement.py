@@ -1,4 +1,4 @@
-"""What features add again on other samples: attributions over refits, and whether they go with the target."""
+"""What features add on other samples: attributions over refits, and whether they agree with the target."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class AttributionStability:
     Attributes
     ----------
     feature_names : list of str
-        Kernels that are attributed as wholes are the last ones.
+        Kernels that are attributed as a whole come last.
     sizes : ndarray of shape (n_subsamples, n_features)
-        Mean of |attribution| over samples that a fit did not see. Never 0, on noise neither.
+        Mean of |attribution| over samples that a fit did not see. Never 0, not even for noise.
     agreements : ndarray of shape (n_subsamples, n_features)
         Mean of attribution times target, the target standardised on those samples: positive where a
         feature moves the value the right way, 0 in the mean where it has nothing to do with the target.
     variances : ndarray of shape (n_subsamples, n_features)
-        Of each agreement, where the feature has nothing to do with the target.
+        Variance of each agreement, where the feature has nothing to do with the target.
     correlation : float
-        Of the agreements of two fits there.
+        Correlation between the agreements of two fits for such a feature.
     level : float
-        Of the intervals.
+        Level of the intervals.
     """
 
     feature_names: list[str]
@@ -106,19 +106,19 @@ def attribution_stability(
 ) -> AttributionStability:
     """Fit on many sub-samples, and explain samples that each fit has not seen.
 
-    A mean of |phi_f(x)| is positive for every feature that a model reads, noise or not. What can be 0 is
-    whether an attribution goes with the target of samples that the model does not know. With t the target
-    less its mean, of deviation 1 over these samples, the agreement of feature f is
+    A mean of |phi_f(x)| is positive for every feature that a model reads, noise or not. What can be 0 is how
+    far an attribution agrees with the target of samples that the model has not seen. With t the target,
+    standardised over these samples to mean 0 and deviation 1, the agreement of feature f is
 
         s_f = mean_i t_i phi_f(x_i),        sum_f s_f = mean_i t_i f(x_i) = corr(f, t) std(f)
 
-    so agreements take apart what the model predicts of new samples. Where a feature has nothing to do with
-    the target s_f is 0 in the mean, whatever the model made of it.
+    so agreements take apart how well the model predicts new samples. Where a feature has nothing to do with
+    the target, s_f is 0 in the mean, whatever the model made of it.
 
     Intervals are mean_j s_f +- z sqrt(Var), with Var the variance of the mean where a feature has nothing
-    to do with the target, so that at least `level` of them cover 0 then. For one fit it is known: given
-    the model, the targets of the samples explained may come in any order, and over all orders s_f has the
-    variance
+    to do with the target, so that in this case at least `level` of them cover 0. For one fit it is known:
+    given the model, the targets of the samples explained may come in any order, and over all orders s_f has
+    the variance
 
         V_f = var(t) var_i(phi_f(x_i)) / (n_explained - 1)
 
@@ -132,20 +132,21 @@ def attribution_stability(
 
     Over many fits the mean of delta^2 is constant, and c^2 is left, of variance 2 D^2 = r V, where r = 2 f
     (1 - f) is the correlation of two fits (times the share of the other samples that are explained). Both
-    fits of a pair have the same c_A c_B and count as one, so of J fits Var = V (r + (1 - r) / (J / 2)). It
+    fits of a pair have the same c_A c_B and count as one, so for J fits Var = V (r + (1 - r) / (J / 2)). It
     is exact where many directions add up in s_f, which is normal then; where s_f is one product, V grows
-    with c^2, and more than `level` of the intervals cover 0. For a feature with a large effect they say that
-    it is not 0; their width is about half of what the size itself is uncertain by, as the estimates of both
-    parts err alike.
+    with c^2, and more than `level` of the intervals cover 0. For a feature with a large effect the intervals
+    say that it is not 0; their width is about half of the uncertainty of its size, because the estimates of
+    both parts err alike.
 
-    Targets are classes (1 or 0 for each function), values, or for survival what the events of a sample exceed
-    those expected of anybody (martingale residuals, Cox at f = 0; with their sign changed where f is a time).
+    Targets are classes (1 or 0 for each function), values, or, for survival, how far the events of a sample
+    exceed those expected of any sample (martingale residuals, Cox at f = 0; with their sign changed where f
+    is a time).
 
     Parameters
     ----------
     estimator : estimator, Pipeline ending in one, or search
         Cloned, and fitted again on each sub-sample with all transformers and kernel parameters; of a fitted
-        search its best estimator.
+        search, the best estimator is taken.
     X, y
         As in its ``fit``.
     n_subsamples : int, default=20
@@ -153,7 +154,7 @@ def attribution_stability(
     fraction : float, default=0.5
         Share of the samples in each; the others are explained, a hundred of them at most.
     level : float, default=0.95
-        Of the intervals.
+        Level of the intervals.
     groups : array-like of shape (n,), optional
         Samples of one group stay together.
     feature_names : sequence of str, optional
@@ -186,7 +187,7 @@ def attribution_stability(
     estimator = getattr(estimator, "best_estimator_", estimator)
     inner = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if y is None:
-        raise ValueError("y: agreement with a target needs one; for models without targets use explain.")
+        raise ValueError("y: agreement needs a target; for models without targets use explain.")
     survival = isinstance(inner, SurvivalTargets)
     X, y = as_views(X, y), survival_array(y) if survival else np.asarray(y)
     X = X if hasattr(X, "shape") else np.asarray(X)
@@ -212,7 +213,7 @@ def attribution_stability(
 
 
 class _OneFit(NamedTuple):
-    """What one fit says of its features: see `AttributionStability`."""
+    """What one fit says about its features: see `AttributionStability`."""
 
     names: list[str]
     sizes: FloatArray
@@ -222,7 +223,7 @@ class _OneFit(NamedTuple):
 
 
 def _agreements(model: Any, X: Any, y: Any, rows: IntArray, groups: Any, feature_names: Any) -> _OneFit:
-    """Agreements of features on samples that are none of these rows."""
+    """Agreements of features on samples outside these rows."""
     unseen = np.setdiff1d(np.arange(len(y)), rows)
     n, B = affordable(
         model, take(X, rows[:1]), min(len(unseen), MOST_ROWS), min(len(rows), MOST_BACKGROUND), WORK
@@ -243,7 +244,7 @@ def _agreements(model: Any, X: Any, y: Any, rows: IntArray, groups: Any, feature
 
 
 def _variances(targets: FloatArray, values: FloatArray, groups: Any = None) -> FloatArray:
-    """Of mean_ij t_ji phi_jif over all orders of the samples in t; of groups, over signs of their sums.
+    """Variances of mean_ij t_ji phi_jif over all orders of t; for groups, over the signs of their sums.
 
     Examples
     --------
@@ -267,7 +268,7 @@ def _variances(targets: FloatArray, values: FloatArray, groups: Any = None) -> F
 
 
 def _targets(model: Any, y: Any, J: int) -> FloatArray:
-    """What each function should go with, shape (J, n)."""
+    """What each function should agree with, shape (J, n)."""
     if isinstance(model, SurvivalTargets):
         Y = as_columns(y)[0].astype(np.float64)
         excess = -Cox().gradient(Y, np.zeros(len(Y)), np.ones(len(Y)))
@@ -288,6 +289,6 @@ def _targets(model: Any, y: Any, J: int) -> FloatArray:
 
 
 def _placed(names: list[str], own: list[str], values: FloatArray) -> FloatArray:
-    """Values of all features; 0 for those that a fit has not."""
+    """Values of all features; 0 for those that a fit does not have."""
     known = dict(zip(own, values.tolist(), strict=True))
     return np.array([known.get(name, 0.0) for name in names])

@@ -29,7 +29,7 @@ MOST_KERNELS = 2000
 def kernel_alignments(
     model_or_kernels: Any, X: Any, max_samples: int = 1000, kernels: Sequence[int] | IntArray | None = None
 ) -> FloatArray:
-    """Centred alignments between kernels: 1 for kernels that say the same, 0 for unrelated ones.
+    """Centred alignments between kernels: 1 for kernels that say the same thing, 0 for unrelated ones.
 
         A_ml = <H K_m H, H K_l H> / (||H K_m H|| ||H K_l H||),   H = I - 11'/n
 
@@ -99,7 +99,7 @@ def _unfitted(kernels: Any, X: Any) -> tuple[Any, Any]:
         stack = as_stack(X)
         if stack.shape[0] != stack.shape[1]:
             raise ValueError(
-                f"X has shape {stack.shape}: alignments need square matrices, all samples twice."
+                f"X has shape {stack.shape}: alignments need square matrices, the same samples on both axes."
             )
         return range(stack.shape[2]), stack
     table = as_table(as_views(X))
@@ -129,7 +129,7 @@ MOST_WRITTEN = 12
 
 
 class AlignmentDisplay:
-    """Heat map of the centred alignments between kernels: dark squares are kernels that say the same.
+    """Heat map of the centred alignments between kernels: dark squares are kernels that agree.
 
     Parameters
     ----------
@@ -218,8 +218,8 @@ class AlignmentDisplay:
         max_samples : int, default=1000
             Rows to compare the kernels on.
         max_kernels : int, "auto" or None, default="auto"
-            Compare only that many kernels, those of largest weight; "auto" compares all, or the 60
-            largest of more.
+            Compare only that many kernels, those of largest weight; "auto" compares all, or the 60 largest if
+            there are more.
         ax : matplotlib Axes, optional
         **plot_kw
             Passed on to `plot`.

@@ -26,7 +26,7 @@ class BandsDisplay:
     positions : array-like of shape (n_channels,), optional
         Wavelengths (or wave numbers) of the channels, in order; channel numbers by default.
     spectrum : array-like of shape (n_channels,), optional
-        A spectrum to draw behind, such as the mean.
+        A spectrum to draw behind the bars, such as the mean.
 
     Attributes
     ----------

@@ -22,10 +22,10 @@ def contributions(model: Any, X: Any) -> FloatArray:
 
         f(x) = b + sum_m f_m(x),    f_m(x) = d_m sum_i alpha_i k_m(x, x_i)
 
-    with the normalised kernels k_m, the intercept b = `intercept_` and f the decision value (of a
-    regressor: the prediction). A centred kernel (``normalize="center"``) has components of mean zero
-    over the training samples; without centring they may differ by constants that cancel in the sum. Where
-    every kernel is linear, `intercept_` belongs to `coef_` and holds such constants too.
+    with the normalised kernels k_m, the intercept b = `intercept_` and f the decision value (for a regressor,
+    the prediction). A centred kernel (``normalize="center"``) has components of mean zero over the training
+    samples; without centring they may differ by constants that cancel in the sum. Where every kernel is
+    linear, `intercept_` belongs to `coef_` and holds such constants too.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ class ContributionDisplay:
         share_m = std f_m / sum_l std f_l
 
     (standard deviations over the samples, which constants do not change). For one sample, and where the
-    samples do not vary, the bars are b, the f_m of that sample and their sum f, which makes up its decision
-    value or prediction.
+    samples do not vary, the bars are b, the f_m of that sample and their sum f, which is its decision value
+    or prediction.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class ContributionDisplay:
 
     @property
     def shares(self) -> FloatArray:
-        """Share of every kernel in the variation of the prediction, of sum 1; the mean over functions."""
+        """Share of every kernel in the variation of the prediction, with sum 1; the mean over functions."""
         parts = self._functions()
         deviations = parts.std(axis=1)
         deviations[deviations <= ROUNDING * np.abs(parts).max(axis=1)] = 0.0
@@ -149,11 +149,11 @@ class ContributionDisplay:
             Row of the sample to take apart; by default the shares over all are drawn, or the first sample
             where the prediction does not vary.
         function : int, optional
-            Which function of a sample, where there are several (class, pair of classes, output); by
-            default the one of largest value.
+            Which function of a sample, where there are several (class, pair of classes, output); by default
+            the one with the largest value.
         max_kernels : int, "auto" or None, default="auto"
-            Show only that many kernels, the largest; "auto" shows all, or the 60 largest of more. For
-            one sample the others are summed in a bar of their own.
+            Show only that many kernels, the largest; "auto" shows all, or the 60 largest if there are more.
+            For one sample the others are summed in a bar of their own.
         **bar_kw
             Passed on to `matplotlib.axes.Axes.barh`.
 
@@ -274,14 +274,14 @@ def drop_one(model: Any, X: Any, y: Any, scoring: Any = None) -> DropOneResult:
 
     The other components, the intercept and whatever turns decision values into probabilities stay as
     they are: nothing is fitted again. The effect is what the model at hand owes to a kernel on these
-    samples. If two kernels say the same, each may have a small effect; in a fit without one, the other
+    samples. If two kernels say the same thing, each may have a small effect; in a fit without one, the other
     would take its place.
 
     Parameters
     ----------
     model : fitted estimator, Pipeline ending in one, or search
     X, y
-        Samples to score, best some that were not trained on.
+        Samples to score, preferably ones that the model was not trained on.
     scoring : str or callable, optional
         The model's own ``score`` by default.
 
@@ -314,7 +314,7 @@ def drop_one(model: Any, X: Any, y: Any, scoring: Any = None) -> DropOneResult:
 
 @dataclass(frozen=True)
 class _Values:
-    """Stands for a predictor: answers with given values (n, n_functions), whatever it is asked."""
+    """Stands in for a predictor: answers with given values (n, n_functions), whatever it is asked."""
 
     values: FloatArray
     variances: FloatArray | None
@@ -332,7 +332,7 @@ class _Values:
         return self.values, self.variances
 
     def without(self, part: FloatArray) -> _Values:
-        """Without the share (n_functions, n) of a kernel; probabilities are moderated as with all of them."""
+        """Without the share (n_functions, n) of a kernel; probabilities are moderated as with all kernels."""
         return replace(self, values=self.values - part.T)
 
 

@@ -1,4 +1,4 @@
-"""How fits came to their end: gaps, objectives and residuals over the work done."""
+"""How fits converged: gaps, objectives and residuals over the work done."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _histories(title: str, model: Any) -> dict[str, Any]:
 
 
 def _series(history: Mapping[str, Any], wanted: Mapping[str, str]) -> str:
-    """The first wanted key that the history has finite values of; any other if it has none."""
+    """The first wanted key with finite values in the history; any other where no wanted one has them."""
     for key in (*wanted, *OBJECTIVES, *RESIDUALS):
         if key in history and np.isfinite(history[key]).any():
             return key

@@ -1,4 +1,4 @@
-"""Why a model says what it says of a sample: exact attributions to kernels, and to features within them."""
+"""Why a model says what it says about a sample: exact attributions to kernels and to their features."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class KernelAttribution:
     Attributes
     ----------
     features : ndarray of int
-        Their places among `Explanation.feature_names`.
+        Their positions in `Explanation.feature_names`.
     values : ndarray of shape (n, n_own), or (n_functions, n, n_own)
     """
 
@@ -77,10 +77,10 @@ class Explanation:
     Attributes
     ----------
     values : ndarray of shape (n, n_features), or (n_functions, n, n_features)
-        Of every feature, summed over the kernels. The last features are kernels that are attributed as
-        wholes: see `whole`.
+        Attributions of every feature, summed over the kernels. The last features are kernels that are
+        attributed as a whole: see `whole`.
     kernel_values : ndarray of shape (n, n_kernels), or (n_functions, n, n_kernels)
-        f_m(x) less its mean over the background.
+        f_m(x) minus its mean over the background.
     base_value : float, or ndarray of shape (n_functions,)
         Mean of f over the background.
     feature_names, kernel_names, function_names : list
@@ -106,7 +106,7 @@ class Explanation:
     sample_names: list[Any] = field(default_factory=list)
 
     def within(self, kernel: str) -> FloatArray:
-        """What every feature adds within one kernel, of the shape of `values`.
+        """What every feature adds within one kernel, in the shape of `values`.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class Explanation:
 
 
 def _place(which: Any, names: list[Any]) -> int | None:
-    """What a number counts to, or where another name is; None if nothing is there."""
+    """The position that a number or a name stands for; None where it stands for nothing."""
     try:
         return range(len(names))[operator.index(which)]
     except IndexError:
@@ -224,47 +224,46 @@ def explain(
     memory_limit: str | int | None = "2GB",
     device: Any = None,
 ) -> Explanation:
-    """Exact attributions of what a model says of samples: to its kernels, and to features within each.
+    """Exact attributions of what a model says about samples: to its kernels, and to features within each.
 
-    Attributions are Shapley values against background samples (interventional): a feature has the value
-    of the sample or that of a background sample, every order of the features in which they change from the
-    one to the other counts alike, and so does every background sample. For a feature f of a kernel that is
-    a product over features, k(x, z) = prod_f k_f(x_f, z_f), with v_f = k_f(x_f, z_if) and
+    Attributions are Shapley values against background samples (interventional): each feature takes its
+    value from the sample or from a background sample, every order in which the features change from one to
+    the other counts equally, and so does every background sample. For a feature f of a kernel that is a
+    product over features, k(x, z) = prod_f k_f(x_f, z_f), with v_f = k_f(x_f, z_if) and
     a_f = k_f(x'_f, z_if),
 
         phi_f(x) = sum_i c_i (v_f - a_f) int_0^1 prod_{g != f} ((1 - u) a_g + u v_g) du
 
-    summed over kernels and averaged over background samples x'. They add up to f(x) less the mean of f over
+    summed over kernels and averaged over background samples x'. They add up to f(x) minus the mean of f over
     the background, without sampling and in time linear in the numbers of samples, support vectors and
-    background samples. f is the decision value (of a regressor: the prediction).
+    background samples. f is the decision value (for a regressor, the prediction).
 
     Gaussian, Laplacian, chi-square, linear, polynomial and histogram intersection kernels, their sums,
     products and multiples, and kernels of strings (by place) are taken apart by features. Other kernels,
-    precomputed ones among them, are exact as wholes, which `Explanation.whole` says.
+    including precomputed ones, have exact attributions as a whole; `Explanation.whole` lists them.
 
     Parameters
     ----------
     model : fitted estimator, Pipeline ending in one, or search
-        Features are those that the estimator sees: of a pipeline, what its transformers make.
+        Features are those that the estimator sees: in a pipeline, what its transformers produce.
     X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features), or kernels
         As in the model's ``predict``.
     background : same, of shape (n_background, n_features), optional
-        What samples are compared with: one row (a Series or a vector too), several, or a summary, such as
-        centres of clusters, with `background_weight`, or what ``shap.kmeans`` makes. By default 100 rows of X
-        at most, evenly spread. A mean is a sample like no other; rows of real samples are easier to defend.
+        What samples are compared with: one row (also as a Series or a vector), several, or a summary: cluster
+        centres with `background_weight`, for example, or what ``shap.kmeans`` returns. By default at most 100
+        rows of X, evenly spread. A mean is unlike any real sample; rows of real samples are easier to defend.
     background_weight : array-like of shape (n_background,), optional
-        Of a summary, how many samples each row stands for.
+        For a summary, how many samples each row stands for.
     within : bool, default=True
-        Whether to keep what features add within each kernel; else only the sum over kernels is.
+        Whether to keep what features add within each kernel; otherwise only the sum over kernels is kept.
     feature_names : sequence of str, optional
         Names of the columns that the estimator sees. By default those it was fitted on, those of X, or
         what the transformers of a pipeline call them; x0, x1, ... where nothing names them.
     memory_limit : str or int, default="2GB"
-        Most memory of all attributions.
+        Most memory that all attributions together may take.
     device : str, optional
-        Where they are computed: "cuda", "cuda:1", ..., "torch:cpu", or "cpu" for compiled loops of the
-        host. By default where the model was fitted, if that device is there. Attributions are arrays of
-        NumPy.
+        Where they are computed: "cuda", "cuda:1", ..., "torch:cpu", or "cpu" for compiled loops on the host.
+        By default where the model was fitted, if that device is available. Attributions are NumPy arrays.
 
     Returns
     -------
@@ -306,15 +305,15 @@ def explain(
 
 
 def device_for(predictor: Predictor, device: Any) -> Any:
-    """The device of torch that attributions are computed on; None for the loops of the host."""
+    """The torch device that attributions are computed on; None for the loops on the host."""
     return predictor.torch_device if device is None else resolve_device(device)
 
 
 def affordable(model: Any, X: Any, rows: int, background: int, work: float) -> tuple[int, int]:
-    """How many samples to explain against how many, at most these, so that it takes about `work`.
+    """Numbers of samples to explain and of background samples, at most those given, for about `work`.
 
     The unit of work is a feature of a sample, a background sample and a support vector: about ten
-    nanoseconds. Twenty samples and ten of the background are always worth it.
+    nanoseconds. Twenty samples and ten background samples are always allowed.
     """
     expansions, p = fitted_model(model).model_.expansions(), inputs_for(model, X).shape[1]
     parts = [part for own in expansions.values() if isinstance(own, list) for part in own]
@@ -324,7 +323,7 @@ def affordable(model: Any, X: Any, rows: int, background: int, work: float) -> t
 
 
 def background_for(model: Any, X: Any, rows: Any, background: Any, weight: Any) -> tuple[Any, FloatArray]:
-    """Background samples as the model inside takes them, and their weights, of sum 1."""
+    """Background samples as the model inside takes them, and their weights, with sum 1."""
     if background is None:
         others = _safe_indexing(rows, spread(rows.shape[0], OWN_BACKGROUND))
         return others, _weights(weight, others.shape[0])
@@ -341,7 +340,7 @@ def background_for(model: Any, X: Any, rows: Any, background: Any, weight: Any) 
 
 
 def _weights(given: Any, count: int) -> FloatArray:
-    """Weights of the background, of sum 1."""
+    """Weights of the background, with sum 1."""
     if given is None:
         return np.full(count, 1.0 / count)
     try:
@@ -357,7 +356,7 @@ def _weights(given: Any, count: int) -> FloatArray:
 
 
 def _components(predictor: Predictor, X: Any) -> FloatArray:
-    """What each kernel adds, (J, n, M); a learned kernel that is no sum is one of its own."""
+    """What each kernel adds, (J, n, M); a learned kernel that is not a sum counts as one."""
     if len(predictor.source.names) == 1:
         return np.array((predictor(X) - predictor.intercept).T[:, :, None])
     return predictor.components(X)
@@ -392,7 +391,7 @@ class _Features:
         self.places: dict[int, FloatArray] = {}
 
     def add(self, part: Attribution) -> None:
-        """Add those of one kernel."""
+        """Add the attributions of one kernel."""
         numbers = part.players[:, 1] < 0
         self.columns[..., part.players[numbers, 0]] += part.values[..., numbers]
         for column in np.unique(part.players[~numbers, 0]).tolist():
@@ -408,7 +407,7 @@ class _Features:
         return sorted([*found, *((c, k) for c, own in self.places.items() for k in range(own.shape[2]))])
 
     def values(self, players: list[tuple[int, int]]) -> FloatArray:
-        """Of all features, shape (J, n, n_features)."""
+        """Attributions of all features, shape (J, n, n_features)."""
         if not self.places:
             return self.columns[..., [c for c, _ in players]]
         parts = [self.columns[..., c] if k < 0 else self.places[c][..., k] for c, k in players]
@@ -424,7 +423,7 @@ def _explanation(
     limit: int | None,
     device: Any,
 ) -> dict[str, Any]:
-    """Attributions kernel after kernel; of kernels that cannot be taken apart, as wholes."""
+    """Attributions kernel by kernel; kernels that cannot be taken apart are attributed as a whole."""
     names, expansions = list(predictor.source.names), predictor.expansions()
     taken = {m: own for m, own in expansions.items() if isinstance(own, list)}
     whole = {m: str(own) for m, own in expansions.items() if not isinstance(own, list)}
@@ -437,7 +436,7 @@ def _explanation(
     for m, own in taken.items():
         rows, others = (np.flatnonzero(predictor.source.observed_in(A)[:, m]) for A in (X, background))
         if len(rows) < X.shape[0] or len(others) < len(weight):
-            whole[m] = "some samples, of these or of the background, lack its view"
+            whole[m] = "some of the samples or background samples lack its view"
         found = _attribution(own, X, background, weight, rows, others, device)
         features.add(found)
         left[..., m] -= found.values.sum(axis=2)
@@ -478,7 +477,7 @@ def _attribution(
     others: IntArray,
     device: Any,
 ) -> Attribution:
-    """That of one kernel, on samples that have its view against others that do; else 0."""
+    """Attributions of one kernel, for samples that have its view against others that do; 0 otherwise."""
     J = expansions[0].coef.shape[1]
     if not (len(rows) and len(others)):
         return Attribution.of_nothing(J, X.shape[0])
@@ -510,7 +509,7 @@ def readable_names(model: Any, X: Any) -> list[str]:
 
 
 def _column_names(model: Any, X: Any, rows: Any, given: Any = None, unnamed: str = "x") -> list[str]:
-    """Of the columns that the estimator inside sees."""
+    """Names of the columns that the estimator inside sees."""
     if given is not None:
         if isinstance(given, str):
             raise ValueError(f"feature_names={given!r}: expected a sequence of names.")

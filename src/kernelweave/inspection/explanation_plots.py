@@ -16,8 +16,8 @@ from .explanation import Explanation
 class WaterfallDisplay:
     """How the value of one sample comes about: from the mean of the background, step by step.
 
-    Bars start where those above end: kernels, or features, the largest first and the others together; or
-    kernels with the features of each below it, which fill the bar of their kernel.
+    Each bar starts where the one above ends: kernels, or features, the largest first and the others together;
+    or kernels with the features of each below it, which fill the bar of their kernel.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class WaterfallDisplay:
     ----------
     bars_ : matplotlib BarContainer
     labels_ : list of str
-        Of the bars, from top to bottom.
+        Labels of the bars, from top to bottom.
     ax_, figure_
 
     Examples
@@ -72,7 +72,7 @@ class WaterfallDisplay:
         function : int or str, optional
             Which function, by number or name, where a model has several.
         max_bars : int, default=12
-            Most bars but for "others"; of "both" at least three for each of the largest kernels.
+            Most bars, not counting "others"; with "both", at least three for each of the largest kernels.
         **bar_kw
             Passed on to `matplotlib.axes.Axes.barh`.
         """
@@ -138,7 +138,7 @@ class WaterfallDisplay:
 
 
 class _Bar(NamedTuple):
-    """A step of a waterfall; inner ones are parts of the last that is not."""
+    """A step of a waterfall; inner steps are parts of the last step that is not inner."""
 
     label: str
     start: float
@@ -170,7 +170,7 @@ class BeeswarmDisplay:
     ----------
     points_ : list of matplotlib PathCollection
     shown_ : ndarray of int
-        Features from top to bottom, of largest mean size first.
+        Features from top to bottom, the largest mean size first.
     ax_, figure_
 
     Examples
@@ -217,7 +217,7 @@ class BeeswarmDisplay:
 
 
 def _ranks(data: FloatArray) -> FloatArray:
-    """Ranks of the values in [0, 1]; 0.5 for what has none."""
+    """Ranks of the values in [0, 1]; 0.5 for values that have no rank."""
     if np.isnan(data).any():
         return np.full(len(data), 0.5)
     distinct, ranks = np.unique(data, return_inverse=True)
@@ -242,7 +242,7 @@ class AttributionCurveDisplay:
     Parameters
     ----------
     explanation : Explanation
-        Whose features are the channels, in order.
+        Its features are the channels, in order.
     positions : array-like of shape (n_channels,), optional
         Wavelengths (or wave numbers); channel numbers by default.
 

@@ -27,9 +27,9 @@ class Interactions:
     ----------
     values : ndarray of shape (n, n_asked, n_features), or (n_functions, n, n_asked, n_features)
         values[i, a, g]: what features a and g add to sample i together, beyond what each adds without the
-        other; at g = a what a adds by itself, its attribution less half of its interactions.
+        other; at g = a what a adds by itself, its attribution minus half of its interactions.
     features : list of str
-        Those asked for.
+        The features asked for.
     feature_names : list of str
     """
 
@@ -38,7 +38,7 @@ class Interactions:
     feature_names: list[str]
 
     def frame(self, sample: int = 0, function: int = 0) -> Any:
-        """Those of a sample as a pandas DataFrame: rows are the features asked for."""
+        """Interactions of one sample as a pandas DataFrame: rows are the features asked for."""
         import pandas as pd
 
         values = self.values if self.values.ndim == 4 else self.values[None]
@@ -58,9 +58,10 @@ def interactions(
     """Exact Shapley interactions of features: what two of them add together.
 
     The interaction of f and g is the mean of v(S + f + g) - v(S + f) - v(S + g) + v(S) over sets S of the
-    other features and sizes of S alike, with v(S) the value of the sample's features in S and a background
-    sample's elsewhere, averaged over the background. It is the attribution of g where f has the value of
-    the sample, less that where f has the value of the background sample,
+    other features, where every size of S counts equally, and v(S) is the value of the model with the sample's
+    features in S and a background sample's elsewhere, averaged over the background. It is the attribution of
+    g where f has the value of the sample, minus the attribution of g where f has the value of the background
+    sample,
 
         I_fg = phi_g(v with f) - phi_g(v without f),     phi_f = main_f + 1/2 sum_{g != f} I_fg
 
@@ -71,7 +72,7 @@ def interactions(
     ----------
     model : fitted estimator, Pipeline ending in one, or search
     X : array-like, DataFrame or Views of shape (n, n_features)
-        A few samples, of numbers.
+        A few samples, with columns of numbers.
     features : sequence of str or int
         Whose interactions to compute: names, or columns that the estimator sees.
     background : same, of shape (n_background, n_features), optional
@@ -154,7 +155,7 @@ def _with(table: FloatArray, column: int, value: float) -> FloatArray:
 def _numbers(rows: Any) -> FloatArray:
     """All columns as one array of numbers without gaps."""
     if is_views(rows) and not rows.observed.all():
-        raise ValueError("X: some samples, of these or of the background, lack a view; leave them out.")
+        raise ValueError("X: some of the samples or background samples lack a view; leave them out.")
     table = as_table(in_double(rows))
     columns = np.arange(table.shape[1])
     if len(numeric_positions(table)) < len(columns):

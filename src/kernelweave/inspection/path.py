@@ -74,7 +74,7 @@ class PathDisplay:
         ----------
         ax : matplotlib Axes, optional
         max_kernels : int, "auto" or None, default="auto"
-            Draw only that many lines, those that go highest; "auto" draws all, or 60 of more.
+            Draw only that many lines, those that go highest; "auto" draws all, or 60 if there are more.
         **line_kw
             Passed on to `matplotlib.axes.Axes.plot`.
 
@@ -135,10 +135,10 @@ class PathDisplay:
         ----------
         path : Path or GreedyPath
             A `Path` shows one line per kernel, the mean over its models; a `GreedyPath` its training and,
-            where it has them, validation errors over the number of kernels, each named by the kernel
-            that came in.
+            where it has them, validation errors over the number of kernels, each number labelled with the
+            kernel that came in.
         quantity : {"weights", "norms"}, default="weights"
-            Of a `Path`.
+            What to draw of a `Path`.
         ax : matplotlib Axes, optional
         **plot_kw
             Passed on to `plot`.

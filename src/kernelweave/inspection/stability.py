@@ -82,7 +82,7 @@ def _check_counts(labels: IntArray, fraction: float, pairs: bool) -> None:
 
 
 def _by_class(labels: IntArray, fraction: float, random: np.random.RandomState) -> list[IntArray]:
-    """Two parts, the same number of samples of a class in both; without overlap up to a half."""
+    """Two parts with the same number of samples of each class; disjoint for fractions up to a half."""
     first, second = [], []
     for label in range(int(labels.max()) + 1):
         rows = random.permutation(np.flatnonzero(labels == label))
@@ -128,14 +128,14 @@ class StabilityResult:
     ----------
     kernel_names : list of str
     weights : ndarray of shape (n_subsamples, M)
-        Share of every kernel in the sum of the weights, in the fit on each sub-sample. Of models with
-        several rows of weights (classes, outputs) the mean of the shares.
+        Share of every kernel in the sum of the weights, in the fit on each sub-sample. For models with
+        several rows of weights (classes, outputs), the mean of the shares.
     full_weights : ndarray of shape (M,)
         The same in the fit on all samples.
     level : float
-        Of the intervals.
+        Level of the intervals.
     threshold : float
-        The share from which on a kernel counts as used.
+        The smallest share at which a kernel counts as used.
     """
 
     kernel_names: list[str]
@@ -156,7 +156,7 @@ class StabilityResult:
 
     @property
     def frequency(self) -> FloatArray:
-        """Part of the sub-samples in which each kernel is used, shape (M,)."""
+        """Share of the sub-samples in which each kernel is used, shape (M,)."""
         return np.asarray(self.used.mean(axis=0))
 
     @property
@@ -175,7 +175,7 @@ class StabilityResult:
         return np.asarray(np.quantile(self.weights, (1.0 + self.level) / 2.0, axis=0))
 
     def selected(self, frequency: float = 0.6) -> list[str]:
-        """Names of the kernels used in at least this part of the sub-samples, the most frequent first."""
+        """Names of the kernels used in at least this share of the sub-samples, the most frequent first."""
         order = np.lexsort((-self.median, -self.frequency))
         return [self.kernel_names[m] for m in order if self.frequency[m] >= frequency]
 
@@ -184,7 +184,7 @@ class StabilityResult:
 
             E V <= q^2 / ((2 frequency - 1) M),   q = mean number of kernels used in a fit
 
-        V counts selected kernels whose chance to be used in a half of the samples is below average.
+        V counts selected kernels whose chance of being used in a fit on half of the samples is below average.
         Meinshausen & Buehlmann (2010), theorem 1; Shah & Samworth (2013), theorem 1, without
         assumptions for complementary pairs.
         """
@@ -225,7 +225,7 @@ def stability_selection(
     random_state: Any = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> StabilityResult:
-    """Fit on many sub-samples; how often each kernel is used, and how much its weight varies.
+    """Fit on many sub-samples: how often each kernel is used, and how much its weight varies.
 
     Kernels are evaluated once, on all samples, and each fit sees a part of their matrices; convex
     fits start from the fit on all samples. Kernel parameters and normalisation constants are those
@@ -233,16 +233,16 @@ def stability_selection(
 
     A kernel is used in a fit when it has at least `threshold` of the sum of the weights, by default
     1 / M, an equal share: that tells kernels apart for dense methods too, whose weights are all
-    positive. It compares the kernels with one another, so among kernels that all matter alike none
-    stands out; then, and with two or three kernels, read the intervals instead. ``threshold=0``
-    counts every weight that is not zero, the rule of the papers, for sparse methods.
+    positive. It compares the kernels with one another, so among kernels that all matter equally none stands
+    out; then, and with two or three kernels, read the intervals instead. ``threshold=0`` counts every weight
+    that is not zero, the rule of the papers, for sparse methods.
 
     Parameters
     ----------
     estimator : estimator that learns kernel weights, Pipeline ending in one, or search
         Cloned. Transformers of a pipeline are fitted once; a search is run once on all samples (a
-        fitted one keeps its choice) and its best estimator is fitted on the sub-samples; of
-        `MKLAutoClassifier` and `MKLAutoRegressor`, the candidates taken, each on its own kernels.
+        fitted one keeps its choice) and its best estimator is fitted on the sub-samples; for
+        `MKLAutoClassifier` and `MKLAutoRegressor`, the chosen candidates are fitted, each on its own kernels.
     X, y
         As in its ``fit``.
     n_subsamples : int, default=50
@@ -250,14 +250,14 @@ def stability_selection(
         Share of the samples in each sub-sample. Halves vary about as much around their centre as
         whole samples would around the truth.
     method : {"pairs", "subsamples"}, default="pairs"
-        Sub-samples two by two without a common sample, or drawn independently.
+        Sub-samples in pairs without a common sample, or drawn independently.
     level : float, default=0.9
         Share of the sub-samples within the weight intervals.
     threshold : float, optional
-        Share of the weights from which on a kernel is used; 1 / M by default.
+        Smallest share of the weights at which a kernel counts as used; 1 / M by default.
     groups : array-like of shape (n,), optional
-        Samples of one group (patient, batch) stay together. Without groups classes are in every
-        sub-sample in proportion.
+        Samples of one group (patient, batch) stay together. Without groups, classes are in every sub-sample
+        in proportion.
     sample_weight : array-like of shape (n,), optional
     n_jobs : int, optional
         Threads over the sub-samples.

@@ -15,7 +15,7 @@ from ._matplotlib import MOST_NAMED, axes_for
 
 
 def groups_by(values: ArrayLike, n_groups: int) -> IntArray:
-    """Groups of about the same size, 0 the one of the smallest values; equal values are in the same group.
+    """Groups of about the same size, from 0 for the smallest values; equal values are in the same group.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class KaplanMeierDisplay:
     ) -> Self:
         """Draw groups of samples by their predicted risk, of about the same size.
 
-        The samples should be others than those of the fit: on these any model separates groups.
+        The samples should not be those of the fit: on its training samples any model separates groups.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class SurvivalCurvesDisplay:
     curves : sequence of (times, survival)
         Where each curve steps, and its values from there on.
     names : sequence of str, optional
-        Of the samples, for the legend; up to 10 of them are named.
+        Names of the samples, for the legend, which shows up to 10 of them.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class SurvivalCurvesDisplay:
 
 
 class SurvivalCalibrationDisplay:
-    """Predicted against seen survival at one time: of groups by prediction, with their Kaplan-Meier values.
+    """Predicted against seen survival at one time, for groups by prediction with their Kaplan-Meier values.
 
     Where predictions are right, the points are on the diagonal.
 
@@ -256,7 +256,7 @@ class SurvivalCalibrationDisplay:
         Predicted probabilities of no event up to the time `at`.
     at : float
     n_groups : int, default=5
-        About as many samples are in each; fewer where predictions are equal.
+        Groups have about the same number of samples; there are fewer groups where predictions are equal.
 
     Attributes
     ----------
@@ -320,7 +320,7 @@ class SurvivalCalibrationDisplay:
         ax: Any = None,
         **plot_kw: Any,
     ) -> Self:
-        """Draw the calibration of an estimator on samples, others than those of its fit.
+        """Draw the calibration of an estimator on samples that it was not fitted on.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ class KernelWeightsDisplay:
     bars_ : list of matplotlib BarContainer
         The bars, one container per model; set by `plot`.
     intervals_ : list of matplotlib LineCollection
-        The intervals, one collection per model; empty without.
+        The intervals, one collection per model; empty without intervals.
     ax_ : matplotlib Axes
         The axes drawn on.
     figure_ : matplotlib Figure
@@ -76,7 +76,7 @@ class KernelWeightsDisplay:
             Where to draw; a new figure by default.
         max_kernels : int, "auto" or None, default="auto"
             Show only that many kernels, those of largest weight, in decreasing order. "auto" shows
-            all in the order of the estimator, or the 60 largest of more; None always shows all.
+            all in the order of the estimator, or the 60 largest if there are more; None always shows all.
         **bar_kw
             Passed on to `matplotlib.axes.Axes.barh`.
 
@@ -130,7 +130,7 @@ class KernelWeightsDisplay:
 
     @classmethod
     def from_cv_results(cls, cv_results: Any, *, ax: Any = None, **plot_kw: Any) -> Self:
-        """Draw the mean weights of the fits of a cross-validation, from the least to the largest of each.
+        """Draw mean weights over the fits of a cross-validation, with intervals from least to largest.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class KernelWeightsDisplay:
     def from_stability(cls, result: StabilityResult, *, ax: Any = None, **plot_kw: Any) -> Self:
         """Draw the shares of the weights with their intervals over sub-samples.
 
-        The bars are the fit on all samples, the number beside a name how often the kernel is used.
+        The bars show the fit on all samples; the number beside a name says how often the kernel is used.
 
         Parameters
         ----------

@@ -128,7 +128,7 @@ def _known() -> str:
 
 
 def _concrete(base: Any) -> Iterator[Any]:
-    """kernelweave's classes below and including `base`, without those that others only derive from."""
+    """kernelweave's classes below and including `base`, without those that serve only as base classes."""
     methods = (getattr(base, name, None) for name in dir(base) if not name.startswith("__"))
     abstract = any(getattr(method, "__isabstractmethod__", False) for method in methods)
     if base.__module__.startswith("kernelweave.") and getattr(base, "name", base) and not abstract:

@@ -202,7 +202,7 @@ class Reader:
             raise ModelFileError("it asks for far more memory or work than a file of its size needs.")
 
     def once(self, key: tuple[Any, ...], n_bytes: int, make: Callable[[], Any]) -> Any:
-        """What `make` makes of some arrays, the same object for every reference."""
+        """What `make` builds from some arrays, the same object for every reference."""
         if key not in self._made:
             self.spend(n_bytes)
             self._made[key] = make()
@@ -229,7 +229,7 @@ class Reader:
         return json
 
     def array(self, number: Any, kinds: str = "", ndim: int | None = None) -> np.ndarray:
-        """An array, of one of the `kinds` of types and so many axes if they are given."""
+        """An array, of one of the `kinds` of types and with that many axes, if these are given."""
         if type(number) is not int or not 0 <= number < len(self.arrays):
             raise ModelFileError(f"it refers to array {number!r:.20}, and has {len(self.arrays)} of them.")
         array = self.arrays[number]
@@ -249,7 +249,7 @@ def entries(json: Any, *names: str) -> list[Any]:
 
 
 def _expected(json: Any, fits: bool, what: str) -> Any:
-    """JSON that is what it has to be."""
+    """The JSON itself, if it is what it has to be."""
     if not fits:
         raise ModelFileError(f"it holds {json!r:.40} where {what} has to be.")
     return json

@@ -29,7 +29,7 @@ PATHS = ("checkpoint",)
 
 
 def _write_object(obj: Any, writer: Writer) -> dict[str, Any]:
-    """The state first: a matrix that it holds is one of those that the parameters may name."""
+    """The state is written first: the parameters may refer to a matrix that it holds."""
     if type(obj) in FUNCTIONS:
         writer.refuse(f"{type(obj).__name__} holds a Python function", f"use {FUNCTIONS[type(obj)]}")
     key = key_of(obj)
@@ -83,7 +83,7 @@ def _refused(cls: type) -> tuple[str, ...]:
 
 
 def _unused_matrix(value: Any, writer: Writer) -> NotStored | None:
-    """What stands for a Gram matrix that no kernel with weight has; None for anything else."""
+    """What stands in for a Gram matrix whose kernel has no weight; None for anything else."""
     matrix = value.matrix if isinstance(value, Precomputed) else value
     if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or writer.known(matrix):
         return None
@@ -114,7 +114,7 @@ def _read_object(json: Any, reader: Reader) -> Any:
 
 
 def _types(cls: type, name: str) -> tuple[type, ...]:
-    """The types that an attribute may have; attributes that are not a fit's are refused."""
+    """The types that an attribute may have; attributes that no fit sets are refused."""
     fitted = name.isidentifier() and _is_state(cls, name) and name not in parameters_of(cls)
     if not fitted or hasattr(cls, name):
         raise ModelFileError(f"it sets {name!r:.40} on {cls.__name__}, which is not part of a fit.")
@@ -125,7 +125,7 @@ def _types(cls: type, name: str) -> tuple[type, ...]:
 def _check_parts(obj: Any, fitted: bool) -> None:
     """Refuse an estimator that lacks what predictions read, or whose parts do not fit together.
 
-    Meta-estimators hold some that were not fitted, too.
+    Meta-estimators also hold estimators that were not fitted.
     """
     name = type(obj).__name__
     missing = [entry for entry in fitted_types(type(obj)) if fitted and entry not in vars(obj)]
@@ -166,7 +166,7 @@ def _write_predictor(predictor: Predictor, writer: Writer) -> dict[str, Any]:
 
 
 def _read_predictor(json: Any, reader: Reader) -> Predictor:
-    """The predictor, at a cost of some times the arrays it is made of, whoever else refers to them."""
+    """The predictor; it costs a multiple of the arrays it is made of, whoever else refers to them."""
     names = (*FIELDS, *(name for name in MORE if isinstance(json, dict) and name in json))
     state = {**dict.fromkeys(MORE), **dict(zip(names, entries(json, *names), strict=True))}
     kernels = dict(map(pair_of, list_of(state.pop("kernels"))))
@@ -202,7 +202,7 @@ def _read_link(json: Any, reader: Reader) -> Link:
     if name == "sigmoid" and (parameters.dtype.kind != "f" or parameters.shape[:1] != (2,)):
         raise ModelFileError("it is damaged: its link has no slope and shift.")
     if name == "likelihood" and not hasattr(parameters, "probability"):
-        raise ModelFileError(f"it asks {type(parameters).__name__} for probabilities, which it has not.")
+        raise ModelFileError(f"it asks {type(parameters).__name__} for probabilities that it does not have.")
     return Link(name, parameters)
 
 

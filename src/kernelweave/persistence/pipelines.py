@@ -82,7 +82,7 @@ def is_listed(cls: type) -> bool:
 
 
 def fits_together(obj: Any) -> bool:
-    """Whether a fitted transformer has arrays as wide as its data, and what it needs besides is of a fit."""
+    """Whether the arrays of a fitted transformer are as wide as its data, and its other parts are sound."""
     try:
         arrays = {name: value for name, value in vars(obj).items() if name in VECTORS | TABLES}
         return all(
@@ -105,7 +105,7 @@ def _is_pipeline(obj: Any) -> bool:
 
 
 def _is_encoder(obj: Any) -> bool:
-    """Categories of one axis, sorted where they are numbers: they are found by bisection then."""
+    """Whether categories have one axis and are sorted where they are numbers, which bisection requires."""
     known = getattr(obj, "categories_", [])
     numbers = [values for values in known if values.dtype.kind in "biuf"]
     plain = all(values.ndim == 1 and values.dtype.kind in "biufOUS" for values in known)
@@ -114,7 +114,7 @@ def _is_encoder(obj: Any) -> bool:
 
 
 def _is_one_hot(obj: Any) -> bool:
-    """As many features as its categories make: compiled code writes to the places that follow from them."""
+    """Whether it has as many features as its categories make: compiled code writes to these places."""
     if not _is_encoder(obj):
         return False
     sizes = [len(values) for values in getattr(obj, "categories_", [])]
@@ -130,7 +130,7 @@ def _is_one_hot(obj: Any) -> bool:
 
 
 def _grouped(size: int, rare: Any, mapping: Any) -> int:
-    """Categories that are left of `size` when the rare ones are one; -1 where that makes no sense."""
+    """How many of `size` categories are left when the rare ones become one; -1 where that makes no sense."""
     if rare is None and mapping is None:
         return size
     inside = rare.ndim == 1 and rare.size and 0 <= rare.min() and rare.max() < size

@@ -63,7 +63,7 @@ def _read_slice(json: Any, reader: Reader) -> slice:
 
 
 def write_items(items: Iterable[Any], writer: Writer) -> list[Any]:
-    """Values one by one, called by their places."""
+    """Values one by one, named by their places."""
     return [writer.value(item, f"[{i}]") for i, item in enumerate(items)]
 
 
@@ -202,7 +202,7 @@ def _read_frame(json: Any, reader: Reader) -> Any:
 
 
 def _frame(labels: list[Any], columns: list[np.ndarray]) -> Any:
-    """A data frame of pandas; of polars, whose users need not have pandas, where that alone is there."""
+    """A data frame of pandas, or of polars where only polars is installed."""
     if find_spec("pandas") is None and find_spec("polars") is not None:
         import polars as pl
 
@@ -215,7 +215,7 @@ def _frame(labels: list[Any], columns: list[np.ndarray]) -> Any:
 
 
 def _write_views(value: Views, writer: Writer) -> dict[str, Any]:
-    """Without the IDs of the samples: predictions need none."""
+    """Views without the IDs of their samples, which predictions do not need."""
     tables = [writer.value(table, f"[{name!r}]") for name, table in value.tables.items()]
     return {"names": writer.value(value.names), "tables": tables, "observed": writer.array(value.observed)}
 

@@ -14,9 +14,9 @@ Promise = TypeVar("Promise", bound=Callable[..., None])
 
 
 class Contract:
-    """The properties of every part of one kind, in order: functions that raise where one does not hold.
+    """Properties of every part of one kind, in order: each is a function that raises where it does not hold.
 
-    A property that says nothing about a part, such as one of second derivatives about a loss without,
+    A property that does not apply to a part, such as one about second derivatives for a loss without any,
     raises `unittest.SkipTest`.
 
     Attributes
@@ -55,7 +55,7 @@ class Contract:
         *case
             What the properties take.
         hint : str, optional
-            What to try where a property cannot be checked at all: something else than a promise was broken.
+            What to try when a property cannot be checked at all because it raises an error of another kind.
         """
         for promise in self.promises:
             try:
@@ -79,7 +79,7 @@ def expect(condition: Any, message: str = "") -> None:
 
 
 def needs(part: Any, ability: str) -> None:
-    """Skip a property of an ability that the part does not have."""
+    """Skip a property about an ability that the part does not have."""
     if not getattr(part, ability, False):
         raise SkipTest(f"{type(part).__name__} has no `{ability}`")
 
@@ -90,7 +90,7 @@ def draws() -> np.random.Generator:
 
 
 def labels_like(loss: Any, values: Any) -> Any:
-    """Targets that the loss takes: both labels, ones, the class of the largest, or the values themselves."""
+    """Targets that the loss takes: two labels, ones, the class of the largest value, or the values."""
     if loss.coupled:
         return 2.0 * np.eye(values.shape[1])[values.argmax(axis=1)] - 1.0
     labels = np.where(values > np.median(values, axis=0), 1.0, -1.0)
@@ -102,5 +102,5 @@ def expect_clone(part: Any) -> None:
     copy = clone(part)
     expect(repr(copy) == repr(part), f"{part!r} has the clone {copy!r}")
     ours, theirs = part.get_params(deep=False), copy.get_params(deep=False)
-    expect(list(ours) == list(theirs), f"parameters {list(ours)}, those of the clone {list(theirs)}")
+    expect(list(ours) == list(theirs), f"parameters {list(ours)}, but {list(theirs)} in the clone")
     expect(repr(part).startswith(type(part).__name__ + "("), f"repr {part!r}")

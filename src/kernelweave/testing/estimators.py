@@ -46,22 +46,24 @@ def check_mkl_estimator(
 
     Its objective and duality gap are recomputed from public attributes, and so are its predictions,
     f(x) = sum_m d_m sum_i alpha_i k_m(x, x_i) + b. The order of kernels and samples does not matter, a sample
-    of weight 2 is one given twice, Gram matrices give the model of the kernels they are of, a fit that stops
-    early warns, one that fails changes nothing, and copies, pickled or from a file, predict the same. What
-    does not apply to an estimator (`sample_weight`, `kernels`, `dual_gap_`, ...) is left out.
+    of weight 2 counts as two, Gram matrices give the same model as the kernels they come from, a fit that
+    stops early warns, one that fails changes nothing, and copies, pickled or from a file, predict the same.
+    What does not apply to an estimator (`sample_weight`, `kernels`, `dual_gap_`, ...) is left out.
 
-    Objective and gap can be recomputed only where the loss is known. **Of an estimator without a parameter
-    `loss` they are not checked unless `loss` is passed here**, and one that minimises something else, such as
-    2 C times its loss, goes unnoticed. Methods beside `fit` and `predict` are not checked either.
+    Objective and gap can be recomputed only where the loss is known. **For an estimator without a parameter
+    `loss` they are not checked unless `loss` is passed here**, and an estimator that minimises something
+    else, such as 2 C times its loss, goes unnoticed. Methods other than `fit` and `predict` are not checked
+    either.
 
-    What holds of all estimators is left to ``sklearn.utils.estimator_checks.check_estimator``.
+    What every estimator of scikit-learn has to satisfy is left to
+    ``sklearn.utils.estimator_checks.check_estimator``.
 
     Parameters
     ----------
     estimator : estimator
-        With its parameters, not fitted; kernels are replaced where a property is about given ones.
+        With its parameters, not fitted; its kernels are replaced for properties that need particular ones.
     X, y, X_new : ndarray, optional
-        Training data, and new samples; by default some dozens of samples of four features.
+        Training data, and new samples; by default a few dozen samples with four features.
     loss : Loss or callable, optional
         The loss of an estimator that has no parameter of this name, or a function of the estimator that
         returns it.
@@ -86,7 +88,7 @@ def check_mkl_estimator(
 def estimator_case(
     estimator: Any, X: Any = None, y: Any = None, X_new: Any = None, loss: Any = None
 ) -> EstimatorCase:
-    """The estimator with data: those given, or samples of two overlapping classes or with noisy targets."""
+    """The estimator with data: given, or drawn samples of two overlapping classes or with noisy targets."""
     if X is None:
         rng = draws()
         X = rng.normal(size=(60, 4))
@@ -123,7 +125,7 @@ def _tight(case: EstimatorCase, **params: Any) -> dict[str, Any]:
 
 
 def _values(model: Any, X: Any) -> FloatArray:
-    """What the estimator learned, before it is made a label."""
+    """The values that the estimator predicts, before they become labels."""
     ask = model.decision_function if hasattr(model, "decision_function") else model.predict
     return np.asarray(ask(X))
 
@@ -268,7 +270,7 @@ def the_scale_of_a_kernel_does_not_matter(case: EstimatorCase) -> None:
 
 @contract.promise
 def weights_equal_repeats(case: EstimatorCase) -> None:
-    """A sample of weight w counts as w equal samples; one of weight 0 is not there."""
+    """A sample of weight w counts as w equal samples; one of weight 0 does not count."""
     if not has_fit_parameter(case.estimator, "sample_weight"):
         raise SkipTest(f"{type(case.estimator).__name__} takes no sample_weight")
     if "cv" in case.estimator.get_params(deep=False):
@@ -282,7 +284,7 @@ def weights_equal_repeats(case: EstimatorCase) -> None:
 
 @contract.promise
 def matrices_give_the_model_of_the_kernels(case: EstimatorCase) -> None:
-    """kernels="precomputed" with the Gram matrices of kernels is a fit with these kernels."""
+    """kernels="precomputed" with the Gram matrices of kernels gives the fit with these kernels."""
     spherical = getattr(case.estimator, "normalize", None) == "spherical"  # needs k(x, x) of new samples
     rule = {"normalize": "trace"} if spherical else {}
     on_data = _fit(case, **_tight(case, **rule))
@@ -315,7 +317,7 @@ def input_is_not_modified(case: EstimatorCase) -> None:
 
 @contract.promise
 def a_fit_that_fails_changes_nothing(case: EstimatorCase) -> None:
-    """After data that are refused, the model is the one before."""
+    """After data have been refused, the model is as it was before."""
     model = _fit(case)
     before = _values(model, case.X_new)
     try:
@@ -323,7 +325,7 @@ def a_fit_that_fails_changes_nothing(case: EstimatorCase) -> None:
     except ValueError:
         assert_array_equal(_values(model, case.X_new), before)
     else:
-        raise AssertionError("a table of NaN was taken")
+        raise AssertionError("a table of NaN was accepted")
 
 
 @contract.promise

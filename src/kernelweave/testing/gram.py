@@ -1,4 +1,4 @@
-"""What every Gram engine promises: the numbers of explicit sums of dense matrices."""
+"""What every Gram engine promises: the same numbers as explicit sums of dense matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZES = ((1, 1), (2, 3), (7, 8), (30, 9), (33, 17), (230, 10))
 
 
 class GramCase(NamedTuple):
-    """How engines are made of matrices and scales, and to how many digits they compute."""
+    """How engines are built from matrices and scales, and to how many digits they compute."""
 
     build: Callable[..., Gram]
     rtol: float = 1e-10
@@ -36,7 +36,7 @@ class Built(NamedTuple):
 
 
 def check_gram(build: Callable[..., Gram], rtol: float = 1e-10) -> None:
-    """Check a Gram engine: every method gives the numbers of the matrices it was made of.
+    """Check a Gram engine: every method agrees with the matrices that the engine was built from.
 
     `combine`, `dot`, `quad`, `inner`, `rows`, `diag` and `subset` are compared with explicit sums, for few
     and many samples and kernels, supports of any size, matrices in other layouts, in single precision and
@@ -46,9 +46,9 @@ def check_gram(build: Callable[..., Gram], rtol: float = 1e-10) -> None:
     ----------
     build : callable
         ``build(matrices)`` and ``build(matrices, scales)`` give an engine of the matrices scales[m] *
-        matrices[m]; the class itself where its constructor takes these.
+        matrices[m]; pass the class itself where its constructor takes these arguments.
     rtol : float, default=1e-10
-        To how many digits the engine computes.
+        Relative precision to which the engine computes.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class _Name(str):
 
 
 def _matrices(n: int, M: int) -> FloatArray:
-    """Positive semidefinite matrices, symmetric to the last bit, of entries that single precision holds."""
+    """Positive semidefinite matrices, symmetric to the last bit, with entries that single precision holds."""
     roots = draws().normal(size=(M, n, n + 1))
     Ks = roots @ roots.transpose(0, 2, 1) / n
     return np.asarray((0.5 * (Ks + Ks.transpose(0, 2, 1))).astype(np.float32).astype(np.float64))
@@ -121,7 +121,7 @@ def sizes(case: GramCase) -> None:
 
 @contract.promise
 def combine_is_the_weighted_sum(case: GramCase) -> None:
-    """combine(d) = sum_m d_m K_m, symmetric, and a matrix of its own every time."""
+    """combine(d) = sum_m d_m K_m, symmetric, and a new matrix every time."""
     for gram, Ks, weights in _engines(case):
         K = gram.combine(weights)
         _close(case, _dense(K), _total(Ks, weights))
@@ -240,7 +240,7 @@ def subset_of_samples_and_kernels(case: GramCase) -> None:
 
 @contract.promise
 def several_models_at_once(case: GramCase) -> None:
-    """combine_each, square_each, dot_each, quad_each and products_each are the single forms of each model."""
+    """combine_each, square_each, dot_each, quad_each and products_each agree with their single forms."""
     rng = draws()
     for gram, Ks, weights in _engines(case):
         n, some = gram.n_samples, rng.permutation(gram.n_kernels)[:2]
@@ -265,7 +265,7 @@ def several_models_at_once(case: GramCase) -> None:
 
 @contract.promise
 def other_layouts(case: GramCase) -> None:
-    """Matrices by columns, strided, in single precision or mapped from a file are summed in double."""
+    """Matrices stored by columns, strided, in single precision or mapped from a file are summed in double."""
     raw = _matrices(40, 9)
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "raw.npy", raw)
@@ -327,12 +327,12 @@ def passes_count_what_is_read(case: GramCase) -> None:
     expect(0 < cost(gram.rows, np.arange(2), every) <= 0.2, "rows")
     expect(cost(gram.quad, np.zeros(50)) == 0, "quad of nothing")
     expect(0 <= cost(gram.subset, np.arange(25)) <= 1, "subset")  # nothing where it is computed on demand
-    expect(gram.subset(np.arange(25)).n_passes == 0, "a part starts at what was read of the whole")
+    expect(gram.subset(np.arange(25)).n_passes == 0, "a part does not start counting at 0")
 
 
 @contract.promise
 def rounding_is_declared(case: GramCase) -> None:
-    """An engine that rounds knows its kernels in double precision; one that does not has nothing to add."""
+    """An engine that rounds can give its kernels in double precision; for others in_double() is None."""
     for raw in (_matrices(9, 3), _matrices(9, 3).astype(np.float32)):
         gram, alpha = case.build(list(raw)), draws().normal(size=9)
         fine = gram.in_double()

@@ -31,9 +31,9 @@ class KernelCase(NamedTuple):
 def check_kernel(kernel: Kernel, X: Any = None, Z: Any = None) -> None:
     """Check a kernel: a positive semidefinite function, whose blocks, diagonal and copies agree.
 
-    Matrices are symmetric and positive semidefinite, on training and new rows together; parameters taken
-    from the training rows stay; a row of weight 2 is a row given twice; columns by name are columns by
-    position; input is left alone; clones and pickled copies give the same numbers.
+    Matrices are symmetric and positive semidefinite, on training and new rows together; parameters taken from
+    the training rows stay as they are; a row of weight 2 counts as two rows; columns may be given by name or
+    by position; input is left alone; clones and pickled copies give the same numbers.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def check_kernel(kernel: Kernel, X: Any = None, Z: Any = None) -> None:
 
 
 def kernel_case(kernel: Kernel, X: Any = None, Z: Any = None) -> KernelCase:
-    """The kernel with rows that it takes: those given, or drawn by what it accepts."""
+    """The kernel with rows that it takes: those given, or rows drawn to suit `accepts`."""
     if X is not None:
         return KernelCase(kernel, X, X[: len(X) // 2] if Z is None else Z)
     rng, count = draws(), N_TRAIN + N_NEW
@@ -169,7 +169,7 @@ def input_is_not_modified(case: KernelCase) -> None:
 
 @contract.promise
 def named_columns_equal_positions(case: KernelCase) -> None:
-    """The kernel of some columns of a table, by name or position, is that of a table of these columns."""
+    """A kernel on some columns, by name or position, equals the kernel of a table of these columns alone."""
     if case.kernel.columns is not None:
         raise SkipTest("the kernel has its columns already")
     chosen = list(range(case.X.shape[1]))
@@ -186,10 +186,10 @@ def named_columns_equal_positions(case: KernelCase) -> None:
 
 @contract.promise
 def a_view_is_a_table(case: KernelCase) -> None:
-    """The kernel of a view is that of its table alone, whatever other tables there are."""
+    """The kernel of a view depends on its table alone, whatever other tables there are."""
     views = Views({"other": np.zeros((len(case.X), 2)), "own": case.X})
     [(name, kernel)] = resolve_kernels({"own": case.kernel}, views)
-    expect(name == "own" and views.view_of(kernel) == 1, f"the kernel of a view is {name} of another one")
+    expect(name == "own" and views.view_of(kernel) == 1, f"the kernel is {name}, or of another view")
     own, new = _fitted(case), Views({"other": np.ones((len(case.Z), 2)), "own": case.Z})
     assert_allclose(kernel.fit(views)(new, views), own(case.Z, case.X), rtol=1e-12)
     assert_allclose(kernel.diag(new), own.diag(case.Z), rtol=1e-12)
@@ -203,7 +203,7 @@ def lists_are_accepted(case: KernelCase) -> None:
 
 @contract.promise
 def weights_equal_repeats(case: KernelCase) -> None:
-    """A row of weight w is w equal rows; scikit-learn's rule "scale" alone counts rows of any weight once."""
+    """A row of weight w is w equal rows; only scikit-learn's rule "scale" counts rows of any weight once."""
     weight, kernel = np.arange(len(case.X)) % 3, clone(case.kernel)
     scales = [
         key for key, value in kernel.get_params().items() if isinstance(value, str) and value == "scale"
@@ -216,7 +216,7 @@ def weights_equal_repeats(case: KernelCase) -> None:
 
 @contract.promise
 def sparse_equals_dense(case: KernelCase) -> None:
-    """A sparse matrix gives the numbers of the same array, or is refused with a word on densifying."""
+    """A sparse matrix gives the same numbers as the dense array, or is refused with advice to densify it."""
     if case.kernel.accepts != "numeric" or case.kernel.columns is not None:
         raise SkipTest(f"{case.kernel} is not a function of all columns of a table of numbers")
     X, Z = (draws().poisson(0.5, size=(n, 6)).astype(float) for n in (8, 5))

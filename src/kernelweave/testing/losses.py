@@ -28,15 +28,15 @@ def check_loss(loss: Loss, y: Any = None) -> None:
     here it is checked at random points, beside the definition of V* as a supremum, its domain, both second
     derivatives and the abilities that the loss says it has.
 
-    Of a loss that couples outputs the same is checked on the values of four classes. Of a loss that couples
-    samples the gradient, the bounds of its curvature and of its least value, case
-    weights and invariance to shifts are checked: what the certificate without a conjugate rests on.
+    For a loss that couples outputs, the same is checked with four classes. For a loss that couples samples,
+    the gradient, the bounds on its curvature and on its least value, case weights and invariance to shifts
+    are checked; the certificate without a conjugate rests on these.
 
     Parameters
     ----------
     loss : Loss
     y : ndarray of shape (n,) or (n, k), optional
-        Targets from which a loss that couples samples is given some; by default random numbers.
+        Targets from which those of a loss that couples samples are drawn; random numbers by default.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def _targets(loss: Loss) -> FloatArray:
 
 
 def _inside(loss: Loss, y: FloatArray, low: float = 0.02, cut: float = 3.0) -> FloatArray:
-    """Random points of the dual box, cut off where it is infinite; `low` is the share kept from its ends."""
+    """Random points of the dual box, cut off where it is infinite; `low` is the margin left at each end."""
     lower, upper = (np.clip(bound, -cut, cut) for bound in loss.dual_box(y))
     return np.asarray(lower + draws().uniform(low, 1.0 - low, size=y.shape) * (upper - lower))
 
@@ -93,7 +93,7 @@ def _edges(loss: Loss, y: FloatArray) -> list[tuple[FloatArray, FloatArray, floa
 
 @contract.promise
 def values_are_non_negative_and_elementwise(loss: Loss) -> None:
-    """V(y, f) >= 0, of the shape of y and f."""
+    """V(y, f) >= 0, with the shape of y and f."""
     y, (f, _) = _targets(loss), _predictions(loss)
     values = loss.value(y, f)
     expect(values.shape == y.shape, f"shape {values.shape} for targets of shape {y.shape}")
@@ -143,7 +143,7 @@ def hessian_is_the_difference_quotient_of_the_gradient(loss: Any) -> None:
 
 @contract.promise
 def the_gradient_jumps_at_the_kinks_and_nowhere_else(loss: Loss) -> None:
-    """kinks(y) lists the f at which V' rises at once."""
+    """kinks(y) lists the f at which V' jumps."""
     targets = np.array([1.0, -1.0] if loss.task == "classification" else [1.0, 0.3])
     f, kinks = np.linspace(-4.0, 4.0, 8001), _kinks(loss, targets)
     for i, target in enumerate(targets):
@@ -205,7 +205,7 @@ def conjugate_is_the_largest_v_f_minus_value(loss: Loss) -> None:
 
 @contract.promise
 def fenchel_young_inequality(loss: Loss) -> None:
-    """V(y, f) + V*(y, v) >= v f for every f and every v of the domain, its ends among them."""
+    """V(y, f) + V*(y, v) >= v f for every f and every v of the domain, its ends included."""
     rng, count = draws(), 20 * COUNT
     target, f, share = rng.uniform(-5, 5, count), rng.uniform(-50, 50, count), rng.uniform(size=count)
     y = target if loss.task == "regression" else labels_like(loss, target)
@@ -274,7 +274,7 @@ def dual_curvature_is_the_second_difference(loss: Loss) -> None:
 
 @contract.promise
 def dual_curvature_is_infinite_at_the_bounds(loss: Loss) -> None:
-    """A dual variable at its bound is held fast; next to it the curvature is at least zero."""
+    """A dual variable at its bound is held fixed; next to it the curvature is at least zero."""
     for edge, targets, outwards in _edges(loss, _targets(loss)):
         expect(np.isposinf(loss.dual_curvature(targets, edge)))
         for distance in (1e-310, 1e-100, 1e-12):
@@ -294,7 +294,7 @@ def dual_curvature_inverts_the_hessian(loss: Any) -> None:
 
 @contract.promise
 def linear_dual_is_minus_the_conjugate_on_the_box(loss: Any) -> None:
-    """-V*(y, -a) = linear a - kink |a|; where kink > 0, a = 0 is held fast."""
+    """-V*(y, -a) = linear a - kink |a|; where kink > 0, a = 0 is held fixed."""
     needs(loss, "linear_dual")
     y = _targets(loss)
     linear, kink = loss.linear_dual(y)
@@ -333,7 +333,7 @@ class Draw(NamedTuple):
 
 
 def targets_from(y: Any, *shape: int) -> FloatArray:
-    """Random targets of that shape: rows of y, or numbers."""
+    """Targets of that shape, drawn from the rows of y, or random numbers."""
     return draws().normal(size=shape) if y is None else np.asarray(y)[draws().integers(len(y), size=shape)]
 
 
@@ -364,7 +364,7 @@ def value_is_one_number_and_no_less_than_least(loss: JointLoss, y: Any) -> None:
 
 @joint_contract.promise
 def least_is_no_more_than_the_infimum(loss: JointLoss, y: Any) -> None:
-    """least(y, weight) is finite, and L does not fall below it where it is minimised numerically."""
+    """least(y, weight) is finite, and minimising L numerically does not lead below it."""
     for draw in _draws(y):
         least = loss.least(draw.y, draw.weight)
         expect(np.isfinite(least), f"least(y, weight) = {least}")
@@ -421,7 +421,7 @@ def curvature_bounds_the_hessian(loss: JointLoss, y: Any) -> None:
 
 @joint_contract.promise
 def hessian_product_is_the_hessian_times_v(loss: JointLoss, y: Any) -> None:
-    """H v, H by differences of the gradient."""
+    """H v, with H from differences of the gradient."""
     for draw in _draws(y):
         H, v = _hessian(loss, draw), draws().normal(size=len(draw.f))
         size = 1e-4 * (1.0 + float(np.abs(H).max()))
@@ -432,7 +432,7 @@ def hessian_product_is_the_hessian_times_v(loss: JointLoss, y: Any) -> None:
 
 @joint_contract.promise
 def shift_invariant_means_no_shift_matters(loss: JointLoss, y: Any) -> None:
-    """`shift_invariant` is set if and only if L(f + b) = L(f); sum(L'(f)) = 0 then."""
+    """`shift_invariant` is set if and only if L(f + b) = L(f); then sum(L'(f)) = 0."""
     for draw in _draws(y):
         values = [loss.value(*draw.at(draw.f + b)) for b in (0.0, -3.0, 2.0)]
         expect(np.allclose(values, values[0]) == loss.shift_invariant, f"L = {values} at shifted f")
@@ -512,7 +512,7 @@ def a_value_per_sample_and_a_slope_per_output(loss: Loss) -> None:
 
 @coupled_contract.promise
 def convex_with_a_subgradient_everywhere(loss: Loss) -> None:
-    """V(y, g) >= V(y, f) + <V'(y, f), g - f>, and where outputs are equal too."""
+    """V(y, g) >= V(y, f) + <V'(y, f), g - f>, also where outputs are equal."""
     y, f, g = _class_draw(loss)
     for point in (f, np.zeros_like(f), np.round(f), y):
         tangent = loss.value(y, point) + (loss.gradient(y, point) * (g - point)).sum(axis=1, keepdims=True)
@@ -521,7 +521,7 @@ def convex_with_a_subgradient_everywhere(loss: Loss) -> None:
 
 @coupled_contract.promise
 def what_outputs_have_in_common_does_not_matter(loss: Loss) -> None:
-    """V(y, f + b) = V(y, f) for one b of all outputs, and sum_k V'_k = 0."""
+    """V(y, f + b) = V(y, f) for one b added to all outputs, and sum_k V'_k = 0."""
     y, f, _ = _class_draw(loss)
     assert_allclose(loss.value(y, f + 3.0), loss.value(y, f), atol=1e-12)
     assert_allclose(loss.gradient(y, f).sum(axis=1), 0.0, atol=1e-12)
@@ -539,7 +539,7 @@ def fenchel_young_over_the_simplex(loss: Loss) -> None:
 
 @coupled_contract.promise
 def the_conjugate_is_reached(loss: Loss) -> None:
-    """V*(y, v) = sup_f <v, f> - V(y, f), climbed to by subgradients from where it is best known."""
+    """V*(y, v) = sup_f <v, f> - V(y, f), reached by subgradient ascent from the best point known."""
     y, _, _ = _class_draw(loss)
     y, v = y[:40], _plans(y)[:40]
     f, best = np.zeros_like(y), np.full((len(y), 1), -np.inf)
@@ -556,8 +556,8 @@ def outside_of_the_simplex_it_is_infinite(loss: Loss) -> None:
     inside, step = _plans(y), np.array([1e-6, -1e-6, 0.0, 0.0])
     own = np.flatnonzero(y[:, 2] > 0)
     expect(np.isfinite(loss.conjugate(y, inside + 1e-13)))
-    expect(np.isposinf(loss.conjugate(y, inside + 1e-6)), "a sum of 4e-6 is taken")
-    expect(np.isposinf(loss.conjugate(y[own], np.zeros((len(own), 4)) + step)), "u < 0 is taken")
+    expect(np.isposinf(loss.conjugate(y, inside + 1e-6)), "a sum of 4e-6 is accepted")
+    expect(np.isposinf(loss.conjugate(y[own], np.zeros((len(own), 4)) + step)), "u < 0 is accepted")
 
 
 @coupled_contract.promise
@@ -573,7 +573,7 @@ def simplex_dual_is_minus_the_conjugate(loss: Any) -> None:
 
 @coupled_contract.promise
 def classes_that_share_a_sample_are_free(loss: Loss) -> None:
-    """V*(y, -a) has second derivative 0 along them; a class without a share, or with all, is held fast."""
+    """V*(y, -a) has second derivative 0 along them; a class with no share, or all of it, is held fixed."""
     y, _, _ = _class_draw(loss)
     a = -_plans(y)
     shares = (y > 0) - a > 1e-9

@@ -22,7 +22,7 @@ SLACK = 1.0 + 1e-8  # prices forgive rounding of this order
 
 
 def check_regularizer(regularizer: Regularizer, n_kernels: int = 5) -> None:
-    """Check a regulariser: price, penalty, weights and conjugate are those of one function h(d).
+    """Check a regulariser: price, penalty, weights and conjugate belong to one function h(d).
 
         Omega(n)  = min_{d>=0} 1/2 sum_m n_m^2 / d_m + 1/2 h(d)      penalty, weights
         Omega*(r) = max_{d>=0} 1/2 sum_m d_m r_m^2 - 1/2 h(d)        conjugate
@@ -35,7 +35,7 @@ def check_regularizer(regularizer: Regularizer, n_kernels: int = 5) -> None:
     ----------
     regularizer : Regularizer
     n_kernels : int, default=5
-        How many kernels the parameters of the regulariser are for.
+        Number of kernels that the parameters of the regulariser are for.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _edge(regularizer: Regularizer, point: FloatArray, steps: int = 48) -> float
 
 
 def _any_count(regularizer: Regularizer) -> None:
-    """Skip where parameters are those of so many kernels."""
+    """Skip where the parameters fix the number of kernels."""
     if any(np.ndim(getattr(regularizer, parameter)) > 0 for parameter in regularizer.per_kernel):
         raise SkipTest(f"{type(regularizer).__name__} has parameters per kernel")
 
@@ -130,7 +130,7 @@ def no_feasible_weights_do_better(regularizer: Regularizer, n_kernels: int) -> N
 
 @contract.promise
 def no_small_change_of_the_weights_does_better(regularizer: Regularizer, n_kernels: int) -> None:
-    """The weights are a local minimum, moves back into the domain along the ray included."""
+    """The weights are a local minimum, also for moves that are scaled back into the domain."""
     rng = draws()
     for n in _norms(n_kernels, 8):
         d, best = regularizer.weights(n), regularizer.penalty(n)
@@ -153,7 +153,7 @@ def weights_are_norms_over_the_slope_of_the_penalty(regularizer: Regularizer, n_
 
 @contract.promise
 def no_norms_cost_nothing(regularizer: Regularizer, n_kernels: int) -> None:
-    """Omega(0) = Omega*(0) = 0, and the weights of no norms are feasible."""
+    """Omega(0) = Omega*(0) = 0, and the weights at n = 0 are feasible."""
     zero = np.zeros(n_kernels)
     d = regularizer.weights(zero)
     expect(regularizer.penalty(zero) == 0)
@@ -177,7 +177,7 @@ def a_component_without_norm_costs_nothing(regularizer: Regularizer, n_kernels: 
 @contract.promise
 @ascending.promise
 def initial_weights_are_feasible_and_positive(regularizer: Regularizer, n_kernels: int) -> None:
-    """Solvers start from weights of equal norms, whose price is finite."""
+    """Solvers start from the weights of equal norms, whose price is finite."""
     counts = [n_kernels]
     if not any(np.ndim(getattr(regularizer, parameter)) > 0 for parameter in regularizer.per_kernel):
         counts += [1, 3, 50]
@@ -315,7 +315,7 @@ def tangent_majorises_and_touches(regularizer: Regularizer, n_kernels: int) -> N
 
 @concave.promise
 def no_norms_have_finite_weights(regularizer: Regularizer, n_kernels: int) -> None:
-    """The weights of no norms are finite and not negative."""
+    """The weights at n = 0 are finite and not negative."""
     weights = regularizer.weights(np.zeros(n_kernels))
     expect(np.isfinite(weights) & (weights >= 0), f"weights {weights}")
 
@@ -337,7 +337,7 @@ def no_conjugate_is_claimed(regularizer: Regularizer, n_kernels: int) -> None:
 @concave.promise
 @ascending.promise
 def select_keeps_what_it_is_told_to(regularizer: Regularizer, n_kernels: int) -> None:
-    """All kernels selected are the regulariser itself."""
+    """Selecting all kernels gives the regulariser itself."""
     same = regularizer.select(np.arange(n_kernels), n_kernels)
     for n in _norms(n_kernels, 3):
         assert_allclose(same.penalty(n), regularizer.penalty(n), rtol=1e-12)

@@ -58,26 +58,27 @@ class RunCase(NamedTuple):
 def check_solver(
     solver: SingleSolver | Method, *parts: Loss | Regularizer | Callable[..., Result], y: Any = None
 ) -> None:
-    """Check a solver: it reaches an optimum that its definition proves, whatever it says itself.
+    """Check a solver: it reaches an optimum, proved from the definitions and not by what it reports.
 
-    Primal and dual value are computed again from dual variables and weights, P - D has to be below the
-    tolerance, and where the solver says that it has not converged there has to be a warning. A single-kernel
-    solver is run on every loss it has the abilities for, warm and cold, with and without intercept; a solver
-    over kernel weights with every regulariser that it supports.
+    Primal and dual values are recomputed from dual variables and weights, P - D has to be below the
+    tolerance, and a solver that reports that it has not converged has to warn. A single-kernel solver is run
+    on every loss it has the abilities for, warm and cold, with and without intercept; a solver over kernel
+    weights with every regulariser that it supports.
 
-    A method of another kind (greedy selection, kernel gradient, empirical Bayes, one of your own) has another
-    objective, whose optimum only its author can tell. Of it is checked what every run promises: how it says
-    that it ended, its history, its callback, Ctrl-C, checkpoints, and that it repeats itself.
+    A method of another kind (greedy selection, kernel gradient, empirical Bayes, one of your own) has an
+    objective of its own, whose optimum only its author knows. For such a method the checks cover what every
+    run promises: the reason that it gives for ending, its history, its callback, Ctrl-C, checkpoints, and
+    that running it again gives the same result.
 
     Parameters
     ----------
     solver : SingleSolver or Method
     *parts : Loss, Regularizer or callable
         What to run it with: losses for a single-kernel solver, regularisers for one over kernel weights; by
-        default all registered ones that it takes. For a method of another kind functions
-        ``solve(method, callback=None, keeper=None)`` that solve a problem with it and return the `Result`.
+        default all registered ones that it takes. For a method of another kind, functions ``solve(method,
+        callback=None, keeper=None)`` that solve a problem with it and return the `Result`.
     y : ndarray of shape (n,) or (n, k), optional
-        Targets from which losses that couple samples are given some; by default random numbers.
+        Targets from which those of losses that couple samples are drawn; random numbers by default.
 
     Raises
     ------
@@ -178,14 +179,14 @@ def draw_problem(
 
 
 def dual_loss(problem: Problem, f: FloatArray, alpha: FloatArray) -> float:
-    """-sum_i C_i V*(y_i, -alpha_i / C_i); of a loss that couples samples C L(f) + <alpha, f> at its alpha."""
+    """-sum_i C_i V*(y_i, -alpha_i / C_i); if the loss couples samples, C L(f) + <alpha, f> at its alpha."""
     if problem.loss.separable:
         return problem.dual_loss(alpha)
     return problem.primal_loss(f, np.zeros(f.shape[1])) + float((alpha * f).sum())
 
 
 def gap_scale(problem: Problem, primal: float, dual: float) -> float:
-    """What a gap is relative to: |P|, or of a loss that couples samples what a model can gain."""
+    """What a gap is relative to: |P| or, if the loss couples samples, what a model can gain."""
     if problem.loss.separable:
         return abs(primal)
     left = abs(primal - problem.floor)
@@ -196,7 +197,7 @@ def _gap(
     problem: Problem, penalties: tuple[float, float], f: FloatArray, alpha: FloatArray, b: FloatArray
 ) -> float:
     """(P - D) / scale, P = sum_i C_i V(y_i, f_i + b) + Omega, D = -sum_i C_i V*(y_i, v_i) - Omega*."""
-    expect(problem.has_right_sum(alpha), "alpha is not feasible: its sum is not that of the intercept")
+    expect(problem.has_right_sum(alpha), "alpha is not feasible: its sum is not what the intercept requires")
     primal, dual = problem.primal_loss(f, b) + penalties[0], dual_loss(problem, f + b, alpha) - penalties[1]
     return (primal - dual) / max(gap_scale(problem, primal, dual), 1e-12)
 
@@ -266,7 +267,7 @@ def the_optimum_is_that_of_the_default_solver(case: MachineCase) -> None:
 
 @machines.promise
 def outputs_are_solved_apart(case: MachineCase) -> None:
-    """The machine of several outputs has in each column the machine of that output."""
+    """Each column of a machine of several outputs is the machine of that output alone."""
     if case.loss.coupled:
         raise SkipTest(f"{case.loss} couples outputs")
     for tied in (True, False):
@@ -301,7 +302,7 @@ def the_same_input_gives_the_same_output(case: MachineCase) -> None:
 
 @machines.promise
 def errors_name_the_missing_ability(case: MachineCase) -> None:
-    """A loss without what the solver requires is refused, both named."""
+    """A loss that lacks what the solver requires is refused, and the message names both."""
     for loss in (cls() for cls in LOSSES.values()):
         for ability in case.solver.missing(loss)[:1]:
             sample = draw_problem(loss, n=10)
@@ -311,7 +312,7 @@ def errors_name_the_missing_ability(case: MachineCase) -> None:
             except ValueError as error:
                 expect(wanted in str(error), f"{error} does not say: {wanted}")
             else:
-                raise AssertionError(f"{loss} was taken without `{ability}`")
+                raise AssertionError(f"{loss} was accepted without `{ability}`")
 
 
 @machines.promise
@@ -326,7 +327,7 @@ def clone_and_parameters(case: MachineCase | MethodCase) -> None:
 
 
 def _problems(case: MethodCase) -> list[Sample]:
-    """Losses that the solver takes, with costs of each sample, without intercept, with two outputs."""
+    """Losses that the solver takes, with a cost for each sample, without intercept, with two outputs."""
     known = (Squared(), Hinge(), Logistic(), EpsInsensitive())
     losses = [loss for loss in known if all(hasattr(loss, ability) for ability in case.solver.requires)]
     options: list[dict[str, Any]] = [{}, {"costs": True}, {"fit_intercept": False}, {"outputs": 2}]
@@ -335,7 +336,7 @@ def _problems(case: MethodCase) -> list[Sample]:
 
 
 def _solve(case: MethodCase, sample: Sample, tol: float, max_iter: int = 2000) -> tuple[Any, bool]:
-    """What a solver came to, and whether it warned."""
+    """The result of a solver, and whether it warned."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         parts = (sample.problem, sample.gram, case.regularizer)
@@ -418,21 +419,21 @@ def the_same_run_gives_the_same_output(case: MethodCase) -> None:
 
 @methods.promise
 def what_is_not_supported_is_refused(case: MethodCase) -> None:
-    """check() of a regulariser that supports() denies raises, with the name of the solver."""
+    """check() raises, naming the solver, for a regulariser that supports() denies."""
     for regularizer in (cls() for cls in REGULARIZERS.values()):
         try:
             case.solver.check(regularizer)
         except ValueError as error:
             expect(not case.solver.supports(regularizer) and repr(case.solver.name) in str(error), str(error))
         else:
-            expect(case.solver.supports(regularizer), f"{regularizer} is taken, and not supported")
+            expect(case.solver.supports(regularizer), f"{regularizer} is accepted, but not supported")
 
 
 # -- what every run promises --------------------------------------------------------------------
 
 
 def _run(case: RunCase, **options: Any) -> tuple[Result, list[str]]:
-    """What a run came to, and its warnings."""
+    """The result of a run, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = case.solve(case.method, **options)
@@ -441,10 +442,10 @@ def _run(case: RunCase, **options: Any) -> tuple[Result, list[str]]:
 
 @runs.promise
 def a_run_says_how_it_ended(case: RunCase) -> None:
-    """One of the reasons of `Result`, no warning where it converged, and a history of equal columns."""
+    """One of the reasons of `Result`, no warning where it converged, and history columns of equal length."""
     result, told = _run(case)
     expect(result.reason in ("tol", "max_iter", "standstill", "n_kernels"), f"reason={result.reason!r}")
-    expect(not (result.converged and told), f"converged, and warns: {told}")
+    expect(not (result.converged and told), f"converged, but warns: {told}")
     expect(tuple(result.history) == case.method.columns, f"history of {list(result.history)}")
     expect(len({len(values) for values in result.history.values()}) <= 1, "columns of different lengths")
 
@@ -460,7 +461,7 @@ def a_run_repeats_itself(case: RunCase) -> None:
 
 @runs.promise
 def the_callback_may_end_a_run(case: RunCase) -> None:
-    """It is not called again after a true answer, and the run says that it was interrupted."""
+    """Once it has returned true it is not called again, and the run says that it was interrupted."""
     seen: list[Any] = []
 
     def second(iteration: int, iterate: Any) -> bool:
@@ -488,7 +489,7 @@ def ctrl_c_keeps_the_best_iterate(case: RunCase) -> None:
 
 @runs.promise
 def a_checkpoint_is_resumed(case: RunCase) -> None:
-    """A run that was ended, and is started again with its checkpoint, comes to an end of the same kind."""
+    """A run that was ended, and is started again with its checkpoint, ends for the same reason."""
     whole, _ = _run(case)
     with TemporaryDirectory() as folder:
         first = Keeper(Checkpoint(Path(folder) / "run", {}), "0")
@@ -499,4 +500,4 @@ def a_checkpoint_is_resumed(case: RunCase) -> None:
             resumed, _ = _run(case, keeper=Keeper(again, "0"))
             expect(resumed.n_iter >= resumed.n_resumed)
             ends = (whole.converged, whole.reason), (resumed.converged, resumed.reason)
-            expect(ends[0] == ends[1], f"{ends[0]} at once, {ends[1]} after a checkpoint")
+            expect(ends[0] == ends[1], f"{ends[0]} in one run, {ends[1]} after a checkpoint")

@@ -68,7 +68,7 @@ def target_alignment(kernels: Any, X: Any, y: Any, centered: bool = True, task: 
     y : array-like of shape (n,) or (n, c)
     centered : bool, default=True
     task : {"auto", "classification", "regression"}, default="auto"
-        What y is; "auto" takes integers and text for classes.
+        What y is; "auto" treats integers and text as classes.
 
     Returns
     -------

@@ -39,13 +39,13 @@ def conversion_factor(n_kernels: int, q: float | Regularizer, p: float | Regular
     n_kernels : int
         M.
     q, p : float or Regularizer
-        The norms from which and to which: numbers of lp norms, q <= p, or regularisers in the form of a
+        The norms to convert from and to: orders of lp norms, q <= p, or regularisers in the form of a
         constraint.
 
     Notes
     -----
-    Remark 7 prints R(H_p) <= c R(H_N), and concludes that a bound on R(H_p) gives one on R(H_N); that takes
-    the reverse, ``conversion_factor(M, p, N)``. Both hold, with different constants.
+    Remark 7 prints R(H_p) <= c R(H_N), and concludes that a bound on R(H_p) gives one on R(H_N); that
+    requires the reverse, ``conversion_factor(M, p, N)``. Both hold, with different constants.
 
     Examples
     --------
@@ -79,11 +79,11 @@ def check_norm(name: str, norm: Any, n_kernels: int) -> float | Regularizer:
 
 
 def largest_norm(rule: Any, scales: FloatArray, order: float, tops: FloatArray | None = None) -> float:
-    """A bound of ||a d||_q, q = `order`, over the weights that a constraint allows; exact for q = 1 and inf.
+    """A bound on ||a d||_q, q = `order`, over the weights that a constraint allows; exact for q = 1 and inf.
 
-    The largest sum of a d is B(a), that of d_m is B(e_m), with B = 2 Omega* the largest sum_m d_m s_m. A
-    maximum over the weights, as of block norms with q > 2, has B concave and no set of weights: what counts
-    is the largest B(s) / ||s||_{q*}, at s = 1.
+    The largest sum of a d is B(a) and the largest d_m is B(e_m), where B(s) = 2 Omega* is the largest sum_m
+    d_m s_m. A maximum over the weights, as in block norms with q > 2, has a concave B and no set of weights:
+    what counts is the largest B(s) / ||s||_{q*}, at s = 1.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def largest_each(rule: Regularizer, n_kernels: int) -> FloatArray:
 
 
 def largest_size(rule: Regularizer, other: Any, n_kernels: int) -> float:
-    """A bound of N(d), that of `other`, over the weights that the constraint `rule` allows.
+    """A bound on N(d), the norm of `other`, over the weights that the constraint `rule` allows.
 
-    Where weights are allowed all smaller ones are: N(1) bounds N(d) for every d <= 1.
+    Where weights are allowed, so are all smaller ones: N(1) bounds N(d) for every d <= 1.
     """
     if not hasattr(other, "size") or other.ascends:
         raise ValueError(
@@ -462,7 +462,7 @@ def greedy_risk_bound(
         E (y - fhat)^2 - E (y - f*)^2 <= 8 L R(H_{tau,s}) + 4 L^2 sqrt(ln(3/delta) / (2n))
 
     with probability 1 - delta, L = B + sqrt(s kappa tau), |y| <= B, fhat the minimiser over the class of
-    the mean squared error on the sample, f* that of the expected one, R(H_{tau,s}) from
+    the mean squared error on the sample, f* the minimiser of the expected one, R(H_{tau,s}) from
     `greedy_complexity`. Theorem 1 of Sindhwani & Lozano (2011), with the complexity corrected there.
 
     Parameters

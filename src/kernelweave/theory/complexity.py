@@ -57,7 +57,7 @@ def empirical_complexity(
     Returns
     -------
     finding : Finding
-        `parts["standard_error"]` is that of the draws.
+        `parts["standard_error"]` is the standard error over the draws.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def class_of(regularizer: Regularizer, found: Dictionary) -> Regularizer:
 
 
 def check_constraint(name: str, rule: Regularizer, n_kernels: int) -> Regularizer:
-    """Refuse a regulariser without Omega(2 n) = 4 Omega(n): 2 Omega then is the square of no norm."""
+    """Refuse a regulariser unless Omega(2 n) = 4 Omega(n): otherwise 2 Omega is not the square of a norm."""
     some = np.linspace(1.0, 2.0, n_kernels)
     once, twice = rule.penalty(some), rule.penalty(2.0 * some)
     if not (rule.convex and abs(twice - 4.0 * once) <= 1e-6 * twice):

@@ -130,7 +130,7 @@ def recovery_coefficient(
     -----
     Theorem 2 of Sindhwani & Lozano (2011) prints K_G Q_i (sum_k Q_k K_G^2 Q_k)^-1 Q_j K_G for C_ij, with
     K_G = sum_{k good} K_k. Its proof needs the factors in the order Q_i K_G, and then K_G cancels on its
-    range, which is that of sum_k Q_k^2. The two agree only if Q_i and K_G commute.
+    range, which is also the range of sum_k Q_k^2. The two agree only if Q_i and K_G commute.
 
     The theorem also lets the best good kernel be one that is selected already. Without ridge that
     cannot happen (the residual is orthogonal to it); with one it can, if what is left of a strong
@@ -146,8 +146,8 @@ def recovery_coefficient(
         sum_i ||C_ij v|| <= sqrt(s) ||S^(+1/2) Q_j v||,    ||S^(+1/2) Q_j|| <= ||Q_j K_G|| / sigma
 
     (Cauchy-Schwarz, and r = K_G u for the residuals in question), so that mu < 1 where ||Q_j K_G||_2 is below
-    sigma / sqrt(s) for all j: `norms`, `threshold` and `norms_small` of the result. It is the easier to
-    read, mu the sharper one.
+    sigma / sqrt(s) for all j: `norms`, `threshold` and `norms_small` of the result. This condition is easier
+    to read, and mu is sharper.
 
     Examples
     --------

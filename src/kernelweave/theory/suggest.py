@@ -33,10 +33,10 @@ class Signal(NamedTuple):
     strength : ndarray of shape (M,)
         (<K_m, T> - its mean over permutations) / n^2; r^2 of the target for a kernel of one feature.
     square : ndarray of shape (M,)
-        An estimate of strength^2 from products over four different samples, so without the square of
-        the noise in it.
+        An estimate of strength^2 from products over four different samples, so that it does not contain the
+        square of the noise.
     cosines : ndarray of shape (M, M)
-        Between the kernels, less the identity's share; 0 on average for unrelated kernels.
+        Cosines between the kernels, without the identity's share; 0 on average for unrelated kernels.
     z : float
         Sum of strengths, in standard deviations of what chance gives.
     peak, chance_peak : float
@@ -212,7 +212,7 @@ def suggest(
         As in the estimators: kernels and data, or "precomputed" and matrices.
     y : array-like of shape (n,) or (n, c)
     task : {"auto", "classification", "regression"}, default="auto"
-        What y is; "auto" takes integers and text for classes.
+        What y is; "auto" treats integers and text as classes.
     max_samples : int, default=1000
         Larger samples are thinned to this size.
     random_state : int, default=0

@@ -34,9 +34,9 @@ class Dataset:
     urls : tuple of str
         Original addresses, where it is not OpenML.
     reader : callable, optional
-        What makes arrays of what was downloaded; None for sets without a public address.
+        Turns what was downloaded into arrays; None for sets without a public address.
     sha256 : str
-        Of samples and targets in single precision.
+        Checksum of samples and targets in single precision.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def info(name: str) -> Dataset:
 
 
 def _record(name: str, reader: Any = None, urls: Any = (), **facts: Any) -> Dataset:
-    """A table of the file as a data set; a reader that is called with words makes one."""
+    """A table of the file as a data set; a reader followed by words is made by calling it with them."""
     if reader is not None:
         function, *words = reader
         reader = getattr(readers, function)

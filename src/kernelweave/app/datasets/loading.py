@@ -32,7 +32,7 @@ class ChecksumError(ValueError):
 
 
 class DataNotFoundError(FileNotFoundError):
-    """A data set is neither on this machine nor could it be downloaded; the message names the file.
+    """A data set is not on this machine and could not be downloaded; the message names the file.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def folders() -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """``KERNELWEAVE_CACHE``, or the place the system keeps caches of applications in."""
+    """``KERNELWEAVE_CACHE``, or the place where the system keeps caches of applications."""
     if named := os.environ.get("KERNELWEAVE_CACHE"):
         return Path(named)
     if sys.platform == "win32":

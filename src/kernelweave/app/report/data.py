@@ -172,7 +172,7 @@ class KernelFacts:
 
     @property
     def level(self) -> bool:
-        """Whether all kernels with a weight have the same."""
+        """Whether all kernels with a weight have the same weight."""
         weights = self.shares[self.used]
         return len(weights) > 1 and bool(np.ptp(weights) <= 1e-9)
 
@@ -184,7 +184,7 @@ class KernelFacts:
 
     @property
     def idle(self) -> int:
-        """Kernels that can go one at a time without loss; not counted where some have no weight anyway."""
+        """Kernels that can be left out one by one without loss; not counted where some have no weight."""
         if self.drop is None or len(self.used) < len(self.drop):
             return 0
         return int((self.drop <= 0).sum())
@@ -249,13 +249,13 @@ class Attributions:
         `intercept` has the means over the background, `parts` what the `features` add, and the last of
         them what all others add together.
     features : tuple of str
-        Those of largest size.
+        The features of largest size.
     data : ndarray of shape (S, n_features)
         Their values.
     by_feature, by_kernel : Sizes
-        Of all of them.
+        Of all features, and of all kernels.
     positions : ndarray or None
-        Wavelengths, or the like, of features that are called by numbers, in the order of `channels`.
+        Wavelengths, or the like, of features whose names are numbers, in the order of `channels`.
     channels : ndarray of int
         Which features those are.
     n_background : int
@@ -310,7 +310,7 @@ class Convergence:
     """How the fit ended.
 
     `kind` is "gap" (certified when it is within `tol`), "stationarity" (of a problem that is not convex)
-    or "greedy"; `final` is the value of the worst model, `n_stacked` how many models are joined to one.
+    or "greedy"; `final` is the value of the worst model, `n_stacked` how many models are joined into one.
     """
 
     kind: str
@@ -413,7 +413,8 @@ class Survival:
     calibration : tuple of Curve
         For each time predicted survival of groups (x) and their Kaplan-Meier value (y).
     brier, reference : float or None
-        Integrated Brier score, and that of the Kaplan-Meier curve of the training samples for everybody.
+        Integrated Brier score, and the score of one curve for everybody, the Kaplan-Meier curve of the
+        training samples.
     curves : tuple of Curve
         Predicted curves of single samples, from the smallest risk to the largest.
     labels : tuple of str
@@ -449,7 +450,7 @@ class Survival:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the concordance, at 95 %."""
+        """Interval of the concordance, at 95 %."""
         value, error = self.concordance.value, 1.96 * (self.concordance.error or 0.0)
         return max(value - error, 0.0), min(value + error, 1.0)
 
@@ -465,7 +466,7 @@ class Novelty:
 
 @dataclass(frozen=True)
 class Settings:
-    """What it takes to do it again."""
+    """What it takes to fit the model again."""
 
     parameters: dict[str, Any]
     versions: dict[str, str]

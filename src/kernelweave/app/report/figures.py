@@ -96,7 +96,7 @@ class Bar:
     marks : sequence of float
         Small ticks on it, such as the values of single models.
     tip : str
-        What is said when it is pointed at.
+        The text shown when it is pointed at.
     tone : str
         "", "quiet", "minus" or "total".
     """
@@ -139,7 +139,7 @@ def scale_of_bars(rows: Sequence[Bar], dots: bool = False) -> Scale:
 
 
 def places(points: Sequence[Dot], log: bool) -> list[float] | None:
-    """Ticks at the places of points where all of them are whole, ten at the most; None otherwise."""
+    """Ticks at the points where all of these are whole numbers, ten at most; None otherwise."""
     found = sorted({point.x for point in points})
     whole = not log and all(float(x).is_integer() for x in found)
     return found[:: max(1, -(-len(found) // 10))] if whole else None

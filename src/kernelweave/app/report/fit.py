@@ -110,7 +110,7 @@ def _short(part: Any) -> str:
 
 
 def convergence(given: Subject) -> Convergence | None:
-    """The certificate of a convex fit, the residual of another, the gains of a greedy one."""
+    """The certificate of a convex fit, the residual of one that is not convex, the gains of a greedy one."""
     inner = given.inner
     history = getattr(inner, "history_", {})
     histories = [history] if isinstance(history, dict) else list(history)  # one per model
@@ -140,7 +140,7 @@ def convergence(given: Subject) -> Convergence | None:
 
 
 def model_names(given: Subject, n_models: int) -> list[str]:
-    """Names of the models: of the functions where there is one each."""
+    """Names of the models: those of the functions where each has its own."""
     if n_models == 1:
         return ["all functions" if len(given.functions) > 1 else "model"]
     if len(given.functions) == n_models:

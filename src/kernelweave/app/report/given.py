@@ -75,7 +75,7 @@ class Subject:
 
     @property
     def stacked(self) -> bool:
-        """Whether several candidates are joined to the model."""
+        """Whether the model joins several candidates."""
         return self.auto is not None and len(self.auto._taken) > 1
 
     @property
@@ -177,7 +177,7 @@ class Subject:
         return tuple(str(name + 1 if numbered else name) for name in names)
 
     def subset(self, X: Any, rows: IntArray) -> Any:
-        """Training samples of these rows; of matrices, on both axes."""
+        """Training samples of these rows; for matrices, on both axes."""
         return as_stack(X)[np.ix_(rows, rows)] if self.precomputed else _safe_indexing(X, rows)
 
 
@@ -194,19 +194,19 @@ def plain(regularizer: Any) -> bool:
 
 
 def as_rows(X: Any) -> range:
-    """One number per sample, of any kind of data."""
+    """One number per sample, for any kind of data."""
     if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
         return range(as_stack(X).shape[0])  # a list of matrices
     return range(X.shape[0] if hasattr(X, "shape") else len(X))
 
 
 def complete(X: Any) -> Any:
-    """The samples that have all views; all of them where data are no views."""
+    """The samples that have all views; all samples where the data are not views."""
     return X[np.flatnonzero(X.observed.all(axis=1))] if isinstance(X, Views) else X
 
 
 def take(X: Any, rows: IntArray) -> Any:
-    """Rows of data as `predict` takes them; of matrices, their test axis."""
+    """Rows of data as `predict` takes them; for matrices, rows of their test axis."""
     if len(rows) == len(as_rows(X)):
         return X
     if isinstance(X, list | tuple) and np.ndim(X[0]) == 2:
@@ -321,7 +321,7 @@ CURVE = 8
 
 
 def attributions(given: Subject) -> Attributions | None:
-    """What features add to samples, worth a look ones among them; None where no kernel is taken apart."""
+    """What features add to samples, among them those worth a look; None where no kernel is taken apart."""
     total, background = len(given.rows), min(len(as_rows(given.X)), MOST_BACKGROUND)
     n, B = affordable(given.model, given.seen, min(total, MOST_EXPLAINED), background, WORK)
     chosen = choose(_doubt(given), n)
@@ -352,7 +352,7 @@ def attributions(given: Subject) -> Attributions | None:
 
 
 def _curve(names: list[str]) -> tuple[IntArray, FloatArray | None]:
-    """Features that are called by numbers, such as wavelengths, in their order; none where they are few."""
+    """Features whose names are numbers, such as wavelengths, in order; none where there are few."""
     found = {}
     for f, name in enumerate(names):
         try:
@@ -366,7 +366,7 @@ def _curve(names: list[str]) -> tuple[IntArray, FloatArray | None]:
 
 
 def errors(given: Subject) -> Confusion | Residuals | Novelty | None:
-    """Confusion of a classifier, residuals of a regressor, values of a detector; those of times are apart."""
+    """Confusion of a classifier, residuals of a regressor, values of a detector; None for survival."""
     if given.task == "novelty":
         return Novelty(np.asarray(given.model.decision_function(given.seen), dtype=float), given.part)
     if given.truth is None or given.task == "survival":
@@ -375,7 +375,7 @@ def errors(given: Subject) -> Confusion | Residuals | Novelty | None:
 
 
 def _confusion(given: Subject) -> Confusion:
-    """Of all classes of the samples looked at, also those that training did not see."""
+    """Confusion of all classes of the samples looked at, also those that training did not see."""
     classes = given.inner.classes_
     unseen = [label for label in np.unique(given.truth) if label not in classes]
     labels = [*classes, *unseen]

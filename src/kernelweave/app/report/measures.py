@@ -1,4 +1,4 @@
-"""More figures of a model than its score, its ROC curves, and which views its predictions had."""
+"""Figures of a model beside its score, its ROC curves, and the views that its predictions had."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def measures(task: str, truth: Any, predicted: Any) -> dict[str, float]:
 
 
 def roc(classes: Any, truth: Any, values: Any, part: str) -> Roc | None:
-    """ROC curves of decision values: of the second of two classes, or of every class against the others."""
+    """ROC curves of decision values, for the second of two classes, or for every class against the others."""
     values = np.asarray(values, dtype=float)
     if values.ndim == 1:
         values, classes = values[:, None], classes[1:]
@@ -60,7 +60,7 @@ def roc(classes: Any, truth: Any, values: Any, part: str) -> Roc | None:
 
 
 def views_used(given: Subject) -> ViewsUsed | None:
-    """The views that each of the samples looked at has, and how well those of a pattern are predicted."""
+    """The views that each sample looked at has, and how well samples with the same views are predicted."""
     if not isinstance(given.seen, Views):
         return None
     fitted = tuple(getattr(given.inner, "views_in_", given.seen.names))

@@ -35,7 +35,7 @@ class Report:
     convergence : Convergence or None
     errors : Confusion, Residuals, Novelty or None
     survival : Survival or None
-        Predicted survival beside what was seen, of a model of censored times.
+        Predicted survival beside what was seen, for a model of censored times.
     settings : Settings
         Parameters, versions and code.
     views : ViewsUsed or None
@@ -220,7 +220,7 @@ def write_report(
     Returns
     -------
     path : Path
-        Of the file written.
+        The file that was written.
 
     Examples
     --------

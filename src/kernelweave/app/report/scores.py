@@ -78,9 +78,9 @@ class Baseline:
 
 
 def baselines_for(given: Subject) -> list[Baseline]:
-    """Plain sum, best single kernel, and last the one that sees no kernel.
+    """Plain sum, best single kernel, and last a model that sees no kernel.
 
-    The single kernel is that of the best validation among those best aligned with the target.
+    The single kernel is the one with the best validation score among those best aligned with the target.
     """
     trivial = {
         "classification": Baseline("majority class", DummyClassifier()),
@@ -117,7 +117,7 @@ class SameRisk(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
 
 def residuals(y: Any) -> FloatArray:
-    """Of censored times, what is left to explain where all have the same risk: -L'(0) of Cox's loss."""
+    """For censored times, what is left to explain where all have the same risk: -L'(0) of Cox's loss."""
     columns = as_columns(y)[0]
     return -Cox().gradient(columns, np.zeros(len(y)), np.ones(len(y)))
 
@@ -152,9 +152,10 @@ def _tuned(
 
 
 def _part(given: Subject) -> tuple[Any, Any, Any]:
-    """Training samples as the kernels see them, all of them or as many as are quickly dealt with; groups.
+    """Training samples as the kernels see them, all or as many as are quickly dealt with, and their groups.
 
-    Those left are spread evenly over the samples in the order of their targets: every class in proportion.
+    The samples kept are spread evenly over all samples in the order of their targets: every class in
+    proportion.
     """
     X, y, M = data_for(given.model, given.X), np.asarray(given.y), len(given.inner.kernel_names_)
     most = min(TUNED_SAMPLES, max(50, int((MATRIX_BYTES / (8 * M)) ** 0.5)))
@@ -185,8 +186,8 @@ def scores(given: Subject, baselines: Iterable[Any] | None, progress: Progress) 
     """Scores on the held-out samples, or cross-validated where nothing was held out.
 
     The errors of two models on the same samples go together, so the standard error of their difference is
-    that of the differences sample by sample. Baselines given by the caller have no samples; their errors
-    are added as if they were independent.
+    computed from the differences sample by sample. Baselines given by the caller have no values for single
+    samples; their errors are added as if they were independent.
     """
     if given.task == "novelty" or given.y is None:
         return None
@@ -312,9 +313,9 @@ def _folds(given: Subject) -> Check:
 
 
 def _afresh(model: Any) -> Any:
-    """An unfitted copy of what a search chose, that neither reads nor writes the checkpoint of the fit.
+    """An unfitted copy of what a search chose, which neither reads nor writes the checkpoint of the fit.
 
-    What a competition took is no estimator by itself: the copy is of the competition.
+    What a competition chose is not an estimator by itself, so the competition itself is copied.
     """
     copy = clone(model if isinstance(model, BaseMKLAuto) else getattr(model, "best_estimator_", model))
     dropped = [name for name, value in copy.get_params().items() if _of_the_fit(name.split("__")[-1], value)]
@@ -339,8 +340,8 @@ def _in_pipeline(model: Any, estimator: Any) -> Any:
 def gains(task: str, truth: Any, predicted: Any) -> FloatArray:
     """Numbers whose mean is the score: hits for accuracy, 1 - e^2 / mean e0^2 for R^2.
 
-    e is the error of a sample, e0 that of the mean of all; with several outputs, their mean. Those of a
-    concordance are the jackknife's.
+    e is the error of a sample, e0 that of the mean of all; with several outputs, their mean. For a
+    concordance, they are the numbers of the jackknife.
     """
     if task == "classification":
         return np.asarray(truth == predicted, dtype=float)

@@ -24,7 +24,7 @@ SHARES = (0.25, 0.5, 0.75)
 
 
 def survival(given: Subject) -> Survival | None:
-    """What a model of censored times predicts for the samples looked at, and what came of them."""
+    """What a model of censored times predicts for the samples looked at, and what became of them."""
     if given.task != "survival" or given.truth is None:
         return None
     event, time, risk = given.truth["event"], given.truth["time"], given.predicted
@@ -70,7 +70,7 @@ class Curves:
         return np.asarray(before[:, np.searchsorted(self.times, times, side="right")])
 
     def of(self, row: int, name: str) -> Curve:
-        """The curve of a sample, with no more steps than are seen."""
+        """The curve of a sample, with no more steps than can be seen."""
         return _stepped(name, self.times, self.values[row])
 
     @property
@@ -81,12 +81,12 @@ class Curves:
 
     @property
     def baseline(self) -> Curve | None:
-        """The cumulative baseline hazard, where there is one for all."""
+        """The cumulative baseline hazard, where all samples share one."""
         return _stepped("baseline", self.times, self.hazard[0], 0.0) if len(self.hazard) == 1 else None
 
 
 def _curves(given: Subject) -> Curves | None:
-    """Of the samples looked at; None where the loss has none."""
+    """Survival curves of the samples looked at; None where the loss gives no curves."""
     if not hasattr(given.inner, "predict_survival_function"):
         return None
     strata = given.truth["stratum"] if hasattr(given.inner, "strata_") else None

@@ -1,4 +1,4 @@
-"""What the sections show of a report: rows of figures and facts, asked for by the templates."""
+"""What the sections of a report show: rows of figures and facts, asked for by the templates."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def tiles(report: Report) -> Iterable[tuple[str, str, str, str]]:
 
 
 def facts(report: Report) -> list[tuple[str, Any]]:
-    """Model, data, kernels, and whatever the caller said of the source, which comes first in doubt."""
+    """Model, data, kernels, and whatever the caller said about the source, which takes precedence."""
     found, names, task = report.fitted, list(report.kernels.names), report.fitted.task
     if found.classes:
         labels = [f"{name} ({n})" for name, n in found.classes]
@@ -159,7 +159,7 @@ def score_bars(scores: data.Scores) -> list[Bar]:
 
 
 def score_scale(rows: list[Bar], trivial: str | None) -> Scale:
-    """Of the model and the baselines near it: one far below would squeeze the others; no score is above 1."""
+    """Scale for the model and near baselines: one far below would squeeze the rest; no score is above 1."""
     every = [end for row in rows for end in row.interval or ()]
     near = [end for row in rows if row.label != trivial for end in row.interval or ()]
     far = len(rows) > 2 and max(near) - min(every) > FAR * (max(near) - min(near))
@@ -386,7 +386,7 @@ MOST_PARTS, MOST_SWARMS = 12, 10
 
 
 def explained(report: Report) -> TakenApart:
-    """The samples of a report, taken apart by features: of each the largest, then the others together."""
+    """The samples of a report, taken apart by features: for each the largest, then the others together."""
     why = report.attributions
     assert why is not None
     parts, rest = why.samples.parts[..., :-1], why.samples.parts[..., -1:]
@@ -436,7 +436,7 @@ def swarm(why: data.Attributions) -> tuple[list[str], list[Dot]]:
 
 
 def channel_curve(why: data.Attributions) -> list[list[Dot]]:
-    """Mean size over the features that are called by numbers; 400 of them at the most."""
+    """Mean size over the features whose names are numbers; at most 400 of them."""
     assert why.positions is not None
     step, sizes = -(-len(why.channels) // 400), why.by_feature
     pairs = list(zip(why.positions.tolist(), why.channels.tolist(), strict=True))
@@ -482,7 +482,7 @@ def sample_map(report: Report) -> SampleMap | None:
 
 
 def _margins(found: data.Samples, classes: list[str]) -> FloatArray | None:
-    """f, or of several functions that of the true class minus the largest other."""
+    """f or, with several functions, the value of the true class minus the largest other."""
     values = found.values
     if len(values) == 1:
         result: FloatArray | None = values[0]
@@ -522,14 +522,14 @@ def most_confused(found: data.Confusion) -> str:
 
 
 def correlation(found: data.Residuals, k: int) -> float:
-    """Of observed and predicted values of an output."""
+    """Correlation of observed and predicted values of an output."""
     return (
         float(np.corrcoef(found.predicted[k], found.observed[k])[0, 1]) if np.ptp(found.predicted[k]) else 0.0
     )
 
 
 def observed_points(found: data.Residuals, k: int, picked: data.Samples | None) -> list[Dot]:
-    """Observed over predicted values of an output; dots of the first pick samples."""
+    """Observed over predicted values of an output; dots of the first output pick samples."""
     keys = {} if picked is None or k else {label: row for row, label in enumerate(picked.labels)}
     values = zip(found.predicted[k].tolist(), found.observed[k].tolist(), found.labels, strict=True)
     return [

@@ -119,7 +119,7 @@ class Judgement:
 
     @property
     def sign(self) -> str:
-        """A sign for the tone, which never speaks by colour alone."""
+        """A sign for the tone, which is never shown by colour alone."""
         return {"good": "✓", "even": "≈", "poor": "!"}[self.tone]
 
 
@@ -147,7 +147,7 @@ def verdict(scores: Scores | None) -> Judgement | None:
     if not _clear(best):
         chance = f"That is within chance on {count(scores.n, 'sample')}: the simpler model does as well."
         if best.difference_error is None:
-            chance = "No error of the difference is known, so neither is whether it is more than chance."
+            chance = "The error of the difference is not known, so the difference may be chance."
         return Judgement("even", "MKL does not measurably help here", f"{versus} {chance}")
     if scores.model.value > best.value:
         chance = "The difference is beyond chance."
@@ -228,7 +228,7 @@ def stable(kernels: KernelFacts) -> str:
 
 
 def share_rule(found: Stability) -> str:
-    """From which share of the weights on a kernel counts as selected, in words."""
+    """The share of the weights from which a kernel counts as selected, in words."""
     if found.threshold <= 0:
         return "a weight"
     if np.isclose(found.threshold * len(found.frequency), 1.0):
