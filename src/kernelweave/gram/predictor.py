@@ -306,7 +306,7 @@ class Predictor:
         """Raise `NotByFeatureError` unless a part of a function can be attributed to features."""
         check_by_feature(part.kernel)
         if self.ball and constant_diagonal(part.kernel) is None:
-            raise NotByFeatureError("half of k(x, x) is subtracted, which is no expansion")
+            raise NotByFeatureError("half of k(x, x) is subtracted, which is not an expansion")
 
     def variance(self, X: Any) -> FloatArray:
         """Posterior variances of every model on new data, shape (n_new, n_models), without the noise."""
@@ -430,7 +430,7 @@ class Predictor:
         demand(known, f"it names the device {device!r:.40}, which does not exist")
         demand(link is None or callable(link), "its link is not a function")
         ball = state["ball"]
-        demand(type(ball) is bool and not (ball and posterior), "it is no ball")
+        demand(type(ball) is bool and not (ball and posterior), "it is not a ball")
         options: dict[str, Any] = {"n_stages": n_stages, "stage": stage, "shares": shares, "ball": ball}
         options["posterior"] = posterior
         return cls(source, terms, alpha, intercepts, rows=chosen, link=link, device=device, **options)

@@ -214,7 +214,7 @@ def _checked(path: Any) -> Path:
     if _is_foreign(older):
         raise ValueError(
             f"checkpoint={str(place)!r} keeps its last but one state as {older.name!r}, and a file "
-            "of that name is there which is no checkpoint of kernelweave: pass another path."
+            "of that name exists that is not a kernelweave checkpoint: pass another path."
         )
     return place
 

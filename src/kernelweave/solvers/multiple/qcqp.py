@@ -108,7 +108,7 @@ def solved(problem: Problem, gram: Any, regularizer: Regularizer) -> tuple[Float
         warnings.simplefilter("ignore")  # the certificate says how accurate the solution is
         program.solve(solver="CLARABEL", tol_gap_abs=EXACT, tol_gap_rel=EXACT, tol_feas=EXACT)
     if a.value is None:
-        raise ValueError(f"cvxpy ends with {program.status!r}: scale the data, or use solver='auto'.")
+        raise ValueError(f"cvxpy ended with status {program.status!r}: scale the data, or use solver='auto'.")
     multipliers = np.maximum([float(limit.dual_value) for limit in limits], 0.0)
     z = multipliers / (multipliers.sum() if rule.tied else most)
     return unit * a.value, T.weights(z)

@@ -251,7 +251,7 @@ class Descent:
         return True
 
     def _constant(self, A: Any) -> float:
-        """What makes S positive semidefinite again: the shift, or its size if the sum is fixed."""
+        """What makes S positive semidefinite again: the shift, or the mean diagonal if the sum is fixed."""
         return float(A.diagonal().mean().abs()) if self.tied else self.K.shift
 
     def _within(self, free: Any, target: Any) -> Any:
