@@ -1,10 +1,10 @@
 """Gram engines: M kernel matrices on n samples behind one interface.
 
-To be read in this order: `base` (what an engine is); `shared` and `sharing` (what kernels share, and
-which), `blocks` (tiles of all of them, normalised); the engines `dense`, `packed`, `blocked` and `cached`,
-then `lowrank`, `torch` and `dask`; `choice` (which of them a fit gets); `sources` and `dictionary` (the
-kernels of one fit); `predictor`, `terms` and `games` (what is left of one, and how its values are taken
-apart by features). `stack`, `store`, `tables` and `parquet` are what users bring.
+Read in this order: `base` (what an engine is); `shared` and `sharing` (what kernels share, and which kernels
+share it), `blocks` (tiles of all kernels, normalised); the engines `dense`, `packed`, `blocked` and `cached`,
+then `lowrank`, `torch` and `dask`; `choice` (which engine a fit gets); `sources` and `dictionary` (the
+kernels of one fit); `predictor`, `terms` and `games` (what remains of a fit, and how its values are split
+among features). `stack`, `store`, `tables` and `parquet` hold what users pass in.
 """
 
 from .._registry import Registry

@@ -17,7 +17,7 @@ from .._typing import FloatArray, IntArray
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
-#: a product with a factor below this in both rows is nothing
+#: a product with a factor below this in both rows counts as zero
 NOTHING = 1e-140
 
 
@@ -77,7 +77,7 @@ def _add_product(
 ) -> None:
     """Add weight * int_0^1 delta_f prod_{g != f} (a_g + u delta_g) du to phi_f, two nodes at a time.
 
-    Factors are positive, so that dividing the product by one of them rounds as little as leaving it out.
+    Factors are positive, so dividing the product by one of them rounds no more than leaving it out.
     """
     F = a.shape[0]
     for n in range(start, stop - 1, 2):
@@ -170,7 +170,7 @@ def _exponential(scale: float, s: FloatArray, powers: IntArray, out: FloatArray)
 
 @numba.njit(cache=True, nogil=True)
 def _multiply(x: FloatArray, y: FloatArray, table: IntArray, out: FloatArray) -> None:
-    """The product of two truncated polynomials; `table` has which coefficients make which."""
+    """The product of two truncated polynomials; `table` says which two coefficients make which."""
     out[:] = 0.0
     for t in range(table.shape[0]):
         out[table[t, 2]] += x[table[t, 0]] * y[table[t, 1]]
@@ -180,8 +180,8 @@ def _multiply(x: FloatArray, y: FloatArray, table: IntArray, out: FloatArray) ->
 def _norms(constants: FloatArray, S: FloatArray, T: FloatArray, powers: IntArray, out: FloatArray) -> None:
     """prod_k scale_k^m_k of every term, scale_k = 1 / (|c_k| + sum_f max(|s_fk|, |t_fk|)).
 
-    With these shares sum_n out_n |p_n| is a norm in which a product is at most the product of the norms, and
-    in which that of all exponentials is at most e.
+    With these shares, sum_n out_n |p_n| is a norm. The norm of a product is at most the product of the norms,
+    and the norm of the product of all exponentials is at most e.
     """
     for n in range(powers.shape[0]):
         out[n] = 1.0
@@ -212,10 +212,10 @@ def polynomial_games(
 ) -> None:
     """Games prod_f v_f prod_k (c_k + sum_f s_fk)^p_k: products over f in an algebra.
 
-    (c + s)^p = p! times the coefficient of e^p in exp(c e) prod_f exp(s_f e), so that every game is a
-    product over features of polynomials in e_1, e_2, ... truncated at degrees p_1, p_2, ...: the last
-    coefficient counts. V (R, I, F) and A (B, I, F) are factors, S (R, I, F, K) and T (B, I, F, K) summands.
-    Rules of nodes are those of `product_games`, with the norms of `_norms` in the place of sizes.
+    (c + s)^p = p! times the coefficient of e^p in exp(c e) prod_f exp(s_f e), so every game is a product over
+    features of polynomials in e_1, e_2, ... truncated at degrees p_1, p_2, ...; its value is the last
+    coefficient. V (R, I, F) and A (B, I, F) are factors, S (R, I, F, K) and T (B, I, F, K) summands. The
+    rules of nodes are the same as in `product_games`, with the norms of `_norms` in place of sizes.
     """
     R, points, F = V.shape
     N = powers.shape[0]
@@ -289,7 +289,7 @@ def window_games(
     """Games of substrings that are equal: symbols X (R, L), Z (I, Lz) and background (B, L), 0 for none.
 
     A window is equal where p symbols come from row r, q from row b, and the others, equal in both, from
-    anywhere: of the p each has table[p, q] = (p - 1)! q! / (p + q)!, of the q each -table[q, p].
+    either row. Each of the p gets table[p, q] = (p - 1)! q! / (p + q)!, and each of the q gets -table[q, p].
     """
     longest, reach = lengths.shape[0] - 1, shifts.shape[0] - 1
     phi = np.empty(X.shape[1])

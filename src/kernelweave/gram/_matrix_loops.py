@@ -11,7 +11,7 @@ import numpy as np
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
-MANY_SAMPLES = 4  # one in so many samples are many
+MANY_SAMPLES = 4  # one sample in this many, or more, counts as many
 
 MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
 
@@ -60,7 +60,7 @@ def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-unt
 
 @numba.njit(cache=True, nogil=True)
 def pick_lower(part, K, samples, start):  # type: ignore[no-untyped-def]
-    """part = K restricted to `samples` on both axes, rows from `start` and columns as far as `part` goes."""
+    """part = K restricted to `samples` on both axes, rows from `start` and as many columns as `part` has."""
     for a in range(part.shape[0]):
         own, row = part[a], K[samples[start + a]]
         for b in range(part.shape[1]):
@@ -108,7 +108,7 @@ def quad_four(out, A, B, C, D, rows, cuts, columns, alpha):  # type: ignore[no-u
 
         a' K a = sum_i a_i (2 sum_{j<i} K_ij a_j + K_ii a_i)
 
-    Row rows[r] is that of the columns[cuts[r]:cuts[r + 1]] that are not zero there.
+    In row rows[r], the vectors columns[cuts[r]:cuts[r + 1]] are not zero.
     """
     for r in range(rows.shape[0]):
         i = rows[r]
@@ -185,7 +185,7 @@ def take_block(K, rows, columns, part):  # type: ignore[no-untyped-def]
 def take_square(K, samples, part):  # type: ignore[no-untyped-def]
     """part = K restricted to `samples` on both axes.
 
-    Rows of many samples are read from end to end; of few, one triangle, eight rows at a time.
+    With many samples, rows are read from end to end; with few, one triangle is read, eight rows at a time.
     """
     size = samples.shape[0]
     if MANY_SAMPLES * size >= K.shape[0]:
@@ -224,7 +224,7 @@ def add_square_four(out, A, B, C, D, samples, w, start, stop):  # type: ignore[n
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def store(K, triangle, top, left):  # type: ignore[no-untyped-def]
-    """Copy what a tile, its first entry at (top, left), has of the lower triangle."""
+    """Copy the part of the lower triangle that is in a tile, whose first entry is at (top, left)."""
     for i in range(K.shape[0]):
         row = (top + i) * (top + i + 1) // 2 + left
         for j in range(min(K.shape[1], top + i - left + 1)):
@@ -259,7 +259,7 @@ def combine_rows(out, triangles, kernels, factors, start, stop):  # type: ignore
 
 @numba.njit(cache=True, nogil=True)
 def full_rows(out, triangles, kernels, factors, chosen, start, stop):  # type: ignore[no-untyped-def]
-    """Rows `chosen` of the sum: up to the diagonal a row, beyond it a column."""
+    """Rows `chosen` of the sum: read as a row up to the diagonal, and as a column beyond it."""
     n = out.shape[1]
     for a in range(start, stop):
         i = chosen[a]
@@ -273,7 +273,7 @@ def full_rows(out, triangles, kernels, factors, chosen, start, stop):  # type: i
 
 @numba.njit(cache=True, nogil=True)
 def many_rows(out, triangles, kernels, factors, chosen):  # type: ignore[no-untyped-def]
-    """`full_rows` for many of them: one pass over all rows, in order, instead of columns entry by entry."""
+    """`full_rows` for many rows: one pass over all rows, in order, instead of columns entry by entry."""
     n = out.shape[1]
     row = np.empty(n)
     for j in range(n):
@@ -357,7 +357,7 @@ def take(triangle, samples, out, start, stop):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def entries(triangle, rows, columns, out):  # type: ignore[no-untyped-def]
-    """out_ab = K_ij, i = rows[a], j = columns[b], on whichever side of the diagonal."""
+    """out_ab = K_ij, i = rows[a], j = columns[b], on either side of the diagonal."""
     for a in range(rows.shape[0]):
         i = rows[a]
         first = i * (i + 1) // 2

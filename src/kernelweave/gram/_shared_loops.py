@@ -7,15 +7,15 @@ multiplications and shifts only:
 
     exp(x) = 2^k exp(r),    k = round(x / log 2),    r = x - k log 2 in [-0.35, 0.35]
 
-exp(r) is a polynomial; the relative error is 1e-15 in double and 1e-7 in single precision. x is
-raised to -708 (-87): what underflows comes out as the smallest normal number.
+exp(r) is a polynomial; the relative error is 1e-15 in double and 1e-7 in single precision. x is raised to at
+least -708 (-87 in single precision): values that would underflow become the smallest normal number.
 
-Loops over Gaussian kernels on many subsets of columns go from segment to segment: one sample on the left,
-and up to `WIDTH` samples on the right. The squared differences of a segment are summed once over all subsets
-of a few neighbouring columns, a group; a kernel then adds up a row of this table for every group, not for
-every column (as the "four Russians" multiply Boolean matrices: Arlazarov et al. 1970). `codes` name these
-rows, eight per line, and lines starts[k] to starts[k + 1] are those of kernel k; row 0 is zero and fills
-lines up.
+Loops over Gaussian kernels on many subsets of columns go from segment to segment: one sample on the left, and
+up to `WIDTH` samples on the right. The squared differences of a segment are summed once over all subsets of a
+few neighbouring columns, a group; a kernel then adds up a row of this table for every group, not for every
+column (as the "four Russians" multiply Boolean matrices: Arlazarov et al. 1970). `codes` name these rows,
+eight per line, and lines starts[k] to starts[k + 1] belong to kernel k; row 0 is zero and pads incomplete
+lines.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def power_values(B, gamma, coef0, degree, out):  # type: ignore[no-untyped-def]
         raise_to(o, scratch, degree, width)
 
 
-#: samples of a segment, and what its length is a multiple of: a rest would be computed one by one
+#: samples of a segment, and the number its length is a multiple of: a remainder would be computed one by one
 WIDTH, STEP = 128, 16
 
 
@@ -292,7 +292,7 @@ def eight(a, p):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def before(table, codes, first, last, t, used):  # type: ignore[no-untyped-def]
-    """t = the sum of all lines but the last, and whether there are any: then t is `used` next time."""
+    """t = the sum of all lines but the last, and whether there are any: if so, t is `used` next time."""
     if used:
         t[:] = 0.0
     for c in range(first, last - 1):
@@ -304,7 +304,7 @@ def before(table, codes, first, last, t, used):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def segment(store, x, z, start, size, bits):  # type: ignore[no-untyped-def]
-    """The table of a segment, its length rounded up; what is beyond its end is finite, no more."""
+    """The table of a segment, its length rounded up; entries beyond its end are finite but meaningless."""
     full, rows = (size + STEP - 1) // STEP * STEP, ((x.shape[0] + bits - 1) // bits) << bits
     table = store[: rows * full].reshape(rows, full)
     tabulate(x, z, start, size, bits, table)

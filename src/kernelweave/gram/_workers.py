@@ -21,19 +21,19 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-#: whether this thread may use others though it is not the first: it runs while nothing else does
+#: whether this thread may use others although it is not the first: it runs while nothing else does
 _here = threading.local()
 
 
 def may_use_threads() -> bool:
-    """Whether work may be shared out here; not inside a thread, where it is shared out already."""
+    """Whether work may be shared out here; not inside a thread, because work is shared out there already."""
     first = threading.current_thread() is threading.main_thread()
     return first or getattr(_here, "threads", False)
 
 
 @contextmanager
 def using_threads(allowed: bool) -> Iterator[None]:
-    """Say that this thread may use others, as the one that waits for it may."""
+    """Allow this thread to use others, as the thread that waits for it may."""
     _here.threads = allowed
     try:
         yield
@@ -58,7 +58,7 @@ def loop_threads() -> int:
 def map_tiles(function: Callable[[Item], Result], tiles: Sequence[Item]) -> Iterator[Result]:
     """Results of `function` on tiles, in their order, several at a time.
 
-    BLAS has one thread meanwhile: threads with a tile each need not wait for one another.
+    BLAS has one thread meanwhile, so threads that have a tile each need not wait for one another.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def map_tiles(function: Callable[[Item], Result], tiles: Sequence[Item]) -> Iter
 
 
 def over_rows(loop: Callable[..., None], rows: range, *args: Any) -> None:
-    """Call loop(*args, start, stop) on parts of `rows` at once; the parts must write apart."""
+    """Call loop(*args, start, stop) on parts of `rows` at once; no two parts may write to the same place."""
     count = max(1, min(loop_threads(), len(rows) // MIN_ROWS))
     cuts = np.linspace(rows.start, rows.stop, count + 1).astype(int).tolist()
     helpers = [threading.Thread(target=loop, args=(*args, start, stop)) for start, stop in pairwise(cuts[1:])]

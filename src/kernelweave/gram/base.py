@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: kernels up to which each diagonal is looked at on its own, and entries up to which all of them are kept
+#: up to this many kernels each diagonal is looked at on its own, and up to this many entries all are kept
 MOST_DIAGONALS, MOST_ON_DIAGONALS = 1000, 10**7
 
 
@@ -30,40 +30,41 @@ ROWS_AT_ONCE = 256
 class Gram(ABC):
     """M Gram matrices K_1 .. K_M on the training samples.
 
-    These methods are all a solver may ask of the kernels; where the numbers live (memory,
-    cache, low-rank factors, another device) is the engine's business. An engine in the registry `GRAMS`
-    says what it `needs` for a task and how it is made, by `build` or only `of_blocks`; by default it is
-    called with matrices in memory and their scales.
+    These methods are all a solver may ask of the kernels; where the numbers live (memory, cache, low-rank
+    factors, another device) is the engine's business. An engine in the registry `GRAMS` says what it `needs`
+    for a task, and how it is made: by `build`, or by `of_blocks` alone. By default it is constructed from
+    matrices in memory and their scales.
 
     Attributes
     ----------
     n_samples, n_kernels : int
     n_passes : float
-        Bytes of kernel matrices read so far, in units of all M full matrices: what a fit costs
-        in memory traffic, whatever machine it runs on.
+        Bytes of kernel matrices read so far, in units of all M full matrices. This is what a fit costs in
+        memory traffic, on any computer.
     """
 
     name: str
     n_samples: int
     n_kernels: int
     n_passes: float
-    #: whether a pair of samples costs again whenever it is asked for
+    #: whether the value of a pair of samples is computed again whenever it is asked for
     streams = False
-    #: whether `square` and `quad` on some of the samples take their share of the time, and no room
+    #: whether `square` and `quad` on some of the samples take only a proportional share of the time, and no
+    #: memory
     parts_in_place = False
-    #: samples on which `combine` leaves memory for the rest of a fit; None: any number
+    #: most samples on which `combine` leaves memory for the rest of a fit; None: any number
     most_combined: int | None = None
     #: cosines between the matrices, once somebody has asked for them
     cached_alignments: FloatArray | None = None
     #: the diagonals of the matrices, once somebody has asked for them
     cached_diagonals: FloatArray | None = None
-    #: whether entries are differences of larger ones, whose rounding they have
+    #: whether entries are differences of larger numbers, and so carry the rounding of those
     centred = False
-    #: whether matrices are positive semidefinite for vectors of sum zero alone
+    #: whether matrices are positive semidefinite only for vectors of sum zero
     conditional = False
-    #: whether the free memory of this machine bounds it where no limit is given
+    #: whether the free memory of this computer bounds the engine where no limit is given
     bounded = True
-    #: where the kernels are, in words, where that is known only when they are there
+    #: where the kernels are, in words, if that is known only once they are there
     words: str | None = None
     #: whether other processes can be given a copy
     portable = True
@@ -71,7 +72,7 @@ class Gram(ABC):
     spares_sums = True
     #: factors of the kernels, beside their weights
     scales: FloatArray
-    #: the kernels, where values are rounded from them
+    #: the kernels themselves, if the values held are rounded
     unrounded: Unrounded | None = None
 
     @classmethod
@@ -91,7 +92,7 @@ class Gram(ABC):
 
     @classmethod
     def of_blocks(cls, blocks: Blocks, scales: FloatArray, task: Task, needs: Needs) -> Gram:
-        """The engine of kernels that are normalised but for their scales."""
+        """The engine of kernels that are normalised except for their scales."""
         every = slice(0, blocks.n_samples)
         matrices = dict(blocks.each(every, every))
         make: Any = cls
@@ -99,12 +100,12 @@ class Gram(ABC):
 
     @property
     def engine(self) -> Gram:
-        """What has the kernels: this, but for views of an engine that several models share."""
+        """The engine that has the kernels: this one, except for views of an engine that models share."""
         return self
 
     @property
     def n_models(self) -> int:
-        """Models that are trained together on the kernels: one, but for views of an engine."""
+        """Number of models that are trained together on the kernels: one, except for views of an engine."""
         return 1
 
     @property
@@ -126,11 +127,11 @@ class Gram(ABC):
         raise NotImplementedError(f"the {self.name} engine has no factors.")
 
     def in_double(self) -> Gram | None:
-        """The same kernels as predictions compute them, in every pass again; None if nothing is rounded."""
+        """The same kernels as predictions compute them, again in every pass; None if nothing is rounded."""
         return None if self.unrounded is None else self.unrounded.gram(self.scales)
 
     def _count(self, read: float, factors: FloatArray | None = None) -> None:
-        """Count so many matrices, or such a share of those whose factor is not zero."""
+        """Count this many matrices, or this share of the matrices whose factor is not zero."""
         read = read if factors is None else read * np.count_nonzero(factors)
         self.n_passes += float(read) / self.n_kernels
 
@@ -139,14 +140,14 @@ class Gram(ABC):
         """sum_m d_m K_m, shape (n, n)."""
 
     def release(self, K: Any) -> None:  # noqa: B027
-        """Be told that nobody needs a weighted sum any more: the next may take its memory."""
+        """Note that nobody needs a weighted sum any more: the next one may take its memory."""
 
     def at_hand(self, weights: FloatArray) -> Any:
-        """The weighted sum that was released last, where it is that of `weights` and still there."""
+        """The weighted sum that was released last, if it was made with `weights` and still exists."""
         return None
 
     def once(self, task: Callable[[Gram], Result]) -> Result:
-        """What a task makes of the kernels, once for all models that are trained together and ask for it."""
+        """What a task makes of the kernels: once for all models that are trained together and ask for it."""
         return task(self)
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
@@ -162,7 +163,7 @@ class Gram(ABC):
     ) -> FloatArray:
         """Entries `rows` of K_m alpha for every m, or for `kernels` only, alpha (n,); shape (M, n_rows).
 
-        Only the rows of non-zero alpha are read, or those asked for.
+        Only the rows of non-zero alpha are read, or only the rows asked for.
         """
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         if rows is not None:
@@ -223,7 +224,7 @@ class Gram(ABC):
         """Diagonal of sum_m d_m K_m, shape (n,)."""
 
     def diagonals(self) -> FloatArray:
-        """K_m(i, i), or upper bounds in less room: shape (M, n) or (M, 1), or (1, 1) for all kernels."""
+        """K_m(i, i), or upper bounds in less memory: shape (M, n) or (M, 1), or (1, 1) for all kernels."""
         if self.cached_diagonals is None:
             self.cached_diagonals = np.maximum(self._diagonals(), 0.0)
         return self.cached_diagonals

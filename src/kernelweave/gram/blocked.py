@@ -20,10 +20,10 @@ Tile = tuple[slice, slice]
 class BlockedGram(Gram):
     """M Gram matrices computed a tile at a time whenever they are asked for.
 
-    Distances and inner products are computed once for all kernels that share them; sums and
-    quadratic forms over all these kernels are accumulated while a row of the tile is at hand.
-    Symmetry halves the work, and quadratic forms only cost the pairs of non-zero alpha. Memory is that of
-    the data and a few tiles, whatever the number of samples and kernels.
+    Distances and inner products are computed once for all kernels that share them; sums and quadratic forms
+    over all these kernels are accumulated while a row of the tile is at hand. Symmetry halves the work, and
+    quadratic forms compute only the pairs of non-zero alpha. The memory needed is for the data and a few
+    tiles, whatever the number of samples and kernels.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class BlockedGram(Gram):
     def dot_each(
         self, weights: FloatArray, alpha: FloatArray, rows: Sequence[IntArray | None]
     ) -> list[FloatArray]:
-        """Pairs of a sample in some rows and one in some support, where these are fewer than of each."""
+        """`dot` of all models, from pairs computed once if that takes fewer pairs than model by model."""
         every = np.arange(self.n_samples)
         lists = [every if some is None else np.asarray(some) for some in rows]
         support, wanted = np.flatnonzero(alpha.any(axis=1)), np.unique(np.concatenate(lists))
@@ -194,7 +194,7 @@ class BlockedGram(Gram):
         return self.blocks.take(samples, kernels)
 
     def _lower(self, blocks: Blocks) -> list[Tile]:
-        """`lower_tiles`, and word to the cache, if there is one, that all rows are wanted."""
+        """`lower_tiles`; the cache, if there is one, is told that all rows are wanted."""
         blocks.prepare(slice(0, blocks.n_samples), evict=False)
         return list(lower_tiles(blocks.n_samples))
 
@@ -217,7 +217,7 @@ class BlockedGram(Gram):
     def _dot_rows(
         self, chosen: IntArray, support: IntArray, alpha: FloatArray, factors: FloatArray
     ) -> FloatArray:
-        """sum_m factors[m] K_m alpha on the chosen rows; `alpha` is that of the support."""
+        """sum_m factors[m] K_m alpha on the chosen rows; `alpha` has the entries of the support."""
         out = np.zeros((len(chosen), alpha.shape[1]))
 
         def product(pair: Tile) -> FloatArray:
@@ -262,12 +262,12 @@ class BlockedGram(Gram):
 
 
 class Unrounded:
-    """How kernels are computed whose values an engine keeps in single precision.
+    """How to compute the kernels whose values an engine keeps in single precision.
 
     Parameters
     ----------
     blocks : Blocks
-        Normalised but for their scale.
+        Normalised except for their scale.
     samples, kernels : ndarray of int, optional
         Those of the engine; all by default.
     """
@@ -282,7 +282,7 @@ class Unrounded:
         return Unrounded(self.blocks, _among(self.samples, samples), _among(self.kernels, kernels))
 
     def found(self) -> Blocks:
-        """The kernels meant."""
+        """The kernels in question."""
         everything = self.samples is None and self.kernels is None
         return self.blocks if everything else self.blocks.take(self.samples, self.kernels)
 

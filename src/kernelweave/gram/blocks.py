@@ -19,21 +19,21 @@ from .stack import KernelStack
 #: samples in the rows and columns of a tile: large enough for matrix products, small enough for caches
 TILE_ROWS, TILE_COLUMNS = 512, 1024
 
-#: bytes at work on one tile: products, distances, values and their sum
+#: bytes in use while one tile is computed: products, distances, values and their sum
 WORK_BYTES = 4 * TILE_ROWS * TILE_COLUMNS * 8
 
 
 class Blocks:
-    """Tiles of M kernels, normalised but for their scale.
+    """Tiles of M kernels, normalised except for their scale.
 
         K'_m,ij = r_mi r_mj K_m,ij - u_mi - u_mj + c_m
 
     Parameters
     ----------
     parts : list of Shared
-        The kernels, those with the same base together.
+        The kernels; those with the same base are together.
     members : list of ndarray of int
-        Which of the M kernels are those of each part.
+        Which of the M kernels each part has.
     roots, means : ndarray of shape (M, n), optional
         r and u; 1 and 0 by default.
     grands : ndarray of shape (M,), optional
@@ -83,7 +83,7 @@ class Blocks:
         return found
 
     def with_parts(self, parts: list[Shared]) -> Blocks:
-        """The same kernels from other parts, such as ones that remember their base."""
+        """The same kernels from other parts, such as parts that remember their base."""
         return Blocks(parts, self.members, self.roots, self.means, self.grands)
 
     # -- tiles --------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Blocks:
         return right, left
 
     def take(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Blocks:
-        """The same kernels on some samples, or some of the kernels; constants stay what they are."""
+        """The same kernels on some samples, or some of the kernels; constants stay the same."""
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         parts: list[Shared] = []
         members: list[IntArray] = []
@@ -312,8 +312,9 @@ def normalised(
 ) -> tuple[Blocks, list[Normalization]]:
     """Normalisations fitted on raw kernels in one pass over them, and the kernels normalised.
 
-    Every rule is fitted twice on a matrix of which only the diagonal is known: first to hear which
-    products K v and which part of K it asks for, then with those of all kernels computed together.
+    Every rule is fitted twice on a matrix of which only the diagonal is known. The first time shows which
+    products K v and which part of K it asks for. The second time it gets them, computed for all kernels
+    together.
     """
     rule = resolve_normalization(normalize)
     _check_rule(rule)
@@ -327,7 +328,7 @@ def normalised(
 
 
 def with_rules(blocks: Blocks, rules: Sequence[Normalization]) -> Blocks:
-    """Raw kernels normalised, but for their scale, by rules that were fitted on them."""
+    """Raw kernels normalised, except for their scale, by rules that were fitted on them."""
     return Blocks(blocks.parts, blocks.members, *_constants(rules, blocks.n_samples))
 
 
@@ -392,7 +393,7 @@ def _constants(
 
 
 def _stacked(rows: Sequence[FloatArray | None], default: float, n: int) -> FloatArray | None:
-    """The rows as one array, None standing for a row of `default`; None when all are."""
+    """The rows as one array, where None stands for a row of `default`; None when every row is None."""
     if all(row is None or (row == default).all() for row in rows):
         return None
     return np.array([np.full(n, default) if row is None else row for row in rows], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Rows kept in a bounded cache, the least recently used giving way."""
+"""Rows kept in a bounded cache; the least recently used give way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .choice import AT_MOST, HELD, LEAST_CACHED, Needs, Task
 from .shared import Pairs, Part, Shared, count, positions
 from .stack import KernelStack
 
-#: bytes of cache when nothing is said
+#: bytes of cache when no size is given
 CACHE_BYTES = 1 << 28
 
 
@@ -27,7 +27,7 @@ class RowCache:
     ----------
     pairs : Pairs
     size : int
-        Bytes to keep; at least one row is.
+        Bytes to keep; at least one row is kept.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class RowCache:
         self.lock = threading.RLock()
 
     def fetch(self, samples: IntArray, evict: bool) -> None:
-        """Compute rows that are not there, as far as there is room; `evict` makes room."""
+        """Compute as many of the missing rows as there is room for; `evict` makes room."""
         with self.lock:
             asked = list(dict.fromkeys(samples.tolist()))[: self.capacity]
             missing = [i for i in asked if i not in self.slots]
@@ -94,16 +94,16 @@ class RowCache:
 
 
 class Cached(Pairs):
-    """A base that is read from a cache where it is there.
+    """A base that is read from a cache where the cache has it.
 
     Parameters
     ----------
     pairs : Pairs
-        The base, of all samples or some.
+        The base, on all samples or some.
     cache : RowCache
-        Of the same base of all samples.
+        The cache of the same base on all samples.
     samples : ndarray of int, optional
-        Which of all samples those of `pairs` are.
+        Which of all samples `pairs` has.
     """
 
     def __init__(self, pairs: Pairs, cache: RowCache, samples: IntArray | None = None) -> None:
@@ -137,8 +137,8 @@ class Cached(Pairs):
 class CachedGram(BlockedGram):
     """M Gram matrices from rows of distances or inner products kept in a cache.
 
-    Kernels that share distances or inner products share one cache, and so do subsets. A pass over
-    all pairs fills what is free of it; rows asked for by name push out the least recently used.
+    Kernels that share distances or inner products share one cache, and so do subsets. A pass over all pairs
+    fills the free part of the cache; rows that are asked for singly push out the least recently used.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class CachedGram(BlockedGram):
 
 
 def _with_cache(part: Shared, size: int) -> Shared:
-    """A part that remembers; one that does already, as those of a subset do, keeps the cache it shares."""
+    """A part with a cache; one that has a cache already, as parts of a subset do, keeps sharing that."""
     if isinstance(part.pairs, Cached) or not part.cacheable:
         return part
     return Shared(Cached(part.pairs, RowCache(part.pairs, size)), part.kernels)

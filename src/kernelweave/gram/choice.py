@@ -1,4 +1,4 @@
-"""Which Gram engine: the first of the registry that can serve a fit within its memory; and bytes."""
+"""Which Gram engine to use: the first of the registry that can serve a fit within its memory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from .base import Gram
 
 
-#: part of the memory that is free which a fit may take when nothing else is said
+#: share of the free memory that a fit may take when no limit is given
 SHARE = 0.8
 
-#: part of the memory of an engine that computes pairs again for a weighted sum on some of the samples
+#: for an engine that computes pairs again: share of the memory for a weighted sum on some of the samples
 SUM_SHARE = 0.4
 
-#: where a container finds its own limit, its use, and file pages it can give back: new and old control groups
+#: where a container finds its limit, its use, and the file pages it can give back: new and old control groups
 GROUPS = (
     ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -54,7 +54,7 @@ def parse_memory(limit: int | float | str | None) -> int | None:
 
 
 def show_bytes(count: float) -> str:
-    """Bytes in the largest unit that shows them.
+    """A number of bytes as text, in the largest unit that fits.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def show_bytes(count: float) -> str:
 
 
 def free_memory() -> int | None:
-    """Bytes that can still be taken, within the limits of a container; None where nothing tells.
+    """Bytes that can still be taken, within the limits of a container; None where that is unknown.
 
     Examples
     --------
@@ -93,8 +93,8 @@ def _read(path: str) -> str:
         return ""
 
 
-#: matrices of a solver's own: the weighted sums at the best and the last weights, and for a while those at
-#: the next and what a machine factors
+#: matrices that a solver itself holds: the weighted sums at the best and the last weights, and for a while
+#: the sum at the next weights and the matrix that a machine factors
 HELD, AT_MOST = 2, 4
 
 #: a solver's first look at one sample in four takes one more entry for every 16
@@ -106,7 +106,7 @@ LEAST_CACHED = 0.1
 
 @dataclass(frozen=True)
 class Task:
-    """What has to fit: M kernels with so many different bases on n samples.
+    """What has to fit into memory: M kernels with a number of different bases on n samples.
 
     Attributes
     ----------
@@ -114,16 +114,17 @@ class Task:
     n_new : int, optional
         Matrices that are not in memory yet; all by default.
     given : bool
-        Whether the matrices are in memory, if not as they are needed, or in a store.
+        Whether the matrices are in memory, even if not in the form needed, or in a store.
     mapped : bool
-        Whether their triangles are in a file, as they are needed.
+        Whether their triangles are in a file, in the form needed.
     combined : bool or int
-        Samples on which the solver will ask an engine that computes pairs again for the weighted sum
-        of all kernels: all, none, or so many at most.
+        Samples on which the solver will ask for the weighted sum of all kernels, from an engine that computes
+        pairs again: all, none, or at most this number.
     light : bool
         Whether computing the kernels takes no longer than reading them from memory.
     asked : str
-        The engine that was asked for, or "auto"; then engines say what they need at most, not at least.
+        The engine that was asked for, or "auto". With "auto", engines state the most they may need, not the
+        least.
     limit : int or None
         Bytes that the engine and the sums of a solver may take together.
     single : bool
@@ -172,11 +173,11 @@ class Task:
 
     @property
     def work(self) -> int:
-        """Bytes at work on tiles."""
+        """Bytes in use while tiles are computed."""
         return min(loop_threads() * WORK_BYTES, 4 * self.square)
 
     def kept(self, matrices: int) -> int:
-        """Bytes of so many matrices, and of the part of them that a solver looks at first."""
+        """Bytes of this many matrices, and of the part of them that a solver looks at first."""
         return int((FIRST_LOOK if self.careful else 1.0) * matrices * self.square)
 
     @property
@@ -186,7 +187,7 @@ class Task:
 
     @property
     def cache_bytes(self) -> int:
-        """What is left for caches, no more than all rows of all bases."""
+        """Bytes left for caches, at most for all rows of all bases."""
         everything = self.n_bases * self.square
         if self.limit is None:
             return everything
@@ -196,7 +197,7 @@ class Task:
         return max(0, min(everything, self.limit - sums - self.work))
 
     def fits(self, needed: int) -> bool:
-        """Whether so many bytes may be taken."""
+        """Whether this many bytes may be taken."""
         return self.limit is None or needed <= self.limit
 
     def __str__(self) -> str:
@@ -249,15 +250,15 @@ class EngineChoice:
 def choose_engine(name: str, task: Task, memory_limit: int | None) -> EngineChoice:
     """The engine called `name`, or for "auto" the first of the registry that can serve the task and fits.
 
-    Matrices that are given are never copied: they are dense or read in blocks, or, all of a store, mapped
-    as they are.
+    Given matrices are never copied: they are used as dense matrices or read in blocks, and a whole store is
+    mapped as it is.
 
     Parameters
     ----------
     name : "auto" or a name in `GRAMS`
     task : Task
     memory_limit : int or None
-        Bytes; by default a share of the memory that is free, but for engines that are not `bounded` by it.
+        Bytes; by default a share of the free memory, except for engines that are not `bounded` by it.
 
     Examples
     --------
@@ -306,6 +307,6 @@ def _reason(engine: type[Gram], needs: Needs, task: Task, allows: str) -> str:
 
 
 def free_share() -> int | None:
-    """Bytes that a fit may take when nothing else is said."""
+    """Bytes that a fit may take when no limit is given."""
     free = free_memory()
     return None if free is None else int(SHARE * free)

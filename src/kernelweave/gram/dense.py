@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
-OFTEN = 2  # columns of alpha that a sample has on average, from which their outer products are summed first
-CACHED_BYTES = 1 << 24  # matrices so small stay in the cache from one model to the next
-MOST_RELEASED = 16  # weighted sums whose memory is kept for the next
+OFTEN = 2  # from this many columns of alpha per sample on average, their outer products are summed first
+CACHED_BYTES = 1 << 24  # matrices this small stay in the cache from one model to the next
+MOST_RELEASED = 16  # weighted sums whose memory is kept for the next ones
 ROWS_EACH = 16  # rows of the sums of several models made at a time
-FEWEST_EACH = 3  # sums from which they are made as a product of matrices
+FEWEST_EACH = 3  # from this many sums on, they are made as a product of matrices
 
 
 class DenseGram(Gram):
@@ -43,7 +43,7 @@ class DenseGram(Gram):
     scales : ndarray of shape (M,), optional
         K_m = scales[m] * matrices[m]; normalisation needs no copy of the matrices.
     unrounded : Unrounded, optional
-        The kernels, where the matrices are rounded from them.
+        The kernels themselves, if the matrices are rounded.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class DenseGram(Gram):
 
     @classmethod
     def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
-        """One matrix after another, normalised where it is."""
+        """One matrix after another, normalised in place."""
         found: dict[int, Normalization] = {}
         matrices: dict[int, FloatArray] = {}
         for m, K in kernels.source.train_all():
@@ -135,10 +135,10 @@ class DenseGram(Gram):
         return len(weights) >= FEWEST_EACH and self.nbytes > CACHED_BYTES
 
     def _sums(self, weights: FloatArray, samples: IntArray | None = None) -> list[FloatArray]:
-        """Lower rows of all sums: weights (k, M) times what the M matrices have there, by BLAS.
+        """Lower rows of all sums: weights (k, M) times the same rows of the M matrices, by BLAS.
 
-        A row is taken where it is if matrices are equally far apart in memory; others are copied a few at a
-        time, so that they lie side by side.
+        If the matrices are equally far apart in memory, their rows are used in place; otherwise a few rows at
+        a time are copied side by side.
         """
         from ._matrix_loops import pick_lower
 
@@ -177,11 +177,11 @@ class DenseGram(Gram):
         return sums
 
     def _empty(self, n: int) -> FloatArray:
-        """Memory of a weighted sum: that of an earlier one, where it was released."""
+        """Memory for a weighted sum: that of an earlier sum, if one was released."""
         return self.released.pop() if self.released and n == self.n_samples else np.empty((n, n))
 
     def release(self, K: FloatArray) -> None:
-        """Memory that was used before is faster than new one."""
+        """Keep the memory for the next sum: memory that was used before is faster than new memory."""
         if len(self.released) < MOST_RELEASED:
             self.released.append(K)
 
@@ -373,9 +373,9 @@ class ByRow(NamedTuple):
     cuts, lists : ndarray of int
         Sample rows[r] is in lists[cuts[r]:cuts[r + 1]].
     places : ndarray of int
-        Where each of these is when the lists are put one after another.
+        Position of each of these when the lists are put one after another.
     sizes : list of int
-        Of the lists.
+        Sizes of the lists.
     """
 
     rows: IntArray
@@ -386,7 +386,7 @@ class ByRow(NamedTuple):
 
     @classmethod
     def of(cls, lists: Sequence[IntArray]) -> ByRow:
-        """Samples of lists; one may be in a list twice."""
+        """Samples of lists; a sample may be in a list twice."""
         samples, sizes = np.concatenate(lists), [len(some) for some in lists]
         places = np.argsort(samples, kind="stable")
         rows, first = np.unique(samples[places], return_index=True)

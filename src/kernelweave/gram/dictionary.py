@@ -22,7 +22,7 @@ from .terms import kernel_terms
 
 __all__ = ["Dictionary", "check_kernel_matrix", "parse_memory"]
 
-#: kernels computed together from which on no engine that keeps them is faster
+#: from this many kernels computed together on, no engine that keeps them is faster
 LIGHT = 2000
 
 #: work spent on testing whether given matrices are positive semidefinite, for all kernels together
@@ -30,7 +30,7 @@ PSD_FLOPS = 1e8
 
 
 class Kernels:
-    """The kernels of a fit as an engine is given them.
+    """The kernels of a fit in the form in which an engine receives them.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class Kernels:
         self._rule = resolve_normalization(normalize)
 
     def checked(self) -> Blocks:
-        """All kernels a tile at a time, neither normalised nor scaled, and looked at on some samples."""
+        """All kernels a tile at a time, neither normalised nor scaled, after a check on some samples."""
         raw = self.source.blocks()
         if self.check and not all(part.positive for part in raw.parts):
             check_parts(self.source, raw)
         return raw
 
     def normalised(self, m: int, K: FloatArray) -> Normalization:
-        """The normalisation of kernel m, in one pass with the checks of a matrix that may be anything."""
+        """The normalisation of kernel m, fitted in the same pass that checks its matrix."""
         rule = copy(self._rule)
         if not self.check or self.source.is_positive(m):
             return rule.fit(K, self.sample_weight)
@@ -83,13 +83,13 @@ class Dictionary:
     memory_limit : int, optional
         Bytes that the kernels and the sums of a solver may take.
     check : bool, default=True
-        Whether to check the matrices; parts of matrices checked before need not be.
+        Whether to check the matrices; parts of matrices that were checked before need no check.
     gram : "auto" or a name in `GRAMS`, default="dense"
         The Gram engine; "auto" takes the first that can serve the fit within `memory_limit`, or by
         default the memory that is free.
     combined : bool or int, default=True
-        Whether the solver asks for the weighted sum of all kernels, which then has to fit too; or on
-        how many samples at most.
+        Whether the solver asks for the weighted sum of all kernels, which then has to fit into memory too; or
+        the most samples on which it does.
     device : torch.device, optional
         Where the kernels are computed, and `memory_limit` counts; with NumPy by default.
     host_sums : bool, default=False
@@ -102,7 +102,7 @@ class Dictionary:
     gram : Gram
         The live kernels on the training samples.
     gram_reason : str
-        Why this engine, in one sentence.
+        Why this engine was chosen, in one sentence.
     live : ndarray of int
         Kernels with variance; the others get weight 0 and a warning.
     """
@@ -126,7 +126,7 @@ class Dictionary:
             len(self.names),
             source.n_bases,
             source.n_samples,
-            n_new=len(self.names) if changed or source.copies else 0,  # given and only scaled: no room
+            n_new=len(self.names) if changed or source.copies else 0,  # given and only scaled: no new memory
             given=source.given,
             mapped=source.mapped and not changed,
             combined=combined,
@@ -163,7 +163,7 @@ class Dictionary:
 
 
 def check_parts(source: KernelSource, blocks: Blocks) -> None:
-    """`check_kernel_matrix` on the samples it would look at, of kernels that are computed in blocks."""
+    """`check_kernel_matrix` for kernels that are computed in blocks, on the samples it would look at."""
     rows = _spread(source.n_samples, PSD_FLOPS / len(source.names))
     # kernels computed together are positive semidefinite whatever the data
     kernels = without(np.ones(len(source.names), dtype=bool), source.together)
@@ -175,7 +175,7 @@ def check_parts(source: KernelSource, blocks: Blocks) -> None:
 def check_values(
     source: KernelSource, m: int, K: FloatArray, use: Callable[[Any], Any] = lambda seen: None
 ) -> None:
-    """`check_kernel_matrix` of kernel m while `use` reads it; one that overflows on sound data is told apart.
+    """`check_kernel_matrix` of kernel m while `use` reads it; overflow on sound data has its own error.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def check_values(
     m : int
     K : ndarray of shape (n, n)
     use : callable, optional
-        Called with a `Checked` matrix, of whose product with a vector the check is a part.
+        Called with a `Checked` matrix, which is checked while its product with a vector is computed.
     """
     try:
         seen = Checked(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names))
@@ -217,18 +217,18 @@ def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
 
 
 def all_kernels(weights: FloatArray, live: IntArray, size: int) -> FloatArray:
-    """Weights of all kernels, zero but for the live ones: (..., n_live) -> (..., size)."""
+    """Weights of all kernels, zero except for the live ones: (..., n_live) -> (..., size)."""
     full = np.zeros((*weights.shape[:-1], size))
     full[..., live] = weights
     return full
 
 
 class Checked:
-    """A matrix that is checked in the pass that its product with a vector takes.
+    """A matrix that is checked in the same pass as its product with a vector.
 
-    It is to be square, finite, symmetric and, as far as `flops` allow, positive semidefinite. Every principal
-    part of a positive semidefinite matrix is one: the largest evenly spread part that can be afforded is
-    factored. What slips through shows as alpha' K alpha < 0 in the fit.
+    It has to be square, finite, symmetric and positive semidefinite. Every principal submatrix of a positive
+    semidefinite matrix is positive semidefinite too, so the largest evenly spread one that `flops` allow is
+    factored. A matrix that slips through shows as alpha' K alpha < 0 in the fit.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class Checked:
         self.rows = _spread(len(self.K), flops)
 
     def diagonal(self) -> FloatArray:
-        """That of K: the entries are far apart in memory, so the product brings them along."""
+        """The diagonal of K: its entries are far apart in memory, so the product brings them along."""
         return self.K.diagonal() if self.seen is None else self.seen.diagonal
 
     def __matmul__(self, v: FloatArray) -> FloatArray:
@@ -265,7 +265,7 @@ class Checked:
         return np.asarray(self.K[key])
 
     def finish(self) -> None:
-        """Check what no product has, and whether K is positive semidefinite."""
+        """Check what no product has checked yet, and whether K is positive semidefinite."""
         if self.seen is None:
             self @ np.zeros(len(self.K))
         assert self.seen is not None

@@ -36,10 +36,10 @@ from ..kernels.columns import as_table, take_columns
 from ..kernels.strings import symbols
 from ._workers import loop_threads, map_tiles
 
-#: bytes of the factors of all features that are in memory at a time, of each of rows and background
+#: bytes of the factors of all features in memory at a time, for the rows and for the background each
 BLOCK_BYTES = 1 << 22
 
-#: an integral is computed to this share of the product half way between the rows
+#: an integral is computed to this accuracy, relative to the product half way between the rows
 ROUNDING = 1e-14
 
 
@@ -48,12 +48,12 @@ class NotByFeatureError(ValueError):
 
 
 class Attribution(NamedTuple):
-    """What features add to the value of an expansion.
+    """How much each feature adds to the value of an expansion.
 
     Attributes
     ----------
     players : ndarray of int, shape (P, 2)
-        Column of each feature, and its place in a string, or -1.
+        Column of each feature, and its place in a string (-1 if the column holds no strings).
     values : ndarray of shape (J, n, P)
     """
 
@@ -62,12 +62,12 @@ class Attribution(NamedTuple):
 
     @classmethod
     def of_nothing(cls, J: int, n: int) -> Attribution:
-        """Without features."""
+        """Attributions to no features."""
         return cls(np.zeros((0, 2), dtype=int), np.zeros((J, n, 0)))
 
 
 def merged(parts: Sequence[Attribution]) -> Attribution:
-    """The sum of attributions to features, of which some are in several.
+    """The sum of attributions, whose features may overlap.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def merged(parts: Sequence[Attribution]) -> Attribution:
     values = np.zeros((*parts[0].values.shape[:2], len(players)))
     cuts = np.cumsum([len(part.players) for part in parts])[:-1]
     for part, places in zip(parts, np.split(where.ravel(), cuts), strict=True):
-        values[..., places] += part.values  # none is twice in a part
+        values[..., places] += part.values  # no feature is twice in a part
     return Attribution(players, values)
 
 
@@ -103,23 +103,23 @@ class Expansion:
     coef: FloatArray
 
     def attribution(self, X: Any, background: Any, weight: FloatArray, device: Any = None) -> Attribution:
-        """Shapley values of every feature, against background rows of weights of any sum.
+        """Shapley values of every feature, against background rows whose weights may have any sum.
 
         Parameters
         ----------
         X, background : tables of shapes (n, n_features) and (B, n_features)
         weight : ndarray of shape (B,)
         device : torch.device, optional
-            Where games are played; by compiled loops of the host by default.
+            Where games are computed; by default on the host, by compiled loops.
 
         Raises
         ------
         NotByFeatureError
-            For kernels that are no sums of products over features.
+            For kernels that are not sums of products over features.
 
         Examples
         --------
-        The game of x_0 x_1 at (2, 3), against zeros: half of 6 for each.
+        The game of x_0 x_1 at (2, 3), against zeros: each feature gets half of 6.
 
         >>> from kernelweave.kernels import Linear
         >>> Z, zeros = np.ones((1, 2)), np.zeros((1, 2))
@@ -137,7 +137,7 @@ class Expansion:
         return merged(parts) if parts else Attribution.of_nothing(self.coef.shape[1], X.shape[0])
 
     def size(self, p: int) -> int:
-        """How many columns of p have a part in it at most."""
+        """The most columns, of p, that can have a part in it."""
         seen = {int(c) for _, own in products_of(self.kernel) for k in own for c in _seen(k, p)}
         return len(seen)
 
@@ -166,7 +166,7 @@ def check_by_feature(kernel: Kernel) -> None:
 
 
 def constant_diagonal(kernel: Kernel) -> float | None:
-    """k(x, x) of a fitted kernel, where it is the same for every x by its form; else None.
+    """k(x, x) of a fitted kernel, if its form makes that the same for every x; else None.
 
     Examples
     --------
@@ -208,18 +208,18 @@ def _game(kernels: list[Kernel]) -> StringGame | ProductGame:
 
 
 class Seen(NamedTuple):
-    """What the kernels of a product see: which columns, where those of each kernel are, and their values.
+    """What the kernels of a product see: which columns, where the columns of each kernel are, and values.
 
     Attributes
     ----------
     columns : ndarray of int
-        Of all kernels, sorted.
+        Columns of all kernels, sorted.
     places : list of ndarray of int
-        Of each kernel, among these.
+        Positions of the columns of each kernel among these.
     tables : list of list
-        Of rows, background and points: the view of each kernel.
+        For rows, background and points: what each kernel sees.
     exponentials : int
-        How many of the columns are in exponentials.
+        Number of columns that are in exponentials.
     """
 
     columns: IntArray
@@ -302,7 +302,7 @@ class ProductGame:
         exponentials: int,
         out: FloatArray,
     ) -> None:
-        """Add the values of a block, where so many columns are in exponentials."""
+        """Add the values of a block, given how many columns are in exponentials."""
         from ._game_loops import polynomial_games, power_games, product_games
 
         V, A, F = rows[0], background[0], out.shape[2]
@@ -352,7 +352,7 @@ def _by_column(kernel: Kernel, x: Any, z: Any) -> Any:
 
 
 def _spread(values: Any, places: IntArray, out: Any) -> None:
-    """Add the values of a kernel to those of its columns, which may be there more than once."""
+    """Add the values of a kernel to the values of its columns, which may occur more than once."""
     if len(places) == out.shape[-1] and (places == np.arange(len(places))).all():
         out += values
     elif len(np.unique(places)) == len(places):
@@ -427,7 +427,7 @@ class StringGame:
 
 @lru_cache(maxsize=16)
 def _orders(size: int) -> FloatArray:
-    """(p - 1)! q! / (p + q)!: how often one of p comes last of them, and before all of q others."""
+    """(p - 1)! q! / (p + q)!: how often a given one of p comes last among them, before all of q others."""
     table = np.zeros((size, size))
     for p, q in product(range(1, size), range(size)):
         table[p, q] = factorial(p - 1) * factorial(q) / factorial(p + q)
@@ -448,15 +448,16 @@ def _legendre(n: int) -> tuple[FloatArray, FloatArray]:
 def rules(F: int, most: int | None = None) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
     """Rules of Gauss and Legendre for products of F factors, and which games each of them serves.
 
-    With t_f = |v_f - a_f| / (v_f + a_f) and T = sum_f t_f, on the ellipse with half axes (r + 1/r) / 2 = c
-    and (r - 1/r) / 2 about the interval the product is at most that of its factors half way times
+    With t_f = |v_f - a_f| / (v_f + a_f) and T = sum_f t_f, consider the ellipse with half axes (r + 1/r) / 2
+    = c and (r - 1/r) / 2 about the interval. On it the product is at most the product of the factors half way
+    times
 
         prod_f (1 + t_f c) <= (1 + c T / F)^F
 
     and Q nodes leave an error of at most 64/15 r^(-2Q) / (1 - r^-2) times that (Trefethen, Approximation
     Theory and Approximation Practice, Theorem 19.3). limits[q] is the largest T for which some r makes it
     less than `ROUNDING`; the last rule has `most` nodes, by default ceil(F / 2), exact for every game. In an
-    algebra (`polynomial_games`) the same holds with norms in the place of sizes.
+    algebra (`polynomial_games`) the same holds with norms in place of sizes.
 
     Returns
     -------
@@ -511,7 +512,7 @@ def bernoulli(p: int) -> tuple[FloatArray, FloatArray]:
 
 @lru_cache(maxsize=32)
 def truncated(degrees: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """Polynomials in e_1, e_2, ... up to these degrees: powers of each term, and which two make which.
+    """Polynomials in e_1, e_2, ... up to these degrees: powers of each term, and a multiplication table.
 
     Examples
     --------

@@ -20,18 +20,18 @@ from .dense import SMALL_SUPPORT
 from .shared import Given
 from .stack import KernelStack
 
-#: above this share of rows a pass over everything is cheaper than columns picked entry by entry
+#: above this share of rows, a pass over everything is cheaper than picking columns entry by entry
 MANY_ROWS = 0.05
 
 #: an array that lies in a file
 Mapped = np.memmap[Any, Any]
 
-#: bytes of a file which the system is likely to keep in memory
+#: bytes of a file that the system is likely to keep in memory
 KEPT = 1 << 28
 
 
 class PackedGram(Gram):
-    """M symmetric matrices of which memory holds the lower triangles; sums are in double precision.
+    """M symmetric matrices whose lower triangles are in memory; sums are in double precision.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class PackedGram(Gram):
 
         kernels, factors = self._live(weights)
         out = np.empty((self.n_samples, self.n_samples))
-        for some in tiles(self.n_samples, TILE_ROWS):  # rows of one piece are of like length
+        for some in tiles(self.n_samples, TILE_ROWS):  # rows of one piece are of similar length
             over_rows(combine_rows, range(some.start, some.stop), out, self.triangles, kernels, factors)
         mirror_lower(out)
         self._count(0.5 * len(kernels))
@@ -199,20 +199,20 @@ class PackedGram(Gram):
         return self.kernels[live], factors[live]
 
     def _many(self, n_rows: int) -> bool:
-        """Whether so many rows are cheaper found in a pass over everything."""
+        """Whether this many rows are found more cheaply in a pass over everything."""
         return n_rows > MANY_ROWS * self.n_samples
 
 
 class StoreGram(PackedGram):
-    """`PackedGram` whose triangles are those of a `GramStore`, read where they lie.
+    """`PackedGram` on the triangles of a `GramStore`, read where they are.
 
-    A pass reads the file once, in order; what the system keeps of it in memory is memory that nobody
-    else asks for. Some of the samples are copied into memory.
+    A pass reads the file once, in order. The system keeps parts of the file only in memory that nobody else
+    asks for. Subsets of the samples are copied into memory.
 
     Parameters
     ----------
     kernels : Blocks, or GramStore
-        Whole and not changed but by a factor; see `stored`.
+        Whole, and changed by nothing but a factor; see `stored`.
     scales : ndarray of shape (M,), optional
         K_m = scales[m] * kernels[m].
     """
@@ -254,12 +254,12 @@ class StoreGram(PackedGram):
     def _many(self, n_rows: int) -> bool:
         if self.triangles.nbytes <= KEPT:
             return super()._many(n_rows)
-        # an entry beyond the diagonal costs a page: a few columns touch as much as there is
+        # an entry beyond the diagonal costs a page of memory: a few columns touch the whole file
         return n_rows * mmap.PAGESIZE > self.triangles.itemsize * self.n_samples / 2
 
 
 def stored(blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
-    """Triangles of a store, and which of them these kernels are; None unless they are all as stored."""
+    """Triangles of a store, and which of them belong to these kernels; None unless all are as stored."""
     given = [part.pairs for part in blocks.parts]
     store = given[0].stack if isinstance(given[0], Given) else None
     triangles = getattr(store, "triangles", None)
@@ -274,7 +274,7 @@ def stored(blocks: Blocks) -> tuple[FloatArray, IntArray] | None:
 
 
 def holds(dtype: Any, blocks: Blocks) -> bool:
-    """Whether numbers of that type hold the values of the kernels as they are.
+    """Whether numbers of this type hold the values of the kernels without rounding.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def holds(dtype: Any, blocks: Blocks) -> bool:
 
 
 def triangle_size(n: int) -> int:
-    """Entries of a lower triangle, the diagonal among them.
+    """Number of entries of a lower triangle, including the diagonal.
 
     Examples
     --------

@@ -32,8 +32,8 @@ class ParquetTable(Table):
     """Columns of numbers in Parquet files, too large for memory, as `X` of an estimator with `approximation`.
 
     Rows are read a row group at a time whenever they are needed, and the last few row groups are kept; so a
-    fit takes the memory of its factors, or of nothing but blocks of rows when `memory_limit` is small.
-    ``table[rows]`` is an array for a slice or positions.
+    fit needs memory for its factors, or only for blocks of rows when `memory_limit` is small. ``table[rows]``
+    is an array for a slice or positions.
 
     Kernels that take a parameter from the data (``RBF(gamma="scale")``) take it from at most 100,000 rows,
     evenly spread. Missing and infinite numbers are an error when they are read.
@@ -41,17 +41,18 @@ class ParquetTable(Table):
     Parameters
     ----------
     path : str, path, or list of them
-        A file, a folder of ``*.parquet`` files, or a pattern such as ``"part-*.parquet"``; files in the order
-        of their names. With ``gram="dask"`` the workers read it themselves, so they must see the same path.
+        A file, a folder of ``*.parquet`` files, or a pattern such as ``"part-*.parquet"``; files are taken in
+        the order of their names. With ``gram="dask"`` the workers read it themselves, so they must see the
+        same path.
     columns : list of str, optional
-        Which columns, in this order; all by default.
+        Which columns to read, in this order; all by default.
 
     Attributes
     ----------
     shape : tuple (n, n_features)
     columns : list of str
     dtype : dtype
-        float32 if all columns are, else float64.
+        float32 if all columns are float32, else float64.
 
     Examples
     --------
@@ -133,7 +134,7 @@ class ParquetTable(Table):
         return out
 
     def _group(self, k: int) -> FloatArray:
-        """A row group, from memory if it was asked for lately."""
+        """A row group, from memory if it was read recently."""
         with self._lock:
             if k not in self._cache:
                 self._cache[k] = self._values(self._groups[k])
@@ -176,7 +177,7 @@ def _files(path: Any) -> list[str]:
 
 
 def _common_schema(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Types of the columns, which all files must have."""
+    """Types of the columns, which must be the same in all files."""
     schemas = [meta.schema.to_arrow_schema() for meta in metadata.values()]
     for path, schema in zip(metadata, schemas, strict=True):
         if not schema.equals(schemas[0]):
@@ -191,7 +192,7 @@ def _type(schema: dict[str, Any], name: str) -> Any:
 
 
 def _dtype(types: dict[str, Any]) -> Any:
-    """Single precision where all columns are, else double; an error for what is no number."""
+    """Single precision if all columns have it, else double; an error for columns that hold no numbers."""
     import pyarrow as pa
 
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)

@@ -30,7 +30,7 @@ KINDS: dict[str, Any] = {**TERMS, "gap": GapTerm, "indicator": IndicatorTerm, "g
 
 
 class Spread(NamedTuple):
-    """What the variance of a Gaussian process needs of its posterior, beside the kernels.
+    """What the variance of a Gaussian process needs from its posterior, besides the kernels.
 
     With S = root, B = L L' and R = S B^-1 S,
 
@@ -75,7 +75,7 @@ class Later:
     Parameters
     ----------
     compute : callable
-        Forgotten once it was called, with what it holds.
+        Forgotten once it has been called, together with all it refers to.
 
     Examples
     --------
@@ -101,10 +101,10 @@ class Predictor:
 
         f_j(x) = b_j + sum_m f_jm(x),    f_jm(x) = d_jm sum_i alpha_ij k_m(x, x_i)
 
-    with normalised kernels k_m, or with their features, f_jm(x) = z_m(x)'w_jm. Of a ball, whose values are
-    squares of distances, every f_jm(x) has d_jm k_m(x, x) / 2 subtracted. It holds the kernels with a
-    weight and the training rows with a coefficient, and evaluates new data in blocks of rows whose kernel
-    values take at most `block_bytes`. A greedy path is a predictor of several stages, of which one is
+    with normalised kernels k_m, or with their features, f_jm(x) = z_m(x)'w_jm. For a ball, whose values are
+    squares of distances, d_jm k_m(x, x) / 2 is subtracted from every f_jm(x). A predictor holds the kernels
+    with a weight and the training rows with a coefficient. It evaluates new data in blocks of rows whose
+    kernel values take at most `block_bytes`. A greedy path is a predictor of several stages, of which one is
     chosen.
 
     Parameters
@@ -116,19 +116,19 @@ class Predictor:
     intercepts : ndarray of shape (n_stages * n_outputs,)
     n_stages : int, default=1
     stage : int, default=0
-        The stage chosen.
+        The chosen stage.
     shares : ndarray of shape (n_stages,), optional
-        Of every stage, where the functions are sums of all of them: f = sum_s shares[s] f_s.
+        Share of every stage, if the functions are sums over all stages: f = sum_s shares[s] f_s.
     posterior : sequence of Spread, optional
-        Of every model, for variances.
+        Of every model, needed for variances.
     rows : ndarray of int, optional
         Training rows that the posterior refers to; all by default.
     link : callable or Later, optional
         From values to probabilities.
     device : str, optional
-        Where values are computed; NumPy by default, and where that device is missing.
+        Where values are computed; with NumPy by default, and if that device is missing.
     ball : bool, default=False
-        Whether d_jm k_m(x, x) / 2 is subtracted; of kernels whose normalisation does not centre them.
+        Whether d_jm k_m(x, x) / 2 is subtracted; for kernels whose normalisation does not centre them.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class Predictor:
     def of(
         cls, source: KernelSource, terms: list[Any], alpha: FloatArray, intercepts: FloatArray, **options: Any
     ) -> Predictor:
-        """A predictor that keeps only the training samples it needs; `source` stays as it is."""
+        """A predictor that keeps only the training samples it needs; `source` is not changed."""
         used = np.full(len(alpha), bool(options.get("posterior")))  # centring needs all of them
         for term in terms:
             used |= term.used(alpha)
@@ -181,7 +181,7 @@ class Predictor:
 
     @property
     def link(self) -> Any:
-        """From values to probabilities; one that was put off until it is needed is computed now."""
+        """From values to probabilities; a link that was put off until needed is computed now."""
         if isinstance(self._link, Later):
             self._link = self._link()
         return self._link
@@ -201,7 +201,7 @@ class Predictor:
 
     @property
     def torch_device(self) -> Any:
-        """The device of torch that `device` names; None for NumPy, and where that device is missing."""
+        """The torch device that `device` names; None for NumPy, and if that device is missing."""
         try:
             return resolve_device("torch:cpu" if self.device == "cpu" else self.device)
         except (ImportError, ValueError):
@@ -214,7 +214,7 @@ class Predictor:
 
     @property
     def _mix(self) -> FloatArray:
-        """Factors of the stages: the shares, or 1 for the one chosen."""
+        """Factors of the stages: the shares, or 1 for the chosen stage."""
         return np.eye(self.n_stages)[self.stage] if self.shares is None else self.shares
 
     def __call__(self, X: Any) -> FloatArray:
@@ -276,18 +276,18 @@ class Predictor:
         return out
 
     def _parts(self) -> Iterator[tuple[int, Any]]:
-        """Each kernel that has a part in a function, and its own term."""
+        """Each kernel that takes part in a function, and its own term."""
         for term in self.terms:
             yield from term.split(self.source)
 
     def expansions(self) -> dict[int, list[Expansion] | NotByFeatureError]:
-        """What every kernel adds, but for a constant, as expansions in functions of the columns, or why not.
+        """What every kernel adds, up to a constant, as expansions in functions of columns; or why not.
 
-        Of kernels that samples may lack, what they add on samples that have them.
+        For kernels that samples may lack, this is what they add on samples that have them.
         """
         found: dict[int, dict[int, Expansion]] = {}
         refused: dict[int, NotByFeatureError] = {}
-        alone = len(self.source.names) == 1  # also of a learned kernel, which has no components
+        alone = len(self.source.names) == 1  # also for a learned kernel, which has no components
         for s in np.flatnonzero(self._mix).tolist():
             chosen = self.at([s])
             for m, term in ((0, term) for term in chosen.terms) if alone else chosen._parts():
@@ -303,10 +303,10 @@ class Predictor:
         return {m: list(own.values()) for m, own in found.items()} | refused
 
     def _check_expansion(self, part: Expansion) -> None:
-        """Raise `NotByFeatureError` unless a part of a function is one by features."""
+        """Raise `NotByFeatureError` unless a part of a function can be attributed to features."""
         check_by_feature(part.kernel)
         if self.ball and constant_diagonal(part.kernel) is None:
-            raise NotByFeatureError("half of k(x, x) is subtracted, which is no expansion")
+            raise NotByFeatureError("half of k(x, x) is subtracted, which is not an expansion")
 
     def variance(self, X: Any) -> FloatArray:
         """Posterior variances of every model on new data, shape (n_new, n_models), without the noise."""
@@ -348,7 +348,7 @@ class Predictor:
     ) -> None:
         """Call ``fill(rows, block)`` on blocks of new rows.
 
-        A block has so many matrices of kernel values, or `most` rows.
+        The size of a block follows from the number of its matrices of kernel values, or is `most` rows.
         """
         widths = [term.features.map.rank for term in self.terms if hasattr(term, "features")]
         width = max([len(self.alpha), *widths])
@@ -379,9 +379,9 @@ class Predictor:
     # -- storage --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Everything that makes the predictor again: arrays, numbers, text and fitted kernels.
+        """Everything that the predictor is restored from: arrays, numbers, text and fitted kernels.
 
-        Of the kernels those with a weight, by their numbers.
+        Only the kernels with a weight are included, by their numbers.
         """
         sums = [term for term in self.terms if isinstance(term, SumTerm)]
         together = np.unique(np.concatenate([term.kernels for term in sums])) if sums else None
@@ -430,7 +430,7 @@ class Predictor:
         demand(known, f"it names the device {device!r:.40}, which does not exist")
         demand(link is None or callable(link), "its link is not a function")
         ball = state["ball"]
-        demand(type(ball) is bool and not (ball and posterior), "it is no ball")
+        demand(type(ball) is bool and not (ball and posterior), "it is not a ball")
         options: dict[str, Any] = {"n_stages": n_stages, "stage": stage, "shares": shares, "ball": ball}
         options["posterior"] = posterior
         return cls(source, terms, alpha, intercepts, rows=chosen, link=link, device=device, **options)
@@ -449,7 +449,7 @@ def _renumbered(term: Any, together: IntArray | None) -> Any:
 
 
 def _packed(posterior: Spread) -> tuple[Any, ...]:
-    """With the lower triangle of the factor."""
+    """The posterior, with the lower triangle of the factor."""
     L, root, ones, noise = posterior
     order = "C" if L.flags.c_contiguous else "F"
     return order, np.concatenate([row[: i + 1] for i, row in enumerate(L)]), root, ones, float(noise)
@@ -476,7 +476,7 @@ def source_state(source: Any, kernels: set[int], together: IntArray | None) -> d
     """A source with the training rows it still has, and some of its kernels."""
     state: dict[str, Any] = {"names": list(source.names), "n_samples": int(source.n_samples)}
     state |= dict.fromkeys(("rows", "columns", "parameters", "batch", "gaps"))
-    if isinstance(source, GapSource):  # kernels of other views complete one
+    if isinstance(source, GapSource):  # kernels of other views complete a view
         every = set(range(len(source.views)))
         held = every if source.completes else kernels & every
         return {**source_state(source.source, held, together), "gaps": source.state()}
@@ -544,9 +544,9 @@ def _batch_of(state: Any, X: Any, size: int) -> Batch:
 
 
 class LiveKernels(Sequence[Any]):
-    """The kernels with weight of a loaded model, at their places among all of them; None at the others.
+    """The kernels with weight of a loaded model, at their places among all kernels; None elsewhere.
 
-    Those that are computed together are made from the bits of their columns when they are asked for.
+    Kernels that are computed together are made from the bits of their columns when they are asked for.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ Part = slice | IntArray
 #: rows whose squared lengths are computed at a time
 NORM_ROWS = 1024
 
-#: so few rows are compared feature by feature: a matrix product would not pay for itself
+#: up to this many rows are compared feature by feature: a matrix product would not pay for itself
 FEW_ROWS = 4
 
 
@@ -51,7 +51,7 @@ class Pairs:
 
     n_samples: int
     dtype: Any
-    #: None for values of a kernel that is a function of none
+    #: None for values of a kernel that is not a function of a base
     base: Base | None = None
 
     def __init__(self, base: Base | None, X: Any) -> None:
@@ -70,15 +70,15 @@ class Pairs:
         return np.asarray(self.base.diag(self.X))
 
     def take(self, samples: IntArray | None) -> Pairs:
-        """The same of some samples."""
+        """The same base on some samples."""
         return self if samples is None else type(self)(self.base, self.X[samples])
 
     def prepare(self, rows: Part, evict: bool) -> None:
-        """Be told that these rows are about to be read; a cache may fetch them."""
+        """Note that these rows are about to be read; a cache may fetch them."""
 
 
 class Products(Pairs):
-    """x'z in double precision whatever the data are; squared lengths are kept.
+    """x'z in double precision, whatever the precision of the data; squared lengths are kept.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Products(Pairs):
         return self if samples is None else type(self)(self.base, self.X[samples], self.norms[samples])
 
     def _products(self, rows: Part, columns: Part) -> FloatArray:
-        """x_i'x_j: distances are small differences of them."""
+        """x_i'x_j; distances are small differences of these."""
         step = max(1, POINT_BYTES // (8 * (count(rows) + count(columns))))
         if sparse.issparse(self.X) or step >= self.X.shape[1]:
             return self._products_of(rows, columns, slice(None))
@@ -134,12 +134,12 @@ class Products(Pairs):
 
 
 class Distances(Products):
-    """||x - z||^2 from products of the samples about a point near them, where rounding is less.
+    """||x - z||^2 from products of the samples relative to a point near them, which rounds less.
 
     Attributes
     ----------
     origin : ndarray of shape (n_features,)
-        `origin_of` the samples; a sparse `X` is kept less that.
+        `origin_of` the samples; it has been subtracted from a sparse `X`.
     """
 
     def __init__(self, base: Base | None, X: Any) -> None:
@@ -156,7 +156,7 @@ class Distances(Products):
         products = self._products(rows, columns)
         D = products if self.dtype == np.float64 else np.empty(products.shape, self.dtype)
         distances(products, self.norms[rows], self.norms[columns], D)
-        # 0 of a sample to itself, which a difference of products misses by rounding
+        # a sample has distance 0 to itself, which a difference of products misses by rounding
         left, right = positions(rows), positions(columns)
         if len(np.intersect1d(left, right)):
             D[np.equal.outer(left, right)] = 0.0
@@ -203,7 +203,7 @@ class OwnValues(Pairs):
 
 
 class Given(Pairs):
-    """The entries of a matrix given by the user, read where it lies.
+    """The entries of a matrix given by the user, read in place.
 
     Parameters
     ----------
@@ -231,21 +231,21 @@ PREPARED: dict[type[Base], type[Pairs]] = {InnerProduct: Products, SquaredEuclid
 
 
 def pairs_of(base: Base, X: Any) -> Pairs:
-    """A base of the rows of X, by the class for it."""
+    """A base of the rows of X, computed by the class for it."""
     return PREPARED.get(type(base), Pairs)(base, X)
 
 
 def positions(part: Part) -> IntArray:
-    """Numbers of the samples of one side of a tile."""
+    """Indices of the samples on one side of a tile."""
     return np.arange(part.start, part.stop) if isinstance(part, slice) else part
 
 
 def count(part: Part) -> int:
-    """How many samples they are."""
+    """How many samples there are."""
     return part.stop - part.start if isinstance(part, slice) else len(part)
 
 
-#: most exp(-gamma d) is raised to instead of computing another one: the power multiplies rounding
+#: largest power of exp(-gamma d) that replaces another exponential: the power multiplies rounding
 MAX_POWER = {"f": 8, "d": 1000}
 
 #: largest power of one step: a larger one costs as much as an exponential
@@ -281,7 +281,7 @@ class Shared:
     array([2., 2.])
     """
 
-    #: whether all kernels are computed at once, also for `products`, and known to be positive semidefinite
+    #: whether all kernels are computed at once, for `products` too, and are known to be positive semidefinite
     batched = False
 
     #: whether the base is an array of all pairs, worth keeping
@@ -291,7 +291,7 @@ class Shared:
         self.pairs, self.kernels = pairs, list(kernels)
         self.n_samples, self.n_kernels, self.dtype = pairs.n_samples, len(kernels), pairs.dtype
         self.forms = [None if kernel is None else form_of(kernel) for kernel in self.kernels]
-        # r, c_1 and c_2 of exponentials of a distance; r > 0 stands for none
+        # r, c_1 and c_2 of exponentials of a distance; r > 0 marks kernels of another form
         self.rates = np.ones((self.n_kernels, 3))
         if pairs.base is not None and pairs.base.distance:
             for k, form in enumerate(self.forms):
@@ -335,7 +335,7 @@ class Shared:
         part.pairs = self.pairs.take(samples)
         part.kernels, part.forms = [self.kernels[k] for k in some], [self.forms[k] for k in some]
         part.rates, part.n_samples, part.n_kernels = self.rates[some], part.pairs.n_samples, len(some)
-        part._plan = self._plan if kernels is None else None  # of these kernels, not of others
+        part._plan = self._plan if kernels is None else None  # the plan is for these kernels only
         return part
 
     def add(self, base: Any, factors: FloatArray, out: FloatArray, lower: bool) -> None:
@@ -412,11 +412,11 @@ class Shared:
         raise NotImplementedError
 
     def prepare(self, rows: Part, evict: bool) -> None:
-        """Be told that these rows are about to be read; a cache may fetch them."""
+        """Note that these rows are about to be read; a cache may fetch them."""
         self.pairs.prepare(rows, evict)
 
     def _ordered(self, live: IntArray) -> tuple[IntArray, IntArray]:
-        """`power_chains` of the live kernels, remembered: the tiles of a pass all ask the same."""
+        """`power_chains` of the live kernels, remembered because all tiles of a pass ask for the same."""
         key = live.tobytes()
         plan = self._plan
         if plan is None or plan[0] != key:
@@ -426,12 +426,12 @@ class Shared:
 
 
 def total(W: FloatArray, K: FloatArray) -> float:
-    """sum_ij W_ij K_ij; not by BLAS, which shares out even this among threads."""
+    """sum_ij W_ij K_ij; not by BLAS, which would share even this among threads."""
     return float(np.einsum("ij,ij->", W, K))
 
 
 def power_chains(gammas: FloatArray, most: int) -> tuple[IntArray, IntArray]:
-    """An order of Gaussian kernels in which many are a small power of the one before.
+    """An order of Gaussian kernels in which many are a small power of the previous one.
 
     exp(-p gamma d) = exp(-gamma d)^p takes log2(p) products instead of an exponential.
 
@@ -445,7 +445,7 @@ def power_chains(gammas: FloatArray, most: int) -> tuple[IntArray, IntArray]:
     -------
     order : ndarray of int, shape (K,)
     powers : ndarray of int, shape (K,)
-        The power of the kernel before, or 0 where an exponential is to be computed.
+        The power of the previous kernel, or 0 where an exponential has to be computed.
 
     Examples
     --------
@@ -467,7 +467,7 @@ def power_chains(gammas: FloatArray, most: int) -> tuple[IntArray, IntArray]:
 
 
 def _next_power(gammas: FloatArray, left: list[int], last: int, bound: float) -> tuple[int | None, int]:
-    """The first kernel left whose gamma is a small multiple of that of `last`, and the multiple."""
+    """The first remaining kernel whose gamma is a small multiple of the gamma of `last`, and the multiple."""
     for k in left:
         ratio = gammas[k] / gammas[last]
         power = round(ratio)

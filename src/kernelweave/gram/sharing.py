@@ -1,4 +1,4 @@
-"""Which kernels share what: those of one base, and Gaussian ones on many sets of columns."""
+"""Which kernels share what: kernels with the same base, and Gaussian kernels on many sets of columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..kernels.subsets import FittedSubsets
 from ._workers import loop_threads, map_tiles
 from .shared import OwnValues, Part, Shared, pairs_of
 
-#: sizes of a group of columns, each from so many kernels on: its subsets are tabulated for all kernels
+#: sizes of a group of columns, whose subsets are tabulated for all kernels, each from this many kernels on
 GROUP_SIZES = ((8, 500), (4, 16), (1, 0))
 
 #: largest table of subsets, in rows: it has to stay in the cache of a core
@@ -39,15 +39,15 @@ class Lines(NamedTuple):
 class SharedSquares(Shared):
     """Gaussian kernels exp(-gamma_k sum_{f in S_k} (x_f - z_f)^2), each on its own columns S_k.
 
-    What they share are the squared differences of two samples, column by column: a kernel only adds
-    up those of its columns. All kernels go through one compiled loop while they are at hand.
+    They share the squared differences of two samples, column by column; a kernel only adds up the differences
+    in its own columns. One compiled loop goes through all kernels while the differences are at hand.
 
     Parameters
     ----------
     X : ndarray of shape (n, F)
         Values are computed in its precision.
     subsets : ndarray of uint8, shape (K, ceil(F / 8))
-        The columns of each kernel as bits, those of lower columns lower: see `pack_subsets`.
+        The columns of each kernel as bits, lower columns in lower bits: see `pack_subsets`.
     gammas : ndarray of shape (K,)
 
     Examples
@@ -71,7 +71,7 @@ class SharedSquares(Shared):
     ) -> None:
         self.points, self.subsets, self.gammas = points, subsets, gammas
         self.n_samples, self.n_kernels, self.dtype = points.shape[1], len(gammas), points.dtype
-        # shared with the same kernels on other samples, and filled by whoever asks first
+        # shared with the same kernels on other samples, and filled when it is first asked for
         self._coded: list[Lines] = [] if coded is None else coded
 
     @property
@@ -90,7 +90,7 @@ class SharedSquares(Shared):
         return np.ascontiguousarray(Z.T.astype(self.dtype, copy=False)), self.points
 
     def values(self, base: Any, k: int) -> FloatArray:
-        # one kernel has no use for differences of columns that it does not see
+        # a single kernel needs no differences of columns that it does not see
         own = np.flatnonzero(np.unpackbits(self.subsets[k], bitorder="little"))
         alone = object.__new__(type(self))
         alone._set(
@@ -170,7 +170,7 @@ class SharedSquares(Shared):
 
 
 def pack_subsets(masks: Any) -> IntArray:
-    """Subsets of columns as bits, eight columns a byte.
+    """Subsets of columns as bits, eight columns per byte.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def pack_subsets(masks: Any) -> IntArray:
 def code_lines(subsets: IntArray, n_columns: int) -> Lines:
     """Which rows of a table of all subsets of every group of columns the kernels add up.
 
-    Larger groups make a larger table, which pays when there are many kernels.
+    Larger groups make a larger table, which pays off when there are many kernels.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def code_lines(subsets: IntArray, n_columns: int) -> Lines:
     starts = np.concatenate([[0], np.cumsum(lengths)])
     codes = np.zeros(8 * starts[-1], dtype=np.uint16)
     kernels, groups = np.nonzero(within)
-    # the j-th group of a kernel that has columns goes to place j of its lines
+    # the j-th group in which a kernel has columns goes to place j of its lines
     places = np.arange(len(kernels)) - np.repeat(np.cumsum(counts) - counts, counts)
     codes[8 * starts[kernels] + places] = rows[kernels, groups]
     return Lines(bits, codes.reshape(-1, 8), starts)
@@ -219,12 +219,12 @@ def _group_codes(subsets: IntArray, bits: int) -> IntArray:
     return parts.reshape(len(subsets), -1).astype(np.int64)
 
 
-#: sets of columns from which on Gaussian kernels on different ones are computed together, and columns of
-#: all of them up to which they are
+#: least number of sets of columns for Gaussian kernels on different sets to be computed together, and largest
+#: number of columns in all of them
 LEAST_SUBSETS, MOST_COLUMNS = 16, 1000
 
-#: more kernels than that on the same columns share distances rather; fewer too, when kernels times columns
-#: are more than that, unless there are many kernels in all
+#: more kernels than this on the same columns share distances instead. Fewer do too if the number of kernels
+#: times columns is above the second limit, unless there are many kernels in all
 MOST_ALIKE, MOST_SUMMED, MANY = 8, 64, 500
 
 #: rows of new samples at a time
@@ -238,7 +238,7 @@ class Batch(NamedTuple):
     ----------
     part : SharedSquares
     members : ndarray of int
-        Which kernels they are.
+        Positions of these kernels among all.
     columns : ndarray of int
         Columns of the data that any of them sees.
     """
@@ -248,7 +248,7 @@ class Batch(NamedTuple):
     columns: IntArray
 
     def cross_sum(self, X: Any, factors: FloatArray) -> FloatArray:
-        """sum_k factors[k] K_k between new samples and those of the part."""
+        """sum_k factors[k] K_k between new samples and the samples of the part."""
         values = as_numeric(take_columns(as_table(X), self.columns), self.columns)
         out = np.zeros((len(values), self.part.n_samples))
 
@@ -264,8 +264,8 @@ class Batch(NamedTuple):
 def batch_of(kernels: Sequence[Kernel], X: Any) -> Batch | None:
     """The kernels to compute together, whatever their columns, if there are enough of them.
 
-    Gaussian kernels on columns of a dense table; not those on columns on which there are so many
-    kernels that distances are better shared.
+    These are Gaussian kernels on columns of a dense table. Left out are columns with so many kernels that it
+    is better to share distances.
 
     Examples
     --------
@@ -330,7 +330,7 @@ def grouped(kernels: Sequence[Kernel], members: IntArray) -> dict[Any, list[int]
 
 
 def share_keys(kernels: Sequence[Kernel]) -> list[Any]:
-    """What tells kernels with different bases apart: the base, the columns it sees, and their units."""
+    """What distinguishes kernels with different bases: the base, the columns it sees, and their units."""
     if isinstance(kernels, FittedSubsets):
         return [(SquaredEuclidean(), bits.tobytes()) for bits in kernels.unfitted.bits]
     keys: list[Any] = []
@@ -343,13 +343,13 @@ def share_keys(kernels: Sequence[Kernel]) -> list[Any]:
 
 
 def share(kernels: Sequence[Kernel], X: Any) -> tuple[list[Shared], list[IntArray]]:
-    """Fitted kernels on data, those with the same base together.
+    """Fitted kernels on data, grouped by their base.
 
     Returns
     -------
     parts : list of Shared
     members : list of ndarray of int
-        Positions in `kernels` of those of each part.
+        Positions in `kernels` of the kernels of each part.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where kernel values come from: kernels on data, matrices given, or the folds of a search."""
+"""Where kernel values come from: kernels on data, given matrices, or the folds of a search."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Gaps(NamedTuple):
     observed: BoolArray
 
     def take(self, samples: IntArray) -> Gaps:
-        """Those of some samples."""
+        """The gaps of some samples."""
         return Gaps(self.views, self.observed[samples])
 
     @property
     def names(self) -> list[str]:
-        """The views, as `Views` calls them; for matrices, each of which is its own view."""
+        """Names of the views, as in `Views`; a given matrix is its own view."""
         return self.views
 
 
@@ -58,16 +58,16 @@ class KernelSource(ABC):
     #: whether `train` makes new matrices
     copies = True
 
-    #: whether the matrices are triangles in a file that an engine can read where they lie
+    #: whether the matrices are triangles in a file that an engine can read in place
     mapped = False
 
-    #: kernel values of new samples that are kept at a time, in matrices
+    #: number of matrices of kernel values of new samples that are kept at a time
     held = 1
 
     #: which training samples lack which views; None where kernels do not read views
     gaps: Gaps | None = None
 
-    #: which training samples have each kernel, (n, M), where values of others may not be there; set by the
+    #: which training samples have each kernel, (n, M), if values of the others may be missing; set by the
     #: source that masks or completes them
     owned: BoolArray | None = None
 
@@ -77,7 +77,7 @@ class KernelSource(ABC):
 
     @property
     def n_kernels(self) -> int:
-        """How many kernels it evaluates."""
+        """Number of kernels that the source evaluates."""
         return len(self.names)
 
     def component(self, m: int) -> int:
@@ -89,7 +89,7 @@ class KernelSource(ABC):
         """Gram matrix of kernel m on the training samples."""
 
     def train_all(self) -> Iterator[tuple[int, FloatArray]]:
-        """All (m, train(m)), in an order that suits the source."""
+        """All pairs (m, train(m)), in an order that suits the source."""
         for m in range(len(self.names)):
             yield m, self.train(m)
 
@@ -127,7 +127,7 @@ class KernelSource(ABC):
 
     @abstractmethod
     def restrict(self, support: IntArray) -> None:
-        """Forget the training samples outside `support`: prediction needs no others."""
+        """Forget the training samples outside `support`, which prediction does not need."""
 
     @abstractmethod
     def rows(self, X: Any, part: slice) -> Any:
@@ -152,18 +152,19 @@ class KernelSource(ABC):
 
 
 class FeatureSource(KernelSource):
-    """Kernels evaluated on data, in double precision whatever that of the data.
+    """Kernels evaluated on data, in double precision whatever the precision of the data.
 
     Parameters
     ----------
     kernels : sequence of (name, Kernel)
         Unfitted; they are fitted on `X` here.
     X : array-like, sparse matrix, DataFrame or Views of shape (n, n_features)
-        Where kernels take their parameters from: of views, from the samples that have the one they see.
+        Where kernels take their parameters from. With views, a kernel takes them from the samples that have
+        the view it sees.
     sample_weight : ndarray of shape (n,), optional
     values : array-like, sparse matrix, DataFrame or Views, optional
-        The training rows, such as those of `X` of positive weight, or the numbers of a DataFrame `X` taken
-        once for all kernels; by default `X`.
+        The training rows, such as the rows of `X` with positive weight, or the numbers of a DataFrame `X`,
+        converted once for all kernels; by default `X`.
     """
 
     def __init__(
@@ -274,7 +275,7 @@ class FeatureSource(KernelSource):
 
 
 def _can_be_squared(table: Any) -> bool:
-    """Whether a table is an array of numbers that are finite, and their squares too."""
+    """Whether a table is an array of numbers that are finite and have finite squares."""
     return isinstance(table, np.ndarray) and table.dtype.kind == "f" and largest_size(table) <= LARGEST
 
 
@@ -291,14 +292,14 @@ def _fitted(kernel: Kernel, X: Any, sample_weight: FloatArray | None) -> Kernel:
 
 
 def without(chosen: BoolArray, members: IntArray) -> IntArray:
-    """Positions of those chosen that are not members; fast for a million of them."""
+    """Positions of the chosen items that are not members; fast even for a million of them."""
     rest = chosen.copy()
     rest[members] = False
     return np.flatnonzero(rest)
 
 
 class StackSource(KernelSource):
-    """Matrices given by the user, new ones at prediction.
+    """Matrices given by the user; prediction takes new ones.
 
     A sample whose row and column of a matrix are all NaN lacks that kernel.
 
@@ -306,7 +307,7 @@ class StackSource(KernelSource):
     ----------
     stack : KernelStack of shape (n, n, M)
     columns : ndarray of shape (n,), optional
-        Where these samples stand in the columns of new matrices; in order by default.
+        Columns of these samples in new matrices; in order by default.
     """
 
     given = True
@@ -333,7 +334,7 @@ class StackSource(KernelSource):
         """Which training samples have kernel m."""
         assert self._stack is not None
         found = np.ones(self.n_samples, dtype=bool)
-        # the first row has NaN wherever a sample lacks it, and is read faster than the diagonal
+        # the first row has NaN wherever a sample lacks the kernel, and is read faster than the diagonal
         suspects = np.flatnonzero(np.isnan(self._stack.part(m, slice(0, 1), slice(None))[0]))
         if len(suspects):
             suspects = suspects[np.isnan(self._stack.diagonal(m)[suspects])]
@@ -348,7 +349,7 @@ class StackSource(KernelSource):
         return np.column_stack([self._rows_of(m, X)[1] for m in range(len(self.names))])
 
     def _rows_of(self, m: int, X: KernelStack) -> tuple[FloatArray, BoolArray]:
-        """New rows of matrix m, 0 where nothing is to be there, and which of the new samples have it."""
+        """New rows of matrix m, 0 where a sample lacks it, and which of the new samples have it."""
         K = X[:, self.support].matrix(m)
         assert self.owned is not None
         own = self.owned[:, m]
@@ -402,7 +403,7 @@ class StackSource(KernelSource):
 
 
 class FoldSource(KernelSource):
-    """Matrices on all samples of a cross-validation, of which a fold trains on some.
+    """Matrices on all samples of a cross-validation; a fold trains on some of these samples.
 
     New data are row numbers of the matrices.
 
@@ -477,7 +478,7 @@ class FoldSource(KernelSource):
 
 
 class StackFoldSource(FoldSource):
-    """`FoldSource` over matrices that are read piece by piece, such as those of a store.
+    """`FoldSource` over matrices that are read piece by piece, such as the matrices of a store.
 
     Parameters
     ----------
@@ -508,7 +509,7 @@ class StackFoldSource(FoldSource):
 
 
 class ParametricSource(KernelSource):
-    """One kernel k_d at the learned parameters d of every model; of a `WeightedSum` its summands.
+    """One kernel k_d at the learned parameters d of every model; for a `WeightedSum`, its summands.
 
     Kernel ``j * len(names) + m`` is summand m at the parameters of model j.
 
@@ -538,7 +539,7 @@ class ParametricSource(KernelSource):
         return m % len(self.names)
 
     def weight(self, m: int) -> float:
-        """The weight of kernel m in the sum; 1.0 for a kernel that is not a sum."""
+        """The weight of kernel m in the sum; 1.0 if the kernel is not a sum."""
         j, own = divmod(m, len(self.names))
         return float(self.parameters[j, own]) if isinstance(self.kernel, WeightedSum) else 1.0
 
@@ -579,7 +580,7 @@ class ParametricSource(KernelSource):
 
 
 def take_square(K: FloatArray, rows: IntArray, part: FloatArray | None = None) -> FloatArray:
-    """K on some samples, both axes; in the memory of `part` where that is given."""
+    """K on some samples, both axes; in the memory of `part` if that is given."""
     from ._matrix_loops import take_square as compiled
 
     part = np.empty((len(rows), len(rows)), K.dtype) if part is None else part

@@ -1,4 +1,4 @@
-"""The same distances between samples, all of them at one distance from the origin."""
+"""Gram matrices with the same distances, but all samples at the same distance from the origin."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .base import Gram
 
 
 class SphereGram(Gram):
-    """M matrices with the distances of others, and a constant diagonal.
+    """M matrices with the same distances as given ones, and a constant diagonal.
 
         K~_m(i, j) = K_m(i, j) + (g_m(i) + g_m(j)) / 2,    g_m(i) = kappa_m - K_m(i, i),
         kappa_m = max_i K_m(i, i)
 
     so that K~_m(i, i) = kappa_m and K~_m(i, j) = kappa_m - ||x_i - x_j||^2 / 2 with the distance in the space
-    of kernel m. They are positive semidefinite on vectors of sum 0, where they equal K_m, and
-    alpha' K~_m alpha = kappa_m - (sum_i alpha_i K_m(i, i) - alpha' K_m alpha), which is not negative for
-    alpha >= 0 of sum 1: what the smallest enclosing ball is computed with.
+    of kernel m. They are positive semidefinite on vectors of sum 0, where they equal K_m, and alpha' K~_m
+    alpha = kappa_m - (sum_i alpha_i K_m(i, i) - alpha' K_m alpha), which is not negative for alpha >= 0 of
+    sum 1. The smallest enclosing ball is computed with them.
 
     Parameters
     ----------
     gram : Gram
         The matrices K_m, whose weighted sums are arrays.
     diagonals : ndarray of shape (M, n), optional
-        Their diagonals, and `tops` of shape (M,) the kappa_m, where these are known.
+        Their diagonals, if known; `tops`, of shape (M,), are the kappa_m.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class SphereGram(Gram):
 
     @property
     def n_passes(self) -> float:
-        """Those of the matrices K_m."""
+        """The diagonals of the matrices K_m."""
         return self.gram.n_passes
 
     @n_passes.setter

@@ -12,7 +12,7 @@ from .._typing import FloatArray, IntArray
 
 
 class KernelStack:
-    """M kernel matrices between the same samples, without copying them on a split.
+    """M kernel matrices between the same samples, which a split does not copy.
 
     It looks like an array of shape (n_rows, n_columns, M): it has a length, a shape, and can be
     sliced on both sample axes, so scikit-learn's model selection takes it as precomputed
@@ -76,7 +76,7 @@ class KernelStack:
 
     @property
     def whole(self) -> bool:
-        """Whether all of the matrices is shown, so that `matrix` copies nothing."""
+        """Whether the matrices are shown as a whole, so that `matrix` copies nothing."""
         return self._rows is None and self._columns is None
 
     @property
@@ -129,7 +129,7 @@ class KernelStack:
 
 
 def _refuse_mask(array: Any) -> None:
-    """NumPy forgets the mask on conversion."""
+    """Refuse masked entries: NumPy forgets the mask on conversion."""
     if np.ma.is_masked(array):
         raise ValueError("precomputed kernels have masked entries: fill them, or leave those samples out.")
 

@@ -40,12 +40,12 @@ ENTRY = np.dtype("<f4")
 
 ANEW = "build it again with GramStore.build"
 
-#: a file system that cannot reserve room says one of these
+#: error numbers of a file system that cannot reserve room
 NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class Triangle:
-    """A symmetric matrix of which the lower triangle is stored, row after row.
+    """A symmetric matrix whose lower triangle is stored, row after row.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ class Triangle:
 class GramStore(KernelStack):
     """M kernel matrices in a file, read piece by piece as fits ask for them.
 
-    For repeated fits when the matrices fit on disk and not in memory: computed once by
-    `GramStore.build`, in single precision and the lower triangles only, 2 M n (n + 1) bytes. It
-    is a `KernelStack`: pass it, or rows and columns of it, as ``X`` to an estimator with
-    ``kernels="precomputed"``, to scikit-learn's model selection or to `MKLClassifierCV`.
-    Pickling stores the path, so that the workers of a search read the same file.
+    For repeated fits when the matrices fit on disk but not in memory. `GramStore.build` computes them once,
+    in single precision and only the lower triangles, 2 M n (n + 1) bytes. A store is a `KernelStack`: pass
+    it, or rows and columns of it, as ``X`` to an estimator with ``kernels="precomputed"``, to scikit-learn's
+    model selection or to `MKLClassifierCV`. Pickling stores the path, so that the workers of a search read
+    the same file.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class GramStore(KernelStack):
     Raises
     ------
     ValueError
-        If the file is damaged, unfinished, no store, or of a newer format.
+        If the file is damaged, unfinished, not a store, or of a newer format.
 
     Examples
     --------
@@ -154,22 +154,22 @@ class GramStore(KernelStack):
     ) -> GramStore:
         """Compute kernels on all pairs of samples, and store them.
 
-        The file is written beside its place and then moved there: an interrupted build leaves what
-        was there before.
+        The file is written under another name in the same folder and then moved into place, so an interrupted
+        build leaves the earlier file as it was.
 
         Parameters
         ----------
         path : str or path
-            By custom it ends in ``.gram``. A file that is there is replaced.
+            By convention it ends in ``.gram``. An existing file is replaced.
         kernels : list, dict, kernel, family or str
-            As in `MKLClassifier`; "precomputed" stores matrices that are given as `X`.
+            As in `MKLClassifier`; "precomputed" stores the matrices given as `X`.
         X : array-like, sparse matrix, DataFrame or KernelStack
         sample_weight : array-like of shape (n,), optional
-            For kernel parameters and normalisations that are taken from the data.
+            Used for kernel parameters and normalisations that are taken from the data.
         normalize : {"variance", "dimension", "spherical", "trace", "center"} or None, default=None
-            Stores normalised kernels, with constants of all samples. By default they are stored as
-            they are, and estimators normalise them on their training samples, which is what
-            cross-validation needs; "spherical" has no other way, since it needs k(x, x) of test samples.
+            Stores normalised kernels, with constants from all samples. By default kernels are stored as they
+            are, and estimators normalise them on their training samples, which is what cross-validation
+            needs. "spherical" is possible only here, since it needs k(x, x) of test samples.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class GramStore(KernelStack):
 
     @property
     def triangles(self) -> FloatArray | None:
-        """All matrices as they lie in the file, shape (M, n (n + 1) / 2); None for some of the samples."""
+        """All matrices as they are in the file, shape (M, n (n + 1) / 2); None for a part of the samples."""
         return self._triangles if self._rows is None and self._columns is None else None
 
     @property
@@ -254,7 +254,7 @@ def _reopened(path: str, fingerprint: str, rows: IntArray | None, columns: IntAr
 
 @contextlib.contextmanager
 def _writing(path: Path, names: list[str], n_samples: int) -> Iterator[Mapped]:
-    """Triangles to be filled; they become the file `path` if nothing fails."""
+    """Triangles to fill; they become the file `path` if nothing fails."""
     content = {"n_samples": n_samples, "names": list(names)}
     layouts = [Layout(ENTRY.str, "C", [triangle_size(n_samples)]) for _ in names]
     start = len(head_bytes(STORE, content, layouts))
@@ -275,12 +275,12 @@ def _writing(path: Path, names: list[str], n_samples: int) -> Iterator[Mapped]:
             layout._replace(checksum=checksum(triangle))
             for layout, triangle in zip(layouts, triangles, strict=True)
         ]
-        # without its head a file is no store: it comes after everything else
+        # a file without its head is not a store, so the head is written after everything else
         file.write(head_bytes(STORE, content, sealed))
 
 
 def _check_disk(folder: Path, needed: int) -> None:
-    """Raise unless a folder has room for so many bytes."""
+    """Raise unless a folder has room for this many bytes."""
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise OSError(
@@ -292,7 +292,7 @@ def _check_disk(folder: Path, needed: int) -> None:
 
 
 def _reserve(descriptor: int, size: int) -> None:
-    """Give a file its size and room: a map of a file with holes ends the process when the disk is full."""
+    """Give a file its size and reserve the room: a mapped file with holes crashes when the disk is full."""
     os.truncate(descriptor, size)
     if hasattr(os, "posix_fallocate"):
         try:
@@ -303,7 +303,7 @@ def _reserve(descriptor: int, size: int) -> None:
 
 
 def _open(path: Path) -> tuple[Head, Mapped]:
-    """The head of a store and its triangles, whose checksums are not compared yet."""
+    """The head of a store and its triangles; their checksums are not compared yet."""
     try:
         with opened(path) as file:
             head = read_head(file, STORE)
@@ -316,7 +316,7 @@ def _open(path: Path) -> tuple[Head, Mapped]:
 
 
 def _check_triangles(path: Path, head: Head, triangles: FloatArray) -> None:
-    """Raise unless every kernel has the checksum of the head."""
+    """Raise unless every kernel has the checksum that the head states."""
     for name, layout, triangle in zip(head.content["names"], head.layouts, triangles, strict=True):
         if checksum(triangle) != layout.checksum:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Models that are trained together: what they ask of the kernels is read or computed once for all of them."""
+"""Models that are trained together: kernel values are read or computed once for all of them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from .choice import free_share
 
 Result = TypeVar("Result")
 
-#: what is answered together, in the order of the answers; models that ask for sums come to the others
+#: kinds of requests that are answered together, in the order of the answers; sums come before `quad`, so that
+#: models that ask for sums catch up with the others
 KINDS = ("in_double", "once", "subset", "products", "dot", "square", "combine", "quad")
 
-#: bytes up to which weighted sums are made together, or that share of what the kernels take; how many are in
-#: any case, bytes of a sum that may be held on to, and most models at once
+#: bytes up to which weighted sums are made together, or this share of what the kernels take; how many are
+#: made together in any case; bytes of a sum that may be kept; and most models at once
 SUM_BYTES, SUM_SHARE, LEAST_SUMS, SMALL_SUM, MOST_MODELS = 1 << 27, 0.5, 4, 1 << 22, 64
 
-#: matrices that a machine may take besides its weighted sum
+#: matrices that a machine may need besides its weighted sum
 FACTORS = 3
 
 
 class Swept(Gram):
-    """The kernels of an engine, as one of several models sees them that are trained together.
+    """The kernels of an engine, as seen by one of several models that are trained together.
 
     Weighted sums, quadratic forms, products and parts are asked of the `Sweep`, which answers all models at
     once; everything else is asked of the engine itself. `n_passes` is this model's share of what was read.
@@ -52,7 +53,7 @@ class Swept(Gram):
         for name in (*names, "parts_in_place", "words", "scales", "unrounded"):
             setattr(self, name, getattr(gram, name))
         self.spares_sums = 8 * self.n_samples**2 <= SMALL_SUM
-        self.summed: tuple[FloatArray, Any] | None = None  # weights of the last sum, and it once released
+        self.summed: tuple[FloatArray, Any] | None = None  # weights of the last sum; the sum, if released
 
     @property
     def engine(self) -> Gram:
@@ -60,7 +61,7 @@ class Swept(Gram):
 
     @property
     def n_passes(self) -> float:
-        """Passes over the kernels that were made for this model; what it adds is added to the engine's."""
+        """Passes over the kernels made for this model; what is added here is added to the engine's too."""
         return self.passes
 
     @n_passes.setter
@@ -82,7 +83,7 @@ class Swept(Gram):
 
     @property
     def cached_alignments(self) -> FloatArray | None:
-        """Those of the engine, computed once for all models."""
+        """The result of the engine, computed once for all models."""
         return self.gram.cached_alignments
 
     @cached_alignments.setter
@@ -125,7 +126,7 @@ class Swept(Gram):
     # -- asked alone --------------------------------------------------------------------------
 
     def release(self, K: Any) -> None:
-        """Where the sums of all models have room this one stays `at_hand` until the next."""
+        """If there is room for the sums of all models, this one stays `at_hand` until the next."""
         room = isinstance(K, np.ndarray) and self.model.sweep.holds(self.n_samples)
         if self.summed is not None and room:
             self.summed = (self.summed[0], K)
@@ -133,7 +134,7 @@ class Swept(Gram):
             self.model.sweep.release(self.gram, K)
 
     def forget(self) -> None:
-        """Let go of a sum that was released."""
+        """Drop a sum that was released."""
         (_, K), self.summed = self.summed or (None, None), None
         if K is not None:
             self.model.sweep.release(self.gram, K)
@@ -179,7 +180,7 @@ class Request(NamedTuple):
 
     @property
     def group(self) -> tuple[Any, ...]:
-        """Requests of one group are answered together; smaller kernels, and what comes first, go before."""
+        """Requests of one group are answered together; groups sort by size of the kernels, then by kind."""
         gram, kind, args = self.view.gram, self.kind, self.args
         common = {"quad": args[1:], "products": args[1:2], "subset": args, "square": args[:1]}.get(kind, ())
         told = tuple(b"" if part is None else b"some" + np.asarray(part).tobytes() for part in common)
@@ -196,13 +197,13 @@ class Worker(threading.Thread):
     Attributes
     ----------
     state : {"ready", "running", "waiting", "over"}
-        Whether it may run, runs, waits for an answer, or is over.
+        Whether it may run, is running, waits for an answer, or is over.
     request, answer : object
-        What it asks, and what it is told; an exception is raised where it asked.
+        What it asks, and the answer; if that is an exception, it is raised where the model asked.
     interrupted : bool
-        Whether Ctrl-C is to reach it.
+        Whether it has to be told of Ctrl-C.
     result, failure : object
-        What came out.
+        The outcome.
     """
 
     def __init__(self, sweep: Sweep, task: Callable[[Gram], Any], threads: bool) -> None:
@@ -232,11 +233,11 @@ class Worker(threading.Thread):
             self.sweep.changed.notify()
 
     def forget(self) -> None:
-        """Let go of the kernels, which would otherwise wait for the garbage collector."""
+        """Drop the kernels, which would otherwise wait for the garbage collector."""
         del self.view, self.task, self.context
 
     def ask(self, request: Request) -> Any:
-        """The answer to a request, together with those to the other models."""
+        """The answer to a request, given together with the answers to the other models."""
         self.request = request
         self._pause("waiting")
         answer, self.request, self.answer = self.answer, None, None
@@ -258,15 +259,15 @@ class Sweep:
     """Models trained together on one engine: every pass over the kernels serves all of them.
 
     Each model is trained by code that knows nothing of the others, in a thread of its own, on a view of the
-    engine (`Swept`). It runs until it asks for something. When all of them wait, requests of the same kind
-    to the same kernels are answered together, by `combine_each`, `dot_each`, `quad_each` and
-    `products_each`; equal parts and equal weighted sums are made once, and nobody may change them. Requests
-    to parts are answered before those to the whole, so that models that are done with a first look wait for
-    the others. A few weighted sums are made at a time, and their machines trained before the next ones: no
-    more of them are ever in memory.
+    engine (`Swept`). It runs until it asks for something. When all of them wait, requests of the same kind to
+    the same kernels are answered together, by `combine_each`, `dot_each`, `quad_each` and `products_each`;
+    equal parts and equal weighted sums are made once, and nobody may change them. Requests to parts are
+    answered before those to the whole, so that models that are done with a first look wait for the others.
+    Only a few weighted sums are made at a time, and their machines are trained before the next sums are made:
+    there are never more of them in memory.
 
-    One thread runs at a time unless `n_jobs` allows more: what comes out does not depend on timing. Ctrl-C
-    reaches every model where it asks next; an exception of one ends all.
+    One thread runs at a time unless `n_jobs` allows more; the results do not depend on timing. Ctrl-C reaches
+    every model at its next request; an exception in one model ends all.
 
     Parameters
     ----------
@@ -274,7 +275,7 @@ class Sweep:
     n_jobs : int, default=1
         Models that run at once.
     limit : int, optional
-        Bytes that kernels and weighted sums may take; by default a share of what is free.
+        Bytes that kernels and weighted sums may take; by default a share of the free memory.
 
     Examples
     --------
@@ -289,10 +290,10 @@ class Sweep:
         self.room = free_share() if limit is None else max(limit - gram.nbytes, 0)
         self.changed = threading.Condition(self.lock)
         self.models: list[Worker] = []
-        self.holders: dict[int, int] = {}  # of weighted sums that several models have, by their identity
+        self.holders: dict[int, int] = {}  # how many models have a weighted sum, by the identity of the sum
 
     def run(self, tasks: Sequence[Callable[[Gram], Result]]) -> list[Result]:
-        """Results of tasks, called with a view of the kernels each."""
+        """Results of tasks, each called with its own view of the kernels."""
         found: list[Result] = []
         for some in tiles(len(tasks), MOST_MODELS):
             found += self._together(tasks[some])
@@ -334,7 +335,7 @@ class Sweep:
             raise
 
     def _take_turns(self) -> None:
-        """Let models run, until each waits or is over."""
+        """Let models run until each waits or is over."""
         with self.lock:
             while any(model.state in ("ready", "running") for model in self.models):
                 free = self.n_jobs - sum(model.state == "running" for model in self.models)
@@ -370,7 +371,7 @@ class Sweep:
         self._give([model for model, _ in asking], found)
 
     def release(self, gram: Gram, K: Any) -> None:
-        """Be told that a model no longer needs a weighted sum; its engine is, by the last of them."""
+        """Note that a model no longer needs a weighted sum; the last such model releases it in the engine."""
         with self.lock:
             left = self.holders.pop(id(K), 1) - 1
             if left > 0:
@@ -379,7 +380,7 @@ class Sweep:
             gram.release(K)
 
     def most_sums(self, n_samples: int) -> int:
-        """Weighted sums that may be in memory at a time, beside what the machine at work takes.
+        """Weighted sums that may be in memory at a time, besides what the current machine takes.
 
         Examples
         --------
@@ -403,7 +404,7 @@ class Sweep:
 
 
 def answers(requests: Sequence[Request]) -> list[Any]:
-    """Answers to requests of one group; where that fails each has its own answer, or exception."""
+    """Answers to the requests of one group; if that fails, each gets its own answer or exception."""
     gram, kind = requests[0].view.gram, requests[0].kind
     before = gram.n_passes
     try:
@@ -418,7 +419,7 @@ def answers(requests: Sequence[Request]) -> list[Any]:
 
 
 def _distinct(several: Sequence[FloatArray]) -> tuple[list[FloatArray], list[int]]:
-    """The different ones of several arrays, and which of them each is."""
+    """The distinct arrays among several, and which of them each array equals."""
     known: dict[bytes, int] = {}
     which = [known.setdefault(own.tobytes(), len(known)) for own in several]
     return [several[which.index(place)] for place in range(len(known))], which
@@ -490,6 +491,6 @@ TOGETHER: dict[str, Callable[[Gram, Sequence[Any]], list[Any]]] = {
 
 
 def _columns(alphas: Sequence[FloatArray]) -> tuple[FloatArray, list[int]]:
-    """Columns of several alpha side by side, and where each but the first begins."""
+    """Columns of several alphas side by side, and where each but the first begins."""
     shaped = [alpha.reshape(len(alpha), -1) for alpha in alphas]
     return np.hstack(shaped), np.cumsum([part.shape[1] for part in shaped])[:-1].tolist()

@@ -13,7 +13,7 @@ from .._typing import FloatArray, IntArray
 from ..kernels.columns import row_positions
 from ..kernels.faults import not_finite_error
 
-#: rows, and bytes of them, on which kernels take their parameters from a table
+#: most rows of a table, and most bytes of rows, from which kernels take their parameters
 FIT_ROWS, FIT_BYTES = 100_000, 1 << 28
 
 #: bytes of rows read at a time
@@ -21,10 +21,10 @@ READ_BYTES = 1 << 26
 
 
 class Table(ABC):
-    """n rows of numbers, of which only those asked for are in memory.
+    """n rows of numbers; only rows that are asked for are in memory.
 
-    ``table[rows]`` is an array of floats for a slice or an array of positions; it is an error for
-    one of them to be NaN or infinite. scikit-learn's ways of taking rows work too.
+    ``table[rows]`` is an array of floats, for a slice or an array of positions. A NaN or infinite number is
+    an error. The ways in which scikit-learn takes rows work too.
 
     Attributes
     ----------
@@ -49,14 +49,14 @@ class Table(ABC):
     @property
     @abstractmethod
     def head(self) -> Any:
-        """No rows, with the names of the columns: scikit-learn takes names and their number from here."""
+        """A table without rows, from which scikit-learn takes the names and the number of the columns."""
 
     def take(self, rows: IntArray) -> Table:
-        """Some rows as a table, none of them read; positions rise."""
+        """Some rows as a table, none of them read yet; positions must rise."""
         return SomeRows(self, rows)
 
     def part(self, rows: slice) -> Table:
-        """Consecutive rows as a table that can be sent elsewhere."""
+        """Consecutive rows as a table that can be sent to another process."""
         return SomeRows(self, rows)
 
     def __len__(self) -> int:
@@ -69,13 +69,13 @@ class Table(ABC):
         return found
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """A function of rows over all of them, block by block, joined."""
+        """The results of a function on all rows, computed block by block and joined."""
         step = max(1, READ_BYTES // (8 * max(self.shape[1], 1)))
         blocks = [slice(start, min(start + step, len(self))) for start in range(0, len(self), step)]
         return np.concatenate([function(self[rows]) for rows in blocks])
 
     def sample(self) -> tuple[ArrayTable, IntArray]:
-        """Rows on which kernels take their parameters, evenly spread, and which they are; all, if few."""
+        """Evenly spread rows from which kernels take their parameters, and their positions; all if few."""
         most = min(FIT_ROWS, max(1000, FIT_BYTES // (8 * max(self.shape[1], 1))))
         rows = np.arange(len(self))
         if len(self) > most:
@@ -84,7 +84,7 @@ class Table(ABC):
 
 
 class ArrayTable(Table):
-    """An array as a table, such as one mapped from a file; `read` makes floats of some of its rows.
+    """An array as a table, for example mapped from a file; `read` returns some of its rows as floats.
 
     Parameters
     ----------
@@ -115,11 +115,11 @@ class ArrayTable(Table):
         return np.asarray(self.values, dtype=dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ArrayTable, (np.asarray(self.values), self.columns)  # of a memory map, its content
+        return ArrayTable, (np.asarray(self.values), self.columns)  # the content of a memory map
 
 
 class SomeRows(Table):
-    """Some rows of a table, as a table; none of them is read before it is asked for.
+    """Some rows of a table, as a table; no row is read before it is asked for.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def check_numbers(rows: Any, columns: list[str] | None = None) -> Any:
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask; dask is not imported to find out.
+    """Whether X is a Dask collection; dask is not imported to find out.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def is_dask(X: Any) -> bool:
 
 
 def computed(values: Any) -> Any:
-    """Targets or weights in memory: those of a Dask array or series are computed."""
+    """Targets or weights in memory: a Dask array or series is computed."""
     return np.asarray(values.compute()) if is_dask(values) else values
 
 

@@ -1,4 +1,4 @@
-"""Terms of a predictor: what one kernel, or many computed together, add to every function."""
+"""Terms of a predictor: what one kernel, or several computed together, add to every function."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class KernelTerm:
         out[:, live] += values * self.factors[live]
 
     def diagonal(self, source: KernelSource, X: Any) -> FloatArray:
-        """What the kernel adds to sum_m d_m k_m(x, x) of every function, (n_new, J)."""
+        """What the kernel adds to sum_m d_m k_m(x, x) of every function; shape (n_new, J)."""
         return np.asarray(np.multiply.outer(self.rule.diag(source.diag(self.m, X)), self.factors))
 
     def used(self, alpha: FloatArray) -> FloatArray:
-        """Training samples that have a coefficient, before or after what the normalisation makes of it."""
+        """Training samples that have a coefficient, before or after the normalisation changes it."""
         live = slice(None) if self.factors.all() else np.flatnonzero(self.factors)
         own = alpha[:, live]
-        # centring may cancel a coefficient, which still takes part in the sum that it subtracts
+        # centring may cancel a coefficient that still takes part in the sum that is subtracted
         return np.asarray(own.any(axis=1) | self.rule.expand(own)[0].any(axis=1))
 
     def restrict(self, support: IntArray) -> KernelTerm:
@@ -76,7 +76,7 @@ class KernelTerm:
         yield source.component(self.m), self
 
     def expansion(self, source: KernelSource, alpha: FloatArray) -> Expansion:
-        """The term, but for a constant, as an expansion in its kernel; `NotByFeatureError` if it has none."""
+        """The term, up to a constant, as an expansion in its kernel; else `NotByFeatureError`."""
         kernel = source.kernel_of_columns(self.m)
         coef = self.coefficients(alpha)[0]
         if self.rule.needs_diag:
@@ -93,7 +93,7 @@ class KernelTerm:
         return part[0], part[1] + offset
 
     def state(self) -> dict[str, Any]:
-        """What makes the term again; see `Predictor.state`."""
+        """What the term is restored from; see `Predictor.state`."""
         return {"kernel": int(self.m), "rule": self.rule, "factors": self.factors}
 
     @classmethod
@@ -108,14 +108,14 @@ class KernelTerm:
 
 
 class SumTerm:
-    """What kernels add that a source computes together and that have the same coefficients.
+    """What several kernels add that have the same coefficients and that a source computes together.
 
         f_j(x) = sum_k factors[k, j] K_k(x, .) coef[:, j] + offsets[k, j]
 
     Parameters
     ----------
     kernels : ndarray of int, shape (K,)
-        Which of those that the source computes together.
+        Which of the kernels that the source computes together.
     factors : ndarray of shape (K, J)
     coef : ndarray of shape (n, J), optional
         alpha by default.
@@ -147,7 +147,7 @@ class SumTerm:
         out += self.offset
 
     def diagonal(self, source: KernelSource, X: Any) -> FloatArray:
-        """What the kernels, all of k(x, x) = 1, add to sum_m d_m k_m(x, x) of every function, (n_new, J)."""
+        """What the kernels, all with k(x, x) = 1, add to sum_m d_m k_m(x, x) of each function; (n_new, J)."""
         return np.tile(self.factors.sum(axis=0), (X.shape[0], 1))
 
     def take(self, functions: Sequence[int]) -> SumTerm:
@@ -156,7 +156,7 @@ class SumTerm:
         return SumTerm(self.kernels, self.factors[:, functions], coef, offsets)
 
     def alike(self) -> list[list[int]]:
-        """Functions that weigh the kernels alike; those that weigh none are left out."""
+        """Groups of functions with the same kernel weights; functions without any weight are left out."""
         groups: dict[bytes, list[int]] = {}
         for j, own in enumerate(self.factors.T):
             if own.any():
@@ -190,7 +190,7 @@ class SumTerm:
         raise NotLinearError(f"kernel {source.names[int(source.together[self.kernels[0]])]!r} is not linear")
 
     def state(self) -> dict[str, Any]:
-        """What makes the term again."""
+        """What the term is restored from."""
         names = ("kernels", "factors", "coef", "offsets")
         return {name: getattr(self, name) for name in names}
 
@@ -251,7 +251,7 @@ class FactorTerm:
         return Expansion(Linear().fit(W), W, np.eye(len(W)))
 
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
-        """z(x) = phi(x) - mean, and phi is linear with the kernel."""
+        """z(x) = phi(x) - mean, and phi is linear if the kernel is."""
         _refuse_sphere(self.features.spherical)
         part = self._affine_map(as_table(source.X).shape[1])  # type: ignore[attr-defined]
         if part is None:
@@ -271,7 +271,7 @@ class FactorTerm:
         return (phi(np.eye(p)) - at_zero) @ self.coef, at_zero[0] @ self.coef
 
     def state(self) -> dict[str, Any]:
-        """What makes the term again; the kernel of the feature map is that of the source."""
+        """What the term is restored from; the feature map uses the kernel of the source."""
         phi, one = self.features.map, self.features
         maps = {
             ExactMap: ("rank",),
@@ -318,7 +318,7 @@ def _map_of(state: dict[str, Any], kernel: Any) -> Any:
 def kernel_terms(
     source: KernelSource, rules: Sequence[Normalization], weights: FloatArray, alpha: FloatArray
 ) -> list[Any]:
-    """Terms of f_j = sum_m weights[j, m] K'_m alpha[:, j], kernels computed together as few sums.
+    """Terms of f_j = sum_m weights[j, m] K'_m alpha[:, j]; kernels computed together become a few sums.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def kernel_terms(
 
 
 def sum_terms(rules: Sequence[Normalization], weights: FloatArray, alpha: FloatArray) -> list[SumTerm]:
-    """f_j = sum_k weights[j, k] K'_k alpha[:, j] as few sums, for kernels with k(x, x) = 1.
+    """f_j = sum_k weights[j, k] K'_k alpha[:, j] as a few sums, for kernels with k(x, x) = 1.
 
     Examples
     --------
@@ -349,7 +349,7 @@ def sum_terms(rules: Sequence[Normalization], weights: FloatArray, alpha: FloatA
     (array([0, 2]), array([1., 2.]))
     """
     live = np.flatnonzero(weights.any(axis=0))
-    scales = getattr(rules, "scales", None)  # many rules that only scale
+    scales = getattr(rules, "scales", None)  # for many rules that only scale
     if scales is not None:
         return [SumTerm(live, (weights * scales)[:, live].T)]
     coefs: dict[bytes, FloatArray | None] = {}
@@ -371,7 +371,7 @@ def sum_terms(rules: Sequence[Normalization], weights: FloatArray, alpha: FloatA
 
 
 def _unit_length(kernel: Kernel) -> FloatArray:
-    """k(x, x) of a kernel that is the same for all x; `NotByFeatureError` for others."""
+    """k(x, x) of a kernel for which it is the same for all x; `NotByFeatureError` for other kernels."""
     found = constant_diagonal(kernel)
     if found is None:
         raise NotByFeatureError("normalize='spherical' divides by the length of each sample")
@@ -379,7 +379,7 @@ def _unit_length(kernel: Kernel) -> FloatArray:
 
 
 def _refuse_sphere(needs_diag: bool) -> None:
-    """Raise for a normalisation that scales every new sample by its own length."""
+    """Raise if a normalisation scales every new sample by its own length."""
     if needs_diag:
         raise NotLinearError("normalize='spherical' divides by the length of each sample")
 
@@ -394,7 +394,7 @@ def demand(holds: Any, what: str) -> None:
 
 
 def checked(array: Any, kinds: str, shape: tuple[int | None, ...]) -> Any:
-    """An array of one of the `kinds` of types and a shape, of which None is any number."""
+    """An array with a type among `kinds` and this shape, in which None stands for any number."""
     demand(isinstance(array, np.ndarray) and array.dtype.kind in kinds, f"an array of {kinds} is missing")
     fits = len(array.shape) == len(shape)
     fits = fits and all(size in (None, n) for size, n in zip(shape, array.shape, strict=True))

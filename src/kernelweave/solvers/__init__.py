@@ -1,11 +1,11 @@
 """Solvers: one certificate, one loop, machines for one kernel, and methods over several.
 
-A machine is the solver of a single-kernel fit, at fixed weights, or that fit itself.
+A machine is the solver of a single-kernel fit at fixed weights, or the fit itself.
 
 Reading order: ``problem.py`` (targets, loss, costs), ``certificate.py`` (primal, dual and gap), ``run.py``
-(the loop: `Run`, `Method`, `Result`), ``single`` (machines for one Gram matrix), ``base.py`` (what the
-convex methods share), ``multiple`` (the convex methods, and empirical Bayes). Then what a convex run may
-do on the way: ``growing.py`` (only some of the samples or kernels), ``checkpoint.py`` (its state on disk).
+(the loop: `Run`, `Method`, `Result`), ``single`` (machines for one Gram matrix), ``base.py`` (what the convex
+methods share), ``multiple`` (the convex methods, and empirical Bayes). Then what a convex run may do on the
+way: ``growing.py`` (use only some of the samples or kernels), ``checkpoint.py`` (keep its state on disk).
 ``kernel_gradient`` and ``greedy`` are methods of their own; ``leave_one_out.py`` follows a fit.
 """
 

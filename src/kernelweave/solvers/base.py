@@ -22,13 +22,13 @@ from .single import SingleSolver, choose_single, machine_for
 #: first accuracy of the inner machines; later ones follow the outer gap
 FIRST_MACHINE_TOL = 0.02
 
-#: machines in a row whose gap is what rounding may have made of it, after which no other is trained
+#: after this many machines in a row whose gap may be only rounding, no other machine is trained
 MOST_ROUNDING = 5
 
 #: relative gap of a machine that was not solved at all
 FAILED = 0.1
 
-#: iterations on rounded kernels after which the gap has to be smaller, and by how much
+#: iterations on rounded kernels in which the gap has to shrink, and the share it has to shrink to
 ROUNDED_PATIENCE, ROUNDED_PROGRESS = 10, 0.9
 
 
@@ -46,12 +46,12 @@ class State:
         s_m = alpha' K_m alpha.
     certificate : Certificate
     residual : float
-        What has to fall below `tol`: the relative duality gap, or for concave penalties the
+        The number that has to fall below `tol`: the relative duality gap, or for concave penalties the
         stationarity residual.
     machine_tol : float
         Relative gap to which the machine was asked to be solved.
     coefficients : dict of int to ndarray of shape (rank, c), optional
-        Those of a machine that has them; `fitted` are their values then.
+        Coefficients, if the machine has them; then `fitted` holds their values.
     """
 
     weights: FloatArray
@@ -65,7 +65,7 @@ class State:
 
 
 class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Learns weights and machine together, and proves how near the optimum they are.
+    """Learns weights and machine together, and proves how close they are to the optimum.
 
     A subclass writes ``next_weights(run, state)``, and may override ``init``; here the machine is trained
     at the proposed weights and certified, and `Run` keeps the best, calls back and stops at the wanted gap.
@@ -77,20 +77,20 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     """
 
     name: str
-    #: abilities of the loss that the solver relies on, besides those of its machine
+    #: abilities of the loss that the solver relies on, besides those that its machine needs
     requires: tuple[str, ...] = ()
     columns = ("primal", "dual", "gap", "n_passes")
     counts_start = True
     counted, residual_name = "single-kernel fits", "relative duality gap"
     patience = STILL
 
-    #: whether machines need not be better than asked for; and those of a first look
+    #: whether machines need be no better than asked for; and whether those of a first look need not
     rough, rough_looks = False, False
 
-    #: whether models that are trained together take their first look with weights that they share
+    #: whether models that are trained together share their weights in the first look
     common_looks = False
 
-    #: a first solve on one sample in so many (0: none), to this gap
+    #: a first solve takes one sample in this many (0: no first solve), to this gap
     pilot_share, pilot_tol = 0, 0.02
 
     def __init__(self, single: str | SingleSolver = "auto") -> None:
@@ -103,7 +103,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         """Whether this solver is meant for that regulariser; "auto" takes the first that is."""
 
     def supports(self, regularizer: Regularizer) -> bool:
-        """Whether this solver finds the optimum for that regulariser, if slowly."""
+        """Whether this solver finds the optimum for that regulariser, even if slowly."""
         return self.can_handle(regularizer)
 
     def check(self, regularizer: Regularizer) -> None:
@@ -116,12 +116,12 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         """Weights to try after `state`; None where there is nothing left to try."""
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
-        """Forget earlier fits; return the weights to start from, those of the component `norms`."""
+        """Forget earlier fits; return the weights to start from, which belong to the component `norms`."""
         weights: FloatArray = run.regularizer.weights(norms)
         return weights
 
     def restart(self, run: Run, state: State) -> FloatArray:
-        """`init` for an iterate of an earlier run: the weights to continue with."""
+        """Like `init`, for an iterate of an earlier run: the weights to continue with."""
         norms = state.certificate.norms
         return self.init(run, norms if norms.any() else np.ones(len(norms)))
 
@@ -132,16 +132,16 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         """Take over what is known from a similar problem, besides norms and weights; nothing by default."""
 
     def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
-        """What the last run of this solver leaves to one on a similar problem."""
+        """What the last run of this solver passes on to a run on a similar problem."""
         return Known(found.state.certificate.norms, found.state.weights, found.matrix)
 
     def refined_norms(self, found: Result, known: Known) -> FloatArray:
-        """Component norms nearer to the optimum than those of the solution, at no cost; those by default."""
+        """Component norms nearer to the optimum, found at no cost; by default those of the solution."""
         norms: FloatArray = found.state.certificate.norms
         return norms
 
     def foresee(self, run: Run, pilots: list[Pilot]) -> Pilot:
-        """The largest of the solves on few samples, with the norms to expect on all: its own by default."""
+        """The largest of the solves on few samples, with the norms to expect on all: by default its own."""
         return pilots[-1]
 
     def residual(self, run: Run, state: State) -> float:
@@ -149,13 +149,13 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return state.certificate.gap
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
-        """Accuracy of the next machine: a fraction of what is still to close, never coarser than before."""
+        """Accuracy of the next machine: a fraction of the gap still open, never coarser than before."""
         if previous is None:
             return self._first_tol
         left, machine_gap = previous.residual, previous.certificate.machine_gap
         wanted = max(0.3 * left, 0.3 * run.tol)
         if machine_gap > 0.5 * left:
-            # the machine's own gap is most of what is left
+            # the machine's own gap is most of the gap left
             wanted = min(wanted, 0.1 * machine_gap)
         return min(previous.machine_tol, wanted)
 
@@ -187,22 +187,22 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             Called as callback(iteration, state) after every single-kernel fit; a true answer stops
             the run. So does Ctrl-C: the best iterate is kept.
         norms : ndarray of shape (M,), optional
-            Component norms to start from, such as those of a similar problem; by default those
-            of the same problem on a part of the samples, or equal ones when there are few.
+            Component norms to start from, such as those of a similar problem; by default the norms of the
+            same problem on a part of the samples, or equal norms when there are few samples.
         alpha : ndarray of shape (n, c), optional
             Dual variables to start from; need not be feasible.
         keeper : Keeper, optional
-            Where iterates are kept; one found there is resumed, and `max_iter` counts the
-            single-kernel fits that it took.
+            Where iterates are kept. A run found there is resumed, and `max_iter` includes the single-kernel
+            fits that it took.
         known : Known, optional
-            What was `learnt` from a similar problem; its weights are those to begin at, if their sum of the
+            What was `learnt` from a similar problem; the run begins at its weights, if their sum of the
             kernels is known too.
         """
         parts, begin = (problem, gram, regularizer.bound_to(gram)), Begin(norms, alpha, known=known)
         return Run(self, *parts, tol, max_iter, callback, keeper, begin=begin).solve()
 
     def drive(self, run: Run) -> None:
-        """Resume what there is, solve, and where kernels are rounded finish in double precision."""
+        """Resume an earlier run if any, solve, and finish in double precision if kernels are rounded."""
         self.resume(run)
         while True:
             if run.best is None or not (run.converged or run.n_iter >= run.max_iter):
@@ -213,7 +213,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             run.begin = Begin()
 
     def start(self, run: Run) -> State:
-        """The machine at the weights of an earlier iterate, of given norms, of a pilot, or of equal norms."""
+        """The machine at the first weights: from an earlier iterate, given norms, a pilot, or equal norms."""
         loss, regularizer = run.problem.loss, run.regularizer
         if regularizer.homogeneous and loss.alpha_sum != 0.0:
             raise ValueError(
@@ -235,7 +235,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         weights = self.init(run, norms)
         if pilot is not None:
             self.learn_from(run, pilot)
-            # let go of its kernels before the first sum is made, which takes their place in memory
+            # drop its kernels before the first sum is made, which takes their place in memory
             run.begin, pilot = run.begin._replace(pilot=None), None
         if known is not None:
             weights = weights if known.matrix is None else known.weights
@@ -263,7 +263,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         start = alpha if previous is None else previous.alpha
         if previous is not None and isinstance(run.K, FactoredMatrix):
             run.K.start = previous.coefficients
-        # a concave penalty gives no weight back to a kernel that has lost it
+        # under a concave penalty, a kernel that has lost its weight never gets it back
         live = None if run.regularizer.convex else np.flatnonzero(weights)
         states: list[State] = []
         for begin in (start, None):
@@ -275,7 +275,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             squares = spread(run.gram.quad(machine.alpha, live), live, len(weights))
             parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
             states.append(self.certified(run, *parts))
-            # Newton steps from the solution at much smaller weights can stall: once more, from nothing
+            # Newton steps from the solution at much smaller weights can stall: try again from zero
             if begin is None or states[0].certificate.machine_gap <= FAILED:
                 break
         return min(states, key=lambda state: state.certificate.machine_gap)
@@ -308,7 +308,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return iterate.residual < best.residual
 
     def is_done(self, run: Run) -> bool:
-        """Whether the gap is closed, or what is left of it is rounding that no machine will take away.
+        """Whether the gap is closed, or what is left of it is rounding that no machine can remove.
 
         A run on kernels that an engine rounds is also done when its gap no longer falls.
         """
@@ -328,17 +328,17 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return proof.primal, proof.dual, proof.gap, run.gram.n_passes
 
     def settle(self, run: Run) -> bool:
-        """Certify the best iterate without the rounding of its engine, and let that engine go.
+        """Certify the best iterate without the rounding of its engine, and drop that engine.
 
-        An engine may keep or multiply kernel values in single precision. What it solves is then a problem
-        that differs from the one that the model stands for by the rounding of its kernels, times dual
-        variables that may be as large as C; and so do its primal and dual values. Here both are computed once
-        more, from the kernel values with which the model predicts.
+        An engine may keep or multiply kernel values in single precision. Then the problem it solves differs
+        from the model's own by the rounding of the kernels, times dual variables that may be as large as C,
+        and so do the primal and dual values. Here both values are computed again, from the kernel values with
+        which the model predicts.
 
         Returns
         -------
         rounded : bool
-            Whether the engine rounds; otherwise nothing is done.
+            Whether the engine rounds; if not, nothing is done.
         """
         fine = run.gram.in_double()
         if fine is None or run.best is None:
@@ -353,7 +353,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         for place in np.flatnonzero(np.equal(run.history["primal"], rounded.primal)).tolist():
             run.history["primal"][place], run.history["dual"][place] = proof.primal, proof.dual
             run.history["gap"][place] = proof.gap
-        run.last = None  # starts again
+        run.last = None  # it starts again
         return True
 
     def advice(self, run: Run) -> str:
@@ -366,9 +366,9 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     # -- checkpoints --------------------------------------------------------------------------
 
     def saved(self, run: Run) -> Entry:
-        """Weights and alpha; certificates are computed again. Those of a round are spread over the whole."""
+        """Weights and alpha, those of a round spread over the whole; certificates are computed again."""
         whole, rows, kernels = run.part or Part(run)
-        # a stationarity residual may rise while the objective falls: the last iterate is the best then
+        # a stationarity residual may rise while the objective falls: then the last iterate is the best
         state = run.best if np.isfinite(run.best.certificate.gap) else run.last
         arrays = {
             "weights": spread(state.weights, kernels, whole.gram.n_kernels),
@@ -378,7 +378,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return Entry({"n_machines": machines}, arrays)
 
     def resume(self, run: Run) -> None:
-        """Put the iterate that an earlier run kept, if there is one, into `run`, certified again."""
+        """Put the iterate that an earlier run kept, if any, into `run`, certified again."""
         entry = run.found()
         if entry is None:
             return

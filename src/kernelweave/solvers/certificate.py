@@ -15,7 +15,7 @@ from .problem import UNIT, Problem, best_intercept
 if TYPE_CHECKING:
     from .base import State
 
-#: the least gain of a model that a gap is relative to, as a share of P - C least
+#: least gain of a model to which a gap may be relative, as a share of P - C least
 LEAST_GAIN = 1e-4
 
 #: share of the terms of alpha' K alpha below which an optimum with sum(alpha) != 0 counts as zero
@@ -29,14 +29,14 @@ class Certificate:
     Attributes
     ----------
     primal, dual : float
-        P >= optimum >= D, what rounding can do included in D.
+        P >= optimum >= D; D allows for rounding.
     gap : float
         (P - D) / scale.
     scale : float
-        |P|, or of a loss that couples samples what a model can gain (`scale_of`), or where both P and D are
-        zero but for rounding the size of the terms they are sums of.
+        |P|; or, for a loss that couples samples, what a model can gain (`scale_of`); or, where both P and D
+        are zero up to rounding, the size of the terms that they are sums of.
     rounding : float
-        The part of `gap` that is not a gap but a bound on what rounding did to it.
+        The part of `gap` that is only a bound on the effect of rounding.
     intercept : ndarray of shape (c,)
     norms, dual_norms : ndarray of shape (M,)
         n_m = d_m r_m and r_m = sqrt(alpha' K_m alpha).
@@ -57,12 +57,12 @@ class Certificate:
 
     @property
     def machine_gap(self) -> float:
-        """The part of the gap that the machine at these weights has left."""
+        """The part of the gap that the machine at these weights leaves."""
         return relative(self.machine_primal - self.machine_dual, self.scale)
 
     @property
     def is_rounding(self) -> bool:
-        """Whether nearly all of the gap is what rounding may have made of it: no machine will do better."""
+        """Whether nearly all of the gap may be rounding: then no machine will do better."""
         return self.rounding > 0.9 * self.gap
 
 
@@ -81,18 +81,17 @@ def certificate(
         f = sum_m d_m K_m alpha + b,  n_m = d_m r_m,  r_m^2 = s_m = alpha' K_m alpha
         P = sum_i C_i V(y_i, f_i) + Omega(n)        D = -sum_i C_i V*(y_i, -alpha_i / C_i) - Omega*(r)
 
-    Weak duality, P >= D for every feasible alpha, makes P - D a bound on the distance of both
-    to the optimum. It is not computed as a difference but as the sum of `difference`, whose terms
-    are not negative, and of a bound on what rounding did to them (`Rounding`). No unit
-    enters: targets, kernels and costs of any size have the relative gap of the same problem in
-    other units.
+    Weak duality, P >= D for every feasible alpha, makes P - D a bound on the distance of both to the optimum.
+    It is not computed by subtraction but as the sum of `difference`, whose terms are not negative, and a
+    bound on the effect of rounding on them (`Rounding`). The relative gap does not depend on the units of
+    targets, kernels and costs.
 
-    The V* of a loss that couples samples is known at one point only, alpha = -C V'(f) of the predictions f:
-    that one is certified, with f the functions of the alpha that is given.
+    The V* of a loss that couples samples is known at one point only, alpha = -C V'(f) for the predictions f.
+    That point is certified, with f from the functions of the given alpha.
 
-    Matrices that are positive semidefinite for vectors of sum zero alone (`SphereGram`) have no functions
-    that other weights could be given to: P has 1/2 sum_m d_m s_m + 1/2 h(d) in the place of Omega(n), which
-    is no smaller. It bounds J(d) from above because s_m is convex in alpha of a given sum.
+    Matrices that are positive semidefinite only for vectors of sum zero (`SphereGram`) have no functions that
+    could be given other weights. For them P has 1/2 sum_m d_m s_m + 1/2 h(d) in place of Omega(n), which is
+    no larger. It bounds J(d) from above because s_m is convex in alpha of a given sum.
 
     Parameters
     ----------
@@ -102,15 +101,15 @@ def certificate(
         Feasible dual variables.
     weights : ndarray of shape (M,)
     fitted, squares : ndarray, optional
-        sum_m d_m K_m alpha and s, when the caller has them already.
+        sum_m d_m K_m alpha and s, if the caller has them already.
     norms : ndarray of shape (M,), optional
-        n_m of other functions than those of alpha, whose values `fitted` are then: any functions have a
-        primal value, and any feasible alpha a dual one.
+        n_m of functions other than those of alpha; then `fitted` holds their values. Any functions have a
+        primal value, and any feasible alpha has a dual value.
     """
     fitted = gram.dot(weights, alpha) if fitted is None else fitted
     squares = check_squares(gram.quad(alpha) if squares is None else squares, gram, alpha)
     intercept = best_intercept(problem, fitted)
-    if not problem.loss.separable:  # the dual point is that of f, not of its functions
+    if not problem.loss.separable:  # the dual point belongs to f, not to its functions
         norms = weights * np.sqrt(squares) if norms is None else norms
         alpha = problem.alpha_of(fitted + intercept)
         squares = check_squares(gram.quad(alpha), gram, alpha)
@@ -129,7 +128,7 @@ def certificate(
         return energy + 0.5 * regularizer.price(weights) if gram.conditional else regularizer.penalty(norms)
 
     primal = primal_loss + omega(norms, energy)
-    # an intercept of another size costs f some of its digits
+    # an intercept of another size costs f some digits
     spread = noise.of_fitted + np.minimum(UNIT * np.abs(f), np.abs(fitted))
     bounds = np.sqrt(squares + noise.of_squares)
     most = weights * bounds if own else norms  # a norm is the root of a number that rounding may have made 0
@@ -139,7 +138,7 @@ def certificate(
     apart = difference(problem, regularizer, alpha, f, *parts)
     rounding = largest_misfit - misfit + 0.5 * float(weights @ noise.of_squares)
     machine_primal, dual = primal_loss + machine_energy, primal - apart
-    # a concave penalty has logarithms, of any sign
+    # a concave penalty has logarithms, which may have any sign
     convex = regularizer.convex
     scale = scale_of(problem, primal if convex else machine_primal, dual, noise.size)
     return Certificate(
@@ -167,18 +166,18 @@ def difference(
     products: float,
     misfit: float | None = None,
 ) -> float:
-    """P - D as a sum of terms that are not negative: what Fenchel's inequality leaves, twice.
+    """P - D as a sum of terms that are not negative: the slack in two applications of Fenchel's inequality.
 
         P - D = sum_i [C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i]
                 + [Omega(n) + Omega*(r) - sum_m <alpha, f_m>]
 
-    The terms vanish at the optimum and so do their derivatives, which P and D themselves have not:
-    errors of f and r count only by their squares (and at kinks). A second bracket below zero is
-    an error of arithmetic, and counts as much as one above.
+    The terms vanish at the optimum, and so do their derivatives, unlike those of P and D: errors of f and r
+    count only by their squares (and at kinks). A second bracket below zero is an error of arithmetic, and
+    counts as much as a positive one.
 
-    Where Omega*(r) is infinite, D is that of the nearest multiple of alpha where it is not. +inf
-    when there is none (alpha with a fixed sum cannot shrink), when alpha is not feasible, or when
-    Omega has no conjugate.
+    Where Omega*(r) is infinite, D is taken at the nearest multiple of alpha where it is finite. The result is
+    +inf when there is no such multiple (alpha with a fixed sum cannot shrink), when alpha is not feasible, or
+    when Omega has no conjugate.
 
     Parameters
     ----------
@@ -187,15 +186,15 @@ def difference(
     f : ndarray of shape (n, c)
         Predictions, intercept included.
     spread : ndarray or None
-        How far from them rounding may have moved f.
+        How far rounding may have moved f.
     omega : float
         Omega(n).
     dual_norms : ndarray of shape (M,)
         r.
     products : float
-        sum_m <alpha, f_m>, the f_m on the samples: sum_m d_m s_m for those of alpha.
+        sum_m <alpha, f_m>, with f_m on the samples: sum_m d_m s_m for the functions of alpha.
     misfit : float, optional
-        The first sum, of alpha itself, when the caller has it already.
+        The first sum, for alpha itself, if the caller has it already.
     """
     if not regularizer.convex or not problem.has_right_sum(alpha):
         return np.inf
@@ -210,23 +209,23 @@ def difference(
 
 @dataclass(frozen=True)
 class Rounding:
-    """What rounding can have done to K_d alpha and alpha' K_m alpha.
+    """The effect that rounding can have had on K_d alpha and alpha' K_m alpha.
 
     Entries of K are off by about a unit u of rounding, |K_ij| <= k_i k_j with k_i = sqrt(K_ii), and sums over
-    them by as much, errors of one sign being rare:
+    them by about as much, since errors rarely all have the same sign:
 
         (K alpha)_i       by  u k_i |k alpha|_1
         alpha' K alpha    by  u |k alpha|_1 |k alpha|_2
 
-    u is that of double precision, or more where sum_m d_m s_m and alpha' (K_d alpha), the same number
-    computed in two ways, are further apart than that.
+    u is the unit of double precision, or larger where sum_m d_m s_m and alpha' (K_d alpha), the same number
+    computed in two ways, differ by more.
 
     Attributes
     ----------
     of_fitted : ndarray of shape (n, c) or (1, c)
-        Of K_d alpha.
+        Error of K_d alpha.
     of_squares : ndarray of shape (M,)
-        Of alpha' K_m alpha.
+        Error of alpha' K_m alpha.
     size : float
         |k alpha|_1^2 of K_d, the size of the terms of alpha' K_d alpha.
     """
@@ -244,7 +243,7 @@ class Rounding:
         fitted: FloatArray,
         products: float | None = None,
     ) -> Rounding:
-        """That of an iterate; `products` = sum_m d_m s_m where `fitted` is K_d alpha."""
+        """The rounding of an iterate; `products` = sum_m d_m s_m if `fitted` is K_d alpha."""
         diagonals = gram.diagonals()
         own = weights @ diagonals if len(diagonals) > 1 else weights.sum() * diagonals[0]
         (total,), (length,) = _lengths(own[None, :], alpha)
@@ -263,7 +262,7 @@ def _lengths(diagonals: FloatArray, alpha: FloatArray) -> tuple[FloatArray, Floa
 
 
 def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float:
-    """What the gap is relative to: |P|, or for a loss that couples samples what the model can gain.
+    """What the gap is relative to: |P|, or, for a loss that couples samples, what the model can gain.
 
     Such a loss may have a part that is nearly the same for every model, such as the logarithms of the sizes
     of risk sets in a partial likelihood: relative to that, every gap would be small. With L(0) the loss of
@@ -271,12 +270,12 @@ def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float
 
         min(P - C least, max(C L(0) - D, 1e-4 (P - C least)))
 
-    the first where L is nearly all gone, the last where nothing is to be gained but rounding.
+    The first applies where L has nearly vanished, the last where there is nothing to gain but rounding.
 
-    Only P of a problem with sum(alpha) = alpha_sum != 0 has terms of both signs, whose optimum may be zero
-    without all of them being small: P and D then are rounding, of no digit of which a tolerance can ask.
-    Where both are below a share `ZERO` of the size of the terms of alpha' K_d alpha, the gap is relative to
-    that size.
+    Only in a problem with sum(alpha) = alpha_sum != 0 does P have terms of both signs, so that the optimum
+    may be zero although the terms are not small. P and D are then rounding, without any correct digit. Where
+    both are below a share `ZERO` of the size of the terms of alpha' K_d alpha, the gap is relative to that
+    size.
     """
     cancels = problem.loss.alpha_sum != 0.0 and max(abs(primal), abs(dual)) <= ZERO * size
     if cancels or problem.loss.separable:
@@ -286,7 +285,7 @@ def scale_of(problem: Problem, primal: float, dual: float, size: float) -> float
 
 
 def relative(part: float, size: float) -> float:
-    """`part` relative to |size|; nothing is 0 relative to nothing."""
+    """`part` relative to |size|; 0 relative to 0 is 0."""
     if size == 0.0:
         return 0.0 if part == 0.0 else float(np.copysign(np.inf, part))
     return float(part / abs(size))
@@ -309,7 +308,7 @@ def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatAr
 def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
     """How far rounding takes alpha' K alpha below 0: a share of sum_ij |alpha_i alpha_j| sqrt(K_ii K_jj).
 
-    Entries of a centred kernel have the rounding of those it is centred from, which may be far larger.
+    Entries of a centred kernel carry the rounding of the entries before centring, which may be far larger.
     """
     diagonal = gram.diag(np.eye(1, gram.n_kernels, kernel)[0])
     columns = np.abs(alpha).reshape(len(diagonal), -1)
@@ -318,10 +317,11 @@ def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
 
 
 def full_rank_gap(problem: Problem, regularizer: Regularizer, state: State, missing: FloatArray) -> float:
-    """A bound on the relative duality gap of the problem with the kernels themselves.
+    """A bound on the relative duality gap of the problem with the exact kernels.
 
-    Factors approximate from below, Z_m Z_m' <= K_m: every function of theirs is one of the kernel, of no
-    larger norm, so the primal value P of the approximated problem bounds the optimum from above; and
+    Factors approximate from below, Z_m Z_m' <= K_m. Every function of the factors is a function of the
+    kernel, with no larger norm, so the primal value P of the approximated problem bounds the optimum from
+    above. And
 
         alpha' K_m alpha = alpha' Z_m Z_m' alpha + alpha' (K_m - Z_m Z_m') alpha
 
@@ -334,12 +334,12 @@ def full_rank_gap(problem: Problem, regularizer: Regularizer, state: State, miss
     state : State
         The solution with factors.
     missing : ndarray of shape (M,)
-        Bounds of the last term; for a loss that couples samples at alpha = -C V'(f).
+        Bounds of the last term; for a loss that couples samples, at alpha = -C V'(f).
 
     Returns
     -------
     gap : float
-        (P - D) / scale; NaN where nothing is known.
+        (P - D) / scale; NaN where no bound is known.
     """
     if not np.isfinite(missing).all():
         return np.nan

@@ -1,4 +1,4 @@
-"""The state of a fit on disk, written as it goes and found again after a kill; and what tells fits apart."""
+"""The state of a fit on disk, written as it goes and found after a kill; and what distinguishes fits."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ..gram import Gram
 
 __all__ = ["Checkpoint", "Entry", "Keeper"]
 
-#: most of a fit's time that writing may take
+#: largest share of a fit's time that writing may take
 SHARE = 0.02
 
 #: entries that say what the problem is
 PROBLEM, KERNELS = "problem", "kernel values"
 
-#: kernel rows that are looked at, and relative difference of their values that is rounding
+#: kernel rows that are compared, and the relative difference of values that counts as rounding
 PROBE_ROWS, ROUNDING = 4, 1e-5
 
 
@@ -45,9 +45,9 @@ class Entry:
 class Checkpoint:
     """The state of all models of a fit, in one file that is replaced as a whole.
 
-    Written after the first iteration and then as often as keeps writing under 2 % of the time, to a
-    temporary file that takes the place of the last one at once; the last but one stays as
-    ``path + ".previous"``. No code is stored, and none is run by reading.
+    It is written after the first iteration, and then as often as possible while writing takes under 2 % of
+    the time. Each state goes to a temporary file that replaces the last file in one step; the file before
+    that stays as ``path + ".previous"``. No code is stored, and reading runs none.
 
     Parameters
     ----------
@@ -85,11 +85,11 @@ class Checkpoint:
         return bool(self._entries[PROBLEM].values["finished"])
 
     def check_kernels(self, gram: Gram) -> None:
-        """Refuse the file when its kernels took other values on the samples."""
+        """Refuse the file if its kernels had other values on the samples."""
         self.check_probe(probe(gram))
 
     def check_probe(self, values: FloatArray) -> None:
-        """Refuse the file when what tells its kernels from others differs."""
+        """Refuse the file if what identifies its kernels differs."""
         before = self._entries.get(KERNELS)
         if before is not None and not same_probe(before.arrays["probe"], values):
             raise self.other(["kernel values"])
@@ -100,7 +100,7 @@ class Checkpoint:
         return self._entries.get(key)
 
     def keep(self, key: str, entry: Entry, instead_of: str | None = None) -> None:
-        """Keep an entry, in place of all whose names begin with `instead_of`; written when it is time."""
+        """Keep an entry, replacing all whose names begin with `instead_of`; it is written when it is time."""
         with self._lock:
             if instead_of is not None:
                 self._entries = {k: e for k, e in self._entries.items() if not k.startswith(instead_of)}
@@ -116,7 +116,7 @@ class Checkpoint:
                 self._write()
 
     def finish(self, converged: bool) -> None:
-        """Write the final state, which a power failure does not undo either."""
+        """Write the final state, in a way that survives a power failure."""
         with self._lock:
             self._entries[PROBLEM].values["finished"] = converged
             self._write()
@@ -137,7 +137,7 @@ class Checkpoint:
         self._spent += self._cost
 
     def _read(self) -> dict[str, Entry]:
-        """The newest file that is whole; nothing when there is none."""
+        """The newest undamaged file; nothing if there is none."""
         if not self.path.exists():
             return {}
         try:
@@ -158,7 +158,7 @@ class Checkpoint:
         return entries
 
     def other(self, differ: list[str]) -> ValueError:
-        """The error to raise where parts of the problem differ from those of the file."""
+        """The error to raise if parts of the problem differ from the parts in the file."""
         return ValueError(
             f"checkpoint={str(self.path)!r} is of another problem ({', '.join(differ)} differ): delete it to "
             "start again, or pass another path; every fit needs its own."
@@ -173,7 +173,7 @@ class Keeper:
     checkpoint : Checkpoint, optional
         None keeps nothing.
     name : str, default=""
-        Of the model.
+        Name of the model.
     """
 
     def __init__(self, checkpoint: Checkpoint | None = None, name: str = "") -> None:
@@ -184,7 +184,7 @@ class Keeper:
         return None if self.checkpoint is None else self.checkpoint.found(self._key(phase))
 
     def keep(self, phase: str, entry: Entry) -> None:
-        """Keep an entry; with one of the whole problem, "main", first looks at parts of it have served."""
+        """Keep an entry; one of the whole problem, "main", replaces those of first looks at parts."""
         if self.checkpoint is not None:
             self.checkpoint.keep(self._key(phase), entry, self._key("") if phase == "main" else None)
 
@@ -214,7 +214,7 @@ def _checked(path: Any) -> Path:
     if _is_foreign(older):
         raise ValueError(
             f"checkpoint={str(place)!r} keeps its last but one state as {older.name!r}, and a file "
-            "of that name is there which is no checkpoint of kernelweave: pass another path."
+            "of that name exists that is not a kernelweave checkpoint: pass another path."
         )
     return place
 
@@ -234,7 +234,7 @@ def _try_to_write(path: Path) -> None:
 
 
 def write(path: Path, entries: dict[str, Entry], keep: bool = False) -> None:
-    """Put entries in place of the file at `path` at once, and keep the one before it when told to."""
+    """Replace the file at `path` by these entries in one step; keep the earlier file if told to."""
     arrays = [array for entry in entries.values() for array in entry.arrays.values()]
     numbers = iter(range(len(arrays)))
     content = {
@@ -271,7 +271,7 @@ def previous(path: Path) -> Path:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether there is a file at `path` that does not begin like one of ours, whole or cut short."""
+    """Whether there is a file at `path` that does not begin like a checkpoint, whole or cut short."""
     if not path.exists():
         return False
     with path.open("rb") as file:
@@ -335,22 +335,22 @@ def digest(*arrays: Any) -> str:
 
 
 def probe(gram: Gram) -> FloatArray:
-    """A number for each sample that changes with its data and with the kernels; shape (n,).
+    """One number per sample, which changes with its data and with the kernels; shape (n,).
 
-    Some rows and the diagonal of sum_m d_m K_m at uneven weights d, so that kernels cannot be
-    exchanged unnoticed. Costs a few rows of all the kernels.
+    Some rows and the diagonal of sum_m d_m K_m at uneven weights d, so that kernels cannot be exchanged
+    unnoticed. This costs a few rows of every kernel.
     """
     passes = gram.n_passes
     weights = 1.0 + np.modf(np.arange(gram.n_kernels) * 0.6180339887498949)[0]
     rows = np.unique(np.linspace(0, gram.n_samples - 1, PROBE_ROWS).astype(int))
     mix = np.sqrt(1.0 + np.arange(len(rows)))
     values = mix @ gram.rows(rows, weights) + np.pi * gram.diag(weights)
-    gram.n_passes = passes  # the history tells what solving costs
+    gram.n_passes = passes  # the history shows what solving costs
     return np.asarray(values, dtype=np.float64)
 
 
 def same_probe(first: FloatArray, second: FloatArray) -> bool:
-    """Whether two probes agree but for rounding, which differs from one Gram engine to another."""
+    """Whether two probes agree up to rounding, which differs from one Gram engine to another."""
     if first.shape != second.shape:
         return False
     largest = float(max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0)))

@@ -1,6 +1,7 @@
 """Solving on a part: a few samples or kernels for a first look, then rounds on those that matter.
 
-Samples matter that have a dual variable, or ask for one; kernels that have weight, or promise most.
+The samples that matter have a dual variable, or ask for one. The kernels that matter have weight, or promise
+most.
 """
 
 from __future__ import annotations
@@ -21,41 +22,42 @@ from .run import Method, Part, Run
 if TYPE_CHECKING:
     from .base import State
 
-#: samples from which a matrix of all of them is avoided
+#: from this many samples on, a matrix of all samples is avoided
 FEWEST = 4000
 
 #: gap of the first round on the violated samples, and share of the last gap asked for in the next
 FIRST_GAP, NEXT_SHARE = 5e-3, 0.1
 
-#: share of the support vectors that may join them however short memory is
+#: number of samples that may join, as a share of the support vectors, however short memory is
 LEAST_JOINING = 0.25
 
-#: share of the samples from which all are taken
+#: above this share of the samples, all are taken
 NEARLY_ALL = 0.9
 
-#: one sample in so many for the first look that chooses the samples to begin with
+#: the first look that chooses the samples to begin with takes one sample in this many
 GROWING_SHARE = 4
 
-#: a first look takes no fewer samples than the one, half of them where parts are read in place, no more than
-#: the other, and so many single-kernel fits
+#: fewest samples of a first look (half as many where parts are read in place), most samples, and most
+#: single-kernel fits
 PILOT_SAMPLES, PILOT_MOST, LOOK_FITS = 200, 4000, 30
 
-#: the next look takes so many times as many samples, as long as all of them are so many times that
+#: the next look takes this many times as many samples, as long as all samples are this many times as many
+#: again
 LEVEL = 6
 
-#: models trained together from which they take their first look together, with weights that they share
+#: from this many models trained together on, they take their first look together, with shared weights
 FEWEST_LOOKING = 3
 
-#: kernels from which a dictionary is large, and how many are taken in the first round
+#: number of kernels from which a dictionary is large, and number taken in the first round
 MANY, FEW = 2000, 500
 
-#: kernels that join in a round: so many times those with weight, and no fewer than that
+#: kernels that join in a round: this many times the number with weight, and at least this many
 JOINING_SHARE, JOINING = 2, 100
 
 #: steps of the weights at fixed alpha
 RESTING = 20
 
-#: gap of a solve with a few kernels chosen blindly, and share of the last gap asked for in a round
+#: gap of the solve with a few evenly chosen kernels, and share of the last gap asked for in a round
 BLIND_GAP, KERNELS_SHARE = 0.02, 0.3
 
 
@@ -76,7 +78,7 @@ class Pilot:
     norms : ndarray of shape (M,)
         Component norms to expect on all samples.
     newton : ndarray of shape (M, M), optional
-        What a residual of log norms is multiplied with in a Newton step.
+        The matrix that a residual of log norms is multiplied with in a Newton step.
     """
 
     rows: IntArray
@@ -89,14 +91,14 @@ class Pilot:
 
 
 class Known(NamedTuple):
-    """What the solution of a similar problem leaves to the next.
+    """What the solution of one problem passes on to a similar problem.
 
     Attributes
     ----------
     norms, weights : ndarray of shape (M,)
         Component norms, and their weights.
     matrix : ndarray or other matrix, or None
-        What ``gram.combine`` gives for these weights; without it they are not those to begin at.
+        The result of ``gram.combine`` for these weights; without it a run does not begin at them.
     newton : ndarray of shape (M, M), optional
         (I - J)^-1, J the Jacobian of the map of log norms.
     """
@@ -117,7 +119,7 @@ class Begin(NamedTuple):
 
 
 def opening(run: Run) -> Method:
-    """Which method begins, so that all samples or all kernels need not take part; where is put into `run`."""
+    """The method that begins, perhaps on a part of samples or kernels; its start is put into `run`."""
     begin, cold = run.begin, run.best is None
     if begin.norms is None and can_select(run.gram, run.regularizer):
         return SelectingKernels()
@@ -139,9 +141,9 @@ def opening(run: Run) -> Method:
 def first_look(run: Run) -> Pilot | None:
     """The pilot of a run, or of all models that are trained together with weights that they share.
 
-    A class has few of the few samples, so that what they say of it is noise for the most part, and the rest
-    is much alike for all classes: they begin at the same weights, at one weighted sum of the kernels, and the
-    norms of the machines there, which are those on all samples, lead each to its own.
+    A class has only a few of the few samples, so what they say about it is mostly noise, and the rest is
+    similar for all classes. So all classes begin at the same weights, with one weighted sum of the kernels.
+    The norms of the machines there, which see all samples, then lead each class to its own weights.
     """
     several, share = run.problem.of_all(), run.method.pilot_share
     classes = run.problem.loss.task == "classification" and several.shape[1] >= FEWEST_LOOKING
@@ -159,8 +161,9 @@ def first_look(run: Run) -> Pilot | None:
 def pilot_of(run: Run, share: int) -> Pilot | None:
     """The problem of a run solved on one sample in `share`: a good start, found at little cost.
 
-    Before it on half of them, unless larger parts can be read where they are: then their norms say more of
-    how those of all samples differ (`foresee`). None where there are too few samples, or `share` is 0.
+    It is first solved on half of these samples, unless larger parts can be read in place: their norms then
+    say more about how the norms on all samples differ (`foresee`). None if there are too few samples, or if
+    `share` is 0.
     """
     problem, gram = run.problem, run.gram
     least = PILOT_SAMPLES // 2 if gram.parts_in_place else PILOT_SAMPLES
@@ -195,7 +198,7 @@ def _solved_on(whole: Run, problem: Problem, gram: Gram, start: Pilot | None = N
 def _look(
     whole: Run, phase: str, problem: Problem, gram: Gram, regularizer: Regularizer, tol: float, begin: Begin
 ) -> Run:
-    """A first look: a run of its own on a part, as far as an earlier one had not come already."""
+    """A first look: a separate run on a part, which resumes an earlier one if there is one."""
     solver = clone(whole.method)
     solver.rough = solver.rough_looks
     run = Run(solver, problem, gram, regularizer, tol, LOOK_FITS, None, whole.keeper, phase, begin)
@@ -208,8 +211,7 @@ def _look(
 class Rounds(Method):
     """Solves on a part, certifies on the whole, and continues with a better part.
 
-    The method of the run solves the rounds; a first look, or the iterate that it resumes, chooses the first
-    part.
+    The method of the run solves the rounds; a first look, or the resumed iterate, chooses the first part.
     """
 
     counts_start = True
@@ -227,7 +229,7 @@ class Rounds(Method):
 
 
 def spread(part: FloatArray, where: IntArray | None, size: int) -> FloatArray:
-    """`part` at its places along the first axis, zero elsewhere; as it is where it has all places."""
+    """`part` at its places along the first axis, zero elsewhere; unchanged if it fills all places."""
     if where is None:
         return part
     whole: FloatArray = np.zeros((size, *part.shape[1:]))
@@ -249,9 +251,9 @@ def can_grow(problem: Problem, gram: Gram, regularizer: Regularizer) -> bool:
 class Growing(Rounds):
     """Rounds on a growing part of the samples, each certified on all of them.
 
-    Samples outside the part have alpha_i = 0, which is feasible, so the dual value of the part
-    is one of the whole problem, and alpha' K_m alpha too; the primal value takes one product,
-    f = sum_m d_m K_m alpha on the others. Those where alpha_i = 0 is not optimal,
+    Samples outside the part have alpha_i = 0, which is feasible, so the dual value of the part is also a dual
+    value of the whole problem, and alpha' K_m alpha is the same. The primal value takes one product, f =
+    sum_m d_m K_m alpha on the other samples. Samples where alpha_i = 0 is not optimal,
 
         -C_i V'(y_i, f_i) != 0
 
@@ -267,7 +269,7 @@ class Growing(Rounds):
             start, self.norms = self.pilot.state, self.pilot.norms
             self.alpha = spread(start.alpha, self.pilot.rows, run.gram.n_samples)
             fitted, first = run.gram.dot(start.weights, self.alpha), FIRST_GAP
-        else:  # where a similar problem left off
+        else:  # start where a similar problem ended
             self.norms, self.alpha = run.begin.norms, run.problem.feasible(run.begin.alpha)
             fitted = run.gram.dot(run.regularizer.weights(self.norms), self.alpha)
             first = NEXT_SHARE * FIRST_GAP
@@ -302,7 +304,7 @@ class Growing(Rounds):
         return state
 
     def _with(self, gram: Gram, joining: IntArray, rows: IntArray) -> IntArray:
-        """Rows and those that join them; where memory is short, support vectors and some that join."""
+        """The rows and those that join them; if memory is short, support vectors and some that join."""
         n, most = gram.n_samples, gram.most_combined or gram.n_samples
         if len(rows) + len(joining) > most:
             rows = _support(self.alpha)
@@ -324,7 +326,7 @@ def _support(alpha: FloatArray) -> IntArray:
 
 
 def can_select(gram: Gram, regularizer: Regularizer) -> bool:
-    """Whether there are many kernels of which most will have no weight."""
+    """Whether there are many kernels, most of which will have no weight."""
     if gram.n_kernels < MANY or not (regularizer.convex and regularizer.sparse):
         return False
     return regularizer.generators(1).ndim == 1
@@ -346,7 +348,7 @@ def few_kernels(whole: Run) -> tuple[FloatArray, FloatArray]:
 def start_of(run: Run) -> Begin:
     """Norms of all kernels and alpha to start from, after a solve with a few.
 
-    The weights at fixed alpha are where weights -> norms d_m sqrt(s_m) -> weights comes to rest.
+    The weights at fixed alpha are the fixed point of weights -> norms d_m sqrt(s_m) -> weights.
     """
     alpha, squares = few_kernels(run)
     roots = np.sqrt(np.maximum(squares, 0.0))
@@ -395,7 +397,7 @@ def _promising(run: Run, squares: FloatArray, weights: FloatArray) -> IntArray:
     """Kernels with weight, and those that promise most."""
     live = np.flatnonzero(weights)
     count = min(max(JOINING, JOINING_SHARE * len(live)), run.gram.n_kernels)
-    # a kernel is worth its s_m, less what it costs: the same for all, up to the regulariser's costs
+    # a kernel is worth its s_m less its cost, which is the same for all up to the regulariser's costs
     promise = squares * run.regularizer.generators(run.gram.n_kernels)
     best = np.argpartition(-promise, count - 1)[:count]
     return np.union1d(live, best)

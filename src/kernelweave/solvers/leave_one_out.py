@@ -16,23 +16,22 @@ from .problem import Problem
 from .single._face import Face
 from .single.base import product
 
-#: samples allowed to adapt by default: the cost is the cube of their number
+#: samples allowed to adapt by default: the cost grows with the cube of their number
 MOST_FREE = 1000
 
-#: entries of their rows of K
+#: most entries in their rows of K
 MOST_ENTRIES = 3e7
 
 
 class WeightedRows:
-    """sum_m d_m K_m of a Gram engine, of which only some rows are ever computed.
+    """sum_m d_m K_m of a Gram engine; only some of its rows are ever computed.
 
     Parameters
     ----------
     gram : Gram
     weights : ndarray of shape (M,)
     later : bool, default=False
-        Whether values are computed when they are asked for, by the engine of the samples they belong to, and
-        not at once.
+        Whether values are computed only when they are asked for, by the engine of the samples they belong to.
     """
 
     def __init__(self, gram: Gram, weights: FloatArray, later: bool = False) -> None:
@@ -46,7 +45,7 @@ class WeightedRows:
         return self.gram.diag(self.weights)
 
     def block(self, rows: IntArray, columns: IntArray) -> Block:
-        """Rows of K at some columns, the rows first among them."""
+        """Rows of K at some columns; the first columns are those of the rows themselves."""
         if not (self.later or self.gram.streams):
             return self.gram.rows(rows, self.weights)[:, columns]
         compute = partial(self.gram.subset(columns).rows, np.arange(len(rows)), self.weights)
@@ -76,7 +75,7 @@ def leave_one_out(
         i at a bound       f_i - alpha_i (K_ii - v' M^-1 v),  v = (K_iA, 1)
         alpha_i = 0        f_i
 
-    exact as long as no sample enters or leaves its bound, and for the squared loss always: the
+    This is exact as long as no sample reaches or leaves its bound, and always for the squared loss. It is the
     span rule of Vapnik & Chapelle (2000), for every loss.
 
     Parameters
@@ -84,10 +83,10 @@ def leave_one_out(
     K : ndarray of shape (n, n), or WeightedRows
     problem : Problem
     alpha, f : ndarray of shape (n,) or (n, c)
-        Solution and its predictions, intercept included, of one output or of several.
+        The solution and its predictions, intercept included, for one output or several.
     most : int or None, default=1000
-        Samples allowed to adapt, fewer where their rows of K take too much room; those beyond are treated
-        like samples at a bound. None for all of them, in time of the cube of their number.
+        Samples allowed to adapt, or fewer if their rows of K take too much room; the rest are treated like
+        samples at a bound. None lets all of them adapt; the time then grows with the cube of their number.
     """
     return left_out_later(K, problem, alpha, f, most)()
 
@@ -100,11 +99,11 @@ def left_out_later(
     most: int | None = MOST_FREE,
     marks: FloatArray | None = None,
 ) -> Callable[[], FloatArray]:
-    """`leave_one_out` when it is called, without K.
+    """A function that computes `leave_one_out` when it is called, without K.
 
-    What is kept of K is its diagonal and the rows of the samples free to move, at the samples with a dual
-    variable. Outputs that share M, as all of the squared loss do, share these rows and M^-1; all share the
-    `marks` of K (`marks_of`).
+    Of K, it keeps the diagonal and the rows of the samples free to move, at the samples with a dual variable.
+    Outputs that share M, as all outputs of the squared loss do, share these rows and M^-1; all outputs share
+    the `marks` of K (`marks_of`).
 
     Examples
     --------
@@ -122,7 +121,7 @@ def left_out_later(
     first: IntArray = np.arange(len(K))
     group = first
     several = alpha.ndim == 2 and not problem.loss.coupled
-    if not isinstance(K, WeightedRows):  # to look for equal samples takes all of K
+    if not isinstance(K, WeightedRows):  # looking for equal samples takes all of K
         marks = marks_of(K) if marks is None else marks
         first, group = _equal_samples(marks, problem.y[:, :0] if several else problem.y)
     if several and not (len(first) == len(alpha) and _share_curvature(problem, alpha)):
@@ -171,7 +170,7 @@ def _allowed(n_samples: int, most: int | None) -> int:
 
 
 def kept_bytes(alpha: FloatArray) -> int:
-    """What `left_out_later` keeps of a matrix at most, for dual variables (n, c)."""
+    """The most that `left_out_later` keeps of a matrix, for dual variables (n, c)."""
     support = np.count_nonzero(alpha, axis=0)
     return int(8 * (np.minimum(support, _allowed(len(alpha), MOST_FREE)) * support).sum())
 
@@ -195,7 +194,7 @@ def _keep_free(
 
 
 def _block(K: FloatArray | WeightedRows, rows: IntArray, columns: IntArray) -> Block:
-    """Rows of K at some columns, the rows first among them."""
+    """Rows of K at some columns; the first columns are those of the rows themselves."""
     if isinstance(K, WeightedRows):
         return K.block(rows, columns)
     return np.asarray(K[np.ix_(rows, columns)], dtype=np.float64)
@@ -223,7 +222,7 @@ def _without(
         span = diagonal[bound] - np.einsum("ij,jk,ik->i", v, inverse, v, optimize=True)
     out[bound] -= (alpha[bound].T * np.maximum(span, 0.0)).T
     own = inverse.diagonal()[: len(free)]
-    # a sample that no other can stand in for (the only free one, with an intercept) falls back on its own
+    # a sample that no other can replace (the only free one, with an intercept) falls back on itself
     whole = diagonal[free] + curvature
     alone = own * whole <= 1e-12
     drop = np.where(alone, whole, 1.0 / np.where(alone, 1.0, own))
@@ -234,7 +233,7 @@ def _without(
 def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> FloatArray:
     """Inverse of K + diag(curvature), or of the same matrix bordered by ones.
 
-    Without curvature K may be singular: 1e-10 of its diagonal is the least there is.
+    Without curvature K may be singular, so at least 1e-10 of its diagonal is added.
     """
     A = K.astype(np.float64)
     A.flat[:: len(A) + 1] += np.maximum(curvature, 1e-10 * float(K.diagonal().max()))
@@ -256,7 +255,7 @@ def _keep_face(
     f: FloatArray,
     most: int | None,
 ) -> Callable[[], FloatArray]:
-    """The same of coupled outputs."""
+    """The same for coupled outputs."""
     diagonal = K.diagonal()[rows].astype(np.float64)
     out = f - diagonal[:, None] * alpha
     face = Face.of(problem, alpha, _allowed(len(K), most)) if diagonal.any() else None
@@ -277,7 +276,7 @@ def _without_of_face(
     alpha: FloatArray,
     start: FloatArray,
 ) -> FloatArray:
-    """Predictions up to a number per sample that all outputs have in common; `start` is f_i - K_ii alpha_i.
+    """Predictions up to a number per sample common to all outputs; `start` is f_i - K_ii alpha_i.
 
     With N the inverse of the Hessian H of the free directions, bordered by what moves the sums, V_i what the
     directions and the intercepts do to the values of sample i, and W_i = V_i N,

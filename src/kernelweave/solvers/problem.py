@@ -11,15 +11,15 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..losses import Loss
 
-#: of the search for the intercepts of coupled outputs: most steps, the gap relative to the values at which it
-#: ends, and the share of the gap that a step aims at
+#: search for the intercepts of coupled outputs: most steps, the relative gap at which it ends, and the share
+#: of the gap that a step aims at
 MOST_PRICE_STEPS, PRICE_GAP, PRICE_CENTRE = 100, 1e-12, 0.05
 
 #: the unit of rounding in double precision
 UNIT = float(np.finfo(np.float64).eps)
 
 
-#: share of sum_i |alpha_i| by which sum_i alpha_i may be off: less than what a certificate allows
+#: share of sum_i |alpha_i| by which sum_i alpha_i may be off: less than a certificate allows
 ROUNDED_SUM = 1e-13
 
 
@@ -32,18 +32,19 @@ class Problem:
     Parameters
     ----------
     y : ndarray of shape (n, c) or (n, c, k)
-        Targets, one column per output (a column of +-1 for a class); k numbers per sample and output where
-        a loss that couples samples takes so many.
+        Targets, one column per output (a column of +-1 for a class); k numbers per sample and output if a
+        loss that couples samples takes that many.
     loss : Loss
     C : ndarray of shape (n, 1)
-        Cost of each sample, C times its weight; positive. Of a loss that couples samples: C, n times.
+        Cost of each sample, C times its weight; positive. For a loss that couples samples, C repeated n
+        times.
     fit_intercept : bool
         Whether f has an intercept; then sum_i alpha_i = loss.alpha_sum in every column. A loss that is
         invariant to shifts has none.
     weight : ndarray of shape (n, 1), optional
-        Case weights that a loss which couples samples takes, positive; ones by default.
+        Case weights for a loss that couples samples, positive; ones by default.
     strata : ndarray of shape (n, ...), optional
-        What `spread` goes by, such as the targets of all outputs of which this is one; y by default.
+        What `spread` balances, such as the targets of all outputs if this is one of them; y by default.
     """
 
     y: FloatArray
@@ -71,7 +72,7 @@ class Problem:
     def weighted(
         cls, y: FloatArray, loss: Loss, C: float, weight: FloatArray, fit_intercept: bool = True
     ) -> Problem:
-        """The problem at one C whose samples have weights, of shape (n,), whatever the loss.
+        """The problem at one C with sample weights of shape (n,), whatever the loss.
 
         Examples
         --------
@@ -95,7 +96,7 @@ class Problem:
 
     @cached_property
     def floor(self) -> float:
-        """C least(y, weight), what `primal_loss` never is below: no part of what a gap is relative to."""
+        """C least(y, weight), a lower bound of `primal_loss`; a gap is not relative to this part."""
         if self.loss.separable:
             return 0.0
         known: Any = self.loss
@@ -109,12 +110,12 @@ class Problem:
 
     @cached_property
     def ceiling(self) -> float:
-        """What the best constant costs, `primal_loss` without functions."""
+        """The cost of the best constant: `primal_loss` without functions."""
         nothing = np.zeros(self.shape)
         return self.primal_loss(nothing, best_intercept(self, nothing))
 
     def column(self, k: int) -> Problem:
-        """The problem of output k alone, which chooses samples as those of the other outputs do."""
+        """The problem of output k alone; it chooses samples in the same way as the other outputs."""
         strata = self.y if self.strata is None else self.strata
         return replace(self, y=self.y[:, k : k + 1], strata=strata)
 
@@ -125,7 +126,7 @@ class Problem:
         return replace(self, y=self.strata, strata=None)
 
     def at_cost(self, factor: float) -> Problem:
-        """The problem with every cost so many times as large."""
+        """The problem with every cost multiplied by a factor."""
         return replace(self, C=self.C * factor)
 
     def part(self, rows: IntArray) -> Problem:
@@ -134,12 +135,12 @@ class Problem:
         return replace(self, y=self.y[rows], C=self.C[rows], weight=weight, strata=strata)
 
     def subset(self, rows: IntArray) -> Problem:
-        """The problem on some samples, each costing more so that the sum of costs stays."""
+        """The problem on some samples, at higher costs, so that the sum of costs stays the same."""
         part = self.part(rows)
         return replace(part, C=part.C * (self.costs[-1].sum() / part.costs[-1].sum()))
 
     def spread(self, count: int) -> IntArray:
-        """`count` samples whose targets, or strata, are spread like all of them."""
+        """`count` samples whose targets, or strata, are spread like those of all samples."""
         targets = self.y if self.strata is None else self.strata
         order = np.lexsort(targets.reshape(len(targets), -1).T)
         return np.sort(order[np.linspace(0, len(order) - 1, count).astype(int)])
@@ -150,13 +151,13 @@ class Problem:
         return self.C * lower, self.C * upper
 
     def centred(self, values: FloatArray) -> FloatArray:
-        """`values` less the middle of their range, of every output, if an intercept takes up a constant."""
+        """`values` of every output less the middle of their range, if there is an intercept."""
         if not self.fit_intercept:
             return values
         return np.asarray(values - 0.5 * (values.min(axis=0) + values.max(axis=0)))
 
     def joint(self, method: str, f: FloatArray, *more: Any) -> list[Any]:
-        """What a method of a loss that couples samples gives of every output."""
+        """The results, for every output, of a method of a loss that couples samples."""
         evaluate, weight = getattr(self.loss, method), self.costs[-1][:, 0]
         return [evaluate(self.y[:, k], f[:, k], weight, *more) for k in range(self.shape[1])]
 
@@ -176,9 +177,9 @@ class Problem:
     ) -> FloatArray:
         """C_i V(y_i, f_i) + C_i V*(y_i, -alpha_i / C_i) + alpha_i f_i: zero where alpha = -C V'(y, f).
 
-        That of `share` times alpha. Never negative (Fenchel's inequality). With a `spread`, the largest
-        value from f - spread to f + spread, which convexity has at an end, and on top of it the rounding of
-        the terms themselves.
+        It is computed for `share` times alpha, and is never negative (Fenchel's inequality). With a `spread`,
+        it is the largest value from f - spread to f + spread, which by convexity is at an end, plus the
+        rounding of the terms themselves.
         """
         alpha = share * alpha
         if not self.loss.separable:
@@ -190,7 +191,7 @@ class Problem:
 
         if spread is None:
             return np.maximum(at(f), 0.0)
-        # the value at a corner of a box is at most the mean of those c times as far out on its c axes
+        # the value at a corner of a box is at most the mean of the values c times as far out on its c axes
         axes = self.shape[1] * np.eye(self.shape[1]) if self.loss.coupled else np.ones((1, 1))
         ends = [np.maximum(at(f - axis * spread), at(f + axis * spread)) for axis in axes]
         rounding = self.together(UNIT * np.abs(alpha) * (np.abs(f) + self.loss.size(self.y)))
@@ -232,8 +233,8 @@ class Problem:
         """`alpha` moved into the box and onto sum_i alpha_i = alpha_sum (if there is an intercept).
 
         Every entry corrects the sum of its column in proportion to the room it has in that direction; a sum
-        that is right but for rounding is left as it is. A loss that couples samples asks for nothing: its
-        dual point is that of the predictions.
+        that is right up to rounding is left as it is. A loss that couples samples needs nothing of this: its
+        dual point belongs to the predictions.
         """
         if not self.loss.separable:
             return alpha
@@ -244,7 +245,7 @@ class Problem:
         if not self.fit_intercept:
             return moved
         missing = self.loss.alpha_sum - moved.sum(axis=0)
-        # what is only rounding would leave no sample at zero
+        # correcting mere rounding would leave no sample at zero
         missing[np.abs(missing) <= ROUNDED_SUM * np.abs(moved).sum(axis=0)] = 0.0
         room = np.where(missing > 0, upper - moved, moved - lower)
         unbounded = np.isinf(room)
@@ -254,11 +255,11 @@ class Problem:
         return np.asarray(np.clip(moved, lower, upper))
 
     def _on_simplices(self, alpha: FloatArray) -> FloatArray:
-        """`alpha` moved to where the entries of u = C own - alpha >= 0 have the sums of those of C own.
+        """`alpha` moved so that u = C own - alpha is not negative and has the same sums as C own.
 
-        In every row, and with an intercept in every column. Such u are transport plans: rows and columns
-        that have too much are scaled down, and what is missing is added in proportion (Altschuler et al.
-        2017). Samples with alpha_i = 0 stay out of it.
+        The sums are over every row, and with an intercept over every column too. Such u are transport plans:
+        rows and columns that have too much are scaled down, and what is missing is added in proportion
+        (Altschuler et al. 2017). Samples with alpha_i = 0 do not take part.
         """
         own = self.C * (self.y > 0)
         u = np.maximum(own - alpha, 0.0)
@@ -284,9 +285,9 @@ class Problem:
 def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
     """The intercept minimising sum_i C_i V(y_i, f_i + b) + alpha_sum b, one per output.
 
-    The derivative in b is non-decreasing: its sign change is found by bisection, among the
-    kinks of a piecewise linear loss, to rounding of y - f for the others. Those of coupled outputs
-    solve a linear program together.
+    The derivative in b is non-decreasing: its sign change is found by bisection, among the kinks of a
+    piecewise linear loss, to rounding of y - f for the others. The intercepts of coupled outputs are found
+    together, by a linear program.
 
     Parameters
     ----------
@@ -312,7 +313,7 @@ def _slope(problem: Problem, f: FloatArray, b: float) -> float:
 
 
 def _among_kinks(problem: Problem, f: FloatArray) -> float:
-    """The kink where the slope changes sign, or the middle of the interval where it is zero.
+    """The kink at which the slope changes sign, or the middle of the interval where it is zero.
 
     At each kink of sample i the slope rises by C_i.
     """
@@ -329,7 +330,7 @@ def _among_kinks(problem: Problem, f: FloatArray) -> float:
 
 
 def _by_newton(problem: Problem, f: FloatArray) -> float:
-    """Newton steps on the slope, within the bracket of what is known about its sign."""
+    """Newton steps on the slope, within a bracket of its sign change."""
     b, low, high = 0.0, -np.inf, np.inf
     for _ in range(100):
         alpha = problem.alpha_of(f + b)
@@ -369,9 +370,9 @@ def _by_prices(problem: Problem, f: FloatArray) -> FloatArray:
     """Intercepts of coupled outputs:  min_b sum_i C_i max_k (A_ik + b_k) - sum_k N_k b_k,  A = f - linear.
 
     N_k is the cost of the samples of class k. The dual is a transport of the C_i to the N_k that earns A, and
-    b are its prices; a primal-dual interior-point method takes one system of c equations per step. It ends in
-    the middle of the prices where several are best. Only differences of prices matter: their mean is zero. A
-    class without samples has the largest b that leaves all of them alone.
+    b are its prices; a primal-dual interior-point method takes one system of c equations per step. If several
+    prices are best, it ends in the middle of them. Only differences of prices matter: their mean is zero. A
+    class without samples gets the largest b that changes nothing for the samples.
     """
     own = problem.C * (problem.y > 0)
     supply, demand = problem.C[:, 0] / problem.C.sum(), own.sum(axis=0) / problem.C.sum()

@@ -13,18 +13,18 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from .checkpoint import Entry, Keeper
 
-#: samples up to which the matrix of the best iterate is kept for whoever comes after the fit
+#: up to this many samples, the matrix of the best iterate is kept for use after the fit
 MOST_KEPT = 5000
 
-#: machines in a row that were not solved as well as asked for, or not without rounding, and to whom most of
-#: the gap is due, after which a run that stands still ends: no other weights will help
+#: a run that stands still ends after this many machines in a row that were not solved as well as asked for,
+#: or only up to rounding, and that cause most of the gap: no other weights will help
 MOST_FAILING = 5
 
-#: a run stands still when so many machines brought its bounds no nearer than to this share of their distance;
-#: and it is slow
+#: number of machines that have to bring the bounds of a run closer together than this share of their
+#: distance: if they do not, the run stands still; and the same for a slow run
 STILL, SLOW = (20, 0.999), (12, 0.9)
 
-#: relative fall of the objective, where that has no lower bound, which is more than rounding
+#: relative fall of the objective that is more than rounding, for objectives without a lower bound
 FALL = 1e-9
 
 #: called as callback(iteration, iterate) after every iteration; a true answer stops the run
@@ -48,13 +48,13 @@ class Result:
     reason : str
         Why the run ended: "tol", "max_iter", "standstill", "n_kernels" or "interrupted".
     history : dict of list
-        The `columns` of the method, a row per iterate.
+        The `columns` of the method, one row per iterate.
     n_resumed : int
         Iterations of an earlier run that this one resumed.
     matrix : ndarray of shape (n, n) or None
         sum_m d_m K_m at the weights of `state`, of the convex methods; None once dropped to save memory.
     starts : dict of list
-        What every start came to, of methods that compare several; empty for the others.
+        How every start ended, for methods that compare several starts; empty for other methods.
     """
 
     state: Any
@@ -71,8 +71,8 @@ class Method:
     """What differs between the papers: a first iterate, and from each iterate a better one.
 
     A subclass writes ``start(run)`` and ``step(run, iterate)``. An iterate is any object with a `residual`,
-    the number that has to fall below `tol`. What a method remembers between steps it keeps in private
-    attributes, and forgets in `start`; everything else is in the `Run`.
+    the number that has to fall below `tol`. A method keeps what it remembers between steps in private
+    attributes, and resets them in `start`; everything else is in the `Run`.
     """
 
     #: names of the history
@@ -84,14 +84,14 @@ class Method:
     #: what is counted, and what the residual is, in words
     counted, residual_name = "steps", "stationarity residual"
 
-    #: iterations that may bring the bounds no nearer than to this share of their distance, before the
-    #: successor takes over, or where there is none the run ends; None: any number
+    #: number of iterations, and the share of their distance to which these have to bring the bounds.
+    #: Otherwise the successor takes over or, if there is none, the run ends; None: any number
     patience: tuple[int, float] | None = None
 
     def start(self, run: Run) -> Any:
         """The first iterate: from `run.best` where an earlier run or another method left one.
 
-        None where this start of several leads nowhere.
+        None if this start, one of several, leads nowhere.
         """
         raise NotImplementedError
 
@@ -103,7 +103,7 @@ class Method:
         raise NotImplementedError
 
     def row(self, run: Run, iterate: Any) -> tuple[float, ...]:
-        """What the history holds of an iterate, in the order of `columns`; nothing to leave it out."""
+        """What the history holds of an iterate, in the order of `columns`; empty to leave it out."""
         return ()
 
     def is_better(self, iterate: Any, best: Any) -> bool:
@@ -111,11 +111,11 @@ class Method:
         return True
 
     def is_done(self, run: Run) -> bool:
-        """Whether no other step is wanted."""
+        """Whether no further step is needed."""
         return run.converged
 
     def successor(self, run: Run) -> Method | None:
-        """A method, slower or not, that comes nearer where this one no longer does."""
+        """A method, perhaps slower, that still improves where this one no longer does."""
         return None
 
     def drive(self, run: Run) -> None:
@@ -123,32 +123,32 @@ class Method:
         run.iterate()
 
     def settle(self, run: Run) -> bool | None:
-        """Finish the best iterate, which may be that of an interrupted run; true where that changed it."""
+        """Finish the best iterate, perhaps of an interrupted run; true if that changed it."""
         return None
 
     def saved(self, run: Run) -> Entry | None:
-        """What it takes to resume a run, besides its history, for a checkpoint; None where nothing helps.
+        """What a checkpoint needs to resume a run, besides its history; None if the run cannot be resumed.
 
         `run.found()` gives it back to `start`, which sets `run.n_iter` and `run.n_resumed`.
         """
         return None
 
     def summary(self, run: Run) -> dict[str, Any]:
-        """What a run from one of several starts came to."""
+        """How a run from one of several starts ended."""
         return {}
 
     def describe(self, run: Run) -> str:
-        """How far a run came, in words."""
+        """How far a run got, in words."""
         left = f"the {self.residual_name} is {run.best.residual:.3g}"
         return f"{left} after {run.n_iter} {self.counted} (tol={run.tol:g})."
 
     def advice(self, run: Run) -> str | None:
-        """What to do about a run that has not converged; None where that needs no warning."""
+        """What to do about a run that has not converged; None if that needs no warning."""
         return "Increase max_iter, or scale the data."
 
 
 class Part(NamedTuple):
-    """Where a round on some samples or kernels belongs."""
+    """The whole run that a round on some samples or kernels belongs to."""
 
     whole: Run
     rows: IntArray | None = None
@@ -162,19 +162,19 @@ class Run:
     ----------
     method : Method
     problem, gram, regularizer : object
-        What to solve: a `Problem`, an engine and a regulariser, or what stands for them in a method.
+        What to solve: a `Problem`, an engine and a regulariser, or what a method takes in their place.
     tol : float
-        What the residual has to come to.
+        The residual has to fall to this.
     max_iter : int
-        Most iterations, those of an earlier run included.
+        Most iterations, including those of a resumed run.
     callback : callable, optional
         Called as callback(iteration, iterate) after every iteration; a true answer ends the run.
     keeper : Keeper, optional
-        Where iterates are kept, and those of an earlier run are found.
+        Where iterates are kept, and where those of an earlier run are found.
     phase : str, default="main"
         The name they are kept under.
     begin : object, optional
-        Where to start, as the method understands it.
+        Where to start, in the form that the method expects.
     part : Part, optional
         The run that this one is a round of.
 
@@ -185,11 +185,11 @@ class Run:
     K : object
         Matrix of the machine trained last, where the method trains one.
     matrix : ndarray or None
-        That of the best iterate, if it is small.
+        The matrix of the best iterate, if it is small.
     n_iter, n_resumed : int
     history : dict of list
     told, interrupted : bool
-        Whether the callback or Ctrl-C has ended the run; whether it was Ctrl-C.
+        Whether the callback or Ctrl-C has ended the run, and whether it was Ctrl-C.
     reason : str
         As in `Result`; empty before the end.
     looks : bool
@@ -231,11 +231,11 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Whether the last iterate was the last."""
+        """Whether no iterate follows the last one."""
         return self.told or self.n_iter >= self.max_iter or self.method.is_done(self)
 
     def solve(self) -> Result:
-        """Take the run to its end; Ctrl-C keeps the best iterate, and one that has not converged warns."""
+        """Take the run to its end; Ctrl-C keeps the best iterate, and a run that did not converge warns."""
         self.advance()
         return self.end({})
 
@@ -286,7 +286,7 @@ class Run:
         self.reason = self.reason or ended
 
     def keep(self, *iterates: Any, count: int = 1) -> bool:
-        """Note an iterate, or several that belong to one iteration, and report the last; whether to stop."""
+        """Record an iterate, or several of one iteration, and report the last; whether to stop."""
         self.n_iter += count
         for self.last in iterates:
             if self.best is None or self.method.is_better(self.last, self.best):
@@ -312,7 +312,7 @@ class Run:
         return self.told
 
     def found(self) -> Entry | None:
-        """What an earlier run kept, if anything; its history is taken over, its count is left to `start`."""
+        """What an earlier run kept, if anything; its history is taken over, and `start` sets the count."""
         entry = self.keeper.found(self.phase)
         if entry is not None:
             rows = zip(entry.values["history"], entry.arrays["history"], strict=True)
@@ -320,7 +320,7 @@ class Run:
         return entry
 
     def end(self, starts: dict[str, list[Any]]) -> Result:
-        """What came out; warns where it was interrupted, or has not converged."""
+        """The result; warns if the run was interrupted or has not converged."""
         if self.best is None:  # interrupted before the first iterate
             raise KeyboardInterrupt
         self.reason = "interrupted" if self.interrupted else self.reason
@@ -335,12 +335,12 @@ class Run:
 
 
 def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Result:
-    """The run of the lowest objective, to its end; Ctrl-C keeps the best iterate so far.
+    """The run with the lowest objective, taken to its end; Ctrl-C keeps the best iterate so far.
 
     Parameters
     ----------
     runs : iterable of Run
-        Asked for one after the other.
+        Taken one after the other.
     look : tuple of float and int, optional
         Tolerance and iterations of a first look, after which the best of several runs is chosen.
     """
@@ -369,7 +369,7 @@ def best_of(runs: Iterable[Run], look: tuple[float, int] | None = None) -> Resul
 
 
 class Bracket(NamedTuple):
-    """What brackets the optimum, and the residual; of an iterate, or the best of several."""
+    """Bounds of the optimum and the residual, of an iterate or the best of several."""
 
     primal: float
     dual: float
@@ -382,18 +382,18 @@ def _best_bracket(several: list[Bracket]) -> Bracket:
 
 
 class Watch:
-    """Whether the iterates of a run still bring something.
+    """Whether the iterates of a run still make progress.
 
     Attributes
     ----------
     seen : list of Bracket
-        Of the iterates of this run, not of those it resumed.
+        Brackets of the iterates of this run, without those it resumed.
     first : int
-        The first of them that the method at work made.
+        Index of the first of them that the current method made.
     n_rounding : int
-        Iterates in a row whose gap is what rounding may have made of it.
+        Number of iterates in a row whose gap may be only rounding.
     n_failing : int
-        Machines in a row that were the limit.
+        Number of machines in a row that were what limits the run.
     """
 
     def __init__(self) -> None:
@@ -407,16 +407,16 @@ class Watch:
         self.n_failing = self.n_failing + 1 if is_failing else 0
 
     def is_idle(self, patience: tuple[int, float] | None) -> bool:
-        """Whether the method at work no longer helps."""
+        """Whether the current method no longer helps."""
         return patience is not None and (self.stands_still(self.first, *patience) or self.fails(self.first))
 
     def stands_still(self, first: int, window: int, share: float) -> bool:
-        """Whether the last `window` iterates, of those since the `first`, brought next to nothing.
+        """Whether the last `window` iterates since the `first` brought almost no progress.
 
-        The least primal and the largest dual value so far bracket the optimum. Neither the bracket nor
-        the least residual has then shrunk to `share` of what it was, nor has one of the values changed
-        by as much of itself, as they do far from the optimum. Where there is no dual value, the
-        objective has not fallen.
+        The least primal and the largest dual value so far bracket the optimum. There is almost no progress if
+        neither the bracket nor the least residual has shrunk to `share` of what it was, and neither value has
+        changed by a similar share of itself, as values do far from the optimum. Where there is no dual value,
+        the objective has not fallen.
         """
         if len(self.seen) - first <= window:
             return False
@@ -429,5 +429,5 @@ class Watch:
         return settled and before.primal - now.primal <= FALL * abs(before.primal)
 
     def fails(self, first: int = 0) -> bool:
-        """Whether it stands still because of its machines: the last ones were the limit, not the weights."""
+        """Whether the run stands still because of its machines: these were the limit, not the weights."""
         return self.n_failing >= MOST_FAILING and self.stands_still(first, MOST_FAILING, SLOW[1])

@@ -1,4 +1,4 @@
-"""The problem within the span of a few dual points: as small as they are many, and much the same."""
+"""The problem within the span of a few dual points: a small problem with nearly the same solution."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .base import MKLSolver, State
 from .certificate import certificate
 from .problem import Problem
 
-#: share of a dual point that has to be outside of the span for it to be wider
+#: share of a dual point that has to lie outside the span for the point to widen it
 OUTSIDE = 1e-6
 
 
 class FewSamples(DenseGram):
-    """Matrices so small that an array of all of them is multiplied as one, shape (M, k, k).
+    """Matrices so small that all of them are multiplied as one array, shape (M, k, k).
 
     Examples
     --------
@@ -46,7 +46,7 @@ class FewSamples(DenseGram):
 
 
 class Span:
-    """Dual points alpha = sum_k c_k a_k, among which the best of a problem is found without its kernels.
+    """Dual points alpha = sum_k c_k a_k; the best of them for a problem is found without its kernels.
 
     For the squared loss, and a_k with sum_i a_ik a_il / C_i = [k = l] at the costs C_i of `problem`,
 
@@ -57,8 +57,8 @@ class Span:
 
         f = sum_m d_m K_m A c,   s_m = c' A' K_m A c
 
-    so that the certificate on all samples takes no pass over the kernels. Solutions at neighbouring costs
-    are smooth in log t: those at a few of them span the others all but exactly (a reduced basis).
+    so that the certificate on all samples takes no pass over the kernels. Solutions are smooth in log t, so
+    the solutions at a few costs span the others almost exactly (a reduced basis).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Span:
         products = np.stack(self.gram.products_each(alpha, None, [None] * alpha.shape[1]), axis=2)
         products, point = products.reshape(len(products), -1), alpha.ravel()
         length = _length(point, self._costs)
-        for _ in range(2):  # once more, for what rounding left
+        for _ in range(2):  # a second time, for what rounding left
             shares = self._points @ (point / self._costs)
             point = point - shares @ self._points
             products = products - np.tensordot(shares, self._products, 1)
@@ -117,9 +117,9 @@ class Span:
         tol: float = 1e-4,
         norms: FloatArray | None = None,
     ) -> State:
-        """The solution within the span at so many times the costs, certified on all samples.
+        """The solution within the span at `factor` times the costs, certified on all samples.
 
-        Where the machine at the weights of `norms` is within `tol` the weights are not looked for.
+        If the machine at the weights of `norms` is within `tol`, no other weights are looked for.
 
         Parameters
         ----------

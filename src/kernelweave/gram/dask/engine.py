@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 def spread(cluster: Cluster, blocks: Blocks, recipe: Recipe) -> list[Piece]:
     """Kernels over the threads of all workers; the data of a worker's kernels are sent to it once."""
-    gc.collect()  # kernels of an earlier fit that nobody uses any more would still fill the workers
+    gc.collect()  # kernels of an earlier fit that nobody uses would still fill the workers
     places = [worker for worker, threads in cluster.threads().items() for _ in range(threads)]
     groups = deal(blocks, min(len(places), blocks.n_kernels))
     own: dict[str, list[IntArray]] = {}
@@ -45,7 +45,7 @@ def spread(cluster: Cluster, blocks: Blocks, recipe: Recipe) -> list[Piece]:
 
 
 def _evenly(places: list[str]) -> list[str]:
-    """A thread of every worker first, then a second one: few kernels are spread over all workers."""
+    """One thread of every worker, then a second one, and so on: few kernels still spread over all workers."""
     counts: dict[str, int] = {}
     turns = []
     for worker in places:
@@ -57,7 +57,7 @@ def _evenly(places: list[str]) -> list[str]:
 def _pieces(
     cluster: Cluster, blocks: Blocks, recipe: Recipe, worker: str, groups: list[IntArray]
 ) -> list[Piece]:
-    """Shares of one worker, all made of what it is sent."""
+    """The shares of one worker, all made from what it is sent."""
     kernels = np.concatenate(groups)
     own = only(blocks.take(kernels=kernels))
     settings = Recipe(
@@ -77,7 +77,7 @@ def _pieces(
 
 
 def only(blocks: Blocks) -> Blocks:
-    """The same kernels, without what others in the same container would bring along."""
+    """The same kernels, without the data that others in the same container would bring along."""
     parts = [
         Shared(Given(KernelStack([part.pairs.stack.matrix(part.pairs.m)]), 0), part.kernels)
         if isinstance(part.pairs, Given)
@@ -144,17 +144,15 @@ WORDS = {
 class DaskGram(Gram):
     """M Gram matrices, each held or computed by one of the workers of a Dask cluster.
 
-    Kernels are dealt out to the threads of all workers. A worker is sent the data of its kernels
-    once, normalises them, and builds the engine that its memory allows: lower triangles in memory,
-    rows in a cache, or blocks computed again in every pass. Weights and dual variables go out; M
-    numbers, n numbers, or one lower triangle in double precision come back, the triangles of
-    all workers added up among the workers, two by two. So results are those of the local
-    engines up to rounding.
+    Kernels are dealt out to the threads of all workers. A worker is sent the data of its kernels once,
+    normalises them, and builds the engine that its memory allows: lower triangles in memory, rows in a cache,
+    or blocks computed again in every pass. Weights and dual variables go out; M numbers, n numbers, or one
+    lower triangle in double precision come back. The workers add up their triangles among themselves, two by
+    two. Results equal those of the local engines up to rounding.
 
-    A worker may die at any time. Tasks depend on their arguments alone, so Dask computes lost results
-    again; data that were on that worker only are sent again by the client, to a worker that lives
-    (the one that replaces it, if a nanny does within a few seconds), and what was made of them is made
-    again. The solver does not notice.
+    A worker may die at any time. Tasks depend on their arguments alone, so Dask computes lost results again.
+    The client sends data that only this worker had to a live worker (to the replacement, if a nanny starts
+    one within a few seconds), and what was made from the data is made again. The solver does not notice.
 
     Parameters
     ----------
@@ -169,7 +167,7 @@ class DaskGram(Gram):
     Attributes
     ----------
     workers : dict of str to int
-        How many kernels each worker has.
+        Number of kernels on each worker.
     engines : list of str
         Engine of every share.
 
@@ -182,7 +180,7 @@ class DaskGram(Gram):
     """
 
     name = "dask"
-    bounded = False  # the workers know their memory
+    bounded = False  # each worker knows its own memory
     portable = False  # futures belong to this process
 
     def __init__(
@@ -208,7 +206,7 @@ class DaskGram(Gram):
 
     @classmethod
     def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
-        """The kernels are sent to the workers, and normalised there."""
+        """Send the kernels to the workers, which normalise them."""
         task = choice.task
         recipe = Recipe(kernels.normalize, kernels.sample_weight, combined=task.combined, limit=task.limit)
         gram = cls(kernels.checked(), recipe=recipe)
@@ -239,7 +237,7 @@ class DaskGram(Gram):
 
     @property
     def workers(self) -> dict[str, int]:
-        """How many kernels each worker has."""
+        """Number of kernels on each worker."""
         counts: Counter[str] = Counter()
         for made, kernels in self.pieces:
             counts[made.worker] += len(kernels)
@@ -339,11 +337,11 @@ class DaskGram(Gram):
 
     @property
     def _needs(self) -> list[Sent]:
-        """What the shares are made of, one for every worker."""
+        """What the shares are made from, one item for every worker."""
         return list({id(piece.made.root): piece.made.root for piece in self.pieces}.values())
 
     def _answers(self, asked: Callable[[], list[Any]]) -> list[FloatArray]:
-        """Answers to `ask`, and what they cost added to `n_passes`."""
+        """Answers to `ask`; what they cost is added to `n_passes`."""
         found = self.cluster.answers(asked, self._needs)
         self.n_passes += sum(cost for _, cost in found) / self.n_kernels
         return [values for values, _ in found]
@@ -384,7 +382,7 @@ class DaskGram(Gram):
 
 
 def _parts(piece: Piece, samples: IntArray | None, kernels: IntArray | None, n_kernels: int) -> list[Piece]:
-    """What a share has of some samples and kernels; nothing, if none of the kernels is its own."""
+    """The part of a share on some samples and kernels; nothing if it has none of these kernels."""
     taken = None if samples is None else np.asarray(samples)
     if kernels is None:
         return [Piece(Made(piece.made, take_part, taken, None), piece.kernels)]

@@ -26,11 +26,11 @@ from .table import DaskTable
 
 
 class DaskFactors(Factors):
-    """M factors of n rows, each worker holding or computing those of its rows.
+    """M factors of n rows; each worker holds or computes its own rows.
 
-    Coefficients go out and rows of f come back; rows of alpha go out and one vector per kernel comes
-    back from every share, added up in the order of the shares; the curvature of a Newton step is
-    summed among the workers, two shares at a time. The order is the same whoever dies, and so is the result.
+    Coefficients go out and rows of f come back; rows of alpha go out and one vector per kernel comes back
+    from every share, added up in the order of the shares; the curvature of a Newton step is summed among the
+    workers, two shares at a time. The order stays the same whichever worker dies, and so does the result.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class DaskFactors(Factors):
         Columns of every factor on the workers.
     dtype : dtype
     kernels : list of int, optional
-        Which of these factors are meant; all by default.
+        Which of these factors are used; all by default.
     order : ndarray of shape (n,), optional
-        Where the rows of the shares, one after another, stand among the rows of the factors.
+        Position among the rows of the factors of each row of the shares, the shares taken one after another.
     """
 
     portable = False  # futures belong to this process
@@ -136,7 +136,7 @@ class DaskFactors(Factors):
         return DaskFactors(self.cluster, shares, sizes, self._ranks, self.dtype, kernels, order)
 
     def _own(self, kernels: Sequence[int]) -> list[int]:
-        """The numbers that the workers know some of the factors by."""
+        """The numbers by which the workers know some of the factors."""
         return [self.kernels[m] for m in kernels]
 
     def _outside(self, parts: list[FloatArray]) -> FloatArray:
@@ -169,7 +169,7 @@ class DaskFactors(Factors):
         return self.cluster.answers(asked, self._needs)
 
     def _submit(self, task: Callable[..., Any], made: Made, *args: Any) -> Any:
-        future = made.future  # first: it may have to be made again, elsewhere
+        future = made.future  # comes first: it may have to be made again, elsewhere
         sent = [self.cluster.argument_for(value, made) for value in args]
         return self.cluster.submit(task, future, *sent, near=made.worker)
 
@@ -188,7 +188,7 @@ class DaskFactors(Factors):
         return self._answers(asked)
 
     def _each(self, task: Callable[..., Any], kernels: Sequence[int], A: FloatArray) -> list[Any]:
-        """The answers of all shares, each of which is given its rows of A."""
+        """The answers of all shares, each given its rows of A."""
         own, starts = self._own(kernels), self.starts
 
         def asked() -> list[Any]:
@@ -201,7 +201,7 @@ class DaskFactors(Factors):
 
 
 class Lot(NamedTuple):
-    """Rows of one share, the partitions they come from if there are any, and the worker they go to."""
+    """Rows of one share, the partitions they come from, if any, and the worker they go to."""
 
     rows: slice
     group: slice | None
@@ -215,13 +215,13 @@ class Lot(NamedTuple):
 class DaskLowRankDictionary(LowRankDictionary):
     """`LowRankDictionary` whose factors are on the workers of the current Dask client.
 
-    Rows are dealt out to the threads of all workers. Landmarks are chosen here, from the rows that
-    takes; the workers compute their rows' features and moments, which are summed here. A worker that
-    dies costs time and nothing else.
+    Rows are dealt out to the threads of all workers. Landmarks are chosen in this process, from the rows
+    needed for that. The workers compute the features of their rows and the moments, which are summed here. A
+    worker that dies costs only time.
     """
 
     def _factors(self, normalize: Any, weight: FloatArray | None, memory_limit: int | None) -> DaskFactors:
-        gc.collect()  # factors of an earlier fit that nobody uses any more would still fill the workers
+        gc.collect()  # factors of an earlier fit that nobody uses would still fill the workers
         self.cluster = Cluster()
         lots = self._deal()
         roots = [self._root(lot, weight) for lot in lots]
@@ -275,7 +275,7 @@ class DaskLowRankDictionary(LowRankDictionary):
         ]
 
     def _root(self, lot: Lot, weight: FloatArray | None) -> Sent:
-        """The data of a share: made of partitions by Dask, read from a file by the worker, or sent."""
+        """The data of a share: made from partitions by Dask, read from a file by the worker, or sent."""
         X, n = self.source.X, self.source.n_samples
         even = weight is None or bool((weight == weight[0]).all())
         share = 1.0 / n if even or weight is None else weight[lot.rows] / weight.sum()
@@ -289,7 +289,7 @@ class DaskLowRankDictionary(LowRankDictionary):
             part: Any = X.part(lot.rows)
         else:
             part = _safe_indexing(X, lot.rows)
-            part = np.asarray(part) if isinstance(part, np.ndarray) else part  # of a memory map, its content
+            part = np.asarray(part) if isinstance(part, np.ndarray) else part  # the content of a memory map
         return Sent(self.cluster, Rows(part, share), lot.worker, load=float(lot.size))
 
     # -- memory -------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class RowConstants:
 
     @property
     def nbytes(self) -> int:
-        """About as much as they take."""
+        """About the number of bytes they take."""
         arrays = (value for one in self.features for value in vars(one.map).values())
         return sum(int(getattr(value, "nbytes", 0)) for value in arrays)
 
@@ -45,8 +45,8 @@ class RowConstants:
 class RowShare:
     """Factors of some rows.
 
-    What travels or is written to disk is the data and how to compute the factors; they are
-    computed again where they arrive.
+    Only the data, and how to compute the factors, travel or are written to disk; the factors are computed
+    again where these arrive.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class RowShare:
     stored : bool
         Whether factors are kept.
     factors : Factors, optional
-        Where there are some.
+        The factors, if they exist already.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class RowShare:
 
     @property
     def factors(self) -> Factors:
-        """Computed when they are first asked for, and the moments of their features with them."""
+        """The factors, computed when first asked for, together with the moments of their features."""
         with self._lock:
             if self._factors is None:
                 features, X = self.constants.features, self.rows.X
@@ -114,13 +114,13 @@ def moments_of(share: RowShare) -> list[Moments]:
 
 
 def apply(share: RowShare, kernels: Sequence[int], V: FloatArray) -> FloatArray:
-    """`Factors.apply`, coefficients of the factors below one another."""
+    """`Factors.apply`, with the coefficients of the factors stacked."""
     cuts = np.cumsum([share.factors.ranks[m] for m in kernels])[:-1]
     return share.factors.apply(dict(zip(kernels, np.split(V, cuts), strict=True)))
 
 
 def adjoint(share: RowShare, kernels: Sequence[int], A: FloatArray) -> FloatArray:
-    """`Factors.adjoint`, answers below one another."""
+    """`Factors.adjoint`, with the answers stacked."""
     return np.concatenate(share.factors.adjoint(A, kernels))
 
 
@@ -147,14 +147,14 @@ def scatter(
 
 
 def missing(share: RowShare, kernels: Sequence[int], alpha: FloatArray) -> FloatArray:
-    """What the features miss of the kernels on the rows with a dual variable: `diagonal_sums`."""
+    """How much of the kernels the features miss on the rows with a dual variable: `diagonal_sums`."""
     return diagonal_sums([share.constants.features[m] for m in kernels], alpha, share.rows.X)
 
 
 def merge(left: Scatter, right: Scatter) -> Scatter:
     """The scatter of two sets of rows together; neither is changed. Chan, Golub & LeVeque (1983).
 
-    About the mean of both it is the sum of those about their own means, and
+    The scatter about the common mean is the sum of the two scatters about their own means, plus
 
         W_1 W_2 / (W_1 + W_2) (mean_1 - mean_2) (mean_1 - mean_2)'
 

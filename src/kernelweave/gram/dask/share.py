@@ -19,11 +19,11 @@ from ..dense import DenseGram
 from ..packed import PackedGram, triangle_size
 from ..shared import Given
 
-#: part of a worker's memory that its kernels may fill: beyond it, Dask writes to disk what it holds; and
-#: part that may be at work where nothing is kept: beyond it, Dask pauses the worker
+#: share of a worker's memory that its kernels may fill (beyond it, Dask writes what it holds to disk), and
+#: share that may be in use where nothing is kept (beyond it, Dask pauses the worker)
 FILLED, AT_WORK = 0.55, 0.75
 
-#: kernels computed together from which on no engine that keeps them is faster
+#: from this many kernels computed together on, no engine that keeps them is faster
 LIGHT = 2000
 
 _choosing = threading.Lock()
@@ -43,7 +43,7 @@ class Recipe:
     combined : bool or int
         Samples on which the solver asks for the weighted sum of the kernels; see `choice.Task`.
     limit : int or None
-        Bytes for a share, besides what its worker may take.
+        Bytes that a share may take; the memory of its worker is a bound as well.
     crowd : int
         Shares on one worker.
     """
@@ -59,19 +59,19 @@ class Recipe:
 class Share:
     """Some of the kernels on a worker: how to compute them, and the engine that does.
 
-    What travels or is written to disk (a worker that retires hands its data on) is how to compute
-    the kernels; the engine is built again where it arrives.
+    Only how to compute the kernels travels or is written to disk (a worker that retires hands its data on);
+    the engine is built again where this arrives.
 
     Parameters
     ----------
     blocks : Blocks
-        Normalised but for their scale.
+        Normalised except for their scale.
     scales : ndarray of shape (M,)
     recipe : Recipe
     rules : list of Normalization
-        The normalisations, where they were fitted here.
+        The normalisations, if they were fitted here.
     gram : Gram, optional
-        The engine, where there is one.
+        The engine, if there is one.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ def take_part(share: Share, samples: IntArray | None, kernels: IntArray | None) 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the client has to know of a share: engine, normalisations and, of an engine that streams, room."""
+    """What the client has to know about a share: engine, normalisations and, if it streams, its memory."""
 
     engine: str
     streams: bool
@@ -145,7 +145,7 @@ def facts_of(share: Share) -> Facts:
 
 
 def ask(share: Share, method: str, *args: Any) -> tuple[FloatArray, float]:
-    """A method of the engine, weights being its first argument; the answer, and the matrices read for it."""
+    """Call a method of the engine with weights as first argument; the answer, and the matrices it read."""
     gram = share.gram
     before = gram.n_passes
     if method == "combine_each":
@@ -162,7 +162,7 @@ def ask(share: Share, method: str, *args: Any) -> tuple[FloatArray, float]:
 
 
 def add(left: tuple[FloatArray, float], right: tuple[FloatArray, float]) -> tuple[FloatArray, float]:
-    """The sum of two answers; neither is changed, since it may be asked for again."""
+    """The sum of two answers; neither is changed, since either may be asked for again."""
     return left[0] + right[0], left[1] + right[1]
 
 
@@ -226,7 +226,7 @@ def _promise(blocks: Blocks, recipe: Recipe) -> tuple[type[Gram], Task, Needs]:
         # where computing is as fast as reading, or nothing else fits, nothing is kept
         for share, idle in ((FILLED, light), (AT_WORK, True)):
             task = replace(task, limit=_room(recipe, share), light=idle)
-            # not the dense one: it takes twice as much as the packed one and reads as many entries
+            # not the dense one: it takes twice as much memory as the packed one and reads as many entries
             asked = [(engine, engine.needs(task)) for engine in (PackedGram, CachedGram, BlockedGram)]
             for engine, needs in asked:
                 if needs.bytes is not None and task.fits(needs.bytes):
@@ -240,7 +240,7 @@ def _promise(blocks: Blocks, recipe: Recipe) -> tuple[type[Gram], Task, Needs]:
 
 
 def _room(recipe: Recipe, share: float) -> int | None:
-    """Bytes that an engine may take of what is left of a share of its worker's memory."""
+    """Bytes that an engine may take from what is left of a share of its worker's memory."""
     limit, used = worker_memory()
     if limit is None:
         free = free_memory()
@@ -253,7 +253,7 @@ def _room(recipe: Recipe, share: float) -> int | None:
 
 
 def worker_memory() -> tuple[int | None, int]:
-    """Bytes that this worker may take (None: any), and those its process takes."""
+    """Bytes that this worker may take (None: any number), and bytes that its process takes now."""
     from distributed import get_worker
 
     try:

@@ -16,7 +16,7 @@ from ..tables import Table, check_numbers
 class DaskTable(Table):
     """The rows of a Dask array or data frame, in partitions that are computed where they are needed.
 
-    Sizes of partitions that are not known are computed first.
+    Unknown sizes of partitions are computed first.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class DaskTable(Table):
         return found
 
     def _picked(self, rows: IntArray) -> list[Any]:
-        """Rising positions, by partition; nothing of those without any."""
+        """Rising positions, by partition; partitions without any are left out."""
         from dask.delayed import delayed
 
         cuts = np.searchsorted(rows, self.starts)
@@ -87,7 +87,7 @@ class DaskTable(Table):
         ]
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """The function goes to the partitions: only what it finds comes back."""
+        """Send the function to the partitions: only its results come back."""
         from dask.delayed import delayed
 
         sizes, sent = np.diff(self.starts), delayed(function, pure=False)
@@ -95,7 +95,7 @@ class DaskTable(Table):
         return np.concatenate(_compute([delayed(evaluate)(sent, part, self.dtype) for part in parts]))
 
     def groups(self, count: int) -> list[slice]:
-        """Consecutive partitions in at most `count` groups of about as many rows."""
+        """Consecutive partitions in at most `count` groups with about the same number of rows."""
         ideal = np.linspace(0, self.shape[0], min(count, len(self.parts)) + 1)[1:-1]
         cuts = np.unique([0, *(int(np.abs(self.starts - row).argmin()) for row in ideal), len(self.parts)])
         return [slice(*pair) for pair in pairwise(cuts.tolist()) if np.diff(self.starts[list(pair)])[0]]

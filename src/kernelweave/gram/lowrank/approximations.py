@@ -19,12 +19,12 @@ from ...kernels.base import base_of, form_of
 from ..sharing import is_positive
 from .maps import ExactMap, FeatureMap, FourierMap, NystroemMap
 
-#: samples among which landmarks are looked for: k-means, leverage scores
+#: most samples among which k-means and leverage scores look for landmarks
 CANDIDATES = {"kmeans": 20_000, "leverage": 10_000}
 
 
 def uniform(kernel: Kernel, X: Any, count: int, rng: np.random.Generator) -> IntArray:
-    """Samples drawn at random, all alike.
+    """Samples drawn at random, all with the same probability.
 
     Examples
     --------
@@ -63,8 +63,8 @@ def leverage(kernel: Kernel, X: Any, count: int, rng: np.random.Generator) -> In
 
         l_i = (K (K + lam I)^-1)_ii,  with lam such that they sum to half the landmarks
 
-    from an approximation by uniform landmarks, made better once by those it leads to, on a part of the
-    samples.
+    They are computed on a part of the samples, from an approximation by uniform landmarks, which is improved
+    once by the landmarks it leads to.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def leverage(kernel: Kernel, X: Any, count: int, rng: np.random.Generator) -> In
 
 
 def ridge_leverage(B: FloatArray, diagonal: FloatArray, total: float) -> FloatArray:
-    """Scores from K ~ B B', what B misses of the diagonal counting in full; lam by bisection.
+    """Scores from K ~ B B'; the part of the diagonal that B misses counts in full; lam by bisection.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Approximation(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     name: str
 
     def maps(self, kernels: list[Kernel], X: Any, rank: int, rng: np.random.Generator) -> list[FeatureMap]:
-        """One map per kernel, exact ones where a kernel has no more than `rank` features.
+        """One map per kernel; an exact map where a kernel has no more than `rank` features.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Nystroem(Approximation):
         return NystroemMap(kernel, _safe_indexing(X, self._chosen[key]))
 
     def _shared_by(self, kernel: Kernel) -> Any:
-        """What kernels must agree in to share landmarks: nothing, their columns, everything."""
+        """What two kernels must have in common to share landmarks: nothing, their columns, or everything."""
         if self.landmarks == "leverage":
             return id(kernel)
         columns = getattr(kernel, "columns_", None)

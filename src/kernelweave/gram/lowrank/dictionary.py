@@ -22,10 +22,10 @@ from .engine import LowRankGram
 from .factors import BLOCK_BYTES, ComputedFactors, Factors, StoredFactors
 from .maps import FeatureMap, Features, Moments, check_rule, looked_at, settle
 
-#: kernel values that may be computed to know an error exactly, for all kernels together
+#: most kernel values computed to know an error exactly, for all kernels together
 MOST_PAIRS = 2e8
 
-#: values of one kernel at a time
+#: values of one kernel computed at a time
 BLOCK_PAIRS = 1 << 22
 
 #: `diagonal_sums` of features and alpha
@@ -36,11 +36,11 @@ SAMPLE = 500
 
 
 def relative_errors(features: list[Features], X: Any) -> FloatArray:
-    """How much of each kernel is missing, between 0 and 1 or so.
+    """How much of each kernel is missing, roughly between 0 and 1.
 
-    Of kernels approximated from below (Nystroem) tr(K - Z Z') / tr(K) over the training samples, which
-    bounds the largest eigenvalue of the difference too; of random features
-    ||K - Z Z'|| / ||K|| (Frobenius) on some of the samples, an estimate.
+    For kernels approximated from below (Nystroem) this is tr(K - Z Z') / tr(K) over the training samples,
+    which also bounds the largest eigenvalue of the difference. For random features it is an estimate, ||K - Z
+    Z'|| / ||K|| (Frobenius) on some of the samples.
     """
     return np.array([_share(one, X) for one in features])
 
@@ -57,14 +57,15 @@ def _share(one: Features, X: Any) -> float:
 def missing_energy(
     features: list[Features], X: Any, alpha: FloatArray, sums: DiagonalSums | None = None
 ) -> FloatArray:
-    """Upper bounds of scale alpha' E alpha, E = K - Z Z', of several kernels.
+    """Upper bounds of scale alpha' E alpha, E = K - Z Z', for several kernels.
 
-    Exact where the pairs of samples with a dual variable are few enough to compute; else by the
-    diagonal e of E, which is positive semidefinite, over these samples:
+    Exact where the samples with a dual variable have few enough pairs to compute. Otherwise, since E is
+    positive semidefinite, its diagonal e on these samples gives a bound:
 
         alpha' E alpha <= min((sum_i |alpha_i| sqrt(e_i))^2, ||alpha||^2 sum_i e_i)
 
-    Infinite where nothing is known: random features, and centred ones whose alpha does not sum to 0.
+    Infinite where no bound is known: for random features, and for centred features when alpha does not sum to
+    0.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def missing_energy(
         The training samples.
     alpha : ndarray of shape (n, c)
     sums : callable, optional
-        `diagonal_sums` of all samples, where others than this process have them.
+        `diagonal_sums` over all samples, if other processes have them.
     """
     support = np.flatnonzero(alpha.any(axis=1))
     few = len(support) ** 2 * len(features) <= MOST_PAIRS
@@ -104,7 +105,7 @@ def _from_pairs(one: Features, rows: Any, alpha: FloatArray) -> float:
 def diagonal_sums(features: list[Features], alpha: FloatArray, X: Any) -> FloatArray:
     """sum_i |alpha_i| sqrt(e_i) of every column, then sum_i e_i, over the rows with a dual variable.
 
-    Read in blocks; sums of parts of the rows add up.
+    The rows are read in blocks; sums over parts of the rows can be added.
 
     Returns
     -------
@@ -229,20 +230,20 @@ class LowRankDictionary:
         return missing_energy(live, self.source.X, alpha, self.diagonal_sums)
 
     def diagonal_sums(self, features: list[Features], alpha: FloatArray) -> FloatArray:
-        """`error.diagonal_sums` over all rows."""
+        """`diagonal_sums` over all rows."""
         return diagonal_sums(features, alpha, self.source.X)
 
     def coefficients(
         self, weights: FloatArray, alpha: FloatArray, known: dict[int, FloatArray] | None
     ) -> list[FloatArray]:
-        """w_m of every live kernel, shape (rank, c): those known, or d_m scale_m Z_m' alpha.
+        """w_m of every live kernel, shape (rank, c): the known one, or d_m scale_m Z_m' alpha.
 
         Parameters
         ----------
         weights : ndarray of shape (n_live,)
         alpha : ndarray of shape (n, c)
         known : dict or None
-            By position among the live kernels.
+            Known coefficients, by position among the live kernels.
         """
         ranks = self.gram.factors.ranks
         if known is not None:
@@ -258,7 +259,7 @@ class LowRankDictionary:
             for m, coef in zip(self.live, joined, strict=True)
             if coef.any()
         ]
-        # landmarks are in the features: of the training rows none is needed
+        # landmarks are in the features: no training rows are needed
         alpha = np.zeros((self.source.n_samples, len(intercept)))
         return Predictor.of(self.source, terms, alpha, intercept)
 
@@ -266,14 +267,14 @@ class LowRankDictionary:
 def one_pass(
     features: list[Features], X: Any, shares: Sequence[FloatArray], dtype: Any, stored: bool
 ) -> tuple[list[FloatArray] | None, list[Moments]]:
-    """Features of all rows before they are centred, if they are to be `stored`, and their moments.
+    """Features of all rows before they are centred, if these are to be `stored`, and their moments.
 
     Parameters
     ----------
     features : list of Features
     X : table of shape (n, n_features)
     shares : sequence of ndarray of shape (n,)
-        Weights of the rows in the moments of each.
+        Weights of the rows in the moments of each kernel.
     dtype : dtype
     stored : bool
     """
@@ -297,7 +298,7 @@ def one_pass(
 
 
 def factors_of(features: list[Features], X: Any, dtype: Any, arrays: list[FloatArray] | None) -> Factors:
-    """Factors from features that were stored, which are centred where that is asked for, or computed ones."""
+    """Factors from stored features, centred where that is asked for; or factors that are computed."""
     if arrays is None:
         return ComputedFactors(features, X, dtype)
     for one, Z in zip(features, arrays, strict=True):
@@ -307,6 +308,6 @@ def factors_of(features: list[Features], X: Any, dtype: Any, arrays: list[FloatA
 
 
 def sum_of(moments: Sequence[Moments]) -> Moments:
-    """Moments of parts, together."""
+    """Moments of several parts, added up."""
     first = np.sum([part.first for part in moments], axis=0)
     return Moments(first, sum(part.square for part in moments), sum(part.diagonal for part in moments))

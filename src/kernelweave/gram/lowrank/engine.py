@@ -20,14 +20,14 @@ from .factors import Factors
 class FactoredMatrix:
     """K = sum_m d_m Z_m Z_m' = Z Z', with Z the factors times sqrt(d_m) side by side.
 
-    To solvers it looks like an array of shape (n, n) where that is possible: K @ a, K[rows, columns],
-    K.diagonal(); machines of the primal problem ask for products with Z itself.
+    To solvers it looks like an array of shape (n, n) as long as they ask for K @ a, K[rows, columns] or
+    K.diagonal(). Machines that solve the primal problem ask for products with Z itself.
 
     Parameters
     ----------
     factors : Factors
     weights : ndarray of shape (M,)
-        d, scales of the kernels included.
+        d, including the scales of the kernels.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class FactoredMatrix:
         return {m: root * part for m, root, part in parts}
 
     def join(self, coefficients: dict[int, FloatArray]) -> FloatArray:
-        """v of the coefficients of the factors: 0 for kernels without any, none for those without weight."""
+        """v from coefficients of the factors: 0 where there are none; kernels without weight are left out."""
         width = next(iter(coefficients.values())).shape[1]
         parts = [
             coefficients.get(m, np.zeros((self.factors.ranks[m], width))) / root
@@ -141,10 +141,10 @@ def _positions(key: Any, n: int) -> IntArray:
     return np.arange(n)[key] if isinstance(key, slice) else np.atleast_1d(np.asarray(key)).ravel()
 
 
-#: samples, and samples a feature, up to which a sum of kernels is formed as a matrix: its machines are faster
+#: up to this many samples, and samples per feature, a sum is formed as a matrix: its machines are faster
 MOST_FORMED, DENSE_FEATURES = 2000, 2
 
-#: rows looked at for the size of the kernels
+#: number of rows from which the size of the kernels is taken
 LOOKED_AT = 1000
 
 
@@ -192,7 +192,7 @@ class LowRankGram(Gram):
         return self.factors.portable
 
     def combine(self, weights: FloatArray) -> Any:
-        """sum_m d_m K_m, as a matrix that is never formed unless the samples are fewer than the features."""
+        """sum_m d_m K_m, as a matrix that is formed only if there are fewer samples than features."""
         K = FactoredMatrix(self.factors, weights * self.scales)
         if self.n_samples > min(MOST_FORMED, DENSE_FEATURES * K.n_features or MOST_FORMED):
             return K
@@ -211,7 +211,7 @@ class LowRankGram(Gram):
     def products(
         self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
     ) -> FloatArray:
-        """Z_m' alpha of all kernels, and the features once more: two passes, however many kernels."""
+        """Z_m' alpha of all kernels, then products with the features: two passes however many kernels."""
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
         if len(chosen) == 0:
             return np.zeros((0, self.n_samples if rows is None else len(rows)))
@@ -252,7 +252,7 @@ class LowRankGram(Gram):
         return FactoredMatrix(self.factors, weights * self.scales).diagonal()
 
     def _diagonals(self) -> FloatArray:
-        """The largest entries of some rows: all of them would be one more pass over the data."""
+        """The largest entries of some rows: looking at all rows would be one more pass over the data."""
         some = np.unique(np.linspace(0, self.n_samples - 1, LOOKED_AT).astype(int))
         Z = self.factors.rows(some, range(self.n_kernels)).astype(np.float64)
         ends = np.cumsum(self.factors.ranks)[:-1]

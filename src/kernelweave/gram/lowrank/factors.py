@@ -72,7 +72,7 @@ class Factors(ABC):
 
     @abstractmethod
     def take(self, samples: IntArray | None, kernels: Sequence[int]) -> Factors:
-        """Some rows (all: None) of some of the factors, as factors of their own."""
+        """Some rows (None: all) of some of the factors, as new factors."""
 
     def scatter(
         self,
@@ -94,7 +94,7 @@ class Factors(ABC):
         scales : ndarray of shape (number of columns,)
             Factors of the columns.
         centred : bool
-            Whether Z is about its weighted mean.
+            Whether the weighted mean of Z is subtracted.
         """
         size, center = len(scales), np.zeros(len(scales))
         total, first = np.zeros((size, size)), np.zeros(size)
@@ -102,7 +102,7 @@ class Factors(ABC):
             Z = self.rows(indices[some], kernels) * scales.astype(self.dtype)
             w = weights[some].astype(self.dtype)
             if centred and number == 0:
-                # nearly the mean: what is left to take away is small
+                # nearly the mean: what is left to subtract is small
                 center = np.asarray(w @ Z / max(w.sum(), 1e-300), dtype=np.float64)
             if centred:
                 Z -= center.astype(Z.dtype)
@@ -118,7 +118,7 @@ class Factors(ABC):
 class StoredFactors(Factors):
     """Factors in memory.
 
-    Products of single precision factors are summed in double precision, block of rows by block.
+    Products of single precision factors are summed in double precision, one block of rows after another.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class ComputedFactors(Factors):
             yield rows, self._stored(_safe_indexing(self.X, rows), kernels)
 
     def _steps(self, count: int, kernels: Sequence[int]) -> list[slice]:
-        """So many rows in parts; of wide data the rows themselves take more than their features."""
+        """A number of rows, split into parts; in wide data the rows take more memory than their features."""
         width = max(sum(self.ranks[m] for m in kernels), self.X.shape[1], 1)
         return tiles(count, max(1, BLOCK_BYTES // (8 * width)))
 
@@ -236,7 +236,7 @@ class ComputedFactors(Factors):
 
 
 def _product(Z: FloatArray, values: FloatArray) -> FloatArray:
-    """Z values; a vector is multiplied as such, which is faster than a matrix of one column."""
+    """Z values; one column is multiplied as a vector, which is faster than as a matrix."""
     if values.shape[1] == 1:
         return (Z @ values[:, 0])[:, None]
     return Z @ values

@@ -44,7 +44,7 @@ class FeatureMap(ABC):
 
 
 class ExactMap(FeatureMap):
-    """The features of a kernel that has few: columns of a linear, monomials of a polynomial kernel.
+    """The features of a kernel with few of them: columns (linear kernel) or monomials (polynomial kernel).
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ ROUNDING = 1e-9
 
 @dataclass
 class Features:
-    """z(x) of one kernel: its features, on the sphere or centred where that is asked for.
+    """z(x) of one kernel: its features, put on the sphere or centred where that is asked for.
 
     z(x) = phi(x) / sqrt(k(x, x)) - mean,  k'(x, z) = scale z(x)'z(z)
 
@@ -161,10 +161,10 @@ class Features:
     scale : float
         0.0 for a kernel without variance on the training samples.
     error : float
-        Mean over the training samples of what is missing on the diagonal: k(x, x) - phi(x)'phi(x), of
-        kernels on the sphere.
+        Mean over the training samples of what is missing on the diagonal, k(x, x) - phi(x)'phi(x); for
+        `spherical`, of the kernel on the sphere.
     size : float
-        Mean of k(x, x) of the same.
+        Mean of k(x, x) over the same samples.
     """
 
     map: FeatureMap
@@ -190,7 +190,7 @@ class Features:
         return np.asarray(found * root[:, None])
 
     def diagonal(self, X: Any) -> FloatArray:
-        """k(x, x) of every row, of the kernel on the sphere where that is asked for."""
+        """k(x, x) of every row; of the kernel on the sphere where that is asked for."""
         found = np.asarray(self.map.kernel.diag(X), dtype=np.float64)
         return (found > 0).astype(np.float64) if self.spherical else found
 
@@ -215,7 +215,7 @@ Seen = tuple[Any, FloatArray]
 
 
 def looked_at(normalize: Any, X: Any, weight: FloatArray | None) -> Seen | None:
-    """The training samples that a normalisation looks at, and how many each stands for; None if it does not.
+    """The samples that a normalisation looks at, and how many each stands for; None if it looks at none.
 
     Parameters
     ----------

@@ -1,11 +1,12 @@
 """Low-rank kernels of samples that lack views: features masked, or regressed on those of other views.
 
-With Z_m the features of kernel m, centred on the samples O_m that have it and 0 for the others, and Z_S those
-of the other views side by side, the completion of `gram.missing` is a ridge regression of features:
+Let Z_m be the features of kernel m, centred on the samples O_m that have it and 0 for the others, and Z_S the
+features of the other views side by side. Then the completion of `gram.missing` is a ridge regression of
+features:
 
     S_rO (S_OO + lambda W^-1)^-1 Z_m = Z_S,r (Z_S,O' W Z_S,O + lambda I)^-1 Z_S,O' W Z_m,O
 
-for S = Z_S Z_S'. It takes the memory of the features, and n R^2 operations for R features of other views.
+for S = Z_S Z_S'. It needs memory for the features, and n R^2 operations for R features of other views.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .dictionary import LowRankDictionary, factors_of, one_pass
 from .factors import Factors, StoredFactors
 from .maps import FeatureMap, looked_at, settle
 
-#: samples of a view whose error, when each is left out, chooses its ridge
+#: samples of a view whose leave-one-out error chooses its ridge
 MOST_LEFT_OUT = 2000
 
 #: rows at a time
@@ -33,7 +34,7 @@ ROWS = 1 << 14
 
 
 class GapLowRankDictionary(LowRankDictionary):
-    """M kernels as features of samples of which some lack some of the views.
+    """M kernels as features, on samples some of which lack some of the views.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class GapLowRankDictionary(LowRankDictionary):
         super().__init__(source, *args, **kwargs)
 
     def _maps(self, approximation: Any, rank: int, rng: Any) -> list[FeatureMap]:
-        """Those of each view from the samples that have it, which have its landmarks."""
+        """The maps of each view, from the samples that have it; its landmarks are among these."""
         found: dict[int, FeatureMap] = {}
         for members, own in self._views():
             kernels = [self.source.kernels[m] for m in members]
@@ -82,7 +83,7 @@ class GapLowRankDictionary(LowRankDictionary):
         self.centred = [replace(one, mean=found.first) for one, found in pairs]
         self.regressions: dict[int, list[FloatArray]] = {}
         means = [found.first.astype(dtype) for found in moments]
-        if self.gaps.observed.all():  # the fit is that without gaps, and new samples may have some
+        if self.gaps.observed.all():  # the fit is as without gaps, but new samples may have some
             if self.how == "complete":
                 self._complete([Z - mean for Z, mean in zip(arrays, means, strict=True)], weight)
             return factors_of(self.features, X, dtype, arrays)
@@ -100,7 +101,7 @@ class GapLowRankDictionary(LowRankDictionary):
         return StoredFactors(arrays)
 
     def _complete(self, arrays: list[FloatArray], weight: FloatArray) -> None:
-        """Regressions of every view on the others, and what they make of the features."""
+        """Regressions of every view on the others, and the features they complete."""
         filled = []
         for members, own in self._views():
             others = [m for m, view in enumerate(self.gaps.views) if view != self.gaps.views[members[0]]]
@@ -122,7 +123,7 @@ class GapLowRankDictionary(LowRankDictionary):
         return StoredFactors([Z.astype(np.float64) for Z in factors.arrays])  # type: ignore[attr-defined]
 
     def missing(self, alpha: FloatArray) -> FloatArray:
-        """Of samples that lack views nothing is known of what the features miss."""
+        """With samples that lack views, nothing is known about what the features miss."""
         return super().missing(alpha) if self.gaps.observed.all() else np.full(len(self.live), np.inf)
 
     def predictor(self, models: Sequence[list[FloatArray]], intercept: FloatArray) -> Predictor:
@@ -164,9 +165,9 @@ class _Joined:
 
 
 def regression(ZS: _Joined, ZT: _Joined, rows: IntArray, weight: FloatArray) -> FloatArray:
-    """B of the ridge regression of ZT on ZS over some rows, its ridge by the errors of leaving one out.
+    """B of the ridge regression of ZT on ZS over some rows; the leave-one-out error chooses the ridge.
 
-    With P = (ZS' W ZS + lambda I)^-1 and h_i = w_i z_i' P z_i, the row left out is missed by
+    With P = (ZS' W ZS + lambda I)^-1 and h_i = w_i z_i' P z_i, the error at a row that is left out is
     (t_i - z_i' B) / (1 - h_i).
     """
     R, r = int(ZS.places[-1]), int(ZT.places[-1])

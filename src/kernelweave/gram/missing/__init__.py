@@ -7,7 +7,7 @@ O_m alone, so that 0 is the mean embedding of the samples that have it.
     complete   K_m^ = A K_m,OO A',  a_i = e_i for i in O_m,  a_i = (S_OO + lambda I)^-1 S_Oi for the others
 
 with S = sum of K_l^s over the kernels l of the other views, so that one A serves all kernels of a view. Both
-are positive semidefinite, whatever the pattern, and a new sample is treated as a training sample is.
+are positive semidefinite, whatever the pattern of gaps, and a new sample is treated like a training sample.
 """
 
 from .completion import RIDGES, left_out_errors

@@ -7,7 +7,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..._typing import FloatArray, IntArray
 
-#: samples of a view that choose its ridge; the error of leaving one out hardly changes with more of them
+#: samples of a view that choose its ridge; with more of them the leave-one-out error hardly changes
 MOST_LEFT_OUT = 300
 
 #: ridges tried, in units of the mean diagonal of S
@@ -15,10 +15,10 @@ RIDGES = np.geomspace(1e-4, 1e2, 19)
 
 
 def left_out_errors(S: FloatArray, K: FloatArray, ridges: FloatArray) -> FloatArray:
-    """Errors of leaving one out in the regression of embeddings, for every ridge.
+    """Leave-one-out errors of the regression of embeddings, for every ridge.
 
-    Kernel ridge regression with S predicts the embedding phi_i of kernel K. With G = (S + lambda I)^-1 the
-    prediction by the other samples misses it by
+    Kernel ridge regression with S predicts the embedding phi_i of kernel K. With G = (S + lambda I)^-1, the
+    error of the prediction from the other samples is
 
         phi_i - phi_i^(-i) = sum_j G_ij phi_j / G_ii,    squared norm  (G K G)_ii / G_ii^2
 
@@ -51,7 +51,7 @@ def _left_out(values: FloatArray, U: FloatArray, inner: FloatArray, ridges: Floa
 
 
 def best_ridge(S: FloatArray, K: FloatArray, unit: float) -> float:
-    """The ridge of least `left_out_errors`: of every third first, then of those around the best."""
+    """The ridge of least `left_out_errors`: every third is tried first, then those around the best."""
     values, U = np.linalg.eigh(S)
     spectrum = np.maximum(values, 0.0), U, U.T @ K @ U
     coarse = np.arange(0, len(RIDGES), 3)
@@ -61,27 +61,27 @@ def best_ridge(S: FloatArray, K: FloatArray, unit: float) -> float:
 
 
 def evenly(n: int) -> IntArray:
-    """Those of n samples that choose a ridge."""
+    """The samples, out of n, that choose a ridge."""
     return np.unique(np.linspace(0, n - 1, min(MOST_LEFT_OUT, n)).astype(int))
 
 
 class Completion:
-    """Embeddings of the samples that lack a view, as combinations of those that have it.
+    """Embeddings of the samples that lack a view, as combinations of embeddings of samples that have it.
 
         A = S_rO (S_OO + lambda W^-1)^-1
 
-    W are the weights of the samples: one of weight w counts as w equal ones. Grunewalder et al. (2012); Song
-    et al. (2009).
+    W holds the weights of the samples: a sample of weight w counts as w equal samples. Grunewalder et al.
+    (2012); Song et al. (2009).
 
     Parameters
     ----------
     S : ndarray of shape (n_O, n_O)
         Kernels of the other views between samples that have this one; overwritten.
     rest : ndarray of shape (n_rest, n_O)
-        The same between those that lack it and those that have it.
+        The same between samples that lack it and samples that have it.
     K : ndarray
-        The kernel of this view, whose error of leaving one out chooses lambda, between some of the samples
-        that have it, `evenly` spread.
+        The kernel of this view between some of the samples that have it, `evenly` spread; its leave-one-out
+        error chooses lambda.
     weight : ndarray of shape (n_O,)
 
     Attributes

@@ -1,4 +1,4 @@
-"""Kernels on samples of which some lack some of the views, masked or completed."""
+"""Kernels on samples some of which lack some of the views, masked or completed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MISSING = ("error", "mask", "margin", "complete")
 
 
 def centred_rule(K: FloatArray, normalize: Any, weight: FloatArray) -> Normalization:
-    """Centring on some samples, at the scale of a normalisation fitted to the same samples."""
+    """Centring on some samples, with the scale of a normalisation fitted to the same samples."""
     rule = resolve_normalization("center").fit(K, weight)
     wanted = resolve_normalization(normalize)
     if wanted.needs_diag:
@@ -35,7 +35,7 @@ def centred_rule(K: FloatArray, normalize: Any, weight: FloatArray) -> Normaliza
 
 
 def spread_rule(rule: Normalization, samples: IntArray, n: int) -> Normalization:
-    """A rule fitted on some of n samples, for coefficients of all of them."""
+    """A rule that was fitted on some of n samples, applied to coefficients of all of them."""
     whole = copy(rule)
     for name in rule.per_sample:
         values = np.zeros(n)
@@ -45,7 +45,7 @@ def spread_rule(rule: Normalization, samples: IntArray, n: int) -> Normalization
 
 
 class GapSource(KernelSource):
-    """Kernels of another source on samples of which some lack some of the views.
+    """Kernels of another source, on samples some of which lack some of the views.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class GapSource(KernelSource):
     missing : {"mask", "margin", "complete"}
         "margin" masks without indicators.
     normalize : str, Normalization or None
-        Gives the scale; kernels are centred anyway.
+        Gives the scale; kernels are centred in any case.
     sample_weight : ndarray of shape (n,), optional
 
     Attributes
@@ -62,9 +62,9 @@ class GapSource(KernelSource):
     rules : list of Normalization
         Fitted on the samples that have each kernel.
     completions : dict of Completion
-        By view, of those that some samples lack.
+        By view, for views that some samples lack.
     indicators : list of Indicator
-        Kernels too, after all others.
+        Further kernels, after all others.
     """
 
     given, copies = True, False
@@ -146,7 +146,7 @@ class GapSource(KernelSource):
         return spread_rule(rule, own, self.n_samples), part
 
     def _mask(self) -> None:
-        """Matrices of all samples: 0 but between samples that have a kernel."""
+        """Matrices of all samples: 0 except between samples that have a kernel."""
         for m, part in enumerate(self.matrices):
             self.matrices[m] = whole = np.zeros((self.n_samples, self.n_samples))
             own = np.flatnonzero(self.observed[:, m])
@@ -176,7 +176,7 @@ class GapSource(KernelSource):
         return [m for m, own in enumerate(self.views) if own == view]
 
     def _indicator(self, view: str) -> Indicator:
-        """The indicator of a view, as heavy as one direction of its kernels: sum of K_ij^2 / (tr K)^2."""
+        """The indicator of a view, weighted like one direction of its kernels: sum of K_ij^2 / (tr K)^2."""
         members = self._members(view)
         parts = [self.matrices[m] for m in members]
         sizes = [float((K**2).sum() / max(np.trace(K), 1e-300) ** 2) for K in parts]
@@ -186,7 +186,7 @@ class GapSource(KernelSource):
     # -- storage ----------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """What predictions need beside the source, and what makes it again around one."""
+        """What predictions need besides the source, and what restores this object around a source."""
         return {
             "names": list(self.names),
             "views": list(self.views),
@@ -198,7 +198,7 @@ class GapSource(KernelSource):
 
     @classmethod
     def around(cls, source: KernelSource, completes: bool) -> GapSource:
-        """For predictions by features, which need no other."""
+        """A source for predictions by features, which need no other."""
         assert source.gaps is not None
         state = {"names": source.names, **source.gaps._asdict(), "rules": [], "shares": None}
         return cls.from_state({**state, "completes": completes}, source, source.n_samples)
@@ -210,7 +210,7 @@ class GapSource(KernelSource):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], source: Any, n: int) -> GapSource:
-        """Around a source of n rows; it cannot train."""
+        """Restore it around a source of n rows; the result cannot train."""
         made = object.__new__(cls)
         names, views, rules = (state[name] for name in ("names", "views", "rules"))
         lists = all(type(some) is list for some in (names, views, rules))
@@ -266,7 +266,7 @@ class GapSource(KernelSource):
 
     @property
     def patterns(self) -> BoolArray | None:
-        """Which kernels samples have together, where their margins count in the space of these."""
+        """The sets of kernels that samples have, if margins count in the space of these; else None."""
         return np.unique(self.observed, axis=0) if self.missing == "margin" else None
 
     # -- prediction -------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ class GapSource(KernelSource):
         return len(self.views)
 
     def restrict(self, support: IntArray) -> None:
-        """Forget the matrices; to centre kernels, and to complete them, all samples are needed."""
+        """Forget the matrices; where kernels are centred or completed, all samples are kept."""
         self.matrices, self.completions = [], {}
         if self.rules and not self.source.given:
             return
@@ -308,9 +308,9 @@ def with_gaps(
     normalize: Any,
     sample_weight: FloatArray | None = None,
 ) -> Any:
-    """``make(source, normalize)``, a dictionary of kernels, of samples that may lack views.
+    """``make(source, normalize)``, a dictionary of kernels, on samples that may lack views.
 
-    Where no training sample does, the kernels are fitted as they are, and completed for new samples.
+    If no training sample lacks a view, the kernels are fitted as they are, and completed for new samples.
     """
     if source.gaps is None or missing == "error":
         return make(source, normalize)

@@ -33,7 +33,7 @@ class Indicator(NamedTuple):
     scale: float
 
     def __call__(self, observed: BoolArray) -> FloatArray:
-        """Of some samples, from what they have of each kernel."""
+        """Values on some samples, from which kernels they have."""
         return self.scale * (observed[:, self.kernel] - self.level)
 
 
@@ -79,7 +79,7 @@ class GapTerm:
         Of kernel m, whose coefficients are beta.
     beta : ndarray of shape (n, J)
     gamma : ndarray of shape (n, J), optional
-        (S_OO + lambda I)^-1 times the values of f on the samples that have the view, centred; None for a
+        (S_OO + lambda I)^-1 times the centred values of f on the samples that have the view; None for a
         kernel that is not completed.
     level : ndarray of shape (J,)
         Mean of f over the samples that have the view.
@@ -128,7 +128,7 @@ class GapTerm:
         yield self.m, self
 
     def expansion(self, source: GapSource, alpha: FloatArray) -> Expansion:
-        """On samples that have the view."""
+        """The expansion on samples that have the view."""
         return self.own.expansion(source.source, self.beta)
 
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
@@ -136,7 +136,7 @@ class GapTerm:
         raise NotLinearError("samples may lack some of the views")
 
     def state(self) -> dict[str, Any]:
-        """What makes the term again; see `Predictor.state`."""
+        """What the term is restored from; see `Predictor.state`."""
         return {"own": self.own.state(), "beta": self.beta, "gamma": self.gamma, "level": self.level}
 
     @classmethod
@@ -190,7 +190,7 @@ class IndicatorTerm:
         raise NotByFeatureError("it says which views a sample has")
 
     def state(self) -> dict[str, Any]:
-        """What makes the term again."""
+        """What the term is restored from."""
         one = self.indicator
         return {
             "kernel": int(self.m),
@@ -260,7 +260,7 @@ class GapFactorTerm:
         yield self.m, self
 
     def expansion(self, source: GapSource, alpha: FloatArray) -> Expansion:
-        """On samples that have the view."""
+        """The expansion on samples that have the view."""
         return self.own.expansion(source.source, alpha)
 
     def affine(self, source: KernelSource, alpha: FloatArray) -> Affine:
@@ -268,7 +268,7 @@ class GapFactorTerm:
         raise NotLinearError("samples may lack some of the views")
 
     def state(self) -> dict[str, Any]:
-        """What makes the term again."""
+        """What the term is restored from."""
         return {
             "own": self.own.state(),
             "level": self.level,
@@ -285,7 +285,7 @@ class GapFactorTerm:
 
 
 class _Rows(NamedTuple):
-    """Stands for a source in `KernelTerm.add`, on those of a block that have its kernel."""
+    """Stands for a source in `KernelTerm.add`, on the samples of a block that have its kernel."""
 
     block: GapBlock
     chosen: BoolArray

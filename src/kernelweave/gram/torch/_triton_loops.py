@@ -23,21 +23,21 @@ except ImportError:  # the plain versions are used
 #: rows and columns of a tile
 ROWS, COLUMNS = 32, 128
 
-#: pairs of samples and kernels of a tile of kernels on subsets, and programs that share out the kernels
+#: for kernels on subsets: pairs of samples and kernels in a tile, and programs among which kernels are shared
 PAIRS, KERNELS, PROGRAMS = 64, 64, 4096
 
 
-#: rows and columns of a tile of a matrix that is read once, of some rows of it, of one whose entries are
-#: computed, and columns of points at a time
+#: rows and columns of a tile: of a matrix that is read once, of some rows of it, and of a matrix whose
+#: entries are computed; and columns of points at a time
 THIN, SOME, SQUARE, DEPTH, WARPS = (4, 512), (16, 256), (64, 64), 32, 4
 
 
-#: sizes: compiled once whatever they are
+#: sizes: the loops are compiled once for all values
 SIZES = ("n", "m", "K", "F", "n_pairs", "n_columns", "per_program", "base_row", "out_row")
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """`triton.jit`, where there is Triton, compiling no version of its own for any size."""
+    """`triton.jit`, if Triton is installed, without a separate version for every size."""
     if triton is None:
         return function
     known = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -121,7 +121,7 @@ def _times(S, v, out, n, m, base_row, ROWS: tl.constexpr, COLUMNS: tl.constexpr)
 
 @jit
 def _times_some(S, samples, v, out, n, m, base_row, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Some rows of a matrix in single precision, each times a number in double, summed: columns in turn."""
+    """The sum of some rows of a matrix in single precision, each times a number in double precision."""
     j = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     total = tl.zeros((ROWS, COLUMNS), tl.float64)
     for start in range(0, n, ROWS):
@@ -158,7 +158,7 @@ def _stream(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Sums over tiles of pairs whose distances, and kernels, are in registers only."""
+    """Sums over tiles of pairs; their distances and kernel values are only ever in registers."""
     i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     f, c = tl.arange(0, FEATURES), tl.arange(0, COLUMNS_OF_V)
     own = tl.load(left_ids + i, mask=i < n, other=-1)
@@ -323,7 +323,8 @@ def stream_gaussians(
     Parameters
     ----------
     left_ids, right_ids : tensor of int
-        Points of equal numbers are the same: their distance is zero, whatever rounding makes of it.
+        Points with the same number are the same point: their distance is set to zero, whatever rounding
+        gives.
     left, right : tensor of shape (n, F), (m, F)
         F a multiple of 64.
     left_squares, right_squares : tensor
@@ -375,7 +376,7 @@ def _width(F: int) -> int:
 
 
 def _power_of_two(size: int) -> int:
-    """The least that is no smaller."""
+    """The smallest power of two that is no smaller."""
     return 1 << (size - 1).bit_length()
 
 

@@ -22,17 +22,17 @@ from .sums import Constants, Matrix, Sums
 if TYPE_CHECKING:
     from ..dictionary import Kernels
 
-#: samples up to which weighted sums go to the host, whose machines are faster there
+#: up to this many samples, weighted sums go to the host, where their machines are faster
 HOST_SAMPLES = 1024
 
 
 class TorchGram(Sums):
     """M Gram matrices on a device of torch, computed from what the kernels share.
 
-    Kernels that share distances or inner products go through them in one pass; never are M
-    matrices stored. Entries are computed in single precision (or as `dtype` says), sums of them in double
-    where that costs little; `in_double` is the same in double precision throughout. What `combine`
-    returns stays on the device.
+    Kernels that share distances or inner products are computed from them in one pass; the M matrices are
+    never stored. Entries are computed in single precision (or as `dtype` says), sums of them in double where
+    that costs little; `in_double` gives the same engine in double precision throughout. The result of
+    `combine` stays on the device.
 
         K_m = scales[m] (r_mi r_mj k_m,ij - u_mi - u_mj + c_m)
 
@@ -47,7 +47,7 @@ class TorchGram(Sums):
     memory_limit : int, optional
         Bytes of the device that may be taken; by default what is free.
     host_sums : bool, default=False
-        Whether `combine` returns arrays of the host whatever their size.
+        Whether `combine` returns arrays on the host, whatever their size.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class TorchGram(Sums):
     name = "torch"
     bounded = False
     streams = True
-    portable = False  # on a device that other processes may not have
+    portable = False  # it is on a device that other processes may not have
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class TorchGram(Sums):
         kind = torch.empty(0, dtype=torch.float32 if dtype is None else dtype, device=device)
         scales = np.ones(blocks.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         constants = Constants(scales, blocks.roots, blocks.means, blocks.grands, None)
-        # what is free now bounds all that follows: asking the device every time takes its time
+        # what is free now is the limit from here on: asking the device every time is slow
         bounds = [bound for bound in (memory_limit, free_bytes(device)) if bound is not None]
         self.limit, self.host_sums = min(bounds, default=None), host_sums
         self._open(Unrounded(blocks), constants, kind)
@@ -85,11 +85,11 @@ class TorchGram(Sums):
     def needs(cls, task: Task) -> Needs:
         if task.device is None:
             return Needs(None, "it computes on a device; pass device='cuda', or 'torch:cpu' for torch's CPU.")
-        return Needs(0, "kernels are computed there")  # what is missing is known tile by tile
+        return Needs(0, "kernels are computed there")  # whether memory is missing shows only tile by tile
 
     @classmethod
     def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
-        """The kernels are computed on the device, and normalised there."""
+        """Compute the kernels on the device, and normalise them there."""
         raw, task = kernels.checked(), choice.task
         dtype = torch.float64 if task.double else torch.float32
         gram = cls(raw, None, task.device, dtype, task.limit, task.host_sums)
@@ -133,7 +133,7 @@ class TorchGram(Sums):
         return self._matrix(factors)
 
     def square(self, samples: IntArray, weights: FloatArray) -> Any:
-        """On the device whatever its size: what is asked of it, `Matrix.inverse_form`, is faster there."""
+        """The part stays on the device, whatever its size: `Matrix.inverse_form` is faster there."""
         part, factors = self.subset(samples), self._factors(weights)
         self._count(0.5 * (part.n_samples / self.n_samples) ** 2, factors)
         return part._matrix(factors)
@@ -253,7 +253,7 @@ class TorchGram(Sums):
 
 
 class ScaledRules(Sequence[Normalization]):
-    """Normalisations of many kernels that only scale, made when they are asked for.
+    """Normalisations of many kernels that only scale; each is made when it is asked for.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ class ScaledRules(Sequence[Normalization]):
 
 
 class _OnDevice(Blocks):
-    """Raw kernels whose products an engine computes."""
+    """Raw kernels; an engine computes their products."""
 
     def __init__(self, blocks: Blocks, engine: TorchGram) -> None:
         super().__init__(blocks.parts, blocks.members)
@@ -320,7 +320,7 @@ def fit_on_device(
 
 
 def _inverse_variances(engine: TorchGram, sample_weight: FloatArray | None) -> FloatArray:
-    """1 / (mean diagonal - mean of all entries) of every kernel, or 0 where that is only rounding."""
+    """1 / (mean diagonal - mean of all entries) of every kernel, or 0 if the difference is rounding."""
     n = engine.n_samples
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     share = weight / weight.sum()

@@ -5,8 +5,8 @@ and
 
     found[j, r, f] = sum_b sum_i share[b, i, j] phi_f(r, b, i),     share[b, i, j] = weight[b] coef[i, j]
 
-All is in double precision. A rule of nodes serves all games of a block, so it is that of the game in most
-need.
+Everything is in double precision. One rule of nodes serves all games of a block: the rule of the game that
+needs most nodes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .._game_loops import NOTHING
 if TYPE_CHECKING:
     from ..games import ProductGame, Seen
 
-#: bytes of one tensor of a block of games, of which a few are there at a time
+#: bytes of one tensor of a block of games; a few such tensors exist at a time
 BLOCK_BYTES = 1 << 27
 
 
@@ -199,7 +199,7 @@ def polynomial_games(
 
 
 def _apart(x: list[Any], b: list[Any], sums: Any, constants: FloatArray, powers: IntArray) -> tuple[Any, Any]:
-    """How far factors of both rows are apart, in the norms of `_game_loops._norms`, and how many differ."""
+    """How far apart factors of two rows are, in the norms of `_game_loops._norms`, and how many differ."""
     sizes = sums + _tensor(np.abs(constants) + 1e-300, sums.device)
     apart, together = torch.zeros_like(x[0] - b[0]), torch.full_like(x[0] - b[0], 1e-300)
     for one, other, term in zip(x, b, powers, strict=True):
@@ -221,7 +221,7 @@ def _exponential(scale: Any, s: Any, powers: IntArray) -> list[Any]:
 
 
 def _without_each(factors: list[Any], first: list[float], table: IntArray) -> list[Any]:
-    """The product of `first` and of all factors but one, for each along the last axis."""
+    """The product of `first` and all factors but one, for each factor along the last axis."""
     one = [torch.full_like(factors[0][..., :1], value) for value in first]
     unit = [torch.full_like(factors[0][..., :1], float(n == 0)) for n in range(len(first))]
     before = _running([torch.cat([o, f[..., :-1]], dim=-1) for o, f in zip(one, factors, strict=True)], table)
@@ -241,7 +241,7 @@ def _running(factors: list[Any], table: IntArray) -> list[Any]:
 
 
 def _multiply(x: list[Any], y: list[Any], table: IntArray) -> list[Any]:
-    """The product of two truncated polynomials; `table` has which coefficients make which."""
+    """The product of two truncated polynomials; `table` says which two coefficients make which."""
     found = [torch.zeros_like(x[0]) for _ in x]
     for n, m, made in table.tolist():
         found[made].addcmul_(x[n], y[m])
@@ -268,7 +268,7 @@ def window_games(
 
 
 def _windows(mine: Any, theirs: Any, equal: Any, lengths: FloatArray, table: Any) -> Any:
-    """What windows of all lengths add to each place: where symbols of one row alone, or of any, are equal."""
+    """What windows of all lengths add to each place, from where symbols of one row, or of any, are equal."""
     size = equal.shape[-1]
     p, q = (
         torch.zeros(equal.shape, dtype=torch.int64, device=equal.device),

@@ -1,8 +1,8 @@
 """What kernels share between two samples, on a device, and the kernels that are functions of it.
 
 Sums over many exponentials of one distance have a version compiled by Triton, which reads the base once
-whatever the number of kernels. Every other kernel is computed by its own `of_base`, a few rows at a time so
-that they stay in the cache.
+whatever the number of kernels. Every other kernel is computed by its own `of_base`, a few rows at a time, so
+that these stay in the cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..blocks import tiles
 from ..shared import Distances, Given, OwnValues, Pairs, Shared
 from ..sharing import SharedSquares
 
-#: entries of a table above which a sparse one is not written out
+#: number of entries above which a sparse table is not made dense
 MOST_DENSE = 1 << 31
 
 
@@ -36,7 +36,7 @@ class DevicePairs(ABC):
     stored : bool
         Whether reading it computes nothing.
     like : tensor
-        Of its precision and on its device.
+        A tensor of the same precision, on the same device.
     """
 
     n_samples: int
@@ -45,18 +45,18 @@ class DevicePairs(ABC):
 
     @abstractmethod
     def part(self, rows: Any, columns: Any) -> Any:
-        """Between two sets of samples, each a tensor of positions, or a slice."""
+        """The quantity between two sets of samples, each a tensor of positions or a slice."""
 
     def to(self, Z: Any) -> Any:
-        """Between new points, a tensor of shape (n_new, F) in double precision, and the samples."""
+        """The quantity between new points, a tensor (n_new, F) in double precision, and the samples."""
         raise NotImplementedError
 
     @abstractmethod
     def diag(self) -> Any:
-        """Of every sample with itself."""
+        """The quantity of every sample with itself."""
 
     def row_bytes(self, n_columns: int) -> int:
-        """Bytes of one row of a part of so many columns."""
+        """Bytes of one row of a part with this many columns."""
         return n_columns * int(self.like.element_size())
 
     @abstractmethod
@@ -65,13 +65,13 @@ class DevicePairs(ABC):
 
 
 class Points(DevicePairs):
-    """A base of points; where it may, they are moved to their mean, where rounding is least.
+    """A base of points; if the base allows it, their mean is subtracted, which makes rounding least.
 
     Parameters
     ----------
     base : Base
     X : tensor of shape (n, F)
-        Less `mean`.
+        With `mean` subtracted.
     mean : tensor of shape (F,), optional
         In double precision.
     each : tensor of shape (n,), optional
@@ -98,11 +98,11 @@ class Points(DevicePairs):
 
     @property
     def streams(self) -> bool:
-        """Whether distances that are computed again for every product cost little more than the kernels."""
+        """Whether computing distances again for every product costs little more than the kernels."""
         return isinstance(self.base, SquaredEuclidean) and self.X.shape[1] <= MOST_STREAMED
 
     def padded(self, samples: Any) -> tuple[Any, Any, Any]:
-        """Positions, points and their squares; with columns of zeros, as the compiled loops have them."""
+        """Positions, points and their squares, padded with columns of zeros as the compiled loops need it."""
         if self._padded is None:
             missing = -self.X.shape[1] % PADDING
             self._padded = torch.nn.functional.pad(self.X, (0, missing)).contiguous()
@@ -140,13 +140,13 @@ class Stored(DevicePairs):
 
 
 class FromHost(DevicePairs):
-    """What the host computes, a part at a time.
+    """A quantity that the host computes, a part at a time.
 
     Parameters
     ----------
     pairs : Pairs
     like : tensor
-        Of the precision and on the device wanted.
+        A tensor of the wanted precision, on the wanted device.
     """
 
     def __init__(self, pairs: Pairs, like: Any) -> None:
@@ -169,7 +169,7 @@ class Differences(DevicePairs):
     Parameters
     ----------
     X : tensor of shape (n, F)
-        Less `mean`, which is where rounding is least.
+        With `mean` subtracted, which makes rounding least.
     mean : tensor of shape (F,)
         In double precision.
     """
@@ -208,13 +208,13 @@ def pairs_on(pairs: Pairs, like: Any) -> DevicePairs:
         return Points(pairs.base, points.to(like.dtype))
     mean = points.mean(dim=0, dtype=torch.float64)
     centred = (points - mean).to(like.dtype)
-    if isinstance(pairs, Distances) and sparse.issparse(pairs.X):  # kept less their origin
+    if isinstance(pairs, Distances) and sparse.issparse(pairs.X):  # their origin has been subtracted
         mean = mean + torch.as_tensor(pairs.origin).to(mean)
     return Points(pairs.base, centred, mean)
 
 
 def as_tensor(values: Any) -> Any:
-    """An array of the host as a tensor there; a copy of one that may not be written, which torch refuses."""
+    """An array of the host as a tensor on the host; a read-only array, which torch refuses, is copied."""
     return torch.as_tensor(np.require(values, requirements=("C", "W")))
 
 
@@ -224,27 +224,27 @@ def positions(part: Any, n: int, device: Any) -> Any:
 
 
 def _host(part: Any, n: int) -> Any:
-    """A set of samples as the host writes it."""
+    """A set of samples in the form that the host uses."""
     return slice(*part.indices(n)[:2]) if isinstance(part, slice) else part.cpu().numpy()
 
 
-#: bytes of the base, and of the values of some kernels on some pairs, at work at a time: what a second-level
-#: cache holds
+#: bytes of the base, and of the values of some kernels on some pairs, in use at a time: the size of a
+#: second-level cache
 PLAIN_BYTES, VALUE_BYTES = 1 << 24, 1 << 25
 
 #: columns up to which the compiled loops hold the differences of a tile in registers
 MOST_COLUMNS = 128
 
 
-#: columns up to which distances are computed again for every product, and to a multiple of how many they are
-#: filled up
+#: columns up to which distances are computed again for every product, and the multiple to which the number of
+#: columns is padded
 MOST_STREAMED, PADDING = 1024, 64
 
-#: rates of an exponential and of its squares, one after the other; rates from one to the next of another
-#: exponential; and how far they go beyond those that they stand for
+#: number of rates from one exponential and its repeated squares; factor from one rate to the next, that of
+#: another exponential; and how far the rates reach beyond those that they replace
 CHAIN, STEP, BEYOND = 4, 2.0 ** (1.0 / 3.0), 2.0
 
-#: largest error of a kernel that is replaced by others, which is that of its rounding
+#: largest error of a kernel that is replaced by others: as large as its rounding
 MOST_OFF = 1e-7
 
 
@@ -264,12 +264,12 @@ class Doublings(NamedTuple):
 
 @lru_cache(maxsize=64)
 def doublings(rates: bytes) -> Doublings:
-    """The exponentials for kernels exp(r b), b >= 0, with the bytes of their rates r < 0.
+    """The exponentials for kernels exp(r b), b >= 0; the rates r < 0 are given as bytes.
 
-    exp(-e^s b) is analytic in s, and bounded where |Im s| < pi / 2, so its values at s = j h determine it
-    up to exp(-pi^2 / (2 h)), whatever b is: 1e-9 at h = log(2) / 3 (sinc interpolation; Stenger 1993). The
-    mixture is that of least squares over many b, and the kernels themselves are taken where it is no good,
-    or saves nothing. Squares of an exponential double its rounding each, hence few of them.
+    exp(-e^s b) is analytic in s, and bounded where |Im s| < pi / 2, so its values at s = j h determine it up
+    to exp(-pi^2 / (2 h)), whatever b is: 1e-9 at h = log(2) / 3 (sinc interpolation; Stenger 1993). The
+    mixture is found by least squares over many b. Where it is not good enough, or saves nothing, the kernels
+    themselves are used. Each squaring of an exponential doubles its rounding, so there are few of them.
     """
     given = np.frombuffer(rates)
     low, high = -given.max() / BEYOND, -given.min() * BEYOND
@@ -325,7 +325,8 @@ class DevicePart:
     def add(self, base: Any, factors: FloatArray, centres: FloatArray, out: Any) -> None:
         """out += sum_k factors[k] (K_k - centres[k]).
 
-        Values of wide kernels are all nearly the same: taking that away first leaves little to round.
+        The values of a wide kernel are all nearly the same; subtracting that value first leaves little to
+        round.
         """
         loops, fast, rest = self._split(base, np.flatnonzero(factors))
         if len(fast):
@@ -389,7 +390,7 @@ class DevicePart:
         return out
 
     def _split(self, base: Any, kernels: IntArray) -> tuple[Any, IntArray, list[int]]:
-        """The compiled loops, kernels that go through them, and the others."""
+        """The compiled loops, the kernels that go through them, and the other kernels."""
         loops = loops_for(base)
         fast = (self.rates[kernels] <= 0) & (loops is not None)
         return loops, kernels[fast], kernels[~fast].tolist()
@@ -456,7 +457,7 @@ class SubsetGaussians(DevicePart):
         return torch.cat(out)
 
     def _pieces(self, base: Any, centres: FloatArray) -> Iterator[tuple[slice, Any]]:
-        """K_k - centres[k] of some kernels after another on all pairs, shape (n_pairs, n_kernels)."""
+        """K_k - centres[k] on all pairs, a few kernels after another, shape (n_pairs, n_kernels)."""
         pairs, rates, middles = base.reshape(-1, base.shape[-1]), self._rates(base), like(centres, base)
         step = max(1, VALUE_BYTES // max(1, len(pairs) * pairs.element_size()))
         for start in range(0, self.n_kernels, step):
@@ -465,12 +466,12 @@ class SubsetGaussians(DevicePart):
             yield some, (pairs @ exponents.T).exp_().sub_(middles[some])
 
     def _loops(self, base: Any) -> Any:
-        """The compiled loops, for differences of single precision that fit into registers; else None."""
+        """The compiled loops, if differences are in single precision and fit into registers; else None."""
         fits = base.dtype == torch.float32 and base.shape[-1] <= MOST_COLUMNS
         return loops_for(base) if fits else None
 
     def _rates(self, base: Any) -> Any:
-        """The gammas on the device; sent there once."""
+        """The gammas on the device, sent there once."""
         if self._sent is None or self._sent.dtype != base.dtype:
             self._sent = like(self.gammas, base)
         return self._sent
@@ -511,7 +512,7 @@ def loops_for(base: Any) -> Any:
 
 
 def times(S: Any, v: Any) -> Any:
-    """S v in double precision, where v is; a matrix in single precision is converted as it is read."""
+    """S v in double precision if v is; a matrix in single precision is converted as it is read."""
     if S.dtype == v.dtype:
         return S @ v
     loops = loops_for(S)

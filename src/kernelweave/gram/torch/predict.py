@@ -19,7 +19,7 @@ from .parts import DevicePart, part_of
 if TYPE_CHECKING:
     from ..predictor import Predictor
 
-#: bytes of what a block of new samples and support vectors share
+#: bytes of the base between a block of new samples and the support vectors
 BLOCK_BYTES = 1 << 28
 
 
@@ -30,10 +30,10 @@ class GroupTerm:
     ----------
     part : DevicePart
     view : callable
-        The values of new data that they see.
+        Returns the values of new data that the kernels see.
     coefs : list of ndarray of shape (n, J)
     factors : ndarray of shape (K,), optional
-        Where there is one array of coefficients: K_k has factors[k] times these.
+        Given if there is one array of coefficients: K_k then has factors[k] times these.
     """
 
     def __init__(
@@ -64,20 +64,20 @@ class GroupTerm:
 
 
 class DeviceTerms:
-    """The terms of a predictor on a device, those that stay with the host after the others.
+    """The terms of a predictor on a device, followed by the terms that stay on the host.
 
     Attributes
     ----------
     groups : list of GroupTerm
     rest : list of KernelTerm
     offset : ndarray of shape (J,)
-        What the groups leave to add.
+        What is left to add to the values of the groups.
     """
 
     def __init__(self, predictor: Predictor, device: Any) -> None:
         self.source: Any = predictor.source
         self.alpha, self.offset = predictor.alpha, np.zeros(len(predictor.intercepts))
-        # in double precision: coefficients of a large C would magnify the rounding of anything less
+        # in double precision: the coefficients of a large C would magnify any coarser rounding
         self.kind = torch.empty(0, dtype=torch.float64, device=device)
         self.groups: list[GroupTerm] = []
         self.rest: list[Any] = []
@@ -88,7 +88,7 @@ class DeviceTerms:
 
     @classmethod
     def of(cls, predictor: Predictor) -> DeviceTerms | None:
-        """The terms, made once; None where the device is missing (a model may have moved) or idle."""
+        """The terms, made once; None if the device is missing (a model may have moved) or not needed."""
         if not hasattr(predictor, "_on_device"):
             device = predictor.torch_device
             able = device is not None and hasattr(predictor.source, "kernels")
@@ -98,13 +98,13 @@ class DeviceTerms:
 
     @property
     def block_rows(self) -> int:
-        """New samples at a time."""
+        """Number of new samples to evaluate at a time."""
         free = free_bytes(self.kind.device)
         room = BLOCK_BYTES if free is None else min(BLOCK_BYTES, free // 8)
         return room // max(group.part.base.row_bytes(group.part.n_samples) for group in self.groups)
 
     def _add_groups(self, terms: list[Any]) -> None:
-        """Kernels of distances or products by what they share; the others stay with the host."""
+        """Kernels of distances or products, grouped by what they share; the others stay on the host."""
         keys = share_keys(self.source.kernels)
         groups: dict[Any, list[Any]] = {}
         for term in terms:
@@ -124,7 +124,7 @@ class DeviceTerms:
             self.offset += sum(offset for _, offset in pairs)
 
     def _add_sums(self, term: SumTerm) -> None:
-        """Kernels on many subsets of columns: those of one function, or of functions that weigh alike."""
+        """Kernels on many subsets of columns, of one function or of functions with the same weights."""
         batch = self.source._batch
         given = self.alpha if term.coef is None else term.coef
         for functions in term.alike():
@@ -137,7 +137,7 @@ class DeviceTerms:
 
 
 def _common(coefs: list[FloatArray]) -> tuple[FloatArray, FloatArray] | None:
-    """(coef, factors) with coefs[k] = factors[k] coef up to rounding, if there are such."""
+    """(coef, factors) with coefs[k] = factors[k] coef up to rounding, if they exist."""
     first = max(coefs, key=lambda coef: float(np.abs(coef).max(initial=0.0)))
     energy = float(np.einsum("ij,ij->", first, first))
     factors = np.array([float(np.einsum("ij,ij->", coef, first)) for coef in coefs]) / max(energy, 1e-300)

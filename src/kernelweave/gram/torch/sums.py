@@ -18,12 +18,13 @@ from ..choice import show_bytes
 from ..shared import count
 from .parts import DevicePart, FromHost, Stored, few_rows, like, loops_for, times
 
-#: rows of a matrix that stand for it in a preconditioner, and steps to the least eigenvalue among them
+#: rows of a matrix that stand for it in a preconditioner, and steps towards the least eigenvalue of these
+#: rows
 LANDMARKS, BISECTIONS = 4096, 6
 
 
 def positive_factor(A: Any) -> Any:
-    """Cholesky factor of a tensor, to whose diagonal as much is added as rounding has taken away."""
+    """Cholesky factor of a tensor, after adding to its diagonal what rounding may have taken away."""
     factor, failed = torch.linalg.cholesky_ex(A)
     added = len(A) * torch.finfo(A.dtype).eps * float(A.diagonal().abs().max())
     while int(failed) and np.isfinite(added):
@@ -35,7 +36,7 @@ def positive_factor(A: Any) -> Any:
 
 
 def least_eigenvalue(A: Any) -> float:
-    """Nearly the least eigenvalue of a positive definite tensor, by factors: no more than it is."""
+    """A lower estimate of the least eigenvalue of a positive definite tensor, from Cholesky factors."""
     low, high = 0.0, float(A.diagonal().min())
     every = torch.eye(len(A), dtype=A.dtype, device=A.device)
     for _ in range(BISECTIONS):
@@ -48,28 +49,28 @@ def least_eigenvalue(A: Any) -> float:
 class Matrix(ABC):
     """K = S + shift 11', an n x n matrix that stays where it was made.
 
-    The shift is about the mean of the entries: without it, entries of wide kernels differ by little
-    more than rounding. Under sum(alpha) = 0 it plays no part. To solvers of the host it looks like
-    an array: K @ a, K[rows], K[np.ix_(rows, columns)], K.diagonal() give arrays of NumPy.
+    The shift is about the mean of the entries: without it, entries of wide kernels differ by little more than
+    rounding. Under sum(alpha) = 0 it plays no part. To solvers on the host the matrix looks like an array: K
+    @ a, K[rows], K[np.ix_(rows, columns)], K.diagonal() give arrays of NumPy.
 
     Attributes
     ----------
     shape : (int, int)
     shift : float
     like : tensor
-        Of the same precision and device.
+        A tensor of the same precision, on the same device.
     """
 
     #: whether its entries are at hand
     stored = True
 
-    #: samples up to which a part of it is inverted
+    #: most samples for which a part of it is inverted
     most_inverted = 30_000
 
-    #: what the host gets
+    #: precision of the arrays that the host gets
     dtype = np.dtype(np.float64)
 
-    #: NumPy leaves the products to this class
+    #: tells NumPy to leave products to this class
     __array_ufunc__ = None
 
     def __init__(self, n: int, shift: float, like: Any) -> None:
@@ -116,8 +117,8 @@ class Matrix(ABC):
     def sketch(self) -> tuple[Any, Any]:
         """Z of shape (r, n) with K about Z'Z + v I, from some rows of K (Nystroem), and the rest of diag(K).
 
-        Narrow kernels are nearly v I. What is taken for v is the least eigenvalue of the rows among
-        themselves: in the matrix that Nystroem's formula inverts, it would hide the eigenvalues below it.
+        Narrow kernels are nearly v I. v is the least eigenvalue of K restricted to these rows and the same
+        columns: left in the matrix that Nystroem's formula inverts, it would hide the eigenvalues below it.
         """
         n = len(self)
         places = torch.linspace(0, n - 1, min(LANDMARKS, -(-n // 4)), device=self.like.device).long()
@@ -139,7 +140,7 @@ class Matrix(ABC):
         chosen = self._positions(rows)
         A = self.block(chosen, chosen).double() + self.shift
         size = float(A.diagonal().mean())
-        # single precision can leave K short of positive by its rounding
+        # in single precision, rounding can leave K slightly indefinite
         A.diagonal().add_(torch.as_tensor(extra, device=A.device) + 1e-7 * size)
         right = torch.as_tensor(np.column_stack([G, np.ones(len(G))]), device=A.device)
         solved = torch.cholesky_solve(right, positive_factor(A))
@@ -210,7 +211,7 @@ class StoredMatrix(Matrix):
 
 
 class ComputedMatrix(Matrix):
-    """A matrix that fits nowhere: its entries are computed whenever they are asked for.
+    """A matrix too large for memory: its entries are computed whenever they are asked for.
 
     Parameters
     ----------
@@ -246,24 +247,24 @@ class ComputedMatrix(Matrix):
         return part
 
     def __matmul__(self, v: FloatArray) -> FloatArray:
-        """K v, from the samples of no zero alone."""
+        """K v, from only the samples where v is not zero."""
         support = np.flatnonzero(v.reshape(len(self), -1).any(axis=1))
         a = torch.as_tensor(v[support], device=self.like.device)
         found = self.stream(self.every, self._positions(support), a) + self.shift * a.sum(dim=0)
         return np.asarray(found.cpu().numpy())
 
 
-#: bytes of a base at work at a time
+#: bytes of a base in use at a time
 WORK_BYTES = 1 << 30
 
-#: at least so many tiles to the lower triangle: what they cover above it is computed for nothing; but no tile
-#: of fewer rows than these, which take no time
+#: least number of tiles for the lower triangle, because what they cover above it is computed in vain; and
+#: fewest rows of a tile, since smaller ones save no time
 LEAST_TILES, FEW = 8, 2000
 
-#: share of the free memory that one matrix, and one base kept for later, may take
+#: share of the free memory that one matrix may take, and that one base kept for later may take
 MATRIX_SHARE, BASE_SHARE = 0.45, 0.25
 
-#: rows from which the mean of the entries of a kernel is taken
+#: number of rows from which the mean of the entries of a kernel is computed
 MEAN_ROWS = 256
 
 
@@ -284,7 +285,7 @@ class Constants:
         self.centres: FloatArray = centres
 
     def take(self, samples: IntArray | None, kernels: IntArray | None) -> Constants:
-        """Those of some kernels, on some samples."""
+        """The constants of some kernels, on some samples."""
         chosen = slice(None) if kernels is None else kernels
         every = slice(None) if samples is None else samples
         roots, means = (None if grid is None else grid[chosen][:, every] for grid in (self.roots, self.means))
@@ -299,10 +300,10 @@ class Sums(Gram):
     ----------
     parts : list of DevicePart
     members : list of ndarray of int
-        Which of the M kernels are those of each part.
+        Which of the M kernels each part has.
     constants : Constants
     kind : tensor
-        Of the precision and on the device of everything.
+        A tensor with the precision and device of everything here.
     limit : int or None
         Bytes of the device that may be taken.
     """
@@ -317,13 +318,13 @@ class Sums(Gram):
         self.n_passes = 0.0
         self._kept: dict[int, Any] = {}
         self._fine: Any = None  # the same in double precision
-        # the kernels of a part that has all of them need no copying: there may be a million
+        # a part that has all kernels needs no copy of them: there may be a million
         self._places: list[Any] = [slice(None)] if len(parts) == 1 else self.members
 
     # -- sums ---------------------------------------------------------------------------------
 
     def _whole(self, factors: FloatArray) -> Any:
-        """S on all samples, by its lower triangle."""
+        """S on all samples, computed from its lower triangle."""
         n = self.n_samples
         S = torch.empty((n, n), dtype=self.kind.dtype, device=self.kind.device)
         for rows, columns in self._lower():
@@ -332,7 +333,7 @@ class Sums(Gram):
         return S
 
     def _matrix(self, factors: FloatArray) -> Matrix:
-        """S + shift 11', stored where it fits."""
+        """S + shift 11', stored if it fits."""
         if self.n_samples**2 * self.kind.element_size() > self._room(MATRIX_SHARE):
             return ComputedMatrix(self, factors)
         return StoredMatrix(self._whole(factors), self._shift(factors))
@@ -340,7 +341,7 @@ class Sums(Gram):
     def _stream(self, factors: FloatArray) -> Callable[[Any, Any, Any], Any]:
         """(rows, columns, v) -> S v between two sets of samples, tensors of positions, in double precision.
 
-        By loops that keep no entry where all kernels have them, else a tile of S after another.
+        By loops that keep no entry, if all kernels have such loops; otherwise one tile of S after another.
         """
         live = [(part, factors[place], self.constants.centres[place]) for part, place in self._placed()]
         live = [one for one in live if one[1].any()]
@@ -397,7 +398,7 @@ class Sums(Gram):
         return np.asarray(self.constants.scales * (found - shifts + grands))
 
     def _each(self, total: Any, rows: slice, columns: slice, W: Any) -> None:
-        """total_m += sum_ij W_ij r_mi r_mj k_m,ij; for two factors of W, less the centres of the kernels."""
+        """total_m += sum_ij W_ij r_mi r_mj k_m,ij; for W in two factors, k_m less its centre."""
         for index, (part, members) in enumerate(zip(self.parts, self.members, strict=True)):
             base = self._base(index, rows, columns, keep=False)
             if self.constants.roots is None:
@@ -464,7 +465,7 @@ class Sums(Gram):
         return torch.cat([base.part(rows, every) for rows in self._tiles(self.n_samples, self.n_samples)])
 
     def _keep_given(self) -> None:
-        """What only the host can compute is computed once, where there is room."""
+        """Compute once what only the host can compute, if there is room."""
         for part in self.parts:
             needed = self.n_samples**2 * self.kind.element_size()
             if isinstance(part.base, FromHost) and needed <= self._room(BASE_SHARE):
@@ -485,19 +486,19 @@ class Sums(Gram):
     # -- tiles and numbers --------------------------------------------------------------------
 
     def _lower(self) -> Iterator[tuple[slice, slice]]:
-        """Rows, and all columns up to the last of them."""
+        """Tiles of some rows, and all columns up to the last of these rows."""
         least = max(1, min(LEAST_TILES, -(-self.n_samples // FEW)))
         for rows in self._tiles(self.n_samples, self.n_samples, least):
             yield rows, slice(0, rows.stop)
 
     def _tiles(self, n_rows: int, n_columns: int, least: int = 1) -> list[slice]:
-        """Rows in pieces whose bases, and sum, fit into the working memory."""
+        """Rows in pieces whose bases and sum fit into the working memory."""
         widest = max(part.base.row_bytes(n_columns) for part in self.parts)
         step = max(1, int(min(WORK_BYTES, self._room(BASE_SHARE)) // max(1, widest)))
         return tiles(n_rows, min(step, max(1, -(-n_rows // least))))
 
     def _room(self, share: float) -> float:
-        """Bytes that one thing may take."""
+        """Bytes that one matrix or base may take."""
         if self.limit is None:
             return np.inf
         needed = LEAST_TILES * max(part.base.row_bytes(self.n_samples) for part in self.parts)

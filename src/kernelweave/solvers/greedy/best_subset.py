@@ -1,4 +1,4 @@
-"""The best set of kernels of a given size, by branch and bound: how far greedy selection is from it."""
+"""The best set of kernels of a given size, by branch and bound, to compare greedy selection with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..._typing import FloatArray
 from .dictionary import FactorDictionary
 from .refit import Fit, GreedyTask, refit_for
 
-#: fits a node may spend on its lower bound
+#: most fits that a node may spend on its lower bound
 BOUND_STEPS = 4
 
 #: relative difference of objectives that counts as none
@@ -65,14 +65,15 @@ def best_subset(
 ) -> BestSubset:
     """The set of `n_kernels` kernels with the smallest objective J, by branch and bound.
 
-    J(d), the objective with kernel weights d, is convex and falls when kernels are added. So the
-    kernels of a node of the search tree, those decided to be in and those undecided, bound the sets
-    below it by their joint J; and, more sharply, dual variables of any weights d bound it by
+    J(d), the objective with kernel weights d, is convex and falls when kernels are added. A node of the
+    search tree has kernels that are in and kernels that are undecided. The J of all of them bounds the sets
+    below the node from below; dual variables of any weights d give a sharper bound,
 
         level - lambda ( sum_{m in} a'K_m a + sum of the largest a'K_m a among the undecided )
 
-    taken here at weights d that share what is left among the undecided and move towards those of
-    largest a'K_m a (Frank-Wolfe steps on the relaxation 0 <= d <= 1, sum d = n_kernels).
+    computed here at weights d that first share what is left evenly among the undecided kernels, and then move
+    towards those with the largest a'K_m a (Frank-Wolfe steps on the relaxation 0 <= d <= 1, sum d =
+    n_kernels).
 
     Parameters
     ----------
@@ -81,9 +82,9 @@ def best_subset(
     n_kernels : int
         Size of the sets.
     start : sequence of int, optional
-        A set to compare with the optimum and to start from; by default that of the first bound.
+        A set to compare with the optimum and to start from; by default the set that the first bound suggests.
     max_nodes : int, default=10000
-        Nodes after which the search ends with what is proved so far.
+        Number of nodes after which the search ends with what is proved so far.
 
     Returns
     -------
@@ -143,11 +144,11 @@ class _Search:
         return BestSubset(self.best, self.objective, bound, *first, self.n_nodes, exact)
 
     def _target(self) -> float:
-        """Bounds from here on cannot lead to a better set worth the name."""
+        """The bound from which on nodes cannot lead to a noticeably better set."""
         return self.objective - CLOSED * abs(self.objective)
 
     def _push(self, inside: tuple[int, ...], undecided: tuple[int, ...]) -> None:
-        """Bound a node; queue it unless it holds one set only, or none that is better."""
+        """Bound a node; queue it unless it holds a single set, or no better set."""
         wanted = self.size - len(inside)
         if wanted < 0 or wanted > len(undecided):
             return

@@ -1,4 +1,4 @@
-"""The kernels of a greedy fit: normalised, weighted, centred, and held in the form cheapest to score."""
+"""The kernels of a greedy fit: normalised, weighted, centred, and held in the cheapest form to score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...gram._workers import mirror_lower
 from ...gram.dictionary import PSD_FLOPS, check_kernel_matrix, with_variance
 from ...kernels import Normalization, resolve_normalization
 
-#: what a thin factor may leave out, as a share of the ridge: gains change by less than that share
+#: what a thin factor may leave out, as a share of the ridge: gains change by less than this share
 LEFT_OUT = 1e-10
 
 #: pivots after which the decay of the trace is first extrapolated
@@ -59,7 +59,7 @@ class Full:
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Overwritten: its lower triangle (in column order) stays, the factor goes above.
+        Overwritten: its lower triangle (in column order) stays, and the factor goes above it.
     mean : ndarray of shape (n,)
         As for `LowRank`.
     name : str
@@ -99,7 +99,7 @@ class Full:
         return max(float((R**2).sum()) - shift * float((solved**2).sum()), 0.0)
 
     def add_to(self, total: FloatArray, weight: float = 1.0) -> None:
-        """total += weight K on and below the diagonal; what comes above it has no meaning."""
+        """total += weight K on and below the diagonal; entries above it have no meaning."""
         total += self.packed if weight == 1.0 else weight * self.packed
         total.flat[:: len(total) + 1] += weight * (self.diagonal - self.packed.diagonal())
 
@@ -114,7 +114,7 @@ Block = LowRank | Full
 
 
 def cholesky(A: FloatArray) -> FloatArray:
-    """Lower Cholesky factors of matrices that are positive definite but for rounding."""
+    """Lower Cholesky factors of matrices that are positive definite up to rounding."""
     try:
         return np.linalg.cholesky(A)
     except np.linalg.LinAlgError as error:
@@ -140,13 +140,13 @@ def thin_factor(K: FloatArray, shift: float, max_rank: int) -> FloatArray | None
     """Phi (n, r) with K - Phi Phi' positive semidefinite of trace <= 1e-10 shift, or None if r > `max_rank`.
 
     Cholesky factorization, largest pivot first, of a matrix whose eigenvalues decay fast: n r^2
-    operations. It gives up as soon as the trace left falls too slowly to get there.
+    operations. It gives up as soon as the remaining trace falls too slowly to reach the target.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
     shift : float
-        The smallest ridge lambda l the factor will be used with.
+        The smallest ridge lambda l with which the factor will be used.
     max_rank : int
     """
     left = K.diagonal().copy()
@@ -173,10 +173,10 @@ def _too_slow(start: float, trace: float, target: float, share: float) -> bool:
     return result
 
 
-#: ranks, as shares of n, up to which a thin factor is used: the kernel's own, and one found by pivoting
+#: largest rank, as a share of n, of a thin factor: of the kernel's own factor, and of one found by pivoting
 OWN_RANK, FOUND_RANK = 1 / 3, 1 / 8
 
-#: bytes of factors of equal rank that are scored by one product
+#: most bytes of factors of equal rank that are scored by one product
 STACK_BYTES = 1 << 26
 
 #: matrices that refitting takes, besides the kernels
@@ -191,9 +191,9 @@ class FactorDictionary(Dictionary):
 
         H S K_m S H
 
-    so that weighted samples and an intercept need no further thought: a sample of weight 2 counts as
-    two, and residuals have weighted mean zero. A kernel with a thin factor (`Kernel.low_rank`, or
-    found by pivoting) is held as that factor, the others as matrix and Cholesky factor in one.
+    This takes care of weighted samples and of an intercept: a sample of weight 2 counts as two, and residuals
+    have weighted mean zero. A kernel with a thin factor (`Kernel.low_rank`, or found by pivoting) is held as
+    that factor, the others as matrix and Cholesky factor in one.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class FactorDictionary(Dictionary):
     shift : float
         Smallest ridge lambda l that will be asked for.
     memory_limit : int, optional
-        Bytes the factors may take; kernels beyond it are computed again whenever they are scored.
+        Bytes that the factors may take; kernels that do not fit are computed again whenever they are scored.
     n_jobs : int, optional
         Threads that compute the kernels.
     check : bool, default=True
@@ -256,7 +256,7 @@ class FactorDictionary(Dictionary):
         load = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
         for m, block in enumerate(load(delayed(self._load)(m) for m in range(len(self.names)))):
             self._keep(m, block)
-        self._check = False  # what is computed again was checked before
+        self._check = False  # kernels that are computed again were checked before
         self.normalizations = [rule for rule in self._rules if rule is not None]
         self.live = with_variance(np.array([rule.scale_ for rule in self.normalizations]), self.names)
         self._groups = list(_grouped(self._kept))
@@ -376,7 +376,7 @@ class FactorDictionary(Dictionary):
 
 
 class _Product:
-    """K = Phi Phi', as far as normalisations look at it."""
+    """K = Phi Phi', with what normalisations look at."""
 
     def __init__(self, Phi: FloatArray) -> None:
         self.Phi, self.shape, self.dtype = Phi, (len(Phi), len(Phi)), Phi.dtype
@@ -401,7 +401,7 @@ class _Group:
         self.shift: float | None = None
 
     def captured(self, R: FloatArray, shift: float, wanted: BoolArray) -> FloatArray:
-        """tr(R' K (K + shift I)^-1 R) of the members; of the `wanted` only where these are few."""
+        """tr(R' K (K + shift I)^-1 R) of the members; only of the `wanted` ones if these are few."""
         if self.shift != shift:
             self.roots, self.shift = inverse_roots(self.stack, shift), shift
         if 2 * wanted.sum() > len(wanted):

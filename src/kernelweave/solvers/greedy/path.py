@@ -27,7 +27,7 @@ class Stage:
     Attributes
     ----------
     gain : float
-        What the kernel that came in last promised (NaN without kernels).
+        The gain that the last kernel to come in promised (NaN without kernels).
     fit : Fit
     """
 
@@ -44,12 +44,12 @@ class GreedyPoint:
     stages : list of Stage
         By number of kernels; the first has none.
     fit : Fit
-        The current set; with backward steps it can be smaller than the largest.
+        The fit of the current set; with backward steps this can be smaller than the largest set.
     gain : float
-        What the kernel that came in last promised (NaN without kernels).
+        The gain that the last kernel to come in promised (NaN without kernels).
     residual : float
-        That gain relative to J without kernels, and at the end of a run that of the best kernel left: what
-        `tol` bounds.
+        This gain relative to J without kernels; at the end of a run, the gain of the best kernel left. `tol`
+        bounds it.
     """
 
     stages: list[Stage]
@@ -67,7 +67,7 @@ class GroupOMP(Method):
         I_m = 1/l tr( R' K_m (K_m + lambda l I)^-1 R )
 
     the most that adding a function of its space to the fit can lower the objective J of
-    `GreedyTask`. The kernel of the largest gain comes in, and all functions are fitted again:
+    `GreedyTask`. The kernel with the largest gain comes in, and all functions are fitted again:
 
         (sum_{m in G} K_m + lambda l I) alpha = Y,     R = Y - sum_{m in G} K_m alpha
 
@@ -80,14 +80,14 @@ class GroupOMP(Method):
     n_kernels : int, optional
         Most kernels to let in; all by default.
     tol : float, default=1e-3
-        The run ends when no gain is a larger share of J without kernels: of the variance of the targets
-        for the squared loss with an intercept.
+        The run ends when no gain exceeds this share of J without kernels, which is the variance of the
+        targets for the squared loss with an intercept.
     backward : bool, default=False
-        Whether to drop a kernel whenever J then rises by less than that share, or less than half of what
-        the last kernel gained, to a better set of that size (Zhang 2011).
+        Whether to drop a kernel if J then rises by less than this share, or by less than half of what the
+        last kernel gained, and if the smaller set is the best of its size so far (Zhang 2011).
     sample : int, float or None, default=None
-        Number or share of the kernels not yet in that are scored at each step, drawn at random; all
-        are scored before the run ends because no kernel gains enough.
+        Number or share of the remaining kernels that are scored at each step, drawn at random. Before a run
+        ends because no kernel gains enough, all of them are scored.
     random_state : int, RandomState or None, default=None
 
     Examples
@@ -121,8 +121,8 @@ class GroupOMP(Method):
     ) -> Result:
         """Select kernels until the gain, their number or the callback ends it.
 
-        The callback gets the step and the `GreedyPoint`. Ctrl-C ends it too, and keeps the path so far. What
-        a keeper holds of an earlier run is fitted again, without looking at the kernels that did not come in.
+        The callback gets the step and the `GreedyPoint`. Ctrl-C ends the run too, and keeps the path so far.
+        The sets that a keeper holds from an earlier run are fitted again, without scoring the other kernels.
         """
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": sys.maxsize, "callback": callback}
         return Run(copy(self), task, dictionary, keeper=keeper, phase="path", **limits).solve()
@@ -130,13 +130,13 @@ class GroupOMP(Method):
     # -- one run ------------------------------------------------------------------------------
 
     def start(self, run: Run) -> GreedyPoint:
-        """The model without kernels, or those that an earlier run had found."""
+        """The model without kernels, or the models that an earlier run had found."""
         live = len(run.gram.live)
         self._limit = min(self.n_kernels or live, live)
         self._rng = check_random_state(self.random_state)
         self._refit: Refit = refit_for(run.gram, run.problem)
         fit = self._refit.fit()
-        # the least gain worth a kernel: targets that are constant but for rounding have none
+        # the least gain worth a kernel: targets that are constant up to rounding offer none
         self._least = max(self.tol * fit.objective, run.problem.rounding)
         stages, entry = [Stage(np.nan, fit)], run.found()
         if entry is not None:
@@ -144,7 +144,7 @@ class GroupOMP(Method):
         return GreedyPoint(stages, fit, np.nan, np.nan)
 
     def step(self, run: Run, path: GreedyPoint) -> GreedyPoint | None:
-        """Let the most promising kernel in, then perhaps others out."""
+        """Let the most promising kernel in, then perhaps drop others."""
         if len(path.fit.kernels) == self._limit:
             run.reason = "n_kernels"
             return None
@@ -163,7 +163,7 @@ class GroupOMP(Method):
         return GreedyPoint(stages, fit, gain, gain / nothing)
 
     def _best(self, run: Run, fit: Fit) -> tuple[int, float]:
-        """The kernel of the largest gain among those drawn, or among all if these gain too little."""
+        """The kernel with the largest gain among those drawn, or among all if those drawn gain too little."""
         free = np.zeros(len(run.gram.names), dtype=bool)
         free[run.gram.live] = True
         free[list(fit.kernels)] = False
@@ -184,7 +184,7 @@ class GroupOMP(Method):
         return drawn
 
     def _dropped(self, run: Run, stages: list[Stage], fit: Fit, allowed: float) -> Fit:
-        """The fit after dropping kernels as long as J rises by less than `allowed`, to a better set each."""
+        """The fit after dropping kernels, while J rises by less than `allowed` and each set is better."""
         while len(fit.kernels) > 1:
             found = self._least_useful(run, fit, allowed)
             smaller = stages[len(fit.kernels) - 1]
@@ -195,7 +195,7 @@ class GroupOMP(Method):
         return fit
 
     def _least_useful(self, run: Run, fit: Fit, allowed: float) -> tuple[Refit, Fit] | None:
-        """The fit without the kernel that is missed least, if J rises by less than `allowed`.
+        """The fit without the kernel that matters least, if J rises by less than `allowed`.
 
         J(G - m) >= level - lambda sum_{G - m} a'K a leaves few kernels to try.
         """
@@ -242,10 +242,10 @@ class GroupOMP(Method):
         return Entry(values, arrays)
 
     def _resumed(self, run: Run, entry: Entry, stages: list[Stage]) -> Fit:
-        """Fit the models that an earlier run had found, as far as the present rule goes; the current one."""
+        """Fit the models of an earlier run again, as far as the present rule allows; the current fit."""
         sets, gains, history = entry.values["sets"], entry.arrays["gains"], run.history
         count, fit = len(sets), stages[0].fit
-        if not self.backward:  # one more kernel each, so that the path can be cut
+        if not self.backward:  # each has one more kernel, so the path can be cut
             wanted = np.append(gains > self._least, False)
             count = min(int(np.argmin(wanted)), self._limit)
             history = {name: values[:count] for name, values in history.items()}
@@ -257,7 +257,7 @@ class GroupOMP(Method):
         history.setdefault("share", [gain / stages[0].fit.objective for gain in history["gain"]])
         run.history = {key: history[key] for key in self.columns}
         run.n_iter = run.n_resumed = len(history["gain"])
-        # the objectives of the same sets tell whether the kernels are those of before
+        # the objectives of the same sets show whether the kernels are the same as before
         before, seed = history["objective"][-1:], entry.arrays["seed"]
         if before and not np.isclose(fit.objective, before[0], rtol=1e-5):
             assert run.keeper.checkpoint is not None
@@ -277,7 +277,7 @@ class GroupOMP(Method):
         return self._refit.fit()
 
     def _seed(self) -> FloatArray:
-        """Where the random numbers are; empty where none are drawn, or not from a seed."""
+        """State of the random numbers; empty if none are drawn, or not from a seed."""
         if self.sample is None or not isinstance(self.random_state, int | np.integer):
             return np.zeros(0)
         keys, position = self._rng.get_state()[1:3]

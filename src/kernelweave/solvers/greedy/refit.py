@@ -1,4 +1,4 @@
-"""What a greedy fit minimises, and fitting all chosen kernels again, for every loss."""
+"""What a greedy fit minimises, and the refit of all chosen kernels, for every loss."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class GreedyTask:
 
         J(G) = min_f  2/l sum_i w_i V(y_i, f(x_i)) + lambda ||f||^2,     f in the sum of the spaces of G
 
-    with l the sum of the sample weights w; for the squared loss 2 V is (y - f)^2, and
-    `Problem` is the same with C_i = w_i / (lambda l), divided by 2 lambda. A loss L that couples samples, and
-    has no intercept, takes the place of the sum.
+    with l the sum of the sample weights w; for the squared loss 2 V is (y - f)^2, and `Problem` is the same
+    with C_i = w_i / (lambda l), divided by 2 lambda. A loss L that couples samples and has no intercept takes
+    the place of the sum.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class GreedyTask:
 
     @property
     def rounding(self) -> float:
-        """What rounding the targets can make of their variance."""
+        """How much variance rounding alone can give the targets."""
         if not self.loss.separable:
             return 0.0
         return float((self.weight @ (8.0 * np.finfo(np.float64).eps * self.y) ** 2).sum() / self.total)
@@ -127,13 +127,13 @@ class Fit:
 
 
 class Kept(NamedTuple):
-    """What a refit that lets no other kernel in needs of its dictionary."""
+    """What a refit that lets in no more kernels needs of its dictionary."""
 
     n_samples: int
     means: dict[int, FloatArray]
 
 
-#: columns, as a share of n, that thin factors may have together before they become one matrix
+#: most columns, as a share of n, that thin factors may have together before they become one matrix
 STACKED_RANK = 1 / 3
 
 
@@ -146,21 +146,21 @@ class Refit(ABC):
     task : GreedyTask
     """
 
-    dictionary: Any  # Kept, of one that is closed
+    dictionary: Any  # a `Kept` once it is closed
 
     def __init__(self, dictionary: FactorDictionary, task: GreedyTask) -> None:
         self.dictionary, self.task = dictionary, task
         self.kernels: tuple[int, ...] = ()
 
     def with_kernels(self, kernels: Sequence[int]) -> Self:
-        """A new one, on these kernels."""
+        """A new refit, on these kernels."""
         other = type(self)(self.dictionary, self.task)
         for m in kernels:
             other.add(int(m))
         return other
 
     def closed(self) -> Self:
-        """The same without the dictionary, which need not outlive it."""
+        """The same refit without the dictionary, so that this need not stay in memory."""
         other, own = copy(self), self.dictionary
         means = {m: own.means[m] for m in self.kernels} if self.task.fit_intercept else {}
         other.dictionary = Kept(own.n_samples, means)
@@ -177,7 +177,7 @@ class Refit(ABC):
 
     @abstractmethod
     def fit(self) -> Fit:
-        """The best function on the kernels let in."""
+        """The best function on the kernels that are in."""
 
     def energies(self, fit: Fit) -> FloatArray:
         """a'K_m a of the kernels of a fit: the squared norms of its components."""
@@ -185,7 +185,7 @@ class Refit(ABC):
         return result
 
     def offset(self, alpha: FloatArray) -> FloatArray:
-        """What centring took from the mean prediction, to be given back by the intercept."""
+        """What centring took from the mean prediction; the intercept gives it back."""
         out = np.zeros(alpha.shape[1])
         if self.task.fit_intercept:
             for m in self.kernels:
@@ -196,13 +196,13 @@ class Refit(ABC):
 class RidgeRefit(Refit):
     """Solves (K_G + lambda l I) a = sqrt(w) y.
 
-    Kernels with thin factors are stacked to Phi on a base B, the matrix of the others plus
-    lambda l I (nothing but lambda l I while there are none). By Woodbury's identity
+    Thin factors are stacked into Phi, on top of a base B: the matrix of the other kernels plus lambda l I
+    (only lambda l I while there are no others). By Woodbury's identity
 
         (B + Phi Phi')^-1 = B^-1 - U (I + Phi'U)^-1 U',    U = B^-1 Phi
 
-    and a new factor of r columns adds r rows to the Cholesky factor of I + Phi'U. A kernel without
-    one joins the base, which is factored again.
+    and a new factor of r columns adds r rows to the Cholesky factor of I + Phi'U. A kernel without a thin
+    factor joins the base, which is factored again.
 
     Examples
     --------
@@ -357,7 +357,7 @@ class MachineRefit(Refit):
             return self._constant()
         machine = self.machine.solve(self.matrix(), self.task.problem, MACHINE_TOL, self.last)
         self.last = alpha = machine.alpha
-        if not self.task.loss.separable:  # what centring does not see: sum(alpha) = 0, as for an intercept
+        if not self.task.loss.separable:  # centring does not see this: sum(alpha) = 0, as for an intercept
             weight = self.task.weight[:, None]
             alpha = alpha - bool(self.task.fit_intercept) * weight * (alpha.sum(axis=0) / self.task.total)
         return self._certified(alpha, machine.fitted)
@@ -385,9 +385,10 @@ class MachineRefit(Refit):
         )
 
     def _level(self, a: FloatArray, fitted: FloatArray) -> float:
-        """D + 1/2 a'K a of a loss that couples samples, whose dual point alpha is that of the predictions.
+        """D + 1/2 a'K a of a loss that couples samples, whose dual point alpha belongs to the predictions.
 
-        D = C L(f) + <alpha, f> - 1/2 alpha'K alpha, so that (D less 1/2 a'K a) is what `Fit.gap` asks for.
+        D = C L(f) + <alpha, f> - 1/2 alpha'K alpha, so this value less 1/2 a'K a is D, which is what
+        `Fit.gap` asks for.
         """
         problem, zero = self.task.problem, np.zeros(1)
         alpha = problem.alpha_of(fitted)
@@ -403,7 +404,7 @@ def refit_for(dictionary: FactorDictionary, task: GreedyTask) -> Refit:
 
 
 def left_out_margins(refit: Refit, fit: Fit) -> FloatArray:
-    """Predictions on each training sample by the fit without it, the kernels kept; shape (n, c).
+    """Predictions on each training sample by the fit without it, with the same kernels; shape (n, c).
 
     Equal samples are left out together, so that a sample of weight 2 and a sample given twice agree.
     """
@@ -415,16 +416,15 @@ def left_out_margins(refit: Refit, fit: Fit) -> FloatArray:
     f = K @ alpha + fit.intercept + refit.offset(alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
         out = leave_one_out(K, problem, alpha, f)
-    # a lone free sample decides the intercept: what it would be without is not known to first order
+    # a lone free sample decides the intercept: without it, the intercept is not known to first order
     return np.where(np.isfinite(out), out, f)
 
 
 def _exact(refit: RidgeRefit, fit: Fit) -> FloatArray:
     """y_i - a_i / (sqrt(w_i) N_ii), with a = N sqrt(w) y the fit as a linear map.
 
-    N = (K_G + lambda l I)^-1, less its part in the direction of the intercept. For equal samples, u
-    the unit vector of their sqrt(w), N is b uu' + (I - uu') / (lambda l) on them, and b takes the
-    place of N_ii.
+    N = (K_G + lambda l I)^-1, less its part in the direction of the intercept. On equal samples, with u the
+    unit vector of their sqrt(w), N is b uu' + (I - uu') / (lambda l), and b takes the place of N_ii.
     """
     task = refit.task
     diagonal = refit.inverse_diagonal() - task.fit_intercept * task.weight / (task.shift * task.total)

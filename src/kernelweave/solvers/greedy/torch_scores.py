@@ -17,8 +17,8 @@ SHARE = 0.7
 class TorchScores:
     """tr(R' K_m (K_m + shift I)^-1 R) for many kernels, from factors held on a device.
 
-    A thin factor Phi is held as L^-1 Phi' with L L' = Phi'Phi + shift I, and those of equal rank are
-    multiplied with R together; a full matrix as the Cholesky factor of K + shift I, which scores
+    A thin factor Phi is held as L^-1 Phi' with L L' = Phi'Phi + shift I, and factors of equal rank are
+    multiplied with R together. A full matrix is held as the Cholesky factor of K + shift I, which scores
     ||R||^2 - shift ||U'^-1 R||^2. Kernels for which there is no room are left to the host.
 
     Parameters
@@ -48,7 +48,7 @@ class TorchScores:
         return out
 
     def _send(self, shift: float) -> None:
-        """Factor all kernels for one ridge, on the device, as far as there is room."""
+        """Factor as many kernels as there is room for on the device, for one ridge."""
         self.thin, self.full, self.shift = [], {}, shift
         free = free_bytes(self.device)
         room = np.inf if free is None else SHARE * free
@@ -72,7 +72,7 @@ class TorchScores:
         A.diagonal().add_(shift)
         factor, failed = torch.linalg.cholesky_ex(A)
         if int(failed):
-            block.factor(shift)  # says what is wrong
+            block.factor(shift)  # raises the error that says what is wrong
         return factor
 
     def _tensor(self, values: FloatArray) -> Any:

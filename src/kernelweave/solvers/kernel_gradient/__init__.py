@@ -1,7 +1,7 @@
 """Generalized multiple kernel learning: gradient descent in the parameters of one kernel.
 
-Reading order: ``objective.py`` (T and its gradient), ``solver.py`` (the method, and two ways down),
-``penalties.py`` (and constraints); ``torch_kernel.py`` is the kernel on a device.
+Reading order: ``objective.py`` (T and its gradient), ``solver.py`` (the method, with two kinds of descent),
+``penalties.py`` (penalties and constraints); ``torch_kernel.py`` is the kernel on a device.
 """
 
 from ...kernels.parametric import Box

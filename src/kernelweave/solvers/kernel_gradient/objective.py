@@ -14,13 +14,13 @@ from ..problem import Problem, best_intercept
 from ..single import Machine, SingleSolver, choose_single
 from .penalties import Penalty
 
-#: relative gaps of the single-kernel fits: the first, and the smallest asked for
+#: relative gaps of the single-kernel fits: of the first fit, and the smallest that is asked for
 FIRST_ACCURACY, FINEST_ACCURACY = 1e-4, 1e-12
 
 #: most halvings of a start value that costs too much
 HALVINGS = 200
 
-#: relative variance below which a kernel is constant, and u from which zero is looked at
+#: relative variance below which a kernel is constant, and u below which zero is tried
 CONSTANT, NEAR = 1e-8, 0.05
 
 
@@ -31,8 +31,8 @@ class KernelPoint:
     Attributes
     ----------
     u : ndarray of shape (n_parameters,), or longer
-        d in units of its start values: d = scale u; parameters that are split have a second part, which
-        is subtracted, at the end.
+        d in units of its start values: d = scale u. Split parameters have a second part at the end, which is
+        subtracted.
     d : ndarray of shape (n_parameters,)
         The parameters.
     objective : float
@@ -48,7 +48,7 @@ class KernelPoint:
     residual : float
         See `Objective.residual`.
     n_machines : int
-        Single-kernel fits until it was accepted.
+        Number of single-kernel fits until it was accepted.
     """
 
     u: FloatArray
@@ -80,16 +80,16 @@ class Objective:
 
         dT/dd_k = unit dr/dd_k - 1/2 alpha' (dK_d/dd_k) alpha
 
-    Varma & Babu (2009), Eqs. 3-8. Works in u = d / scale, so that parameters of features in
-    different units are alike. Where the penalty of a parameter at its start value would alone cost more
-    than the constant model (features in large or small units), it starts at a value that does
-    not: the optimum costs less than that model, so it is nearer. Fits start from the last one, and
-    are solved to a relative gap of `accuracy`.
+    Varma & Babu (2009), Eqs. 3-8. It works in u = d / scale, so that parameters of features in different
+    units are comparable. If the penalty of a parameter at its start value alone would cost more than the
+    constant model (features in large or small units), the parameter starts at a cheaper value, which is
+    nearer to the optimum, since that costs less than the constant model. Each fit starts from the last one,
+    and is solved to a relative gap of `accuracy`.
 
-    A parameter that may have either sign, at whose zero r has a kink c |d_k|, is split: d = scale (p - q),
-    p and q >= 0, with c scale (p + q) in the place of c |d_k|. That is smooth in p and q. Its stationary
-    points are those of T: p q = 0 there, and where both are zero, the slopes c +- dT/dd_k of the two are
-    not negative, so that |dT/dd_k| <= c for the rest of T.
+    If a parameter may have either sign and r has a kink c |d_k| at its zero, it is split: d = scale (p - q),
+    p and q >= 0, with c scale (p + q) in place of c |d_k|. That is smooth in p and q. Its stationary points
+    are those of T: p q = 0 there, and where both are zero, the slopes c +- dT/dd_k of the two are not
+    negative, so that |dT/dd_k| <= c for the rest of T.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Objective:
         return d
 
     def u(self, d: FloatArray) -> FloatArray:
-        """The feasible u nearest to parameters d; of those that are split, one part is zero."""
+        """The feasible u nearest to parameters d; one part of each split parameter is zero."""
         u = np.append(d / self.scale, np.maximum(-d / self.scale, 0.0)[self.split])
         u[self.split] = np.maximum(u[self.split], 0.0)
         return self.project(u)
@@ -163,7 +163,7 @@ class Objective:
         return result
 
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Bounds of u, of a box."""
+        """Bounds of u, if the constraint is a box."""
         low, high = (
             np.where(self.free, side / self.scale, 0.0) for side in self.constraint.bounds(self.n_parameters)
         )
@@ -173,7 +173,7 @@ class Objective:
         return np.append(low, second[0]), np.append(high, second[1])
 
     def settled(self, point: KernelPoint) -> KernelPoint:
-        """The same parameters, one part of each that is split zero: T is lower, or the same."""
+        """The same parameters, with one part of each split parameter zero: T is lower, or the same."""
         first, second = point.u[self.split], point.u[self.n_parameters :]
         both = np.minimum(first, second)
         if not both.any():
@@ -213,8 +213,8 @@ class Objective:
     def _usable(self, K: FloatArray) -> bool:
         """Whether K is finite and, for losses with kinks, not constant.
 
-        With a constant kernel alpha is not unique for such losses, T has a kink, and the slope of
-        one alpha may point nowhere: the descent comes near, but not there.
+        With a constant kernel, alpha is not unique for such losses, T has a kink, and the slope of one alpha
+        may be useless: the descent comes near such a point but does not reach it.
         """
         total = float(K.sum(dtype=np.float64))
         if not np.isfinite(total) or not hasattr(self.problem.loss, "linear_dual"):
@@ -223,10 +223,10 @@ class Objective:
         return level - total / K.size > CONSTANT * level
 
     def limit(self, point: KernelPoint, tol: float) -> KernelPoint | None:
-        """The constant kernel at d = 0, if the descent tends to it and it is stationary.
+        """The constant kernel at d = 0, if the descent tends to it and it is a stationary point.
 
-        alpha of a point nearby is (in the limit) one of those optimal at zero, so its slope is a
-        subgradient of T there; without a descending entry, zero is stationary.
+        The alpha of a nearby point is, in the limit, one of the optimal alphas at zero, so its slope is a
+        subgradient of T there. If no entry descends, zero is stationary.
         """
         slope, zero = self.slope(point), np.zeros_like(point.u)
         if np.abs(point.u).max(initial=0.0) > NEAR or self.project(zero).any():
@@ -240,7 +240,7 @@ class Objective:
         return end if end.objective <= point.objective else None
 
     def slope(self, point: KernelPoint) -> FloatArray:
-        """dT/du, computed once per point; K is let go then."""
+        """dT/du, computed once per point; then K is dropped."""
         if len(point.slope) == 0:
             d, K = self.d(point.u), point.matrix
             slope: FloatArray = self.unit * self.penalty.gradient(d)
@@ -257,7 +257,7 @@ class Objective:
         return point.slope
 
     def _dual(self, point: KernelPoint) -> FloatArray:
-        """alpha of the dual optimum, not any with the same K alpha: the derivatives of K tell them apart."""
+        """alpha of the dual optimum, not just any with the same K alpha: derivatives of K differ for them."""
         if self.problem.loss.separable:
             return point.alpha
         return self.problem.alpha_of(point.fitted + point.intercept)
@@ -265,23 +265,23 @@ class Objective:
     def residual(self, point: KernelPoint) -> float:
         """The root of the share of T that a projected step would save, to first order.
 
-        With g = T'(u) / |T| and the step s = u - P(u - g), sqrt(g_k s_k) of the parameter where it is
-        largest, or sqrt(g's) where the projection ties them together: |g_k| away from the bounds, and
-        zero where no feasible direction descends. A small u_k is no excuse: at a bound it is the
-        geometric mean of u_k and the slope.
+        With g = T'(u) / |T| and the step s = u - P(u - g), this is the largest sqrt(g_k s_k) of a parameter,
+        or sqrt(g's) where the projection ties the parameters together. It is |g_k| away from the bounds, and
+        zero where no feasible direction descends. A small u_k does not hide a slope: near a bound the
+        residual is the geometric mean of u_k and the slope.
         """
         step = self.slope(point) / (point.size or 1.0)
         saved = step * (point.u - self.project(point.u - step))
         return float(np.sqrt(max(saved.max() if self.constraint.separable else saved.sum(), 0.0)))
 
     def sharpen(self, residual: float) -> None:
-        """T falls by about residual^2 |T| per step: fits have to be more accurate than that."""
+        """Accuracy of fits: finer than the fall of T in a step, which is about residual^2 |T|."""
         self.accuracy = min(self.accuracy, max(0.1 * residual**2, FINEST_ACCURACY))
 
     def _affordable(self, sizes: FloatArray) -> FloatArray:
         """Shares of the start values: halves where d_k dr/dd_k alone exceeds the value of the constant model.
 
-        Where that would begin at a constant kernel they stay, and the descent goes there from afar.
+        If this would begin at a constant kernel, the start values stay, and the descent approaches from afar.
         """
         d, most = sizes.copy(), self.problem.ceiling - self.problem.floor
         for _ in range(HALVINGS if most > 0 else 0):
@@ -301,7 +301,7 @@ def _units(sizes: FloatArray, separable: bool) -> FloatArray:
     return np.where(known & separable, sizes, typical)
 
 
-#: samples looked at, and the relative error that is a mistake
+#: samples that are checked, and the relative error that counts as a mistake
 ROWS, TOLERANCE = 40, 1e-4
 
 

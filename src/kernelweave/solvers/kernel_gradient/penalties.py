@@ -18,12 +18,12 @@ from ..problem import Problem
 
 
 class Penalty(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A penalty r(d) on the parameters of a kernel, differentiable but for `kinks`; penalties add with ``+``.
+    """A penalty r(d) on the parameters of a kernel, differentiable except at `kinks`; ``+`` adds penalties.
 
-    A subclass writes ``value(d)`` and ``gradient(d)``. One that depends on the Gram matrix K_d
-    writes ``matrix_value(K, problem)`` and ``matrix_slope(K, problem)`` instead, S with
-    dr/dd_k = tr(S dK/dd_k). One that is not differentiable at d_k = 0 writes ``kinks(n)``, and its gradient
-    there is that from above. Varma & Babu (2009), Eq. 1.
+    A subclass writes ``value(d)`` and ``gradient(d)``. One that depends on the Gram matrix K_d writes
+    ``matrix_value(K, problem)`` and ``matrix_slope(K, problem)`` instead, S with dr/dd_k = tr(S dK/dd_k). One
+    that is not differentiable at d_k = 0 writes ``kinks(n)``, and its gradient there is the derivative from
+    above. Varma & Babu (2009), Eq. 1.
     """
 
     name: str = ""
@@ -52,7 +52,7 @@ class Penalty(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         return np.zeros_like(K)
 
     def check(self, n_parameters: int) -> None:
-        """Refuse options that make no penalty on so many parameters; nothing by default."""
+        """Refuse options that do not fit this number of parameters; does nothing by default."""
 
     def bound_to(self, kernel: Any) -> Penalty:
         """The penalty of the parameters of a fitted kernel; itself by default."""
@@ -126,7 +126,7 @@ class L1(Penalty):
 class L2(Penalty):
     """r(d) = strength (d - mean)' covariance^-1 (d - mean).
 
-    For small kernels that need all their parameters, or with a prior from a similar task. Varma &
+    For kernels with few parameters that are all needed, or with a prior from a similar task. Varma &
     Babu (2009), section 3.
 
     Parameters
@@ -178,10 +178,11 @@ class L2(Penalty):
 
 
 class Prior(Penalty):
-    """r(d) = strength sum_k ((d_k - start_k) / size_k)^2, start values and sizes those of the kernel.
+    """r(d) = strength sum_k ((d_k - start_k) / size_k)^2, with start values and sizes from the kernel.
 
-    `L2` with them as mean and standard deviations: what is learned stays near a kernel of usual widths. For
-    objectives that no kernel but a constant one minimises, such as that of novelty detection.
+    This is `L2` with the start values as mean and the sizes as standard deviations: the learned kernel stays
+    near one of usual widths. For objectives that only a constant kernel minimises, such as in novelty
+    detection.
 
     Parameters
     ----------
@@ -413,7 +414,7 @@ class Projection(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     function : callable
         ``function(d)`` returns the nearest point of the set.
     lower : float or array-like, default=0.0
-        Bounds that hold in the set; below 0 only where the kernel allows either sign.
+        Lower bounds that hold in the set; below 0 only where the kernel allows either sign.
 
     Examples
     --------
@@ -446,7 +447,7 @@ class Projection(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
 
 def resolve_constraint(constraint: Any, kernel: Any) -> Any:
-    """None is the domain of the fitted kernel, a function a projection; what does not lie in it is refused.
+    """The constraint: None is the domain of the fitted kernel; sets outside the domain are refused.
 
     Examples
     --------

@@ -33,14 +33,14 @@ class KernelGradient(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     ----------
     method : {"lbfgsb", "spectral", "auto"}, default="lbfgsb"
         L-BFGS-B; or spectral steps with a non-monotone search, also for constraints that are no box.
-        "auto" is the first of them that takes the constraint.
+        "auto" is the first of these that can handle the constraint.
     n_init : int, default=1
-        Starts: the kernel's own, then random multiples of it, or random values in its units of parameters
-        that may have either sign. The lowest T wins.
+        Number of starts: first the kernel's own start values, then random multiples of them, or, for
+        parameters that may have either sign, random values in their units. The lowest T wins.
     single : str or SingleSolver, default="auto"
         Solver of the single-kernel fits.
     random_state : int, RandomState or None, default=None
-        Of the starts after the first.
+        For the starts after the first.
 
     Examples
     --------
@@ -100,8 +100,7 @@ class KernelGradient(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
             Where the iterates of every start are kept; those found there are resumed, and
             `max_iter` counts their steps.
         unit : float, default=1.0
-            What r is multiplied with: for regression the variance of the targets, so that the units of
-            y do not matter.
+            Factor of r: for regression the variance of the targets, so that the units of y do not matter.
         """
         if not (problem.C > 0).all():
             raise ValueError("C = 0 leaves nothing to learn from: give every sample a positive cost.")
@@ -134,19 +133,19 @@ class KernelGradient(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return [objective.u(d) for d in (first, *others)]
 
     def start(self, run: Run) -> KernelPoint:
-        """The single-kernel fit at the start values, or where an earlier run had come."""
+        """The single-kernel fit at the start values, or where an earlier run ended."""
         objective, u, entry = run.problem, run.begin, run.found()
         objective.accuracy, objective.alpha, objective.n_machines = FIRST_ACCURACY, None, 0
         if entry is not None:
             u, objective.alpha = entry.arrays["u"], entry.arrays["alpha"]
             run.n_iter = run.n_resumed = int(entry.values["n_iter"])
-            last = {name: column.pop() for name, column in run.history.items()}  # is fitted again
+            last = {name: column.pop() for name, column in run.history.items()}  # this one is fitted again
             objective.n_machines = int(last["n_machines"]) - 1
             objective.sharpen(last["stationarity"])
         return self._measured(objective, objective.evaluate(u))
 
     def step(self, run: Run, point: KernelPoint) -> KernelPoint | None:
-        """Descend as long as fits of the present accuracy allow, then repeat the last one more accurately."""
+        """Descend while fits of the present accuracy allow it, then repeat the last fit more accurately."""
         objective, before = run.problem, run.n_iter
         auto = "lbfgsb" if objective.constraint.separable else "spectral"
         descend = METHODS[auto if self.method == "auto" else self.method]
@@ -193,7 +192,7 @@ class KernelGradient(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return iterate.objective, iterate.residual, active, float(iterate.n_machines)
 
     def saved(self, run: Run) -> Entry | None:
-        if not run.last.u.any():  # no fit can be resumed there
+        if not run.last.u.any():  # no fit can be resumed at zero
             return None
         arrays = {"u": run.last.u, "alpha": run.last.alpha}
         return Entry({"n_iter": run.n_iter}, arrays)
@@ -202,7 +201,7 @@ class KernelGradient(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
 #: share of the predicted decrease that a step must reach
 SUFFICIENT = 1e-4
 
-#: values a new one is compared with, bounds of the spectral step, shortest part of a direction tried
+#: number of last values that a new one is compared with, bounds of the spectral step, and smallest step tried
 MEMORY, STEPS, SHORTEST = 10, (1e-10, 1e10), 1e-9
 
 

@@ -12,7 +12,7 @@ from ...kernels.parametric import ParametricKernel, ProductRBF
 
 
 def on_device(kernel: ParametricKernel, device: Any) -> Any:
-    """The kernel, computed on a device where that is known how: `ProductRBF` and its subclasses."""
+    """The kernel, computed on a device if that is supported: `ProductRBF` and its subclasses."""
     if device is None or not isinstance(kernel, ProductRBF):
         return kernel
     return TorchProductRBF(kernel, device)

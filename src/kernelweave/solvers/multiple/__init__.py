@@ -1,7 +1,7 @@
 """Methods over machine and kernel weights.
 
 Reading order: ``alternating.py``, then ``newton_weights.py`` and its successor ``cutting_planes.py``;
-``majorize_minimize.py`` is short, and ``newton_norms.py`` for penalties without a price of weights.
+``majorize_minimize.py`` is short, and ``newton_norms.py`` is for penalties without a price of weights.
 ``interleaved.py`` trains one machine while the weights move; ``qcqp.py`` leaves everything to a conic solver.
 ``empirical_bayes.py`` (with ``_evidence.py``) maximises the evidence instead.
 """
@@ -17,7 +17,7 @@ from .newton_norms import NewtonNorms
 from .newton_weights import NewtonWeights
 from .qcqp import QCQP
 
-# "auto" takes the first that is meant for the regulariser; the last three are to compare with
+# "auto" takes the first that is meant for the regulariser; the last three are for comparison
 MKL_SOLVERS = Registry(
     "solver",
     (

@@ -22,8 +22,8 @@ LEAST_NOISE, MOST_VARIANCE = 1e-8, 1e3
 #: relative rounding of targets and of their mean
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 
-#: last Newton step of the mode, relative to f: the evidence is not stationary in f, which has to be
-#: exact to rounding, and the error is the square of the step; and a step that is itself rounding
+#: last Newton step of the mode, relative to f (the evidence is not stationary in f, so f has to be exact to
+#: rounding, and its error is the square of the step); and a step that is itself rounding
 MODE_TOL, MODE_ROUNDING, MODE_STEPS = 1e-8, 1e-12, 100
 
 
@@ -41,7 +41,7 @@ class Posterior:
     ----------
     weights : ndarray of shape (M,)
     noise : float
-        sigma^2; 1.0, and without meaning, for Laplace.
+        sigma^2; for Laplace 1.0, without meaning.
     objective : float
         Negative log evidence, without the constants that `Evidence.log_evidence` adds.
     alpha : ndarray of shape (n, c)
@@ -95,7 +95,7 @@ class Evidence(ABC):
 
     #: whether sigma^2 is among the hyper-parameters to learn
     learns_noise = False
-    #: signal-to-noise ratios to begin with, the even one first
+    #: signal-to-noise ratios to begin with; the ratio 1 comes first
     levels: tuple[float, ...] = (1.0,)
     least_noise, most_variance = 0.0, np.inf
 
@@ -133,10 +133,10 @@ class Evidence(ABC):
 
     @abstractmethod
     def start(self, level: float = 1.0) -> tuple[FloatArray, float]:
-        """Weights and noise to begin with, the signal `level` times the even one; see `levels`."""
+        """Weights and noise to begin with, at the signal-to-noise ratio `level`; see `levels`."""
 
     def _shared(self, variance: float) -> FloatArray:
-        """Weights that share a prior variance among the kernels alike; 0 for those without variance."""
+        """Weights that share a prior variance equally among the kernels; 0 for kernels without variance."""
         live = self.scales > 0
         result: FloatArray = np.divide(
             variance / max(live.sum(), 1), self.scales, out=np.zeros(self.n_kernels), where=live
@@ -152,7 +152,7 @@ class Evidence(ABC):
         weights : ndarray of shape (M,)
         noise : float
         start : Posterior, optional
-            That of similar weights.
+            The posterior at similar weights.
         """
 
     @abstractmethod
@@ -219,13 +219,13 @@ class GaussianEvidence(Evidence):
         self.centre = np.average(Y, axis=0, weights=sample_weight) * fit_intercept
         self.Y = Y - self.centre
         self.variance = float((sample_weight @ self.Y**2).mean()) / self.size
-        # targets without variance still need a noise to factor with: what rounding makes of them
+        # targets without variance still need some noise for the factor: the size of their rounding
         self.variance = max(self.variance, ROUNDING**2 * float(np.max(self.centre**2)), 1e-200)
         self.noise, self.learns_noise = noise, noise is None
         self.least_noise = LEAST_NOISE * self.variance
 
     def start(self, level: float = 1.0) -> tuple[FloatArray, float]:
-        """The variance of the targets, shared between kernels and noise level : 1.
+        """The variance of the targets, shared between kernels and noise as level : 1.
 
         A known noise takes no part, and the kernels begin with level / 2 times that variance.
         """
@@ -319,7 +319,7 @@ class LaplaceEvidence(Evidence):
         self.problem = Problem(y[:, None], Logistic(), sample_weight[:, None], fit_intercept)
 
     def start(self, level: float = 1.0) -> tuple[FloatArray, float]:
-        """A prior variance of `level`, shared by the kernels alike; the noise is that of the likelihood."""
+        """A prior variance of `level`, shared equally by the kernels; the noise is in the likelihood."""
         return self._shared(level), 1.0
 
     def evaluate(self, weights: FloatArray, noise: float, start: Posterior | None = None) -> Posterior | None:
@@ -356,9 +356,9 @@ class LaplaceEvidence(Evidence):
     def _mode(self, K: FloatArray, start: Posterior | None) -> tuple[FloatArray, ...] | None:
         """alpha, intercept b and K alpha of the most probable f, to rounding, and S and L there.
 
-        Newton's method, from zero or from the mode at similar weights: with the values f of that, and not
-        those of its alpha at the new weights, the first step goes along the tangent of the modes. None where
-        B has no factor.
+        Newton's method, from zero or from the mode at similar weights. It starts from the values f of that
+        mode, not from those of its alpha at the new weights, so the first step goes along the tangent of the
+        modes. None where B has no factor.
         """
         alpha: FloatArray = np.zeros_like(self.problem.y)
         b: FloatArray = np.zeros(1)
@@ -424,7 +424,7 @@ class LaplaceEvidence(Evidence):
         return self.problem.primal_loss(f, b) + 0.5 * float(np.einsum("ic,ic->", alpha, f))
 
     def _mode_weights(self, posterior: Posterior, diagonal: FloatArray) -> FloatArray:
-        """The vector z of the class docstring; W diag(Sigma) = 1 - diag(B^-1) and the intercept's share."""
+        """The vector z of the class docstring; W diag(Sigma) = 1 - diag(B^-1) plus the intercept's share."""
         K, root = posterior.K, posterior.root
         assert K is not None
         p = expit((K @ posterior.alpha + posterior.intercept)[:, 0])

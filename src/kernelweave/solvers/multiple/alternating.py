@@ -17,28 +17,29 @@ from ..run import Result, Run
 from ..single import SingleSolver, choose_single, machine_for
 from .newton_weights import n_free, value_hessian
 
-#: a step is slow when this share of the gap is left after it; and gaps that are near enough for Newton steps
+#: a step is slow if it leaves more than this share of the gap; and the gap that is near enough for Newton
+#: steps
 SLOW, NEAR = 0.3, 0.3
 
-#: gaps from which steps take Newton's matrix of all samples, not of few, where all are at hand
+#: gap below which steps use Newton's matrix of all samples, not of few, if all are at hand
 FAR = 0.02
 
-#: most that log norms may change by more than the plain step: what is all but zero is slow to return
+#: most by which a change of log norms may exceed the plain step: a norm near zero is slow to return
 LEAP = 4.0
 
-#: share of the largest norm from which plain steps start, where others led astray
+#: plain steps start with norms of at least this share of the largest, where other steps led astray
 LEAST = 1e-3
 
-#: kernels up to which Newton steps pay: their matrix is of that size
+#: most kernels for which Newton steps pay off: their matrix has as many rows
 MOST_NEWTON = 1000
 
-#: share of the samples of the machine that says how norms change from a few samples to all
+#: share of the samples that one machine takes to tell how norms change from a few samples to all
 MIDDLE = 0.4
 
 #: share of the tolerance left to the last machine
 LAST_SHARE = 0.2
 
-#: dual norms under this share of the largest are raised to it, less as the gap closes: theta = 0 would
+#: dual norms under this share of the largest are raised to it, by less as the gap closes: theta = 0 would
 #: make the matrix of the machine infinite
 LARGEST_FLOOR, SMALLEST_FLOOR = 1e-2, 1e-6
 
@@ -46,18 +47,17 @@ LARGEST_FLOOR, SMALLEST_FLOOR = 1e-2, 1e-6
 class Alternating(MKLSolver):
     """Machine at fixed weights, then the closed-form weights of its norms, in turn.
 
-    Each half-step minimises the joint objective, which therefore never rises; for the lp norm
-    with p > 1 every limit point is optimal (Kloft et al. 2011, Algorithm 1 and Theorem 4).
-    Three things make it fast. Machines are solved only as well as the current gap deserves.
-    Many samples are first looked at through a few of them: the norms on few and, by one
-    machine, some of the samples, continued to all of them, are the start, and the Jacobian of the map
-    from log norms to log norms turns plain steps into Newton steps; it is taken again on all samples
-    where steps are slow,
+    Each half-step minimises the joint objective, which therefore never rises; for the lp norm with p > 1
+    every limit point is optimal (Kloft et al. 2011, Algorithm 1 and Theorem 4). Three things make it fast.
+    Machines are solved only as well as the current gap deserves. Many samples are first looked at through a
+    few of them: the norms on a few samples and, by one machine, on more of them are extrapolated to all
+    samples and are the start. The Jacobian of the map from log norms to log norms turns plain steps into
+    Newton steps; where steps are slow, it is computed again on all samples,
 
         d log n_m / d log d_l = [m = l] - H_ml d_l / s_m,   H = d2J/dd2,  s_m = alpha' K_m alpha
 
-    And steps are extrapolated (Anderson acceleration), falling back to the plain step whenever
-    the objective rises. Where all that stands still the plain iteration takes over.
+    And steps are extrapolated (Anderson acceleration), falling back to the plain step whenever the objective
+    rises. If all this makes no progress, the plain iteration takes over.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Alternating(MKLSolver):
         return type(self)(self.single, memory=0) if self.memory > 0 else None
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
-        # whether the norms n and 2 n have the same weights, as with a constraint: no unit enters
+        # whether the norms n and 2 n have the same weights, as with a constraint
         some = np.linspace(1.0, 2.0, len(norms))
         once, twice = (self.weights_of(run.regularizer, size * some) for size in (1.0, 2.0))
         self._only_ratios = np.allclose(once, twice, rtol=1e-6)
@@ -110,19 +110,19 @@ class Alternating(MKLSolver):
         self._leapt = False  # whether the last proposal was more than the plain step
         self._before = np.inf  # residual of the last iterate
         self._from = self._plain = self._points[0]  # where the last step started, and its plain end
-        self._newton: FloatArray | None = None  # what a residual is multiplied with; nothing: the plain step
-        self._stale = False  # whether it is that of few samples, and one of all costs little
+        self._newton: FloatArray | None = None  # what a residual is multiplied with; None: plain steps
+        self._stale = False  # whether it is from few samples, while one of all costs little
         return self.weights_of(run.regularizer, np.exp(self._points[0]))
 
     def restart(self, run: Run, state: State) -> FloatArray:
-        """Plain steps start with no norm near zero: they would hardly change it."""
+        """Start plain steps with no norm near zero, since they would hardly change such a norm."""
         norms = state.certificate.norms
         if self.memory == 0:
             norms = np.maximum(norms, LEAST * norms.max())
         return self.init(run, norms if norms.any() else np.ones(len(norms)))
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
-        # the weights are nearly right, a coarse machine would hide by how much
+        # the weights are nearly right, and a coarse machine would hide by how much
         self._first_tol, self._stale = LAST_SHARE * run.tol, run.gram.parts_in_place
         self._newton = pilot.newton if pilot.newton is not None else self.of_pilot(run, pilot)
 
@@ -131,12 +131,12 @@ class Alternating(MKLSolver):
             self._newton = known.newton
 
     def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
-        """The norms whose weights were tried last, and Newton's matrix: a new one where steps were made."""
+        """The norms whose weights were tried last, and Newton's matrix: a new one if steps were made."""
         known = super().learnt(found, problem, gram, regularizer)
-        points = getattr(self, "_points", None)  # nothing where all was done in rounds on a part
+        points = getattr(self, "_points", None)  # absent if all was done in rounds on a part
         tried = known.norms if points is None else np.exp(points[-1])
         if not np.allclose(self.weights_of(regularizer, tried), known.weights, rtol=1e-9, atol=0.0):
-            return known  # of rounds, or of another method
+            return known  # from rounds, or from another method
         newton = None if points is None else self._newton
         small = 0 < self.memory and gram.n_kernels <= self.most_newton
         if newton is None and found.n_iter > 1 and known.matrix is not None and small:
@@ -144,7 +144,7 @@ class Alternating(MKLSolver):
         return known._replace(norms=tried, newton=newton)
 
     def refined_norms(self, found: Result, known: Known) -> FloatArray:
-        """Those after a Newton step from the norms x that were tried: x + (I - J)^-1 (n - x), in logs."""
+        """The norms after a Newton step from the tried norms x: x + (I - J)^-1 (n - x), in logarithms."""
         norms = super().refined_norms(found, known)
         if known.newton is None or not norms.all():
             return norms
@@ -156,11 +156,12 @@ class Alternating(MKLSolver):
         return self.newton(run, pilot.problem, pilot.gram, pilot.state, pilot.matrix)
 
     def foresee(self, run: Run, pilots: list[Pilot]) -> Pilot:
-        """Log norms continued in 1 / sqrt(samples), the rate at which the sampling bias falls.
+        """Log norms extrapolated in 1 / sqrt(samples), the rate at which the sampling bias falls.
 
-        From those on fewer and few samples; or, where a part of the samples costs its share of the entries,
-        from those on few and on `MIDDLE` of them, to which one more machine and a Newton step lead. What is
-        continued over a shorter way has less noise in it.
+        They come from the log norms of the two first solves, on fewer and on few samples. If a part of the
+        samples costs only its share of the entries, they come from few samples and from the share `MIDDLE` of
+        all, which takes one more machine and a Newton step. Extrapolating over a shorter distance is less
+        noisy.
         """
         n, pilot = run.gram.n_samples, pilots[-1]
         newton, few, count = self.of_pilot(run, pilot), len(pilot.rows), int(MIDDLE * n)
@@ -173,7 +174,7 @@ class Alternating(MKLSolver):
         return replace(pilot, norms=np.exp(found), newton=newton)
 
     def _middle(self, run: Run, newton: FloatArray | None, log_norms: FloatArray, count: int) -> FloatArray:
-        """Log norms of the problem on `count` samples: a Newton or plain step from those expected."""
+        """Log norms of the problem on `count` samples: a Newton or plain step from the expected norms."""
         problem, gram, rows = run.problem, run.gram, run.problem.spread(count)
         weights, few = self.weights_of(run.regularizer, np.exp(log_norms)), problem.subset(rows)
         K = gram.square(rows, weights)
@@ -183,13 +184,13 @@ class Alternating(MKLSolver):
         return log_norms + np.clip(step if newton is None else newton @ step, -1.0, 1.0)
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
-        """Fine at once where Newton steps will make the machine most of what is left."""
+        """Fine from the start, if after Newton steps most of the gap will be the machine's."""
         near = previous is not None and self._newton is not None and previous.residual < NEAR
         return LAST_SHARE * run.tol if near else super().machine_tol(run, previous)
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
         if self.is_worse(run, state) and self._leapt:
-            # take the plain step from where it leapt, and start from the start
+            # take the plain step from where it leapt, and extrapolate from here on
             self._points, self._images, self._newton = [self._from], [self._plain], None
         else:
             proof = state.certificate
@@ -220,7 +221,7 @@ class Alternating(MKLSolver):
     def safe(self, log_norms: FloatArray) -> FloatArray:
         """Log norms kept where their weights are safe to try.
 
-        They are relative to the largest where weights depend on ratios only, as do then all steps.
+        They are relative to the largest if weights depend only on ratios; then so do all steps.
         """
         return log_norms - log_norms.max() if self._only_ratios else log_norms
 
@@ -231,7 +232,7 @@ class Alternating(MKLSolver):
         return newton_factor(problem, gram, run.regularizer, state, K)
 
     def is_worse(self, run: Run, state: State) -> bool:
-        """Whether `state` is certainly worse than the best one so far; remembers it if not."""
+        """Whether `state` is certainly worse than the best so far; if not, it is remembered."""
         lower, upper = self.bounds(run, state)
         if lower > self._best:
             return True
@@ -240,7 +241,7 @@ class Alternating(MKLSolver):
 
 
 def _continued(change: FloatArray, few: int, some: int, more: int) -> FloatArray:
-    """What follows a change from `few` to `some` samples up to `more`, in 1 / sqrt(samples)."""
+    """The change from `few` to `some` samples extrapolated to `more`, in 1 / sqrt(samples)."""
     step = (some**-0.5 - more**-0.5) / (few**-0.5 - some**-0.5)
     return np.asarray(step * np.clip(change, -1.0, 1.0))
 
@@ -248,8 +249,8 @@ def _continued(change: FloatArray, few: int, some: int, more: int) -> FloatArray
 def extrapolate(points: list[FloatArray], images: list[FloatArray]) -> FloatArray:
     """Anderson's step for a fixed point of `image(point)`.
 
-    The affine combination of past images whose residuals image - point combine to the least
-    length (Walker & Ni 2011); with one image, that image.
+    It is the affine combination of past images whose combined residual image - point is shortest (Walker & Ni
+    2011). With one image, it is that image.
     """
     Y = np.array(images)
     residuals = Y - np.array(points)
@@ -333,7 +334,7 @@ class JointAscent(Alternating):
         return super().next_weights(run, state)
 
     def _lower_floor(self, state: State) -> None:
-        """What a floor on theta costs is in proportion to it: it follows the gap."""
+        """A floor on theta that follows the gap, since its cost is in proportion to it."""
         wanted = 0.3 * state.residual / len(state.weights)
         while self._floor > max(wanted, SMALLEST_FLOOR):
             self._floor *= 0.3

@@ -1,4 +1,4 @@
-"""Cutting planes on the weights: the semi-infinite programs, and what others hand over to in the end."""
+"""Cutting planes on the weights: semi-infinite programs, and the last resort of other methods."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..run import Run
 from ..single import SingleSolver
 from .newton_weights import Coordinates, minimise_model
 
-#: how far other methods that hand over go from the best weights towards those where the planes are lowest
+#: when other methods hand over: how far to go from the best weights towards those where the planes are lowest
 HALF_WAY = 0.5
 
-#: share of the way to the largest weight that there may be
+#: share of the way towards the largest possible weight
 INSIDE = 0.9
 
-#: share of what is left between the bounds that a machine may leave
+#: share of the distance between the bounds that a machine may leave open
 MACHINE_SHARE = 0.1
 
-#: most planes of either kind, the latest; and what the programs are solved to
+#: most planes of either kind, of which the latest are kept; and the accuracy of the programs
 MOST_PLANES, EXACT = 150, 1e-10
 
 #: share of the newest plane to start from, most Newton steps on the shares, and relative step of differences
@@ -48,15 +48,15 @@ class CuttingPlanes(MKLSolver):
         max_{x >= 0, sum(x) = 1}  -sum_k x_k sum_i C_i V*(y_i, -alpha_ki / C_i) - Omega*(r),
         r_m^2 = sum_k x_k s_km
 
-    The shares combine the alphas to one whose dual value is no less than the bound, and which belongs to
-    the weights where the planes meet: what is certified.
+    The shares combine the alphas to one alpha whose dual value is no less than the bound and which belongs to
+    the weights where the planes meet. This alpha is certified.
 
-    Weights jump from one corner of the planes to another, so that many machines are needed. Half way
-    between the best weights and those where the planes are lowest, ``towards=0.5``, a machine is either
-    better than the best, or its plane cuts off where the others were lowest (Ben-Ameur & Neto 2007): so
-    `NewtonWeights` ends where J has no derivative, as alpha is not unique (kernels of low rank, small C,
+    Weights jump from one corner of the planes to another, so that many machines are needed. Half way between
+    the best weights and those where the planes are lowest, ``towards=0.5``, a machine is either better than
+    the best, or its plane cuts off where the others were lowest (Ben-Ameur & Neto 2007): `NewtonWeights` ends
+    with such steps where J has no derivative because alpha is not unique (kernels of low rank, small C,
     ties). Regularisers that make weights zero without bounding their sum (elastic net, wedge, penalties) need
-    steps of that kind.
+    them too.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class CuttingPlanes(MKLSolver):
         self.towards = towards
 
     def can_handle(self, regularizer: Regularizer) -> bool:
-        if regularizer.sparse:  # where nothing bounds the weights, whole steps may go round
+        if regularizer.sparse:  # where nothing bounds the weights, whole steps may go in circles
             return regularizer.convex and regularizer.priced and (regularizer.tied or self.towards < 1.0)
         return regularizer.convex and not regularizer.ascends and hasattr(regularizer, "weights_from_dual")
 
@@ -97,9 +97,9 @@ class CuttingPlanes(MKLSolver):
         weights, M = super().init(run, norms), run.gram.n_kernels
         self._T = Coordinates(run.regularizer.generators(M) if run.regularizer.sparse else np.ones(M))
         self._planes = Planes(self._T, run.regularizer)
-        self._best: State | None = None  # of least F, and an upper bound of that
+        self._best: State | None = None  # the state of least F, and an upper bound of F
         self._least = np.inf
-        self._left = 1.0  # distance of the bounds, relative
+        self._left = 1.0  # relative distance of the bounds
         start = run.problem.start()
         self._planes.add(run.problem.dual_loss(start), run.gram.quad(start), start)
         return weights
@@ -111,13 +111,13 @@ class CuttingPlanes(MKLSolver):
         return state.weights if weights is None else weights
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
-        """A share of what is left between the bounds: a coarse machine is neither better nor cuts off."""
+        """A share of the distance between the bounds: a coarse machine neither improves nor cuts off."""
         return MACHINE_SHARE * max(min(self._left, self._first_tol), run.tol)
 
     def train(
         self, run: Run, weights: FloatArray, previous: State | None, alpha: FloatArray | None = None
     ) -> State:
-        """Train a machine, and return the best that all of them together can certify."""
+        """Train a machine, and return the best iterate that all machines together can certify."""
         trained = super().train(run, weights, previous, alpha)
         self._learn(run, trained)
         state = min([trained, *self._combined(run)], key=lambda state: state.residual)
@@ -154,7 +154,8 @@ class CuttingPlanes(MKLSolver):
     def _combined(self, run: Run) -> list[State]:
         """The alpha of all machines together, with the best weights and those where the planes are lowest.
 
-        Functions of low rank have coefficients, which no alpha has to belong to: those of the best machine.
+        Functions of low rank have coefficients that need not belong to any alpha: those of the best machine
+        are used.
         """
         if self._lowest is None or self._best is None:
             return []
@@ -179,7 +180,7 @@ class Lowest:
 class Planes:
     """Planes a - g'z below J and below 1/2 h, in the coordinates d = T z, z >= 0.
 
-    A price of weights that do not become zero needs no planes: it is known by Omega*.
+    The price needs no planes if weights do not become zero: it is known through Omega*.
 
     Parameters
     ----------
@@ -208,9 +209,9 @@ class Planes:
         self.prices = [*self.prices, (0.5 * price - float(slopes @ z), -slopes)][-MOST_PLANES:]
 
     def lowest(self, unit: float, best: FloatArray, left: float) -> Lowest | None:
-        """min_z max_k (a_k - g_k'z) + the same of the price; None where rounding leaves no solution.
+        """min_z max_k (a_k - g_k'z) + the same for the price; None if rounding leaves no solution.
 
-        Near `best`, when a share `left` of `unit` was left between the bounds.
+        The search is around `best`, where the bounds were a share `left` of `unit` apart.
         """
         if not self.regularizer.sparse:
             return self._mixture()
@@ -251,12 +252,12 @@ class Planes:
         return Lowest(value(x), d, np.tensordot(x, np.array(self.alphas), axes=1))
 
     def _corner(self, unit: float, best: FloatArray, left: float) -> Lowest | None:
-        """The same by a linear program.
+        """The same minimum by a linear program.
 
         Variables are z less `best`, in units of its largest entry, and the two maxima less those at `best`,
-        in units of `unit`, where these are not zero. As the bounds come nearer, both are magnified: linear
-        programs are solved to so many digits of what they are made of. The multipliers of the first planes
-        sum to one, and combine their alphas.
+        in units of `unit`, where these are not zero. As the bounds come nearer, both are magnified, because a
+        linear program is solved only to a number of digits of its coefficients. The multipliers of the first
+        planes sum to one, and combine their alphas.
         """
         tied, M, left = self.regularizer.tied, len(best), max(left, EXACT)
         size = float(best.max()) or float(self.regularizer.initial_weights(1)[0])
@@ -291,7 +292,7 @@ class Planes:
 def _rows(
     planes: list[tuple[float, FloatArray]], best: FloatArray, size: float, unit: float
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Values at `best` less the largest of them and slopes downwards of planes, in units; and that one."""
+    """Values of planes at `best` less the largest, and their downward slopes, in units; and the largest."""
     slopes = np.array([g for _, g in planes])
     values = np.array([a for a, _ in planes]) - slopes @ best
     return (values - values.max()) / unit, size / unit * slopes, float(values.max())

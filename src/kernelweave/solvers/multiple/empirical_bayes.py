@@ -25,13 +25,13 @@ __all__ = [
     "Posterior",
 ]
 
-#: kernels below these shares of the largest are tried without: far from and near a stationary point
+#: kernels below these shares of the largest may be pruned: far from a stationary point, and near one
 DEAD, NEGLIGIBLE = 1e-8, 1e-2
 
-#: the residual that is near
+#: the residual that counts as near
 NEAR = 1e-2
 
-#: so few effective parameters that their ratio means nothing
+#: number of effective parameters below which their ratio means nothing
 FEW = 1e-3
 
 #: steps, and the residual, at which the starts are compared
@@ -42,15 +42,15 @@ MAX_LEAP, MAX_HALVINGS = 12.0, 20
 
 
 class HyperPrior:
-    """A prior p(d) ~ exp(-h(d) / 2) of the kernel weights, the remedy of the paper for extreme sparsity.
+    """A prior p(d) ~ exp(-h(d) / 2) of the kernel weights, the paper's remedy for extreme sparsity.
 
     Parameters
     ----------
     h : callable, object with `price`, or None
-        A function h(d) -> float of the weights of all kernels with variance, or an object with the
-        method ``price(d)``, such as a regulariser with a smooth h, and if it has one
-        ``price_gradient(d)``; without it h is differentiated numerically. None is a flat prior.
-        h may be infinite at d_m = 0: no kernel is then pruned.
+        A function h(d) -> float of the weights of all kernels with variance, or an object with the method
+        ``price(d)``, such as a regulariser with a smooth h. It may have ``price_gradient(d)`` as well;
+        otherwise h is differentiated numerically. None is a flat prior. h may be infinite at d_m = 0; then no
+        kernel is pruned.
 
     Examples
     --------
@@ -120,9 +120,10 @@ class EvidencePoint:
     residual : float
         sum |down - up| / sum down, over the parameters that no bound holds back.
     norms : ndarray of shape (M,)
-        ||f_m|| = d_m sqrt(alpha' K_m alpha), summed in squares over the outputs; at the end of a run.
+        ||f_m|| = d_m sqrt(alpha' K_m alpha), the root of the sum of squares over the outputs; set at the end
+        of a run.
     log_evidence : float
-        Without the hyper-prior; at the end of a run.
+        Without the hyper-prior; set at the end of a run.
     """
 
     live: IntArray
@@ -150,12 +151,12 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     make it faster, under the same test: the fixed point is extrapolated from the last iterates
     (Anderson acceleration), and t doubles while its steps succeed.
 
-    Kernels that shrink and are small already are set to exactly zero when the evidence does
-    not fall by it and would not rise with d_m from there; they are then dropped for good.
+    Kernels that are small and still shrinking are set to exactly zero if this does not lower the evidence and
+    the evidence would not rise with d_m from there. They are then dropped for good.
 
-    The evidence has several maxima, and where the signal lies in directions of small variance a start
-    with much noise ends where all is noise. So there are a few starts, over the signal-to-noise ratio:
-    each takes a few steps, and the one of the largest evidence then is taken to the end.
+    The evidence has several maxima. If the signal lies in directions of small variance, a start with much
+    noise ends where everything is noise. So there are a few starts at different signal-to-noise ratios: each
+    takes a few steps, and the one with the largest evidence is then taken to the end.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     columns = ("log_evidence", "stationarity", "n_kernels")
     residual_name = "relative slope of the log evidence"
 
-    _evidence: Evidence  # of the kernels with weight
+    _evidence: Evidence  # on the kernels with weight
 
     def __init__(self, update: str = "mackay", memory: int = 5) -> None:
         self.update = update
@@ -208,7 +209,7 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
             h, see `HyperPrior`.
         tol : float, default=1e-4
         max_iter : int, default=200
-            Most steps of a start.
+            Most steps per start.
         callback : callable, optional
             Called as callback(iteration, point) after every step; a true answer stops the run.
             So does Ctrl-C: the last iterate is the best.
@@ -229,9 +230,9 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     # -- one run ------------------------------------------------------------------------------
 
     def start(self, run: Run) -> EvidencePoint | None:
-        """The start, or where an earlier run had come.
+        """The start, or where an earlier run ended.
 
-        None where a start after the first leaves a matrix that cannot be factored without noise.
+        None if, without noise, a start after the first leads to a matrix that cannot be factored.
         """
         weights, self._noise = run.begin
         live = np.flatnonzero(weights)
@@ -244,7 +245,7 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
             run.n_iter = run.n_resumed = len(run.history["stationarity"])
         self._evidence = run.problem.subset(live)
         self._points: list[FloatArray] = []  # the last iterates
-        self._images: list[FloatArray] = []  # where MacKay's update takes them
+        self._images: list[FloatArray] = []  # where MacKay's update leads from them
         self._stretch = 1.0  # t, relative to the exponent of the update
         self._wait = self._waited = 0  # steps to the next attempt at pruning
         posterior = self._evidence.evaluate(np.exp(theta[: len(live)]), self._noise_of(theta))
@@ -261,9 +262,9 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return self._point(run, live, theta, posterior, objective)
 
     def step(self, run: Run, point: EvidencePoint) -> EvidencePoint | None:
-        """Drop kernels, or move to a point of no lower evidence; None at the end, or but for rounding.
+        """Drop kernels, or move to a point of no lower evidence; None at the end, or if rounding is left.
 
-        A last attempt at pruning comes before the end.
+        Before the end comes a last attempt at pruning.
         """
         settled = point.residual <= run.tol
         pruned = self._pruned(run, point, insist=settled and not run.looks)
@@ -324,7 +325,7 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     def _pruned(self, run: Run, point: EvidencePoint, insist: bool) -> EvidencePoint | None:
         """The point without the kernels that the evidence does not miss; None where it misses all.
 
-        After a vain attempt the next one waits twice as long, unless it is the last (`insist`).
+        After a failed attempt the next one waits twice as long, unless it is the last (`insist`).
         """
         self._waited += 1
         candidates = self._dying(point)
@@ -348,7 +349,7 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     def _without(
         self, run: Run, point: EvidencePoint, candidates: IntArray
     ) -> tuple[IntArray, EvidencePoint | None]:
-        """The point without the candidates, if the evidence allows it, or those worth another attempt."""
+        """The point without the candidates if the evidence allows it, or the candidates to try again."""
         M = len(point.live)
         weights = np.exp(point.theta[:M])
         weights[candidates] = 0.0
@@ -412,7 +413,7 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return Entry({}, {"live": run.last.live, "theta": run.last.theta})
 
     def summary(self, run: Run) -> dict[str, Any]:
-        """Where the run began, and how far it came."""
+        """Where the run began, and how far it got."""
         weights, noise = run.begin
         return {
             "noise": noise,

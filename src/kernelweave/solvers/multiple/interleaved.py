@@ -20,34 +20,34 @@ from .alternating import LARGEST_FLOOR, SMALLEST_FLOOR
 from .cutting_planes import HALF_WAY, CuttingPlanes
 from .newton_weights import NewtonWeights, projected_inverse_form
 
-#: a round ends at this share of the gap before it; the first one as if that had been 1/3
+#: a round ends at this share of the gap before it; for the first round that gap counts as 1/3
 ROUND_SHARE, FIRST_GAP = 0.3, 1.0 / 3.0
 
-#: working sets: one sample in so many, and limits
+#: working sets: one sample in this many, and the limits
 AUTO_SET = 3, 40, 1000
 
 #: relative gap of a machine that says little about the weights yet
 UNTRAINED = 0.5
 
-#: how far norms may fall in a round: while alpha is still small, so are all of them
+#: how far norms may fall in a round: while alpha is still small, all norms are small
 SHRINKAGE = 0.1
 
-#: share of the gap that may be the machine's when a Newton step is made on the weights
+#: largest share of the gap that may be due to the machine when a Newton step on the weights is made
 MACHINE_SHARE = 0.3
 
-#: most steps of a round: so many, and so many times the working sets that make up all samples
+#: most steps of a round: this many, plus this many times the number of working sets that make up all samples
 ROUND_STEPS, ROUND_SWEEPS = 100, 10
 
 #: norms are raised to a share of gap / M, between two limits: a kernel without effect on the samples changed
-#: so far may matter to others, and what a floor costs is in proportion to it
+#: so far may matter to others, and the cost of a floor is in proportion to it
 FLOOR = 0.01, 1e-12, 1e-3
-#: the same of dual norms: theta = 0 would make the matrix of the machine infinite
+#: the same for dual norms: theta = 0 would make the matrix of the machine infinite
 DUAL_FLOOR = 0.3, SMALLEST_FLOOR, LARGEST_FLOOR
 
-#: gap from which products of every certificate are new, whatever has been added to them
+#: gap below which every certificate computes its products again, whatever has been added to them
 FINE = 1e-8
 
-#: relative violation, and relative rise of the objective, that are rounding
+#: relative violation, and relative rise of the objective, that count as rounding
 SOLVED, RISE = 1e-13, 1e-10
 
 
@@ -63,14 +63,14 @@ class Interleaved(MKLSolver):
 
         U = sum_i C_i V(y_i, f_i) + 1/2 sum_m d_m s_m + 1/2 h(d)
 
-    is no higher than at their last change; otherwise the machine is trained on (the precaution at the
-    end of section 4.1.3). The closed form minimises U in d with the components held, so that new
-    weights always admit a lower U.
+    is no higher than at their last change; otherwise the machine is trained further (the precaution at the
+    end of section 4.1.3). The closed form minimises U in d with the components held, so that new weights
+    always admit a lower U.
 
-    Two families need more. Where weights become zero (p = 1, elastic net, wedge) the closed form
-    is slow in the end: once the machine is good enough, `NewtonWeights` makes the step, and shortens
-    one that raises the objective. Block norms q > 2 take the weights of the dual norms: both kinds
-    of step then raise the dual value.
+    Two families need more. Where weights become zero (p = 1, elastic net, wedge) the closed form is slow in
+    the end: once the machine is good enough, `NewtonWeights` makes the step, and shortens it if it raises the
+    objective. Block norms q > 2 take the weights of the dual norms: both kinds of step then raise the dual
+    value.
 
     For losses whose dual is linear on a box: hinge, eps-insensitive, one-class. A round of steps that
     ends with a certificate counts as one iteration.
@@ -118,12 +118,12 @@ class Interleaved(MKLSolver):
         self._floors, self._floor = DUAL_FLOOR if self._ascends else FLOOR, 0.0
         self._newton = FieldNewton() if regularizer.sparse else None
         if self._newton is not None:
-            self.patience = SLOW  # Newton steps that go round are left for the successor
+            self.patience = SLOW  # Newton steps that go in circles are left to the successor
             self._newton.init(run, norms)
         return self._weights_of(norms, norms > 0.0 if regularizer.sparse else norms >= 0.0)
 
     def successor(self, run: Run) -> MKLSolver | None:
-        """Cutting planes where weights become zero, if the matrices that they take may be formed."""
+        """Cutting planes if weights become zero, and if the matrices that they need may be formed."""
         sparse = run.regularizer.sparse and not run.gram.streams
         return CuttingPlanes(towards=HALF_WAY) if sparse else None
 
@@ -173,7 +173,7 @@ class Interleaved(MKLSolver):
         proof = state.certificate
         coarse = not state.weights.any() and proof.machine_gap > MACHINE_SHARE * proof.gap
         if self._verdict == "open" or coarse:
-            return state.weights  # the machine has to tell yet which kernels are wanted
+            return state.weights  # the machine cannot tell yet which kernels are wanted
         if self._newton is not None:
             self._newton.fields = self._fields
             return self._newton.next_weights(run, state)
@@ -195,7 +195,7 @@ class Interleaved(MKLSolver):
         return int(size)
 
     def _bounds(self, weights: FloatArray) -> tuple[float, float]:
-        """Lower and upper bound, which is U, of the joint objective at these weights."""
+        """Lower bound, and upper bound U, of the joint objective at these weights."""
         fitted = self._fields.fitted(weights)
         energy = 0.5 * float(weights @ self._squares_at(weights))
         price = 0.5 * self._run.regularizer.price(weights)
@@ -204,14 +204,14 @@ class Interleaved(MKLSolver):
         return upper - float(self._run.problem.misfit(self._fields.alpha, fitted + intercept).sum()), upper
 
     def _judge(self, lower: float, upper: float, trained: bool, solved: bool) -> str:
-        """Whether the weights are "better" than before, "worse", or that is still "open"."""
+        """Whether the weights are "better" than before or "worse", or whether this is still "open"."""
         limit = self._limit + RISE * abs(self._limit)
         if not self._ascends and lower > limit:
             return "worse"
         return "better" if self._ascends or solved or (trained and upper <= limit) else "open"
 
     def _ready(self, weights: FloatArray, machine_gap: float, wanted: float) -> bool:
-        """Whether the gap is as wanted, or the machine so good that only the weights are left."""
+        """Whether the gap is small enough, or the machine so good that only the weights are left."""
         if machine_gap > wanted:  # the gap is no less than the machine's
             return False
         fields, parts = self._fields, (self._run.problem, self._run.gram, self._run.regularizer)
@@ -220,7 +220,7 @@ class Interleaved(MKLSolver):
         return gap <= wanted or (self._newton is not None and machine_gap <= MACHINE_SHARE * gap)
 
     def _closed_form(self, weights: FloatArray) -> FloatArray:
-        """The weights of the present norms; those that are zero stay so."""
+        """The weights of the present norms; weights that are zero stay zero."""
         roots = np.sqrt(self._squares_at(weights))
         self._norms = roots if self._ascends else weights * roots
         share, _, largest = self._floors
@@ -249,7 +249,7 @@ class Interleaved(MKLSolver):
 
 
 class FieldNewton(NewtonWeights):
-    """Newton steps on the weights that take the products K_m alpha from where they are at hand."""
+    """Newton steps on the weights that use the products K_m alpha already at hand."""
 
     fields: Fields
 
@@ -269,7 +269,8 @@ class FieldNewton(NewtonWeights):
         return total
 
 
-#: the small program of a step is solved to this share of the violation, in at most so many moves a variable
+#: the small program of a step is solved to this share of the violation, in at most this many moves per
+#: variable
 INNER_SHARE, INNER_MOVES = 0.1, 50
 
 #: |changes of alpha|_1, in units of |alpha|_1, up to which products of many steps are as good as new ones
@@ -300,7 +301,7 @@ class Fields:
         self.products = np.zeros((gram.n_kernels, problem.shape[1], gram.n_samples))
         self.fresh = np.zeros(gram.n_kernels, dtype=bool)
         self.largest = gram.diagonals().max(axis=1) * np.ones(gram.n_kernels)
-        self.path = 0.0  # |changes of alpha|_1 that are in the products
+        self.path = 0.0  # sum of |changes of alpha|_1 in the products
         self.programs = [BoxQP.of(np.empty((0, 0)), problem.column(k)) for k in range(problem.shape[1])]
 
     def refresh(self, kernels: IntArray) -> None:
@@ -316,7 +317,7 @@ class Fields:
 
     @property
     def has_wandered(self) -> bool:
-        """Whether alpha has come a way so much longer than its size that rounding of the steps may show."""
+        """Whether the path of alpha is so much longer than its size that rounding of the steps may show."""
         return self.path > LONG_WAY * float(np.abs(self.alpha).sum())
 
     def forget(self) -> None:
@@ -339,18 +340,18 @@ class Fields:
         return found
 
     def squares_of(self, kernels: IntArray) -> FloatArray:
-        """The same of kernels whose products are up to date; below zero by rounding is zero."""
+        """The same for kernels whose products are up to date; values below zero by rounding become zero."""
         found = np.einsum("mci,ic->m", self.products[kernels], self.alpha)
         bound = self.largest[kernels] * float((np.abs(self.alpha).sum(axis=0) ** 2).sum())
         drifted = kernels[found < -ROUNDING * bound]
-        if len(drifted):  # by the rounding of steps from a larger alpha
+        if len(drifted):  # through the rounding of steps from a larger alpha
             self.fresh[drifted] = False
             self.refresh(drifted)
             found = np.einsum("mci,ic->m", self.products[kernels], self.alpha)
         return np.where((found < 0.0) & (found >= -ROUNDING * bound), 0.0, found)
 
     def step(self, weights: FloatArray, size: int) -> float:
-        """Improve at most `size` entries of each column of alpha; how optimal they were.
+        """Improve at most `size` entries of each column of alpha; return how far from optimal alpha was.
 
         That is the largest violation found, relative to the largest slope.
         """
@@ -385,7 +386,7 @@ class Fields:
 
 
 def solved(qp: BoxQP, a: FloatArray, slopes: FloatArray, eps: float) -> FloatArray:
-    """A solution of a small program: to a violation of `eps`, or exactly where that takes too long."""
+    """A solution of a small program: to a violation of `eps`, or exactly if that takes too long."""
     after, most = a.copy(), INNER_MOVES * len(a)
     if qp.descend(after, slopes, eps, most) < most or len(a) > EXACT_SAMPLES:
         return after
@@ -396,7 +397,7 @@ def solved(qp: BoxQP, a: FloatArray, slopes: FloatArray, eps: float) -> FloatArr
 
 
 def working_set(qp: BoxQP, alpha: FloatArray, slopes: FloatArray, size: int) -> tuple[IntArray, float]:
-    """Entries of alpha that gain most by moving, and the largest first-order violation.
+    """The entries of alpha that gain most by moving, and the largest first-order violation.
 
     With a fixed sum, half of them gain most by rising and half by falling, as in the steepest
     feasible direction with `size` nonzero entries (Joachims 1999).

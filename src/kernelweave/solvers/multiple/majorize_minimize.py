@@ -19,7 +19,7 @@ ROUNDING = 1e-13
 
 
 class MajorizeMinimize(MKLSolver):
-    """Machine at the weights of the tangent, d_m = 1 / B_m, again and again.
+    """Trains the machine at the weights of the tangent, d_m = 1 / B_m, again and again.
 
     The tangent bounds a concave penalty from above and touches it at the current norms, so the
     objective C sum_i V(y_i, f_i) + g never rises. Kernels whose weight falls under 1e-6 of the
@@ -73,7 +73,7 @@ class MajorizeMinimize(MKLSolver):
             before = previous.certificate
             if state.certificate.primal <= before.primal + ROUNDING * before.scale:
                 return state
-        # no machine does better: the iterate before was stationary to rounding, and there is no other step
+        # no machine does better: the previous iterate was stationary up to rounding, and no other step exists
         assert previous is not None
         self._exhausted = True
         return replace(previous, residual=max(previous.certificate.machine_gap, 0.0))

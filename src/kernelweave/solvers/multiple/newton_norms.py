@@ -1,4 +1,4 @@
-"""Second-order steps on the component norms, for penalties that are no minimum over weights."""
+"""Second-order steps on the component norms, for penalties that are not a minimum over weights."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..base import MKLSolver, State
 from ..run import Run
 from .newton_weights import value_hessian
 
-#: how far a step may take a norm or a weight, as a factor; and how far up a norm that is zero, as a share
-#: of the largest
+#: largest factor by which a step may change a norm or a weight; and how far it may raise a norm that is zero,
+#: as a share of the largest
 LEAP, RETURN = 5.0, 0.3
 
 #: share of the tolerance left to each machine
@@ -59,7 +59,7 @@ class NewtonNorms(MKLSolver):
         return super().init(run, norms)
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
-        """Fine at once: norms of a coarse machine are not those of its weights, and steps are few."""
+        """Fine from the start: a coarse machine does not have the norms of its weights, and steps are few."""
         return MACHINE_SHARE * run.tol
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
@@ -78,13 +78,13 @@ class NewtonNorms(MKLSolver):
         v = np.clip(v, n / LEAP, np.maximum(LEAP * n, RETURN * top)) * (v > 0)
         slopes = np.maximum(r - Q @ (v - n), r / LEAP)
         d = np.divide(v, slopes, out=np.zeros_like(v), where=slopes > 0)
-        # a kernel that no deciding pattern has wants r = 0, an infinite weight
+        # a kernel that is in no deciding pattern wants r = 0, an infinite weight
         result: FloatArray = np.where(old > 0, np.clip(d, (v > 0) * old / LEAP, LEAP * old), d)
         return result
 
 
 def curvature(run: Run, state: State) -> FloatArray:
-    """Q = d2L/dv2 at the norms of a machine, made positive semidefinite where rounding spoilt it."""
+    """Q = d2L/dv2 at the norms of a machine, made positive semidefinite where rounding has spoilt this."""
     d, r = state.weights, np.maximum(state.certificate.dual_norms, 1e-12 * state.certificate.dual_norms.max())
     H = value_hessian(run.problem, run.gram, state, run.K, np.eye(len(d)))
     Q = (H / r[:, None]) @ np.linalg.pinv(np.diag(r) - (d / r)[:, None] * H)

@@ -20,7 +20,7 @@ from ..single._box_qp import BoxQP
 from ..single._face import Face
 from ..single.joint_newton import System
 
-#: a step is slow that leaves more than this share of the gap, and the next machine finer by that share
+#: a step that leaves more than this share of the gap is slow; the next machine is then finer by this share
 SLOW_STEP, SLOW_SHARE = 0.7, 0.1
 
 #: accuracy of the linear systems behind the Hessian of a loss that couples samples
@@ -77,22 +77,23 @@ class NewtonWeights(MKLSolver):
         return super().init(run, norms)
 
     def successor(self, run: Run) -> MKLSolver | None:
-        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go round.
+        """Cutting planes: J has no derivative where alpha is not unique, and Newton steps may go in circles.
 
-        That of a loss that couples samples has one: alpha is a gradient.
+        For a loss that couples samples J has a derivative: alpha is a gradient.
         """
         from .cutting_planes import HALF_WAY, CuttingPlanes
 
         return CuttingPlanes(self.single, HALF_WAY) if run.problem.loss.separable else None
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
-        # the weights are nearly right, a coarse machine would hide by how much
+        # the weights are nearly right, and a coarse machine would hide by how much
         self._first_tol = 0.5 * run.tol
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
         """Finer after a step that failed: coarse machines cannot tell which weights are better.
 
-        So it is after one that hardly closed the gap: s_m of a coarse machine may be what keeps it open.
+        The same holds after a step that hardly closed the gap: s_m of a coarse machine may be what keeps it
+        open.
         """
         wanted = super().machine_tol(run, previous)
         share = 0.3 if self._rejected else SLOW_SHARE if self._slow else 1.0
@@ -111,20 +112,20 @@ class NewtonWeights(MKLSolver):
         return self._model_minimum(run, state)
 
     def _model_minimum(self, run: Run, state: State) -> FloatArray:
-        """Weights d = T z at the least value of the quadratic model, z >= 0."""
+        """Weights d = T z where the quadratic model is least, z >= 0."""
         z, rule = np.maximum(self._T.of(state.weights), 0.0), run.regularizer
         slopes, curvatures = rule.price_slopes(z)
         descent = 0.5 * (self._T.slopes(state.squares) - slopes)
         chosen = self._candidates(z, descent, rule.tied)
         hessian = self._hessian(run, state, chosen) + np.diag(0.5 * curvatures[chosen])
         room = rule.max_weight - z[chosen]
-        # within the domain, and no further than the model can be trusted
+        # within the domain, and only as far as the model can be trusted
         reach = 10.0 * float(z.max()) or float(rule.initial_weights(1)[0])
         upper = np.minimum(z[chosen] + 0.9 * room, reach)
         moved = np.zeros_like(z)
         upper = np.ones(len(chosen)) if rule.tied else upper
         moved[chosen] = minimise_model(hessian, descent[chosen], z[chosen], upper, rule.tied)
-        moved[moved <= 1e-14 * moved.max()] = 0.0  # zero but for rounding
+        moved[moved <= 1e-14 * moved.max()] = 0.0  # zero up to rounding
         if not rule.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
             moved = 0.1 * z + 0.9 * moved  # far below, the value of the machine rises faster than its model
         return self._T.weights(moved)
@@ -156,11 +157,11 @@ class Coordinates:
         self.T, self.diagonal = T, T.ndim == 1
 
     def of(self, weights: FloatArray) -> FloatArray:
-        """z of weights."""
+        """The coordinates z of weights."""
         return weights / self.T if self.diagonal else np.linalg.solve(self.T, weights)
 
     def weights(self, z: FloatArray) -> FloatArray:
-        """Weights of z."""
+        """The weights at z."""
         return self.T * z if self.diagonal else self.T @ z
 
     def slopes(self, of_weights: FloatArray) -> FloatArray:
@@ -189,7 +190,7 @@ def minimise_model(
 
 
 def n_free(problem: Problem, state: State) -> int:
-    """Most samples of an output that are free to move."""
+    """The largest number of samples of an output that are free to move."""
     if not problem.loss.separable or problem.loss.coupled:
         return len(state.alpha)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C)
@@ -210,9 +211,9 @@ def value_hessian(
     gram : Gram
     state : State
     K : ndarray of shape (n, n) or None
-        K_d at the weights of `state`; what is needed of it is computed where nobody has kept it.
+        K_d at the weights of `state`; if None, the part that is needed is computed.
     directions : ndarray of shape (k, M), optional
-        In which to differentiate; the unit vectors by default.
+        Directions in which to differentiate; the unit vectors by default.
     """
     if not problem.loss.separable:
         K = gram.combine(state.weights) if K is None else K
@@ -223,7 +224,7 @@ def value_hessian(
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
     _, first, group = np.unique(curvature, axis=1, return_index=True, return_inverse=True)
-    for g, k in enumerate(first):  # outputs of one curvature, as all of the squared loss, share P
+    for g, k in enumerate(first):  # outputs of equal curvature share P, as all outputs of the squared loss do
         free, members = np.flatnonzero(np.isfinite(curvature[:, k])), np.flatnonzero(group.ravel() == g)
         G = [_slopes(gram, state.alpha[:, j], free, directions) for j in members]
         part, rows = (gram.square(free, state.weights), np.arange(len(free))) if K is None else (K, free)
@@ -276,8 +277,8 @@ def projected_inverse_form(
 ) -> FloatArray:
     """sum_j G_j' P G_j with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`.
 
-    A share of the diagonal of K, or of `size` where that is more, is added to it: K may be zero on the
-    samples that are free.
+    A share of the diagonal of K, or of `size` if that is larger, is added to the diagonal, because K may be
+    zero on the free samples.
     """
     parts = G if isinstance(G, list) else [G]
     ridge, count = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size), parts[0].shape[1]

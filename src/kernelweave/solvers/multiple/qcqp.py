@@ -25,18 +25,18 @@ EXACT = 1e-12
 
 
 class QCQP(MKLSolver):
-    """All dual variables at once, the kernels in one quadratic constraint each.
+    """Solves for all dual variables at once, with one quadratic constraint per kernel.
 
         max_{alpha, t}  -sum_i C_i V*(y_i, -alpha_i / C_i) - t/2,   alpha' K_m alpha <= t for every m
 
-    for p = 1; where weights have a price each, alpha' K_m alpha <= price_m without t. The multipliers of
-    the constraints are the weights. Lanckriet et al. (2004) and Bach et al. (2004); Kloft et al. (2011),
-    section 3.2, and (15) for the squared loss.
+    for p = 1; if each weight has a price, the constraints are alpha' K_m alpha <= price_m without t. The
+    multipliers of the constraints are the weights. Lanckriet et al. (2004) and Bach et al. (2004); Kloft et
+    al. (2011), section 3.2, and (15) for the squared loss.
 
     A reference for some hundred samples: an interior-point method of cvxpy factors every kernel matrix, and
     its work grows like M n^3. For losses whose dual is linear on a box, and the squared loss; for
     regularisers that make weights zero and whose price is linear. The program counts as one single-kernel
-    fit; another one is trained at its weights where rounding has left a gap.
+    fit; if rounding has left a gap, another fit is made at its weights.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class QCQP(MKLSolver):
         loss = run.problem.loss
         if not (hasattr(loss, "linear_dual") or getattr(loss, "quadratic", False)):
             raise lacking(loss, "linear_dual", self, "use solver='auto'")
-        self._program: FloatArray | None  # its alpha, until that is certified
+        self._program: FloatArray | None  # its alpha, until it is certified
         self._program, weights = solved(run.problem, run.gram, run.regularizer)
         self._trained, self._first_tol = False, 0.3 * run.tol
         return weights
@@ -86,8 +86,8 @@ class QCQP(MKLSolver):
 def solved(problem: Problem, gram: Any, regularizer: Regularizer) -> tuple[FloatArray, FloatArray]:
     """alpha and weights of the program.
 
-    In units of C, a = alpha / c, and with |R_k a| <= bound for a' K_k a <= bound^2: so conic solvers lose
-    fewer digits. The multiplier of that is bound times the weight.
+    The program is in units of C, a = alpha / c, and has |R_k a| <= bound for a' K_k a <= bound^2, so that
+    conic solvers lose fewer digits. The multiplier of this constraint is bound times the weight.
     """
     rule: Any = regularizer
     M, unit = gram.n_kernels, float(problem.C.mean())
@@ -105,10 +105,10 @@ def solved(problem: Problem, gram: Any, regularizer: Regularizer) -> tuple[Float
     value = _dual_loss(problem, a, unit) - (0.5 * cvxpy.square(bound) if rule.tied else 0.0)
     program = cvxpy.Problem(cvxpy.Maximize(value), [*limits, *sides])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # how accurate the solution is, the certificate says
+        warnings.simplefilter("ignore")  # the certificate says how accurate the solution is
         program.solve(solver="CLARABEL", tol_gap_abs=EXACT, tol_gap_rel=EXACT, tol_feas=EXACT)
     if a.value is None:
-        raise ValueError(f"cvxpy ends with {program.status!r}: scale the data, or use solver='auto'.")
+        raise ValueError(f"cvxpy ended with status {program.status!r}: scale the data, or use solver='auto'.")
     multipliers = np.maximum([float(limit.dual_value) for limit in limits], 0.0)
     z = multipliers / (multipliers.sum() if rule.tied else most)
     return unit * a.value, T.weights(z)

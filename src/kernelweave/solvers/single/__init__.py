@@ -1,10 +1,10 @@
 """Machines for one Gram matrix.
 
-Reading order: ``base.py``, ``smooth.py``, ``smo.py`` (with ``_box_qp.py`` and, for
-what is badly conditioned, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors,
-``joint_newton.py`` for losses that couple samples, ``block_descent.py`` (with ``_face.py``) for those that
-couple classes. ``torch_smooth.py`` and ``torch_box.py`` (with ``_torch_descent.py`` and, compiled,
-``_triton_box.py``) are machines on a device.
+Reading order: ``base.py``, ``smooth.py``, ``smo.py`` (with ``_box_qp.py`` and, for badly conditioned
+problems, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors, ``joint_newton.py`` for
+losses that couple samples, ``block_descent.py`` (with ``_face.py``) for losses that couple classes.
+``torch_smooth.py`` and ``torch_box.py`` (with ``_torch_descent.py`` and, compiled, ``_triton_box.py``) are
+machines on a device.
 """
 
 from typing import Any
@@ -49,7 +49,7 @@ def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
 
 
 def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
-    """`machine`, or the one for a K that is no array: factors, or a matrix on another device."""
+    """`machine`, or its counterpart if K is not an array: for factors, or a matrix on another device."""
     if isinstance(K, np.ndarray):
         return machine
     if isinstance(K, FactoredMatrix) and not isinstance(machine, JointNewton):

@@ -2,7 +2,7 @@
 
     min_a  1/2 sum_k a_k' (K + ridge) a_k - <linear, a>     u_i = C_i own_i - a_i >= 0,  sum(u_i) = C_i
 
-In the variables u_i of one sample the objective is  (K_ii + ridge)/2 |u_i|^2  and a linear term: the
+In the variables u_i of one sample the objective is (K_ii + ridge)/2 |u_i|^2 plus a linear term, so its
 minimum is the projection of a point onto a simplex.
 """
 
@@ -16,7 +16,7 @@ FLAT = 1e-12  # relative curvature below which the objective is taken as flat
 
 @numba.njit(cache=True, nogil=True)
 def project(v, total):  # type: ignore[no-untyped-def]
-    """v becomes the point of {u >= 0, sum(u) = total} nearest to it (Michelot 1986)."""
+    """Replace v by the nearest point of {u >= 0, sum(u) = total} (Michelot 1986)."""
     inside = v.shape[0]
     level = (v.sum() - total) / inside
     while True:
@@ -36,7 +36,7 @@ def project(v, total):  # type: ignore[no-untyped-def]
 def sweeps(K, diagonal, ridge, C, own, a, G, eps, most):  # type: ignore[no-untyped-def]
     """Sweeps over the samples; changes a and G = (K + ridge) a - linear in place, returns how many.
 
-    They end after `most`, or one in which no step was larger than the slope `eps` explains.
+    They end after `most` sweeps, or after a sweep in which no step was larger than the slope `eps` explains.
     """
     n, c = a.shape
     u, change = np.empty(c), np.empty(c)

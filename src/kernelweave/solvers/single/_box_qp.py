@@ -1,4 +1,4 @@
-"""A quadratic program in a box, its compiled steps of two variables, and an exact active-set method."""
+"""A quadratic program in a box, compiled steps of two variables for it, and an exact active-set method."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class BoxQP:
         return cls(K, problem.centred(linear)[:, 0], float(kink), lower, upper, problem.fit_intercept)
 
     def size(self, a: FloatArray, G: FloatArray) -> float:
-        """Of the slopes G = K a - linear: that of `linear`, or without it of K a, or of what makes up K a."""
+        """Size of the slopes G = K a - linear: of `linear`, or if that is zero of K a, or of its terms."""
         largest = float(self.K.diagonal().max(initial=0.0)) * float(np.abs(a).sum())
         return float(np.abs(self.linear).max()) or float(np.abs(G).max()) or largest or 1.0
 
     def descend(self, a: FloatArray, G: FloatArray, eps: float, max_iter: int) -> int:
-        """SMO steps on a and G = K a - linear, in place, to a violation of `eps`; how many."""
+        """SMO steps on a and G = K a - linear, in place, to a violation of `eps`; returns their number."""
         from ._smo_loops import solve_free, solve_tied
 
         run = solve_tied if self.tied else solve_free
@@ -44,9 +44,9 @@ class BoxQP:
         return int(run(self.K, diagonal, self.lower, self.upper, self.kink, a, G, eps, max_iter))
 
     def minimum_over(self, free: IntArray, a: FloatArray) -> FloatArray:
-        """Values of the free entries at the minimum with the others held.
+        """Values of the free entries at the minimum with the others held fixed.
 
-        They solve K a + b = linear - kink sign(a); an entry at zero takes the side it gains on.
+        They solve K a + b = linear - kink sign(a); an entry at zero moves to the side where it gains.
         """
         held = a.copy()
         held[free] = 0.0
@@ -57,7 +57,7 @@ class BoxQP:
         return self._solve(free, right, float(a[free].sum()))
 
     def _solve(self, free: IntArray, right: FloatArray, total: float) -> FloatArray:
-        """K x + b = right, sum(x) = total when tied; K a little padded, then refined against K itself."""
+        """K x + b = right, sum(x) = total when tied; K slightly raised, then refined against K."""
         A = self.K[np.ix_(free, free)]
         padding = 1e-13 * max(float(self.K.diagonal().max()), 1e-100)
         inverse = symmetric_solver(A + padding * np.eye(len(A)))
@@ -75,7 +75,7 @@ class BoxQP:
     def gains(self, a: FloatArray, G: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """First-order gain of moving each entry up, and down; -inf where a bound forbids it.
 
-        G = K a - linear, where the caller has it.
+        G = K a - linear, if the caller has it.
         """
         G = self.K @ a - self.linear if G is None else G
         rise = np.where(a < self.upper, -(G + np.where(a >= 0.0, self.kink, -self.kink)), -np.inf)
@@ -95,9 +95,9 @@ def symmetric_solver(A: FloatArray) -> Callable[[FloatArray], FloatArray]:
 class ActiveSet:
     """Which entries are free, each between its bounds (or between a bound and the kink at zero).
 
-    Every round moves the free entries towards the minimum over them, as far as all stay
-    inside; an entry that is stopped is held, and at the minimum the pair of entries that gains
-    most is freed. The objective never rises, and the point stays feasible.
+    Every round moves the free entries towards the minimum over them, as long as all stay inside. An entry
+    that reaches an end is held there; at the minimum, the pair of entries that gains most is freed. The
+    objective never rises, and the point stays feasible.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class ActiveSet:
         self.n_rounds = 0
 
     def run(self, max_rounds: int) -> FloatArray | None:
-        """The exact solution, or None when it is not reached in `max_rounds` or by rounding."""
+        """The exact solution, or None if it is not reached in `max_rounds` or because of rounding."""
         total = float(self.a.sum())
         for self.n_rounds in range(1, max_rounds + 1):
             if self._move() and not self._release():
@@ -128,7 +128,7 @@ class ActiveSet:
         return None
 
     def _move(self) -> bool:
-        """Towards the minimum over the free entries; whether it was reached."""
+        """Move towards the minimum over the free entries; whether it was reached."""
         free = np.flatnonzero(self.free)
         if len(free) <= int(self.qp.tied):
             return True

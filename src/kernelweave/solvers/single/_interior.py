@@ -13,10 +13,10 @@ from ..._backend import is_tensor, torch
 #: most steps, and share of the way to the boundary that is taken
 MOST_STEPS, SHARE = 60, 0.995
 
-#: looks in a row that find more than this share of the least gap, after which all is only rounding
+#: after this many looks in a row that find more than this share of the least gap, only rounding is left
 PROGRESS, MOST_IDLE = 0.9, 5
 
-#: width of an empty part of a box, a share of the widest
+#: width given to an empty part of a box, as a share of the widest part
 NARROW = 1e-15
 
 #: steps between two looks at the gap: on a device every look waits for it
@@ -24,7 +24,7 @@ LOOK_HOST, LOOK_DEVICE = 1, 5
 
 
 class Steps(NamedTuple):
-    """A direction of the variables, their multipliers, and that of the sum."""
+    """A direction of the variables, of their multipliers, and of the multiplier of the sum."""
 
     x: Any
     z: Any
@@ -35,9 +35,8 @@ class Steps(NamedTuple):
 class Interior:
     """min_a 1/2 a' K a - linear' a + kink |a|_1,  lower <= a <= upper,  sum(a) = total when tied.
 
-    Mehrotra's predictor-corrector steps, each with one Cholesky factor of I + D K D, D > 0 diagonal:
-    their number hardly depends on the conditioning of K. With a kink, a = x_1 - x_2 with both of
-    them from zero to a bound.
+    Mehrotra's predictor-corrector steps, each with one Cholesky factor of I + D K D, D > 0 diagonal: their
+    number hardly depends on the conditioning of K. With a kink, a = x_1 - x_2, both between zero and a bound.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ class Interior:
     kink, total : float
     tied : bool
     ridge : float, default=0.0
-        Added to the diagonal of what is factored, where rounding may have left K indefinite.
+        Added to the diagonal of the factored matrix, if rounding may have left K indefinite.
 
     Examples
     --------
@@ -72,13 +71,13 @@ class Interior:
         one, split = xp.ones_like(lower[:1]), kink > 0.0
         self.low = xp.stack([0.0 * lower, 0.0 * lower]) if split else lower[None]
         self.high = xp.stack([upper, -lower]) if split else upper[None]
-        if split:  # of a one-sided box a part is empty, which has no interior: it gets next to none
+        if split:  # one part of a one-sided box is empty and has no interior: it gets a tiny one
             self.high = xp.where(self.high > 0.0, self.high, NARROW * self.high.max())
         self.sign = xp.stack([one, -one]) if split else one[None]
 
     @np.errstate(all="ignore")
     def solve(self, tol: float) -> Any:
-        """a at a complementarity gap of `tol`, those at a bound exactly there; `inside` is before that."""
+        """a at a complementarity gap of `tol`, with entries put on bounds; `inside` is a before that."""
         width, look = self.high - self.low, LOOK_DEVICE if is_tensor(self.K) else LOOK_HOST
         x, b = self.low + 0.5 * width, 0.0 * self.low.sum()
         level = float(abs(self._slope(x, b)).mean()) or 1.0
@@ -98,7 +97,7 @@ class Interior:
         return self._rounded(*kept, width)
 
     def _slope(self, x: Any, b: Any) -> Any:
-        """Derivatives of the objective and b sum(a) in x."""
+        """Derivatives in x of the objective plus b sum(a)."""
         a = (self.sign * x).sum(axis=0)
         return self.sign * (self.K @ a - self.linear + b) + self.kink
 
@@ -138,7 +137,7 @@ class Interior:
         return 1.0 / self.xp.where(fall > 1.0, fall, self.xp.ones_like(fall))
 
     def _rounded(self, x: Any, z: Any, w: Any, width: Any) -> Any:
-        """a with variables nearer to a bound than its multiplier is to zero put onto the bound."""
+        """a with each variable put onto a bound if it is nearer to it than the multiplier is to zero."""
         size = (z + w).mean() + 1e-300
         below, above = (x - self.low) / width, (self.high - x) / width
         x = self.xp.where((below < 1e-3) & (below < z / size), self.low, x)
@@ -147,7 +146,7 @@ class Interior:
 
 
 def _inverse(A: Any, diagonal: Any) -> Callable[[Any], Any]:
-    """The map v -> (A + diag(diagonal))^-1 v, by Cholesky; A is overwritten, and NaN tells of a failure."""
+    """The map v -> (A + diag(diagonal))^-1 v, by Cholesky; A is overwritten, and NaN marks a failure."""
     if is_tensor(A):
         A.diagonal().add_(diagonal)
         factor = torch.linalg.cholesky_ex(A)[0]

@@ -8,7 +8,7 @@ from scipy.linalg import cho_solve, lapack
 from ..._linalg import positive_factor
 from ..._typing import FloatArray
 
-#: most steps, the share of the gap that a step aims at, and how near to the border it may go
+#: most steps, the share of the gap that a step aims at, and how near to the boundary it may go
 MOST_STEPS, CENTRE, NEAR = 60, 0.1, 0.99
 
 
@@ -86,5 +86,5 @@ def _inverse(factor: FloatArray, lower: bool) -> FloatArray:
 
 
 def _reach(x: FloatArray, dx: FloatArray) -> float:
-    """How far x + t dx stays positive."""
+    """The largest t up to which x + t dx stays positive."""
     return float(np.divide(x, -dx, out=np.full_like(x, np.inf), where=dx < 0.0).min())

@@ -21,7 +21,7 @@ FLAT = 1e-12  # relative curvature below which the objective is taken as flat
 # sums may be reordered to use vector registers, and nothing is ever NaN; infinity keeps its meaning
 FAST = {"nnan", "nsz", "reassoc", "contract"}
 
-BLOCK = 256  # entries whose largest is found in vector registers, before one of them is looked for
+BLOCK = 256  # entries whose largest is found in vector registers, before its place is looked for
 
 
 @intrinsic
@@ -52,7 +52,7 @@ def _slopes(a, lower, upper, kink):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _room_up(a, upper, kink):  # type: ignore[no-untyped-def]
-    """How far a may rise before its bound, or zero, where the slope changes."""
+    """How far a may rise before it reaches its bound, or zero, where the slope changes."""
     return -a if kink > 0.0 and a < 0.0 else upper - a
 
 
@@ -76,7 +76,7 @@ def _steepest_up(G, up):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _gains(rise, own, row, diagonal, G, down, gains):  # type: ignore[no-untyped-def]
-    """What the pair of every j with i gains by a second-order model, and the largest violation.
+    """The gain of every pair (i, j) in a second-order model, and the largest violation.
 
     Also the largest gain, and where its block begins; -1 where no pair gains.
     """

@@ -1,4 +1,4 @@
-"""Ways down a quadratic on a box, on a device: gradient steps, exchanges, Newton steps, an interior point."""
+"""Descent of a quadratic on a box, on a device: gradient, exchange, Newton and interior-point steps."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .torch_smooth import solve_shifted
 #: steps of the power method
 POWERS = 12
 
-#: most free samples whose matrix is factored, and most factors of a round; of more samples the system is
-#: solved by so many steps, to that residual
+#: most free samples whose matrix is factored, and most factors of a round; with more samples the system is
+#: solved by this many steps, to this residual
 MOST_FREE, MOST_FACTORS, SOLVE_STEPS, SOLVE_TOL = 20_000, 3, 30, 1e-2
 
-#: exchanges of free and fixed samples, and those in a row that may not lower the objective
+#: most exchanges of free and fixed samples, and most in a row that do not lower the objective
 MOST_EXCHANGES, IDLE_EXCHANGES = 10, 1
 
-#: share of the largest dual variable by which others may move without a new product
+#: share of the largest dual variable by which the others may move without a new product
 MOVED = 1e-13
 
 
 class DualBox(NamedTuple):
-    """A linear term, and what dual variables may be: see `TorchBox`; of tensors in double precision.
+    """A linear term, and the range of the dual variables, as tensors in double precision: see `TorchBox`.
 
-    Sums over a matrix cancel: they are in double precision whatever the matrix has.
+    Sums over a matrix cancel, so they are in double precision, whatever the precision of the matrix.
     """
 
     linear: Any
@@ -46,7 +46,7 @@ class DualBox(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, device: Any) -> DualBox:
-        """That of a problem of one output."""
+        """The box of a problem with one output."""
         linear, kink = problem.loss.linear_dual(problem.y)
         given = (problem.centred(linear), *problem.box())
         total = float(problem.loss.alpha_sum) if problem.fit_intercept else 0.0
@@ -54,7 +54,7 @@ class DualBox(NamedTuple):
         return cls(linear, lower, upper, float(kink), total, problem.fit_intercept)
 
     def take(self, rows: Any) -> DualBox:
-        """That of some samples, if all others are at zero."""
+        """The box of some samples, if all others are at zero."""
         return self._replace(**{name: getattr(self, name)[rows] for name in ("linear", "lower", "upper")})
 
 
@@ -76,12 +76,12 @@ class Descent:
     def __init__(self, K: Any, box: DualBox, alpha: Any) -> None:
         self.K, self.box, (self.linear, self.lower, self.upper, self.kink, _, self.tied) = K, box, box
         self.project = BoxProjection(self.lower, self.upper, self.kink, box.total, self.tied)
-        self.state: tuple[Any, ...] | None = None  # of the gradient steps, until something else moves a
-        self._seen: tuple[Any, ...] = (None,)  # the last point at which there was a look at the residual
+        self.state: tuple[Any, ...] | None = None  # state of the gradient steps, until something else moves a
+        self._seen: tuple[Any, ...] = (None,)  # the last point whose residual was computed
         self._settle(_double(alpha, K.like.device) if isinstance(alpha, np.ndarray) else alpha)
 
     def _settle(self, a: Any) -> None:
-        """Be at a point, most of whose entries may be zero."""
+        """Move to a point, most of whose entries may be zero."""
         support = a.nonzero()[:, 0]
         self.a, self.Ka = a, self.K.multiply_from(support, a[support])
         if not self.tied:
@@ -89,15 +89,15 @@ class Descent:
         self.state = None
 
     def part(self, rows: Any) -> Descent:
-        """The same on some samples, all others being at zero."""
+        """The same on some samples, with all others at zero."""
         return Descent(self.K.part(rows), self.box.take(rows), self.a[rows])
 
     def take(self, rows: Any, part: Descent) -> None:
-        """Go to the point of a part."""
+        """Move to the point of a part."""
         self._settle(torch.zeros_like(self.a).index_copy_(0, rows, part.a))
 
     def concerned(self, least: int) -> Any:
-        """Samples that have a dual variable, and twice as many of the others, those of the largest loss."""
+        """Samples that have a dual variable, and twice as many of the others, with the largest loss."""
         own = self.a != 0.0
         losses = torch.where(own, 0.0, self._losses(self._residual()[0]))
         most = max(2 * int(own.sum()), least)
@@ -141,7 +141,7 @@ class Descent:
         self.a, self.Ka = state[:2]
 
     def _advance(self, a: Any, Ka: Any, before: Any, Kbefore: Any, sequence: Any) -> tuple[Any, Any]:
-        """The next point, pushed on in the direction it came from, and t of Nesterov's sequence."""
+        """The next point, extrapolated along its last move, and t of Nesterov's sequence."""
         t = sequence[0]
         longer = 0.5 * (1.0 + torch.sqrt(1.0 + 4.0 * t * t))
         push = (t - 1.0) / longer
@@ -152,7 +152,7 @@ class Descent:
         return new, torch.where(back, torch.ones_like(t), longer)[None]
 
     def _advance_compiled(self, a: Any, Ka: Any, before: Any, Kbefore: Any, sequence: Any) -> Any:
-        """The same in one launch; the multiplier of the last projection is where the next begins."""
+        """The same in one launch; the next projection starts from the multiplier of the last."""
         box = (self.linear, self.lower, self.upper)
         return _triton_box.advance(a, Ka, before, Kbefore, *box, self._given, sequence, self.tied)
 
@@ -162,12 +162,12 @@ class Descent:
         return torch.cat([self.step.reshape(1), self.a.new_tensor([self.kink, self.box.total])])
 
     def exchange(self) -> bool:
-        """Samples are put to the end of their interval they run into, all others solve K a + b = linear.
+        """Samples go to the end of their interval that they run into; the others solve K a + b = linear.
 
         Primal-dual active sets (Hintermueller, Ito & Kunisch 2003). With p = a - (G + b) / k, G the gradient
         and k about K_ii, samples whose p is outside their interval are fixed at its end, the others free;
-        after some exchanges of the two all agree, which is the solution, or none helps. Where there is a
-        kink, free samples change sides too often. Whether the objective fell.
+        After some exchanges of the two either all agree, and this is the solution, or no exchange helps. With
+        a kink, free samples change sides too often. Returns whether the objective fell.
         """
         if self.kink > 0.0:
             return False
@@ -200,7 +200,7 @@ class Descent:
         return least < start
 
     def _settled(self, a: Any) -> Any:
-        """A point moved into the box, its sum made right by samples that are free, if it can be."""
+        """A point moved into the box; if possible, free samples correct its sum."""
         a = torch.clamp(a, self.lower, self.upper)
         if not self.tied:
             return a
@@ -213,7 +213,7 @@ class Descent:
         return float(value + self.kink * self.a.abs().sum())
 
     def newton(self) -> bool:
-        """Newton steps on the face of the free samples, as far as the objective falls; whether it did."""
+        """Newton steps on the face of the free samples, as long as the objective falls; whether it fell."""
         gained = False
         for _ in range(MOST_FACTORS):
             free = self._free()
@@ -228,7 +228,7 @@ class Descent:
         return gained and self._move(self.a)
 
     def interior(self, tol: float) -> bool:
-        """The solution to a relative gap, whatever the conditioning; whether n allows it."""
+        """Solve to a relative gap, whatever the conditioning; whether n is small enough for it."""
         if len(self.a) > MOST_FREE:
             return False
         every = torch.arange(len(self.a), device=self.a.device)
@@ -241,7 +241,7 @@ class Descent:
         return bool(torch.isfinite(found).all()) and self._move(self.project(found, None))
 
     def _rounding(self, n: int) -> float:
-        """Eigenvalues below zero that rounding of the entries, and of a factor, may leave."""
+        """How far below zero rounding of the entries, and of a factor, may leave eigenvalues."""
         own = torch.finfo(self.K.like.dtype).eps
         return float(n**2 * torch.finfo(torch.float64).eps + (10.0 * n**0.5 * own if own > 1e-10 else 0.0))
 
@@ -251,25 +251,25 @@ class Descent:
         return True
 
     def _constant(self, A: Any) -> float:
-        """What makes S positive semidefinite again: the shift, or with a fixed sum anything of that size."""
+        """What makes S positive semidefinite again: the shift, or the mean diagonal if the sum is fixed."""
         return float(A.diagonal().mean().abs()) if self.tied else self.K.shift
 
     def _within(self, free: Any, target: Any) -> Any:
-        """The nearest point to a target at which free samples stay on their side of zero, if it is a kink."""
+        """The point nearest to a target where free samples stay on their side of zero, if that is a kink."""
         a, lower, upper = self.a[free], self.lower[free], self.upper[free]
         if self.kink > 0.0:
             lower, upper = torch.where(a > 0.0, 0.0, lower), torch.where(a < 0.0, 0.0, upper)
         return BoxProjection(lower, upper, 0.0, float(a.sum()), self.tied)(target, None)
 
     def _free(self) -> Any:
-        """Samples strictly inside their interval, of which zero is an end where there is a kink."""
+        """Samples strictly inside their interval; if there is a kink, zero is an end of the interval."""
         inside = (self.a > self.lower) & (self.a < self.upper)
         if self.kink > 0.0:
             inside &= self.a != 0.0
         return inside.nonzero()[:, 0]
 
     def _direction(self, free: Any) -> Any:
-        """To the minimum over the free samples: K d + b = -G, sum(d) = 0 when tied."""
+        """The step to the minimum over the free samples: K d + b = -G, sum(d) = 0 when tied."""
         G = (self.Ka - self.linear + self.kink * torch.sign(self.a))[free]
         return self._solved(free, -G, 0.0)[0]
 
@@ -292,7 +292,7 @@ class Descent:
         return x - b * ones, b
 
     def _line_search(self, step: Any) -> float:
-        """Move along a step that stays inside, to the least value on it; the share of it that was taken."""
+        """Move along a step, staying inside, to the least value on it; the share of the step taken."""
         Kstep = self._product(step)
         slope = torch.dot(self.Ka - self.linear, step)
         slope += self.kink * ((self.a + step).abs() - self.a.abs()).sum()
@@ -311,10 +311,10 @@ class Descent:
         return self.a, self.Ka
 
     def gap(self) -> float:
-        """The relative gap as `machine_gap` has it.
+        """The relative gap, as `machine_gap` defines it.
 
-        A loss whose dual is linear on a box is C V = max_a a r - kink |a| over it, r = linear - f: so is what
-        Fenchel's inequality leaves. `Ka` is K a - shift sum(a) where the sum is fixed.
+        A loss whose dual is linear on a box is C V = max_a a r - kink |a| over the box, r = linear - f; the
+        slack in Fenchel's inequality follows from that. `Ka` is K a - shift sum(a) where the sum is fixed.
         """
         r, b = self._residual()
         losses = self._losses(r).sum()
@@ -336,7 +336,7 @@ class Descent:
         return self.upper * (r - self.kink).clamp(min=0.0) - self.lower * (-r - self.kink).clamp(min=0.0)
 
     def _intercept(self, r: Any) -> Any:
-        """The b of least loss at r - b: where the slope changes its sign, or the middle of where it is 0."""
+        """The b with least loss at r - b: where the slope changes sign, or the middle of where it is 0."""
         rises, start, zeros = self._slopes
         places, order = torch.sort(r if self.kink == 0.0 else torch.cat([r - self.kink, r + self.kink]))
         edges = torch.searchsorted(torch.cumsum(rises[order], dim=0) - start, zeros, right=True)
@@ -344,14 +344,14 @@ class Descent:
 
     @cached_property
     def _slopes(self) -> tuple[Any, Any, Any]:
-        """By what the slope in b rises at every r -+ kink, where it begins, and between what it is 0."""
+        """Rises of the slope in b at every r -+ kink, its first value, and the range that counts as 0."""
         rises = self.upper - self.lower
         zeros = 1e-12 * rises.sum() * rises.new_tensor([-1.0, 1.0])
         rises = rises if self.kink == 0.0 else torch.cat([self.upper, -self.lower])
         return rises, self.upper.sum() - self.box.total, zeros
 
     def machine(self, problem: Problem, n_iter: int) -> Machine:
-        """The point on the host, its sum right to the last bit, and its predictions."""
+        """The point on the host, with its sum right to the last bit, and its predictions."""
         lower, upper = (bound[:, 0] for bound in problem.box())
         point, Ka = self.a.cpu().numpy(), self.Ka
         alpha = np.clip(point, lower, upper)
@@ -367,7 +367,7 @@ class Descent:
     def _with_sum(
         self, problem: Problem, alpha: FloatArray, lower: FloatArray, upper: FloatArray
     ) -> FloatArray:
-        """The sum made right by free samples only: those at a bound, or at zero, stay there."""
+        """Correct the sum by free samples only: samples at a bound, or at zero, stay there."""
         room = np.minimum(alpha - lower, upper - alpha) * (alpha != 0.0)
         missing = self.box.total - float(alpha.sum())
         if not room.sum() > 2.0 * abs(missing):
@@ -375,16 +375,16 @@ class Descent:
         return np.asarray(alpha + missing * room / room.sum())
 
 
-#: multipliers tried at a time, and how often their interval is cut to one between two of them
+#: multipliers tried at a time, and how often their interval is cut to the part between two of them
 TRIED, CUTS = 129, 3
 
 
 class BoxProjection:
     """argmin_x 1/2 |x - v|^2 + step kink |x|_1,  lower <= x <= upper,  sum(x) = total when tied.
 
-    The sum of x(mu) = clip(shrink(v - mu)) falls with the multiplier mu of the constraint: an
-    interval around its root is cut `CUTS` times, all multipliers of a cut in one pass, and the sum
-    is linear on what is left.
+    The sum of x(mu) = clip(shrink(v - mu)) falls with the multiplier mu of the constraint: an interval around
+    the root is cut `CUTS` times, with all multipliers of a cut in one pass, and the sum is linear on the
+    interval that is left.
 
     Parameters
     ----------

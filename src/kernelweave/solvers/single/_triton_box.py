@@ -1,7 +1,7 @@
 """A step of the accelerated projected gradient method on a box in one launch, compiled by Triton for the GPU.
 
-One program goes through all samples: vectors of some ten thousand stay in the cache of a multiprocessor, and
-a launch for every small operation would take longer than all of them.
+One program goes through all samples: vectors of some ten thousand entries stay in the cache of a
+multiprocessor, and a launch for every small operation would take longer than all the operations.
 """
 
 # Triton reads the types of its functions itself
@@ -18,7 +18,7 @@ try:
 except ImportError:  # the plain versions are used
     tl = None
 
-#: samples at a time, warps that share them, and most passes to the multiplier
+#: samples at a time, warps that share them, and most passes to find the multiplier
 BLOCK, WARPS, PASSES = 1024, 16, 100
 
 
@@ -94,7 +94,7 @@ def _advance(
                 sums += tl.where(there, x, 0.0)
                 sizes += tl.where(there, tl.abs(x), 0.0)
                 moving += tl.where(there & free, 1.0, 0.0)
-            # the sum falls with mu, by one for every sample that is free
+            # the sum falls with mu, at a rate of one for every free sample
             missing, slope = tl.sum(sums, axis=0) - total, tl.sum(moving, axis=0)
             first = tl.where(missing > 0.0, mu, first)
             last = tl.where(missing > 0.0, last, mu)
@@ -137,14 +137,14 @@ def advance(
     old: Any,
     tied: bool,
 ) -> tuple[Any, Any]:
-    """The point after a step from a, pushed on in the direction it came from, and the next (t, mu).
+    """The point after a step from a, extrapolated along its last move, and the next (t, mu).
 
     Parameters
     ----------
     a, Ka, before, Kbefore, linear, lower, upper : tensor of shape (n,)
-        In double precision, as is all.
+        In double precision, like everything here.
     given : tensor of shape (3,)
-        Step length, kink, and what the sum is to be.
+        Step length, kink, and the wanted sum.
     old : tensor of shape (2,)
         t of Nesterov's sequence, and a multiplier to begin with.
     tied : bool

@@ -14,7 +14,7 @@ from ...losses import Loss
 from ..certificate import relative, scale_of
 from ..problem import Problem, best_intercept
 
-#: steps in which the objective has to fall by this share, or the gap to that one
+#: number of steps in which the objective has to fall by this share, or the gap to the other share
 IDLE_STEPS, IDLE_FALL, IDLE_SHARE = 10, 1e-7, 0.9
 
 
@@ -72,7 +72,7 @@ class SingleSolver(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         )
 
     def roughly(self) -> SingleSolver:
-        """A solver that is faster because it is no better than asked for, if there is one."""
+        """A faster solver that is no more accurate than asked for, if there is one."""
         return self
 
     @abstractmethod
@@ -80,7 +80,7 @@ class SingleSolver(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """Solve a problem of one output, from the feasible `alpha` of shape (n, 1)."""
 
     def missing(self, loss: Loss) -> list[str]:
-        """The abilities this solver requires and `loss` lacks."""
+        """The abilities that this solver requires and `loss` lacks."""
         return [ability for ability in self.requires if not getattr(loss, ability, False)]
 
     def check(self, loss: Loss) -> None:
@@ -90,7 +90,7 @@ class SingleSolver(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
 
 def lacking(loss: Loss, ability: str, solver: object, remedy: str) -> ValueError:
-    """The error of a solver that asks for what a loss does not have."""
+    """The error to raise if a solver needs an ability that a loss does not have."""
     reason = "" if loss.separable else " (no loss that couples samples has it)"
     return ValueError(
         f"{type(loss).__name__} has no `{ability}`, required by {type(solver).__name__}{reason}; {remedy}."
@@ -98,7 +98,7 @@ def lacking(loss: Loss, ability: str, solver: object, remedy: str) -> ValueError
 
 
 class Standstill:
-    """Whether steps no longer help: neither has the objective fallen, nor the least gap, in the last of them.
+    """Whether steps no longer help: in the last ones neither the objective nor the least gap has fallen.
 
     Examples
     --------
@@ -125,8 +125,8 @@ def machine_gap(problem: Problem, alpha: FloatArray, fitted: FloatArray, size: f
 
     P = sum_i C_i V(y_i, f_i) + 1/2 alpha' K alpha,  D = -sum_i C_i V*(y_i, -alpha_i/C_i) - 1/2 alpha' K alpha
 
-    and P - D is what Fenchel's inequality leaves in every sample. With the `size` of the terms of
-    alpha' K alpha, an optimum that is zero but for rounding is recognised (`scale_of`).
+    and P - D is the slack in Fenchel's inequality, summed over the samples. With the `size` of the terms of
+    alpha' K alpha, an optimum that is zero up to rounding is recognised (`scale_of`).
     """
     intercept = best_intercept(problem, fitted)
     primal = problem.primal_loss(fitted, intercept) + 0.5 * float(np.vdot(alpha, fitted))
@@ -150,8 +150,8 @@ def product(K: FloatArray, a: FloatArray) -> FloatArray:
 def centred(K: FloatArray) -> tuple[FloatArray, FloatArray]:
     """K - u 1' - 1 u' + m and u, with u the means of the columns of K and m that of u.
 
-    Under sum(a) = 0 both have the same a' K a, and products that differ by a constant, which an intercept
-    takes. Far from the origin, entries about their means round by less.
+    Under sum(a) = 0 both matrices have the same a' K a, and their products differ by a constant, which an
+    intercept absorbs. Far from the origin, centred entries have less rounding.
 
     Examples
     --------

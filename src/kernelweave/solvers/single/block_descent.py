@@ -12,18 +12,20 @@ from ._face import Face
 from ._simplex_interior import interior_plan
 from .base import Machine, SingleSolver, Standstill, centred, machine_gap, product, uncentred
 
-#: sweeps between two looks at the gap, and slope of the steps that are too small to go on, as a share of tol
+#: sweeps between two looks at the gap, and slope below which steps are too small to continue, as a share of
+#: tol
 SWEEPS, STEEPEST = 10, 0.1
 
-#: what K gets on top for samples to hold on to their sums: a share of its mean diagonal
+#: added to K so that steps keep the sums over samples: a share of its mean diagonal
 RIDGE = 0.3
 
-#: what the search for the minimum on a face may cost: so many sweeps, or so many operations if that is more
+#: most that the search for the minimum on a face may cost: this many sweeps, or this many operations if that
+#: is more
 FACE_SWEEPS, FACE_WORK = 20, 2e7
 
 
-#: sweeps for each sample after which an interior-point method takes over, no fewer than so many, and most
-#: numbers in its factors
+#: sweeps per sample after which an interior-point method takes over, the least number of sweeps before that,
+#: and most numbers in its factors
 SAMPLE_SWEEPS, FEWEST_SWEEPS, MOST_NUMBERS = 0.3, 50, 5e7
 
 
@@ -33,12 +35,12 @@ class BlockDescent(SingleSolver):
         min_alpha 1/2 sum_k alpha_k' K alpha_k - <linear, alpha>
         subject to  u_i = C_i own_i - alpha_i >= 0,  sum(u_i) = C_i
 
-    A step projects onto a simplex (Crammer & Singer 2001; Keerthi et al. 2008). Intercepts ask for
-    sum_i alpha_ik = 0 in every class, which steps of one sample cannot keep: the sums are charged for,
-    b_k sum_i alpha_ik + (ridge / 2) (sum_i alpha_ik)^2, and the prices b rise with them (the method of
-    multipliers) until they vanish. The minimum over the classes that share samples is one linear system;
-    where it is small it ends the search exactly. Sweeps are many where K is badly conditioned or C large: an
-    interior-point method then takes over, whose number of steps hardly depends on either.
+    A step projects onto a simplex (Crammer & Singer 2001; Keerthi et al. 2008). Intercepts ask for sum_i
+    alpha_ik = 0 in every class, which steps of one sample cannot maintain. So the sums have a cost, b_k sum_i
+    alpha_ik + (ridge / 2) (sum_i alpha_ik)^2, and the prices b rise with them (the method of multipliers)
+    until they vanish. The minimum over the classes that share samples is one linear system; where it is small
+    it ends the search exactly. If K is badly conditioned or C is large, many sweeps are needed. Then an
+    interior-point method takes over, whose number of steps hardly depends on either.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ class BlockDescent(SingleSolver):
 
 
 class SimplexSearch:
-    """A way down from a feasible point, and the best machine on it.
+    """A descent from a feasible point, and the best machine on the way.
 
     Parameters
     ----------
@@ -97,7 +99,7 @@ class SimplexSearch:
         self.gap, self.n_iter = np.inf, 0
 
     def run(self, most: int) -> Machine:
-        """Sweeps, and the minimum on the face that they lead to, until the gap is closed."""
+        """Make sweeps, and find the minimum on the face that they lead to, until the gap is closed."""
         still = Standstill()
         self.note(self.a)
         while self.gap > self.tol and self.n_iter < most:
@@ -125,7 +127,7 @@ class SimplexSearch:
         self.b += self.ridge * self.a.sum(axis=0)
 
     def note(self, alpha: FloatArray) -> bool:
-        """Look at a feasible point, and remember it if none was better; whether that is so."""
+        """Look at a feasible point, and remember it if none was better; whether it is the best."""
         machine = Machine(alpha.copy(), product(self.K, alpha), self.n_iter)
         gap = machine_gap(self.problem, machine.alpha, machine.fitted)
         self.objective = 0.5 * float(np.vdot(alpha, machine.fitted)) - float(np.vdot(self.linear, alpha))
@@ -150,7 +152,7 @@ class SimplexSearch:
         self.guess()
 
     def guess(self) -> None:
-        """Go to the minimum over the classes that share samples, those that run empty left out one by one."""
+        """Go to the minimum over the classes that share samples; classes that run empty drop out."""
         a: FloatArray = self.a.copy()
         own = self.problem.C * (self.problem.y > 0)
         allowed = max(FACE_SWEEPS * a.size * len(a), FACE_WORK)

@@ -22,13 +22,13 @@ MOST_PRODUCTS, COARSEST = 100, 0.1
 #: eigenvalues below this share of the largest are rounding
 NOTHING = 1e-13
 
-#: what keeps vectors in a subspace
+#: a function that keeps vectors in a subspace
 Projector = Callable[[FloatArray], FloatArray]
 
 #: curvature below this share of the largest counts as that share in the preconditioner
 FLAT = 1e-12
 
-#: rows for each column of a factor that are enough for a preconditioner
+#: rows per column of a factor that are enough for a preconditioner
 ENOUGH = 16
 
 
@@ -39,13 +39,13 @@ class JointNewton(SingleSolver):
 
         (I + C H K) da + C H 1 db = -(a + C g),   sum(a + da) = 0 where there is an intercept
 
-    by conjugate gradients in the inner product x' K z, in which I + C H K is symmetric: products with
-    H and K, preconditioned by the same matrix with the bound diag(h) >= H of the loss. The dual point that
-    belongs to f is alpha = -C g, and what it leaves of the machine's gap 1/2 (a - alpha)' K (a - alpha).
+    by conjugate gradients in the inner product x' K z, in which I + C H K is symmetric: products with H and
+    K, preconditioned by the same matrix with the bound diag(h) >= H of the loss. The dual point that belongs
+    to f is alpha = -C g, and the machine's gap at it is 1/2 (a - alpha)' K (a - alpha).
 
-    The inner product does not see vectors that K sends to zero. They change nothing, but where K has low
-    rank they may grow until their rounding is all there is: where that happened, the steps begin again
-    without them.
+    The inner product does not see vectors that K sends to zero. They change nothing, but where K has low rank
+    they may grow until their rounding drowns everything else. If that happens, the steps begin again without
+    them.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class JointNewton(SingleSolver):
     def _descend(
         self, K: Any, problem: Problem, tol: float, alpha: FloatArray, kept: Projector
     ) -> tuple[Machine, float]:
-        """The machine and its gap, all coefficients and steps in the subspace of a projector."""
+        """The machine and its gap, with all coefficients and steps in the subspace of a projector."""
         a, fitted = _best_multiple(K, problem, alpha)
         best, still = (np.inf, a), Standstill()
         for n_iter in range(self.max_iter + 1):
@@ -81,7 +81,7 @@ class JointNewton(SingleSolver):
             primal = problem.primal_loss(fitted, b) + 0.5 * energy
             gap = relative(0.5 * apart, scale_of(problem, primal, primal - 0.5 * apart, 0.0))
             best = min(best, (gap, a), key=lambda pair: pair[0])
-            # one step at least: a gap is small long before the norms of a are right
+            # at least one step: the gap is small long before the norms of a are right
             if (n_iter and gap <= tol) or still(primal, gap):
                 break
             system = System(K, problem, fitted + b, kept)
@@ -95,7 +95,7 @@ class JointNewton(SingleSolver):
 
 
 def _best_multiple(K: Any, problem: Problem, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The multiple of alpha to start from, and K times it: alpha may be that of other weights."""
+    """The multiple of alpha to start from, and K times it: alpha may come from other weights."""
     fitted = product(K, alpha)
     b = best_intercept(problem, fitted) + np.zeros_like(fitted)
     t = _step_length(problem, np.zeros_like(alpha), b, alpha, fitted, 0.0)
@@ -124,7 +124,7 @@ class System:
     f : ndarray of shape (n, 1)
         Intercept included.
     kept : callable, optional
-        The projector onto a subspace that holds the range of K, in which solutions are looked for.
+        The projector onto a subspace that contains the range of K; solutions are looked for in it.
     """
 
     def __init__(self, K: Any, problem: Problem, f: FloatArray, kept: Projector = np.array) -> None:
@@ -136,7 +136,7 @@ class System:
         self.precondition = preconditioner(K, np.maximum(bound, FLAT * top)) if top > 0.0 else np.array
 
     def hessian(self, V: FloatArray) -> FloatArray:
-        """C H V, of every column."""
+        """C H V, for every column."""
         result: FloatArray = self.cost * self._product(V)
         return result
 
@@ -210,7 +210,7 @@ class Range:
 
 
 def _sums(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Products of columns that belong together; rounding below zero removed."""
+    """Products of columns that belong together; values below zero by rounding become zero."""
     result: FloatArray = np.maximum(np.einsum("ij,ij->j", A, B), 0.0)
     return result
 
@@ -220,7 +220,7 @@ def _ratios(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def preconditioner(K: Any, W: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """The map R -> (I + diag(W) K)^-1 R; of many samples and a K of low rank W is nearly the same."""
+    """The map R -> (I + diag(W) K)^-1 R; with many samples and a K of low rank, W is approximated."""
     if isinstance(K, FactoredMatrix):
         W = drawn(W, ENOUGH * K.n_features)
         rows = np.flatnonzero(W)
@@ -238,8 +238,9 @@ def preconditioner(K: Any, W: FloatArray) -> Callable[[FloatArray], FloatArray]:
 def drawn(W: FloatArray, count: int) -> FloatArray:
     """Weights that are zero for most rows, such that sums over all rows are nearly those by W.
 
-    W itself, unless there are more than twice as many rows as the count. Else so many are drawn, at equal
-    steps along the running sum of W, each of the same weight: a row is there as often as its W asks for.
+    This is W itself, unless there are more than twice as many rows as the count. Otherwise this many rows are
+    drawn, at equal steps along the running sum of W, each with the same weight: a row is drawn as often as
+    its W requires.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from ..certificate import relative
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, Standstill
 
-#: accuracy of a step of the proximal point method: of that asked for, and of the gap before
+#: accuracy of a step of the proximal point method: as a share of the accuracy asked for, and of the last gap
 STEP_SHARE, STEP_PROGRESS = 0.3, 0.1
 
 #: most steps of the proximal point method, and most that bring the gap down by less than a tenth
@@ -25,25 +25,25 @@ MOST_STEPS, MOST_IDLE = 50, 8
 #: share of the slope along a direction that a step may leave, and most trials for it
 SLOPE_LEFT, MOST_TRIALS = 0.1, 30
 
-#: width over which kinks are smoothed at first, the least, both relative to how far the kinks are apart, and
-#: how much narrower the next may be
+#: first and least width over which kinks are smoothed, both relative to the distance of the kinks, and how
+#: much narrower the next width may be
 WIDEST, NARROWEST, NARROWING = 1.0, 1e-9, 0.5
 
-#: share of the samples that are to be near a kink at first, when a solution is known to start from
+#: share of the samples that should be near a kink at first, if there is a solution to start from
 NEAR = 0.1
 
-#: a gap that a step has not brought down to this share asks for a narrower one
+#: if a step does not bring the gap down to this share, the next width is narrower
 GOOD_STEP = 0.5
 
 
 class PrimalNewton(SingleSolver):
     """Newton steps on  1/2 ||v||^2 + sum_i C_i V(y_i, (Z v + b)_i),  with K = Z Z'.
 
-    The direction solves (I + Z'WZ) p = -gradient, W = C V'', by conjugate gradients; the same matrix
-    over some of the rows is the preconditioner, over all of them when they are few. Kinks of a
-    piecewise linear loss are smoothed in steps of the proximal point method on the dual, until the
-    duality gap of the loss itself is small enough: only rows near a kink have curvature (Li, Sun & Toh
-    2018 for this pair of methods). Everything is linear in the number of samples.
+    The direction solves (I + Z'WZ) p = -gradient, W = C V'', by conjugate gradients; the preconditioner is
+    the same matrix over some of the rows, or over all rows if they are few. Kinks of a piecewise linear loss
+    are smoothed in steps of the proximal point method on the dual, until the duality gap of the loss itself
+    is small enough: only rows near a kink have curvature (Li, Sun & Toh 2018 for this pair of methods).
+    Everything is linear in the number of samples.
 
     Parameters
     ----------
@@ -96,7 +96,8 @@ class PrimalNewton(SingleSolver):
     ) -> tuple[Point, FloatArray, FloatArray]:
         """Newton steps from `point` to a relative gap of `tol`; the last point, its alpha and Z'alpha.
 
-        One at least: near the optimum the gap is small long before the norms of alpha are right.
+        There is at least one step: near the optimum the gap is small long before the norms of alpha are
+        right.
         """
         still = Standstill()
         for n_steps in range(self.max_iter):
@@ -125,7 +126,7 @@ class Point:
 
 
 def best_start(K: Any, problem: Problem, candidates: list[FloatArray]) -> Point:
-    """The one of several v of least primal value."""
+    """The v with the least primal value among several."""
     points = [Point(v, K.apply(v)) for v in candidates]
 
     def primal(point: Point) -> float:
@@ -165,11 +166,11 @@ class _Steps:
 
     @property
     def last(self) -> bool:
-        """Whether no later step is going to be any better."""
+        """Whether no later step will be any better."""
         return not self.kinked or self.count >= MOST_STEPS or self.idle >= MOST_IDLE
 
     def next(self, alpha: FloatArray, gap: float) -> None:
-        """Go on from a gap that is not small enough yet."""
+        """Prepare the next step after a gap that is not small enough yet."""
         if gap > GOOD_STEP * self.gap:
             self.width = max(NARROWING * self.width, NARROWEST * self.unit)
         self.wanted = min(max(STEP_PROGRESS * gap, STEP_SHARE * self.tol), self.wanted)
@@ -179,14 +180,14 @@ class _Steps:
 
 
 def unit_of(problem: Problem, f: FloatArray) -> float:
-    """How far the kinks are apart, the unit of f; of kinks that are all in one place, what f itself is."""
+    """The distance of the kinks, the unit of f; if all kinks are in one place, the size of f itself."""
     kinks = np.concatenate(problem.loss.kinks(problem.y))
     kinks = kinks[np.isfinite(kinks)][:, None]
     return float(np.abs(problem.centred(kinks)).max()) or float(np.abs(f).max()) or 1.0
 
 
 def first_width(problem: Problem, alpha: FloatArray, f: FloatArray, unit: float) -> float:
-    """A width within which some of the samples are near a kink, in units; wide when nothing is known."""
+    """A width within which some of the samples are near a kink, in units; wide if nothing is known."""
     if not (alpha - problem.start()).any():
         return WIDEST
     b = best_intercept(problem, f)
@@ -197,7 +198,8 @@ def first_width(problem: Problem, alpha: FloatArray, f: FloatArray, unit: float)
 def primal_gap(problem: Problem, point: Point, b: FloatArray, alpha: FloatArray, image: FloatArray) -> float:
     """Relative gap between the primal value at v and the dual value at alpha, with image = Z'alpha.
 
-    The misfit of every sample, and 1/2 ||v||^2 + 1/2 ||Z'alpha||^2 - alpha' Z v = 1/2 ||v - Z'alpha||^2.
+    It is the misfit of every sample plus 1/2 ||v||^2 + 1/2 ||Z'alpha||^2 - alpha' Z v = 1/2 ||v -
+    Z'alpha||^2.
     """
     primal = problem.primal_loss(point.f, b) + 0.5 * float((point.v**2).sum())
     apart = float(problem.misfit(alpha, point.f + b).sum()) + 0.5 * float(((point.v - image) ** 2).sum())
@@ -209,7 +211,7 @@ def line_search(
 ) -> Point | None:
     """The point along a direction where the slope of the primal objective has nearly vanished.
 
-    The intercept moves as the curvatures w have it. The objective is convex along the line, so its
+    The intercept moves as the curvatures w require. The objective is convex along the line, so its
     slope rises: a full step that has not passed the minimum by much is taken, else the sign change is
     bracketed. None where nothing descends.
     """
@@ -243,13 +245,13 @@ def step_length(slope: Callable[[float], float]) -> float:
 
 
 def _between(low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Where the chord through two (place, slope) vanishes, but well inside."""
+    """Where the chord through two pairs (place, slope) vanishes, but well inside the interval."""
     width = high[0] - low[0]
     share = -low[1] / (high[1] - low[1])
     return low[0] + width * min(max(share, 0.1), 0.9)
 
 
-#: rows for every feature up to which the curvature is computed from all of them, and otherwise from how many
+#: up to this many rows per feature the curvature is computed from all rows, and otherwise from this many
 MOST_ROWS, SOME_ROWS = 60, 20
 
 #: most products with the curvature in one Newton step
@@ -274,7 +276,7 @@ def direction(
         W.
     gradient, v : ndarray of shape (n_features, 1)
     tol : float
-        Relative duality gap that is asked for in the end.
+        Relative duality gap that is finally asked for.
     tied : bool
         Whether there is an intercept.
     """
@@ -292,7 +294,7 @@ def _accuracy(gradient: FloatArray, v: FloatArray, tol: float) -> float:
 
 
 class Curvature:
-    """I + Z'WZ, with Z about its weighted mean where the intercept takes that, and its approximate inverse.
+    """I + Z'WZ, and its approximate inverse; with an intercept, Z is about its weighted mean.
 
     Parameters
     ----------
@@ -354,11 +356,11 @@ def conjugate_gradients(
 class Smoothed:
     """The conjugate of V*(y, v) + (h / 2) (v - v0)^2, for a piecewise linear loss V.
 
-    The term added keeps the dual variable near v0: minimising the sum over samples of this loss is one
-    step of the proximal point method on the dual problem (Rockafellar 1976), and with v0 at the optimum
-    it has the solution of V itself, however large h is. For v0 = 0 it is the Moreau envelope of V. Its
-    slope rises from s to s + 1 not at a kink k but between k + h (s - v0) and k + h (s + 1 - v0), and
-    is that of V elsewhere.
+    The added term keeps the dual variable near v0: minimising the sum of this loss over the samples is one
+    step of the proximal point method on the dual problem (Rockafellar 1976), and if v0 is optimal, its
+    solution is the solution for V itself, however large h is. For v0 = 0 it is the Moreau envelope of V. Its
+    slope rises from s to s + 1 not at a kink k but between k + h (s - v0) and k + h (s + 1 - v0), and equals
+    the slope of V elsewhere.
 
     Parameters
     ----------
@@ -385,7 +387,7 @@ class Smoothed:
 
     @property
     def alpha_sum(self) -> float:
-        """As of the loss."""
+        """As for the loss."""
         return self.loss.alpha_sum
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:

@@ -10,23 +10,23 @@ from ._box_qp import ActiveSet, BoxQP
 from ._interior import Interior
 from .base import Machine, SingleSolver, machine_gap, product
 
-# small machines are solved exactly, so that the order of samples plays no part: so many samples, steps
-# of two variables for each sample before the free samples are guessed, and rounds to correct the guess, of
-# one guess and of all
+# small machines are solved exactly, so that the order of samples plays no part: most samples, steps of two
+# variables per sample before the free samples are guessed, and rounds to correct the guess, for one guess and
+# for all
 EXACT_SAMPLES, EXACT_STEPS, EXACT_ROUNDS, ALL_ROUNDS = 256, 100, 300, 600
 
 #: rounds to correct the guess of an interior-point method, which is nearly right
 INTERIOR_ROUNDS = 20
 
-#: steps after which the factors of an interior-point method cost less than going on: so many for each sample,
-#: and so many for each pair of them
+#: steps after which the factors of an interior-point method cost less than continuing: this many per sample,
+#: and this many per pair of samples
 SAMPLE_STEPS, PAIR_STEPS = 100, 0.2
 
-#: the next violation, a share of the last: at most the one, at least the other, and by the share of the
-#: tolerance that its gap is to be
+#: the next violation, as a share of the last: at most this, at least this, and in between such that its gap
+#: is this share of the tolerance
 NEXT, LEAST_NEXT, AIM = 0.2, 1e-3, 0.3
 
-#: below this gap, rounds without halving it after which a machine is as good as rounding lets it be
+#: below this gap, a machine is as good as rounding allows after this many rounds that do not halve the gap
 FINE_GAP, IDLE_ROUNDS = 1e-7, 5
 
 
@@ -37,9 +37,9 @@ class SMO(SingleSolver):
     regression needs no doubled variables. Small problems are finished exactly, by an active-set
     method on their free samples. Fan, Chen & Lin (2005), working set selection 3.
 
-    Steps of two variables are many where K is badly conditioned or C large. Once they cost more than
-    the factors of an interior-point method, whose number hardly depends on either, that method takes
-    over; what it leaves is rounding. The work is O(n^3) at most, and the best point seen is returned.
+    If K is badly conditioned or C is large, many steps of two variables are needed. Once they cost more than
+    the factors of an interior-point method, whose number hardly depends on either, that method takes over; it
+    leaves only rounding. The work is O(n^3) at most, and the best point seen is returned.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ class SMO(SingleSolver):
 
     def roughly(self) -> SMO:
         other = SMO(self.max_iter)
-        # steps of few samples cost less than looking how far they came
+        # with few samples, steps cost less than checking how far they got
         other.exact_samples, other.first_violation = 0, 5.0
         return other
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0], len(alpha) <= self.exact_samples)
         if not (K.diagonal().any() or K.any()):
-            search.note(alpha[:, 0])  # without kernels many points are optimal: the one that is known is kept
+            search.note(alpha[:, 0])  # without kernels many points are optimal: keep the known one
             if search.gap <= tol:
                 return search.best
         n = len(alpha)
@@ -87,7 +87,7 @@ class SMO(SingleSolver):
 
 
 class Search:
-    """Ways down from a point of the box, and the best machine they led to.
+    """Several kinds of descent from a point of the box, and the best machine they led to.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Search:
         self.roots = np.sqrt(np.maximum(qp.K.diagonal(), 0.0))
 
     def descend(self, eps: float, allowed: int) -> None:
-        """Rounds of steps to a relative violation of `eps` and less, until `allowed` steps are made."""
+        """Rounds of steps to a relative violation of `eps`, then less, until `allowed` steps are made."""
         eps, size = eps * self.size, self.size
         budget, idle = EXACT_STEPS * len(self.a) if self.small else allowed, 0
         while True:
@@ -127,7 +127,7 @@ class Search:
                 eps *= NEXT if self.small else min(NEXT, max(LEAST_NEXT, AIM * self.tol / self.gap))
 
     def guess(self, a: FloatArray) -> bool:
-        """The exact solution by way of the samples that are free at `a`; whether few rounds led to it."""
+        """Look for the exact solution from the samples that are free at `a`; whether few rounds found it."""
         active = ActiveSet(self.qp, a)
         exact = active.run(min(EXACT_ROUNDS, self.rounds))
         self.rounds -= active.n_rounds
@@ -136,7 +136,7 @@ class Search:
         return exact is not None
 
     def note(self, a: FloatArray) -> None:
-        """Remember a point if none was better; G has the rounding of all its updates in it."""
+        """Remember a point if none was better; G is not used, as it has the rounding of all its updates."""
         machine = Machine(a[:, None].copy(), _product(self.qp.K, a)[:, None], self.n_iter)
         size = float(self.roots @ np.abs(a)) ** 2
         gap = machine_gap(self.problem, machine.alpha, machine.fitted, size)
@@ -144,7 +144,7 @@ class Search:
             self.best, self.gap = machine, gap
 
     def enter_interior(self) -> None:
-        """The solution of an interior-point method, and the exact one by way of its free samples."""
+        """The solution of an interior-point method, and the exact solution from its free samples."""
         qp, K = self.qp, self.qp.K.astype(np.float64)
         ridge = len(K) * np.finfo(np.float64).eps * float(K.diagonal().mean())
         program = Interior(K, qp.linear, qp.lower, qp.upper, qp.kink, float(self.a.sum()), qp.tied, ridge)

@@ -108,7 +108,8 @@ class Newton(SingleSolver):
                 return replace(machine, n_iter=iteration)
             best = min(best, (left, machine), key=itemgetter(0))
             if left > 0.5 * before:
-                # where K is large, K times the rounding of -C V'(f) is more than f: the iterate itself may do
+                # where K is large, K times the rounding of -C V'(f) may exceed f: then the iterate itself may
+                # do
                 itself = _feasible_machine(K, problem, alpha)
                 gap, found = _gaps(problem, itself)
                 best = min(best, (found, itself), key=itemgetter(0))
@@ -146,13 +147,13 @@ class Newton(SingleSolver):
 
 
 def _feasible_machine(K: FloatArray, problem: Problem, alpha: FloatArray) -> Machine:
-    """The machine of a dual point, such as -C V'(f) of the predictions f: inside the box in any case."""
+    """The machine at a dual point, such as -C V'(f) for predictions f, which is always inside the box."""
     moved = problem.feasible(alpha)
     return Machine(moved, product(K, moved), 0)
 
 
 def _gaps(problem: Problem, machine: Machine) -> tuple[float, float]:
-    """The relative gap of a machine, and P - D; alpha' K alpha that rounding made negative is no gain."""
+    """The relative gap of a machine, and P - D; alpha' K alpha counts as 0 if rounding made it negative."""
     intercept = best_intercept(problem, machine.fitted)
     energy = float(np.vdot(machine.alpha, machine.fitted))
     loss = problem.primal_loss(machine.fitted, intercept)

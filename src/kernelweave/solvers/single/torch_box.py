@@ -10,29 +10,30 @@ from ..problem import Problem
 from ._torch_descent import Descent, DualBox
 from .base import Machine, SingleSolver
 
-#: gradient steps between two looks at the gap, fewer where entries are computed again for each
+#: gradient steps between two looks at the gap; fewer if entries are computed again for each step
 ROUND, SHORT_ROUND = 50, 10
 
-#: a round that leaves more than this share of the gap was slow, and ends with Newton steps; after so many
-#: rounds that even these left slow, an interior-point method is tried
+#: a round that leaves more than this share of the gap is slow, and ends with Newton steps; after this many
+#: rounds that stay slow even so, an interior-point method is tried
 SLOW, SLOW_ROUNDS = 0.25, 4
 
-#: samples from which, and share up to which, those that matter are solved for alone, to a share of the gap
-#: asked for, or of the gap before where that is more, and how often at most
+#: samples that matter are solved for alone if there are this many samples in all, and those that matter are
+#: at most this share; to this share of the gap asked for, or of the last gap if that is more; and at most
+#: this often
 LEAST_SHRUNK, SHRUNK, PART_SHARE, PART_GAP, MOST_PARTS = 4000, 0.7, 0.5, 0.05, 20
 
-#: samples up to which their factors cost less than gradient steps, if these need not compute entries again
+#: most samples whose factors cost less than gradient steps, if these need not compute entries again
 MOST_EXCHANGED = 5000
 
-#: gap from which the free samples are not known well enough to exchange some of them
+#: gap above which the free samples are not known well enough to exchange some of them
 FAR = 0.5
 
-#: rounds that leave more than this share of the least gap so far, after which all is only rounding
+#: after this many rounds that leave more than this share of the least gap so far, only rounding is left
 ROUNDED, IDLE_ROUNDS = 0.95, 5
 
 
 class TorchBox(SingleSolver):
-    """Hinge, eps-insensitive and one-class machines where K is on a device.
+    """Hinge, eps-insensitive and one-class machines for a K on a device.
 
         min_a 1/2 a' K a - linear' a + kink |a|_1,   lower <= a <= upper,  sum(a) fixed
 
@@ -56,10 +57,10 @@ class TorchBox(SingleSolver):
         self.max_iter = max_iter
 
     def solve_column(self, K: Any, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
-        """Where few samples have a dual variable, on these and some that ask most for one.
+        """If few samples have a dual variable, solve on these and on the samples that most ask for one.
 
-        With alpha_i = 0 for all others a feasible point of the part is one of the whole, of the same dual
-        value, and its gap is that of the whole once -C_i V'(y_i, f_i) = 0 outside.
+        With alpha_i = 0 for all others, a feasible point of the part is feasible for the whole, with the same
+        dual value. Its gap is the gap of the whole once -C_i V'(y_i, f_i) = 0 outside.
         """
         descent, n_iter, before = Descent(K, DualBox.of(problem, K.like.device), alpha[:, 0]), 0, None
         for _ in range(MOST_PARTS if len(K) > LEAST_SHRUNK else 0):
@@ -78,7 +79,7 @@ class TorchBox(SingleSolver):
         return descent.machine(problem, n_iter)
 
     def _rounds(self, descent: Descent, tol: float) -> int:
-        """Rounds until the gap is small enough, or stands; how many steps they took."""
+        """Make rounds until the gap is small enough or no longer falls; the number of steps they took."""
         gap = before = descent.gap()
         n, stored, best = len(descent.a), descent.K.stored, descent.point
         length, exchanges = ROUND if stored else SHORT_ROUND, n <= MOST_EXCHANGED or not stored

@@ -33,7 +33,7 @@ def solve_shifted(
     ----------
     K : Matrix
     tol : float
-        Of the residual, relative to `right`, where it is solved by steps.
+        Of the residual, relative to `right`, if conjugate gradients are used.
     start : tensor of shape (n, c), optional
     most : int, default=2000
         Most steps.
@@ -53,12 +53,12 @@ def solve_shifted(
 
 
 class Preconditioner:
-    """The inverse of diag(D) + Z'Z: about K from some of its rows, and D what that leaves and `extra`.
+    """The inverse of diag(D) + Z'Z, with Z'Z about K, from some of its rows, and D the rest plus `extra`.
 
         (D + Z'Z)^-1 = D^-1 - D^-1 Z' (I + Z D^-1 Z')^-1 Z D^-1
 
-    Smooth kernels have few large eigenvalues, which the rows have too; the many small ones are about equal,
-    as is what the rows leave of the diagonal (Frangella, Tropp & Udell 2023).
+    Smooth kernels have few large eigenvalues, which the rows capture; the many small ones are about equal,
+    and so is what the rows leave of the diagonal (Frangella, Tropp & Udell 2023).
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def conjugate_gradients(
 class TorchLeastSquares(SingleSolver):
     """Solves (K + diag(1/C)) alpha + b = y, sum(alpha) = 0, by a factor or by conjugate gradients.
 
-    Steps go on until the gap is what was asked for: all outputs at once, from where they are.
+    Steps continue until the gap is as small as asked for, for all outputs at once.
     """
 
     name = "torch_least_squares"
@@ -140,14 +140,14 @@ class TorchLeastSquares(SingleSolver):
         return self.solve(K, problem, tol, alpha)
 
 
-#: curvature below this share of the largest counts as that share: a flat sample then hardly moves
+#: curvature below this share of the largest counts as that share, so a flat sample hardly moves
 FLAT = 1e-10
 
 
 class TorchNewton(Newton):
     """The Newton steps of `Newton`, whose linear systems are solved on the device.
 
-    All samples stay in the system: one of no curvature W has 1/W on the diagonal.
+    All samples stay in the system: a sample with next to no curvature W has a large 1/W on the diagonal.
     """
 
     name = "torch_newton"
