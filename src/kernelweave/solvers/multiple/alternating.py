@@ -190,7 +190,7 @@ class Alternating(MKLSolver):
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
         if self.is_worse(run, state) and self._leapt:
-            # take the plain step from where it leapt, and extrapolate from here on
+            # take the plain step from where it leapt, and forget the steps before
             self._points, self._images, self._newton = [self._from], [self._plain], None
         else:
             proof = state.certificate
