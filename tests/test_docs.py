@@ -66,14 +66,16 @@ def links(page: Path) -> Iterator[str]:
         yield match[1]
     for match in re.finditer(r"^`*\{(?:image|figure|literalinclude|include)\} (\S+)$", text_of(page), re.M):
         yield match[1]
-    for match in re.finditer(r"^:link: (\S+)$", text_of(page), re.M):
-        yield f"{match[1]}.md"
+    for match in re.finditer(r"^:link: (\S+)\n:link-type: (doc|ref)$", text_of(page), re.M):
+        yield f"{match[1]}.md" if match[2] == "doc" else f"#{match[1]}"
 
 
 def anchors(page: Path) -> set[str]:
-    """Headings as links name them."""
-    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text_of(page)), re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    """Headings as links name them, and labels."""
+    text = FENCE.sub("", text_of(page))
+    headings, labels = re.findall(r"^#+ (.+)$", text, re.M), re.findall(r"^\((\S+)\)=$", text, re.M)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return slugs | set(labels)
 
 
 # -- links -------------------------------------------------------------------------------------------
