@@ -163,5 +163,5 @@ def test_targets_of_pairs_and_of_several_outputs() -> None:
     np.testing.assert_array_equal(values, np.eye(3)[:, :2].T)
     with pytest.raises(ValueError, match="y has 5 entries for 8 samples"):
         attribution_stability(kw.MKLRegressor(RBF()), np.eye(8), np.ones(5))
-    with pytest.raises(ValueError, match="y: agreement with a target needs one"):
+    with pytest.raises(ValueError, match="y: agreement needs a target"):
         attribution_stability(kw.MKLOneClass(RBF()), np.eye(8), None)
