@@ -478,7 +478,7 @@ def test_files_of_others_beside_a_checkpoint_are_left_alone(tmp_path):
     kept_twice(tmp_path / "c")
     assert [(tmp_path / name).read_text() for name in names] == ["mine"] * len(names)
     previous(tmp_path / "c").write_text("a diary")
-    with pytest.raises(ValueError, match=r"'c.previous', and a file of that name exists that is not a kernelweave check"):
+    with pytest.raises(ValueError, match=r"'c.previous', and a file of that name exists that is not a k"):
         Checkpoint(tmp_path / "c", {})
     assert previous(tmp_path / "c").read_text() == "a diary"
 
