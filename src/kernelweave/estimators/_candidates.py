@@ -134,13 +134,8 @@ def candidates(
     found.append(Candidate("elastic net", every, ElasticNet()))
     if looks and len(units) > 2:
         found.append(Candidate(f"lp-norm, p = 2, {title}", every, LpNorm(2.0), Related(units, 2.0)))
-    dense = {
-        *views,
-        WHOLE,
-        NARROW,
-        TOGETHER,
-        *(() if regression else (WIDE,)),
-    }  # good together, or not at all
+    # good together, or not at all
+    dense = {*views, WHOLE, NARROW, TOGETHER} | (set() if regression else {WIDE})
     for name, kernels in groups.items():
         if len(kernels) > 1 and name not in dense:
             found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))

@@ -40,7 +40,7 @@ LOOSE, MOST_NAMED, LONG = 1e-2, 3, 4.0
 Values = list[list[FloatArray]]
 
 
-class Entrant(NamedTuple):
+class Tried(NamedTuple):
     """A candidate with its trials, from small costs to large ones, and the seconds they took."""
 
     candidate: Candidate
@@ -58,7 +58,7 @@ class Competition(NamedTuple):
 
     Attributes
     ----------
-    entrants : list of Entrant
+    entrants : list of Tried
     scores : ndarray of shape (n_entrants + 1, n_folds)
         The last row is the stack's.
     shares : ndarray of shape (n_entrants,)
@@ -71,7 +71,7 @@ class Competition(NamedTuple):
         Candidates that there was no time for.
     """
 
-    entrants: list[Entrant]
+    entrants: list[Tried]
     scores: FloatArray
     shares: FloatArray
     chosen: int
@@ -191,7 +191,7 @@ class BaseMKLAuto(BaseSearch):
             points += attempt(self._between(points, grid))
         del self._out_of_time
         rows = dict(sorted(rows_of(points).items()))
-        found = [Entrant(entrants[line], row, float(contest.seconds[line])) for line, row in rows.items()]
+        found = [Tried(entrants[line], row, float(contest.seconds[line])) for line, row in rows.items()]
         values = [contest.values[line, one.best.value] for line, one in zip(rows, found, strict=True)]
         y = np.hstack([one.problem.y for one in setup.problems])
         told = {"y": y, "weight": weight, "clusters": clusters, "tests": [test for _, test in folds.splits]}

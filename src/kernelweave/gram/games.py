@@ -207,7 +207,7 @@ def _game(kernels: list[Kernel]) -> StringGame | ProductGame:
     return ProductGame(rates, powers)
 
 
-class Seen(NamedTuple):
+class SeenColumns(NamedTuple):
     """What the kernels of a product see: which columns, where the columns of each kernel are, and values.
 
     Attributes
@@ -271,15 +271,15 @@ class ProductGame:
                 pass
         return Attribution(_players(seen.columns), out)
 
-    def _seen(self, X: Any, background: Any, Z: Any) -> Seen:
+    def _seen(self, X: Any, background: Any, Z: Any) -> SeenColumns:
         kernels = [*(k for k, _ in self.rates), *(k for k, _, _, _ in self.powers)]
         every = [_seen(kernel, X.shape[1]) for kernel in kernels]
         columns = np.unique(np.concatenate(every))
         tables = [[kernel.base_view(table) for kernel in kernels] for table in (X, background, Z)]
         exponentials = len({column for own in every[: len(self.rates)] for column in own})
-        return Seen(columns, [np.searchsorted(columns, own) for own in every], tables, exponentials)
+        return SeenColumns(columns, [np.searchsorted(columns, own) for own in every], tables, exponentials)
 
-    def factors(self, x: list[Any], z: list[Any], seen: Seen) -> tuple[Any, Any]:
+    def factors(self, x: list[Any], z: list[Any], seen: SeenColumns) -> tuple[Any, Any]:
         """prod_s exp(r_s b_sf), shape (n, I, F), and g_k b_kf, shape (n, I, F, K); arrays or tensors."""
         shape, count = (len(x[0]), len(z[0]), len(seen.columns)), len(self.rates)
         xp = torch if is_tensor(x[0]) else np

@@ -23,21 +23,21 @@ from ..._typing import FloatArray, IntArray
 from .._game_loops import NOTHING
 
 if TYPE_CHECKING:
-    from ..games import ProductGame, Seen
+    from ..games import ProductGame, SeenColumns
 
 #: bytes of one tensor of a block of games; a few such tensors exist at a time
 BLOCK_BYTES = 1 << 27
 
 
 def product_values(
-    game: ProductGame, seen: Seen, weight: FloatArray, coef: FloatArray, device: Any
+    game: ProductGame, seen: SeenColumns, weight: FloatArray, coef: FloatArray, device: Any
 ) -> FloatArray:
     """Shapley values (J, n, F) of a product of kernels, block after block.
 
     Parameters
     ----------
     game : ProductGame
-    seen : Seen
+    seen : SeenColumns
         What its kernels see of rows, background and points.
     weight : ndarray of shape (B,)
     coef : ndarray of shape (I, J)
