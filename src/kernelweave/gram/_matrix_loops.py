@@ -17,37 +17,27 @@ MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in 
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_lower(out, K, weight, start, stop):  # type: ignore[no-untyped-def]
-    """out += weight * K on rows start..stop, columns up to the diagonal."""
-    for i in range(start, stop):
-        for j in range(i + 1):
-            out[i, j] += weight * K[i, j]
+def add_lower_eight(out, A, B, C, D, E, F, G, H, w, first, start, stop):  # type: ignore[no-untyped-def]
+    """out += sum_m w_m K_m of eight matrices on rows start..stop, columns up to the diagonal.
 
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_lower_eight(out, A, B, C, D, E, F, G, H, w, start, stop):  # type: ignore[no-untyped-def]
-    """`add_lower` for eight matrices at once: `out` is read and written once instead of eight times."""
+    `out` is read and written once for all eight; the `first` eight replace what was in it.
+    """
     w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
     for i in range(start, stop):
         o, a, b, c, d, e, f, g, h = out[i], A[i], B[i], C[i], D[i], E[i], F[i], G[i], H[i]
-        for j in range(i + 1):
-            o[j] += (
-                w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j] + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
-            )
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_some(out, K, weight, rows):  # type: ignore[no-untyped-def]
-    """out += weight * K[rows]."""
-    for r in range(rows.shape[0]):
-        o, row = out[r], K[rows[r]]
-        for j in range(o.shape[0]):
-            o[j] += weight * row[j]
+        if first:
+            for j in range(i + 1):
+                x = w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
+                o[j] = x + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
+        else:
+            for j in range(i + 1):
+                x = w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
+                o[j] += x + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-untyped-def]
-    """`add_some` for eight matrices at once."""
+    """out += sum_m w_m K_m[rows] of eight matrices."""
     w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
     for r in range(rows.shape[0]):
         i, o = rows[r], out[r]
@@ -85,26 +75,43 @@ def _prefix(row, alpha, start, stop):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def inner_lower_four(out, A, B, C, D, rows, P):  # type: ignore[no-untyped-def]
-    """out_m += sum_r (2 sum_{j<i} K_ij P_rj + K_ii P_ri), i = rows[r], K the m-th of four matrices."""
-    for r in range(rows.shape[0]):
-        i, p = rows[r], P[r]
-        a, b, c, d = A[i], B[i], C[i], D[i]
-        s, t, u, v = 0.0, 0.0, 0.0, 0.0
-        for j in range(i):
-            s += a[j] * p[j]
-            t += b[j] * p[j]
-            u += c[j] * p[j]
-            v += d[j] * p[j]
-        out[0] += 2.0 * s + a[i] * p[i]
-        out[1] += 2.0 * t + b[i] * p[i]
-        out[2] += 2.0 * u + c[i] * p[i]
-        out[3] += 2.0 * v + d[i] * p[i]
+def _eight_prefixes(out, a, b, c, d, e, f, g, h, x, factor):  # type: ignore[no-untyped-def]
+    """out_m += factor (2 sum_{j<i} k_j x_j + k_i x_i), k the m-th of eight rows of i + 1 entries, like x."""
+    i = x.shape[0] - 1
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(i):
+        z = x[j]
+        s0 += a[j] * z
+        s1 += b[j] * z
+        s2 += c[j] * z
+        s3 += d[j] * z
+        s4 += e[j] * z
+        s5 += f[j] * z
+        s6 += g[j] * z
+        s7 += h[j] * z
+    z = x[i]
+    out[0] += factor * (2.0 * s0 + a[i] * z)
+    out[1] += factor * (2.0 * s1 + b[i] * z)
+    out[2] += factor * (2.0 * s2 + c[i] * z)
+    out[3] += factor * (2.0 * s3 + d[i] * z)
+    out[4] += factor * (2.0 * s4 + e[i] * z)
+    out[5] += factor * (2.0 * s5 + f[i] * z)
+    out[6] += factor * (2.0 * s6 + g[i] * z)
+    out[7] += factor * (2.0 * s7 + h[i] * z)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def quad_four(out, A, B, C, D, rows, cuts, columns, alpha):  # type: ignore[no-untyped-def]
-    """out[m, k] += a_k' K_m a_k for four matrices and the rows a_k of alpha; rows of K_m are read once.
+def inner_lower_eight(out, A, B, C, D, E, F, G, H, rows, P):  # type: ignore[no-untyped-def]
+    """out_m += sum_r (2 sum_{j<i} K_ij P_rj + K_ii P_ri), i = rows[r], K the m-th of eight matrices."""
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        x, a, b, c, d, e, f, g, h = P[r, : i + 1], A[i], B[i], C[i], D[i], E[i], F[i], G[i], H[i]
+        _eight_prefixes(out, a, b, c, d, e, f, g, h, x, 1.0)
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def quad_eight(out, A, B, C, D, E, F, G, H, rows, cuts, columns, alpha):  # type: ignore[no-untyped-def]
+    """out[k, m] += a_k' K_m a_k for eight matrices and the rows a_k of alpha; rows of K_m are read once.
 
         a' K a = sum_i a_i (2 sum_{j<i} K_ij a_j + K_ii a_i)
 
@@ -112,20 +119,11 @@ def quad_four(out, A, B, C, D, rows, cuts, columns, alpha):  # type: ignore[no-u
     """
     for r in range(rows.shape[0]):
         i = rows[r]
-        a, b, c, d = A[i], B[i], C[i], D[i]
+        a, b, c, d, e, f, g, h = A[i], B[i], C[i], D[i], E[i], F[i], G[i], H[i]
         for q in range(cuts[r], cuts[r + 1]):
             k = columns[q]
-            x = alpha[k]
-            s, t, u, v = 0.0, 0.0, 0.0, 0.0
-            for j in range(i):
-                s += a[j] * x[j]
-                t += b[j] * x[j]
-                u += c[j] * x[j]
-                v += d[j] * x[j]
-            out[0, k] += x[i] * (2.0 * s + a[i] * x[i])
-            out[1, k] += x[i] * (2.0 * t + b[i] * x[i])
-            out[2, k] += x[i] * (2.0 * u + c[i] * x[i])
-            out[3, k] += x[i] * (2.0 * v + d[i] * x[i])
+            x = alpha[k, : i + 1]
+            _eight_prefixes(out[k], a, b, c, d, e, f, g, h, x, x[i])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -203,23 +201,19 @@ def take_square(K, samples, part):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_square(out, K, samples, weight, start, stop):  # type: ignore[no-untyped-def]
-    """out += weight * K restricted to `samples` on both axes, on rows start..stop up to the diagonal."""
-    for a in range(start, stop):
-        o, row = out[a], K[samples[a]]
-        for b in range(a + 1):
-            o[b] += weight * row[samples[b]]
+def add_square_eight(out, A, B, C, D, E, F, G, H, samples, w, start, stop):  # type: ignore[no-untyped-def]
+    """out += sum_m w_m K_m of eight matrices, restricted to `samples` on both axes, like `add_lower_eight`.
 
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_square_four(out, A, B, C, D, samples, w, start, stop):  # type: ignore[no-untyped-def]
-    """`add_square` for four matrices at once."""
-    w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
-    for i in range(start, stop):
-        o, a, b, c, d = out[i], A[samples[i]], B[samples[i]], C[samples[i]], D[samples[i]]
-        for k in range(i + 1):
+    Samples are unsigned, which saves the test whether they count from the end.
+    """
+    w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
+    for row in range(start, stop):
+        i, o = samples[row], out[row]
+        a, b, c, d, e, f, g, h = A[i], B[i], C[i], D[i], E[i], F[i], G[i], H[i]
+        for k in range(row + 1):
             j = samples[k]
-            o[k] += w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
+            x = w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
+            o[k] += x + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

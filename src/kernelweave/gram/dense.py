@@ -102,21 +102,19 @@ class DenseGram(Gram):
         return sum(K.nbytes for K in self.matrices)
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._matrix_loops import add_lower, add_lower_eight
+        from ._matrix_loops import add_lower_eight
 
         n, out = self.n_samples, self._empty(self.n_samples)
         factors, matrices = self._live(weights)
-        eights = range(0, len(matrices) - 7, 8)
+        eights = _eights(matrices, factors)
         step = max(1, ROW_BLOCK_BYTES // (8 * max(n, 1)))
 
         def add(start: int) -> None:
-            stop = min(start + step, n)
-            out[start:stop, :stop] = 0.0
-            for m in eights:
-                add_lower_eight(out, *matrices[m : m + 8], factors[m : m + 8], start, stop)
-            for m in range(8 * len(eights), len(matrices)):
-                add_lower(out, matrices[m], factors[m], start, stop)
+            for place, (eight, w) in enumerate(eights):
+                add_lower_eight(out, *eight, w, place == 0, start, min(start + step, n))
 
+        if not eights:
+            out[:] = 0.0
         deque(map_tiles(add, range(0, n, step)), maxlen=0)
         mirror_lower(out)
         self._count(0.5 * len(matrices))
@@ -186,20 +184,15 @@ class DenseGram(Gram):
             self.released.append(K)
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
-        from ._matrix_loops import add_square, add_square_four
+        from ._matrix_loops import add_square_eight
 
-        chosen, (factors, matrices) = np.asarray(samples), self._live(weights)
-        out = np.zeros((len(chosen), len(chosen)))
+        chosen, (factors, matrices) = np.asarray(samples).astype(np.uintp), self._live(weights)
+        out, eights = np.zeros((len(chosen), len(chosen))), _eights(matrices, factors)
         step = max(1, ROW_BLOCK_BYTES // (8 * max(len(chosen), 1)))
 
-        fours = range(0, len(matrices) - 3, 4)
-
         def add(start: int) -> None:
-            stop = min(start + step, len(chosen))
-            for m in fours:
-                add_square_four(out, *matrices[m : m + 4], chosen, factors[m : m + 4], start, stop)
-            for m in range(4 * len(fours), len(matrices)):
-                add_square(out, matrices[m], chosen, factors[m], start, stop)
+            for eight, w in eights:
+                add_square_eight(out, *eight, chosen, w, start, min(start + step, len(chosen)))
 
         deque(map_tiles(add, range(0, len(chosen), step)), maxlen=0)
         mirror_lower(out)
@@ -263,16 +256,16 @@ class DenseGram(Gram):
 
     def _quad_of_all(self, alpha: FloatArray, support: IntArray, kernels: IntArray | None) -> FloatArray:
         """sum_c a_c' K_m a_c = <K_m, A A'>: one product per entry, of lower rows of A A' and of every K_m."""
-        from ._matrix_loops import inner_lower_four
+        from ._matrix_loops import inner_lower_eight
 
-        chosen, fours = self._fours(kernels)
+        chosen, eights = self._chosen(kernels)
         step = max(1, ROW_BLOCK_BYTES // (8 * self.n_samples))
 
         def add(some: slice) -> FloatArray:
-            rows, total = support[some], np.zeros((len(fours), 4))
+            rows, total = support[some], np.zeros((len(eights), 8))
             P = alpha[rows] @ alpha[: rows[-1] + 1].T
-            for own, four in zip(total, fours, strict=True):
-                inner_lower_four(own, *four, rows, P)
+            for own, (eight, _) in zip(total, eights, strict=True):
+                inner_lower_eight(own, *eight, rows, P)
             return total.ravel()[: len(chosen)]
 
         total = sum(map_tiles(add, tiles(len(support), step)), np.zeros(len(chosen)))
@@ -280,31 +273,30 @@ class DenseGram(Gram):
         return np.asarray(self.scales[chosen] * total)
 
     def quad_each(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
-        """Four matrices at a time: their rows come from memory side by side, and alpha once for all four."""
-        from ._matrix_loops import quad_four, quad_gather
+        """Eight matrices at a time: their rows come from memory side by side, and alpha once for all."""
+        from ._matrix_loops import quad_eight, quad_gather
 
-        chosen, fours = self._fours(kernels)
+        chosen, eights = self._chosen(kernels)
         columns = np.ascontiguousarray(alpha.T, dtype=np.float64)
         lists = ByRow.of([np.flatnonzero(column) for column in columns])
 
-        def four(matrices: Sequence[FloatArray]) -> FloatArray:
-            out = np.zeros((4, len(columns)))
-            quad_four(out, *matrices, *lists[:3], columns)
+        def forms(eight: Eight) -> FloatArray:
+            out = np.zeros((len(columns), 8))
+            quad_eight(out, *eight.matrices, *lists[:3], columns)
             return out
 
         if len(columns) == 1 and len(lists.rows) < SMALL_SUPPORT * self.n_samples:
             matrices = [self.matrices[m] for m in chosen]
-            found = np.array([[quad_gather(K, lists.rows, columns[0])] for K in matrices]).reshape(-1, 1)
+            found = np.array([[quad_gather(K, lists.rows, columns[0]) for K in matrices]])
         else:
-            found = np.vstack([*map_tiles(four, fours), np.empty((0, len(columns)))])[: len(chosen)]
+            found = np.hstack([*map_tiles(forms, eights), np.empty((len(columns), 0))])[:, : len(chosen)]
         self._count(0.5 * len(lists.rows) / self.n_samples * len(chosen))
-        return np.asarray((self.scales[chosen][:, None] * found).T)
+        return np.asarray(self.scales[chosen] * found)
 
-    def _fours(self, kernels: IntArray | None) -> tuple[IntArray, list[list[FloatArray]]]:
-        """Kernels, all by default, and their matrices four by four; the last one fills the last four."""
+    def _chosen(self, kernels: IntArray | None) -> tuple[IntArray, list[Eight]]:
+        """Kernels, all by default, and their matrices eight by eight."""
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
-        fours = [[self.matrices[m] for m in chosen[some]] for some in tiles(len(chosen), 4)]
-        return chosen, [four + four[-1:] * (4 - len(four)) for four in fours]
+        return chosen, _eights([self.matrices[m] for m in chosen], np.ones(len(chosen)))
 
     def inner(self, A: FloatArray) -> FloatArray:
         flat = np.ascontiguousarray(A).ravel()
@@ -312,14 +304,12 @@ class DenseGram(Gram):
         return np.asarray(self.scales * np.array([float(flat @ K.ravel()) for K in self.matrices]))
 
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
-        from ._matrix_loops import add_some, add_some_eight
+        from ._matrix_loops import add_some_eight
 
         factors, matrices = self._live(weights)
         chosen, out = np.asarray(indices, dtype=int), np.zeros((len(indices), self.n_samples))
-        for m in range(0, len(matrices) - 7, 8):
-            add_some_eight(out, *matrices[m : m + 8], factors[m : m + 8], chosen)
-        for m in range(len(matrices) // 8 * 8, len(matrices)):
-            add_some(out, matrices[m], factors[m], chosen)
+        for eight, w in _eights(matrices, factors):
+            add_some_eight(out, *eight, w, chosen)
         self._count(len(chosen) / self.n_samples * len(matrices))
         return out
 
@@ -392,6 +382,29 @@ class ByRow(NamedTuple):
         rows, first = np.unique(samples[places], return_index=True)
         owners = np.repeat(np.arange(len(lists)), sizes)
         return cls(rows, np.append(first, len(samples)), owners[places], places, sizes)
+
+
+class Eight(NamedTuple):
+    """Eight matrices that are read side by side, and their factors."""
+
+    matrices: list[FloatArray]
+    factors: FloatArray
+
+
+def _eights(matrices: list[FloatArray], factors: FloatArray) -> list[Eight]:
+    """Matrices eight by eight; the last one, with factor 0, fills the last eight.
+
+    Examples
+    --------
+    >>> [len(eight.matrices) for eight in _eights([np.eye(2)] * 9, np.ones(9))]
+    [8, 8]
+    """
+    found = []
+    for some in tiles(len(matrices), 8):
+        part, w = matrices[some], np.zeros(8)
+        w[: len(part)] = factors[some]
+        found.append(Eight(part + part[-1:] * (8 - len(part)), w))
+    return found
 
 
 def _as_one(matrices: Sequence[FloatArray]) -> FloatArray | None:

@@ -15,17 +15,19 @@ PERIOD = 512
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def products(K, inner, outer, rows, part):  # type: ignore[no-untyped-def]
-    """K v, K w and K 1 (3, n), and the diagonal of K, in one pass from the first entry to the last.
+def products(K, probes, inner, outer, rows, part):  # type: ignore[no-untyped-def]
+    """What `look_at` wants to know of K, in one pass from the first entry to the last.
 
-    Entry j of v and w is inner[:, j % PERIOD] * outer[:, j // PERIOD], so that reading K leaves the cache to
-    them. On the way the entries between the samples `rows`, which increase, go to the lower triangle of
-    `part`.
+    That is K 1, the diagonal, the largest entry of K v and K w without its sign (not finite if any is not),
+    and w'K v - v'K w. Entry j of the probes v and w is inner[:, j % PERIOD] * outer[:, j // PERIOD], so that
+    reading K leaves the cache to them. On the way the entries between the samples `rows`, which increase, go
+    to the lower triangle of `part`.
     """
-    n, found = K.shape[0], 0
-    out, diagonal = np.zeros((3, n)), np.empty(n, K.dtype)
+    n, found, largest, apart = K.shape[0], 0, 0.0, 0.0
+    totals, diagonal = np.empty(n), np.empty(n, K.dtype)
     first, second = inner[0], inner[1]
     for i in range(n):
+        Kv, Kw, whole = 0.0, 0.0, 0.0
         for block in range(outer.shape[1]):
             some = K[i, block * PERIOD : (block + 1) * PERIOD]
             s, t, total = 0.0, 0.0, 0.0
@@ -33,12 +35,16 @@ def products(K, inner, outer, rows, part):  # type: ignore[no-untyped-def]
                 s += some[j] * first[j]
                 t += some[j] * second[j]
                 total += some[j]
-            out[0, i] += s * outer[0, block]
-            out[1, i] += t * outer[1, block]
-            out[2, i] += total
-        diagonal[i] = K[i, i]
+            Kv += s * outer[0, block]
+            Kw += t * outer[1, block]
+            whole += total
+        totals[i], diagonal[i] = whole, K[i, i]
+        apart += probes[1, i] * Kv - probes[0, i] * Kw
+        for size in (abs(Kv), abs(Kw)):
+            if size > largest or size != size:  # NaN is not less than anything, so it stays
+                largest = size
         found = _take(K, rows, part, found, i + 1)
-    return out, diagonal
+    return totals, diagonal, largest, apart
 
 
 @numba.njit(cache=True, nogil=True)

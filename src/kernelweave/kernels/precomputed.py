@@ -135,16 +135,14 @@ def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> Se
     rows : ndarray of int
         Increasing.
     """
-    v, w, inner, outer = _probes(len(K))
     with np.errstate(invalid="ignore", over="ignore"):
-        (Kv, Kw, totals), diagonal, part = _products(K, v, w, inner, outer, rows)
-        product = totals * u[0] if np.all(u == u[0]) else K @ u
-        largest, apart = max(np.abs(Kv).max(), np.abs(Kw).max()), abs(w @ Kv - v @ Kw)
+        totals, diagonal, largest, apart, part = _products(K, rows)
+        product = totals * u[0] if (u == u[0]).all() else K @ u
     if not np.isfinite(largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
     precision = np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps
     # n sums of rounding errors like those of one entry of K v; numbers near the smallest have few digits
-    if apart > np.sqrt(precision * len(K)) * largest + len(K) * np.finfo(np.float64).tiny:
+    if abs(apart) > np.sqrt(precision * len(K)) * largest + len(K) * np.finfo(np.float64).tiny:
         raise ValueError(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
@@ -153,7 +151,7 @@ def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> Se
 
 
 @lru_cache(maxsize=8)
-def _probes(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _probes(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Random v and w, none of whose entries is small, and the factors that `products` takes."""
     from ._loops import PERIOD
 
@@ -162,26 +160,24 @@ def _probes(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         random.choice([-1.0, 1.0], (2, size)) * random.uniform(0.5, 1.5, (2, size))
         for size in (PERIOD, -(-n // PERIOD))
     )
-    v, w = (outer[:, :, None] * inner[:, None]).reshape(2, -1)[:, :n]
-    return v, w, inner, outer
+    return (outer[:, :, None] * inner[:, None]).reshape(2, -1)[:, :n], inner, outer
 
 
-def _products(
-    K: np.ndarray, v: np.ndarray, w: np.ndarray, inner: np.ndarray, outer: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """K v, K w and K 1, the diagonal of K, and the lower triangle of K between `rows`.
+def _products(K: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float, np.ndarray]:
+    """K 1, the diagonal, the largest entry of K v and K w, w'K v - v'K w, and K between `rows`.
 
     Matrices that are not plain rows of floats go through NumPy.
     """
+    probes, inner, outer = _probes(len(K))
     if K.dtype in (np.float64, np.float32) and (K.flags.c_contiguous or K.flags.f_contiguous):
         from ._loops import products
 
         part = np.empty((len(rows), len(rows)))
         # column order: that of the transposed, which is to be the same matrix
-        found, diagonal = products(K if K.flags.c_contiguous else K.T, inner, outer, rows, part)
-        return found, diagonal, part
-    found = np.stack([K @ v, K @ w, K.sum(axis=1)])
-    return found, K.diagonal(), K[np.ix_(rows, rows)].astype(np.float64)
+        return *products(K if K.flags.c_contiguous else K.T, probes, inner, outer, rows, part), part
+    (v, w), Kv, Kw = probes, K @ probes[0], K @ probes[1]
+    largest, apart = max(np.abs(Kv).max(), np.abs(Kw).max()), float(w @ Kv - v @ Kw)
+    return K.sum(axis=1), K.diagonal(), largest, apart, K[np.ix_(rows, rows)].astype(np.float64)
 
 
 def as_indices(X: Any, n: int) -> np.ndarray:

@@ -40,6 +40,9 @@ FIRST_STEPS, FIRST_TOL = 8, 1e-2
 #: largest change of log d in one step, and shortest fraction of a step tried
 MAX_LEAP, MAX_HALVINGS = 12.0, 20
 
+#: relative differences of objectives that may be rounding
+ROUNDING = 1e-14
+
 
 class HyperPrior:
     """A prior p(d) ~ exp(-h(d) / 2) of the kernel weights, the paper's remedy for extreme sparsity.
@@ -304,16 +307,22 @@ class EmpiricalBayes(Method, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return None
 
     def _accepted(self, run: Run, point: EvidencePoint, theta: FloatArray) -> EvidencePoint | None:
-        """The point at `theta`, moved within the bounds, if the evidence does not fall."""
+        """The point at `theta`, moved within the bounds, if the evidence does not fall.
+
+        Where evidences differ by rounding only, the one with the smaller slope is the better.
+        """
         theta = self._inside(theta)
         if np.array_equal(theta, point.theta):
             return None
         weights = np.exp(theta[: len(point.live)])
         posterior = self._evidence.evaluate(weights, self._noise_of(theta), point.posterior)
         objective = self._objective(run, posterior, point.live)
-        if posterior is None or not objective <= point.objective:
+        rounding = ROUNDING * max(1.0, abs(point.objective))
+        if posterior is None or not objective <= point.objective + rounding:
             return None
-        return self._point(run, point.live, theta, posterior, objective)
+        found = self._point(run, point.live, theta, posterior, min(objective, point.objective))
+        better = objective <= point.objective or found.residual < point.residual
+        return found if better else None
 
     def _inside(self, theta: FloatArray) -> FloatArray:
         lower, upper = self._evidence.bounds()
