@@ -60,8 +60,10 @@ class KernelTerm:
         """Training samples that have a coefficient, before or after the normalisation changes it."""
         live = slice(None) if self.factors.all() else np.flatnonzero(self.factors)
         own = alpha[:, live]
+        coef, _ = self.rule.expand(own)
+        found = np.asarray(own.any(axis=1))
         # centring may cancel a coefficient that still takes part in the sum that is subtracted
-        return np.asarray(own.any(axis=1) | self.rule.expand(own)[0].any(axis=1))
+        return found if coef is own else found | coef.any(axis=1)
 
     def restrict(self, support: IntArray) -> KernelTerm:
         """The term on some of the training samples."""

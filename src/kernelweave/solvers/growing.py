@@ -281,7 +281,7 @@ class Growing(Rounds):
 
     def step(self, run: Run, state: State) -> State:
         violated = _violated(run.problem, state.fitted + state.certificate.intercept)
-        joining = np.setdiff1d(violated, self.rows)
+        joining = _without(violated, self.rows, run.gram.n_samples)
         self.rows = self._with(run.gram, joining, self.rows)
         left = min(state.residual, self.wanted if len(joining) == 0 else 1.0)
         self.wanted = max(NEXT_SHARE * left, 0.5 * run.tol)
@@ -294,7 +294,8 @@ class Growing(Rounds):
         parts = (problem, gram, run.regularizer, self.wanted, begin)
         found = self._on_part(Part(run, rows=self.rows), *parts).best
         run.gram.n_passes += gram.n_passes * (len(self.rows) / run.gram.n_samples) ** 2
-        rest = np.setdiff1d(np.arange(run.gram.n_samples), self.rows)
+        every = np.arange(run.gram.n_samples)
+        rest = _without(every, self.rows, len(every))
         self.alpha = spread(found.alpha, self.rows, run.gram.n_samples)
         fitted = spread(found.fitted, self.rows, run.gram.n_samples)
         fitted[rest] = run.gram.dot(found.weights, self.alpha, rest)
@@ -308,12 +309,19 @@ class Growing(Rounds):
         n, most = gram.n_samples, gram.most_combined or gram.n_samples
         if len(rows) + len(joining) > most:
             rows = _support(self.alpha)
-            joining = np.setdiff1d(joining, rows)
+            joining = _without(joining, rows, n)
             room = max(most - len(rows), int(LEAST_JOINING * len(rows)))
             if len(joining) > room:
                 joining = joining[np.linspace(0, len(joining) - 1, room).astype(int)]
-        rows = np.union1d(rows, joining)
+        rows = np.sort(np.concatenate([_without(rows, joining, n), joining]))
         return rows if len(rows) < NEARLY_ALL * n or n > most else np.arange(n)
+
+
+def _without(samples: IntArray, others: IntArray, n: int) -> IntArray:
+    """Those of some samples of n that are not among `others`, in their order."""
+    left = np.ones(n, dtype=bool)
+    left[others] = False
+    return samples[left[samples]]
 
 
 def _violated(problem: Problem, f: FloatArray) -> IntArray:

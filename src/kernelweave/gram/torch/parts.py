@@ -490,8 +490,8 @@ def part_of(shared: Shared, like: Any) -> DevicePart:
 
 
 def like(values: Any, tensor: Any) -> Any:
-    """Numbers of the host as a tensor of the same precision and device as another."""
-    return as_tensor(values).to(tensor)
+    """Numbers of the host as a tensor of the same precision and device as another; the host does not wait."""
+    return as_tensor(values).to(tensor.device, tensor.dtype, non_blocking=True)
 
 
 @cache
