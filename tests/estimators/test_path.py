@@ -330,9 +330,16 @@ def test_frame_of_several_models(four):
     np.testing.assert_array_equal(frame.to_numpy(), path.weights.reshape(3, 8))
 
 
+@pytest.mark.parametrize("param", ["p", "regularizer__p"])
+def test_parameters_of_a_regulariser_given_by_name(binary, param):
+    named, given = (kw.MKLClassifier(KERNELS, regularizer=rule) for rule in ("lp", kw.LpNorm()))
+    paths = [kw.mkl_path(one, binary.X, binary.y, param, [1.0, 2.0]) for one in (named, given)]
+    np.testing.assert_array_equal(paths[0].weights, paths[1].weights)
+
+
 @pytest.mark.parametrize(
     ("regularizer", "param"),
-    [(kw.LpNorm(), "nothing"), (kw.LpNorm(), "l1_ratio"), (kw.Uniform(), "p"), ("lp", "p")],
+    [(kw.LpNorm(), "nothing"), (kw.LpNorm(), "l1_ratio"), (kw.Uniform(), "p"), ("lp", "l1_ratio")],
     ids=str,
 )
 def test_an_unknown_parameter_is_named(binary, regularizer, param):

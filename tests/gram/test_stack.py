@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.model_selection import train_test_split
 
 from kernelweave.gram import KernelStack
+from kernelweave.gram.stack import as_stack
 
 MASK = np.array([True, False, True, True, False, True, False])
 KEYS = {
@@ -148,3 +150,29 @@ def test_rows_out_of_range_are_refused(stack):
         stack[[7]]
     with pytest.raises(IndexError):
         stack[:3][np.array([True] * 7)]
+
+
+def test_a_dict_names_its_matrices(stack):
+    first, second, _ = stack.matrices
+    named = KernelStack({"a": first, "b": second})
+    assert named.names == ["a", "b"]
+    np.testing.assert_array_equal(named.matrix(1), second)
+    assert as_stack({"a": first}).names == ["a"]
+
+
+def test_axes_behind_an_ellipsis_are_whole(stack, array):
+    np.testing.assert_array_equal(np.asarray(stack[[2, 0], ...]), array[[2, 0], ...])
+    np.testing.assert_array_equal(np.asarray(stack[:, [1], :]), array[:, [1], :])
+    train, test = train_test_split(stack, random_state=0)
+    np.testing.assert_array_equal(np.asarray(test), train_test_split(array, random_state=0)[1])
+    assert len(train) + len(test) == len(stack)
+
+
+def test_frames_have_one_order_of_samples():
+    pd = pytest.importorskip("pandas")
+    ids, K = list("abc"), np.eye(3) + 1.0
+    frame, turned = pd.DataFrame(K, ids, ids), pd.DataFrame(K, ids[::-1], ids[::-1])
+    assert KernelStack([frame, frame]).shape == (3, 3, 2)
+    for wrong in ([pd.DataFrame(K, ids, ids[::-1])], [frame, turned]):
+        with pytest.raises(ValueError, match=r"IDs of the first rows in another order.*K\.loc\[ids, ids\]"):
+            KernelStack(wrong)

@@ -224,8 +224,15 @@ def test_a_pipeline_names_what_its_transformers_make() -> None:
     assert found.sample_names == ["s0", "s1", "s2"]
     adds_up(found, model, frame[:3])
     search = GridSearchCV(model, {"mklregressor__C": [1.0]}, cv=2).fit(frame, Y)
-    assert kw.explain(search, frame[:1]).feature_names == found.feature_names
-    assert kw.explain(model[-1].fit(frame, Y), frame[:1]).feature_names == list("abcde")
+    assert kw.explain(search, frame[:2]).feature_names == found.feature_names
+    assert kw.explain(model[-1].fit(frame, Y), frame[:2]).feature_names == list("abcde")
+
+
+def test_one_row_is_not_compared_with_itself() -> None:
+    model = kw.MKLRegressor([RBF(), Linear()]).fit(X, Y)
+    with pytest.raises(ValueError, match=r"would be compared with itself: .* background=X_train"):
+        kw.explain(model, X[:1])
+    adds_up(kw.explain(model, X[:1], background=X), model, X[:1])
 
 
 def test_views_are_explained_by_their_columns() -> None:

@@ -171,10 +171,12 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
 
 
 def _full_name(estimator: BaseMKL, param: str) -> str:
-    if param in estimator.get_params(deep=True):
-        return param
-    name = f"regularizer__{param}"
-    if name not in estimator.get_params(deep=True):
+    known, rule = estimator.get_params(deep=True), estimator.regularizer
+    if isinstance(rule, str):  # its parameters count as well
+        parts, kind = estimator._parts["regularizer"]
+        known |= {f"regularizer__{name}": None for name in parts.resolve(rule, kind).get_params()}
+    name = param if param in known else f"regularizer__{param}"
+    if name not in known:
         raise ValueError(
             f"param={param!r} is a parameter of neither the estimator nor its regularizer "
             f"{estimator.regularizer!r}; pass a regularizer object that has it."

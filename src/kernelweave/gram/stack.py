@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ class KernelStack:
 
     Parameters
     ----------
-    matrices : sequence of array-like of shape (n_rows, n_columns)
+    matrices : sequence of array-like of shape (n_rows, n_columns), or dict of them by name
+        Data frames have to name their rows and columns alike; samples are not put into another order.
     names : sequence of str, optional
-        Names of the kernels.
+        Names of the kernels; by default the keys of a dict.
 
     Examples
     --------
@@ -37,9 +38,14 @@ class KernelStack:
 
     ndim = 3
 
-    def __init__(self, matrices: Sequence[Any], names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, matrices: Sequence[Any] | Mapping[str, Any], names: Sequence[str] | None = None
+    ) -> None:
         if len(matrices) == 0:
             raise ValueError("KernelStack: no matrices given; pass at least one.")
+        if isinstance(matrices, Mapping):
+            names, matrices = list(matrices) if names is None else names, list(matrices.values())
+        _check_orders(matrices)
         self.matrices = [_as_matrix(K, m) for m, K in enumerate(matrices)]
         shapes = sorted({K.shape for K in self.matrices})
         if len(shapes) > 1:
@@ -91,7 +97,8 @@ class KernelStack:
         return f"KernelStack(shape={self.shape})"
 
     def __getitem__(self, key: Any) -> KernelStack:
-        rows, columns = key if isinstance(key, tuple) else (key, None)
+        # axes that are left out, or stand behind "...", are taken as a whole
+        rows, columns, *_ = (*(key if isinstance(key, tuple) else (key,)), ..., ...)
         part = object.__new__(type(self))
         part.matrices, part.names = self.matrices, self.names
         part._rows = _compose(self._rows, rows, self.matrices[0].shape[0])
@@ -134,6 +141,19 @@ def _refuse_mask(array: Any) -> None:
         raise ValueError("precomputed kernels have masked entries: fill them, or leave those samples out.")
 
 
+def _check_orders(matrices: Sequence[Any]) -> None:
+    """Refuse data frames with the same IDs in different orders, on rows and columns or among each other."""
+    frames = [K for K in matrices if hasattr(K, "index") and hasattr(K, "columns")]
+    sides = [("rows", K.index) for K in frames] + [("columns", K.columns) for K in frames]
+    for side, labels in sides:
+        first = frames[0].index
+        if len(labels) == len(first) and not labels.equals(first) and set(labels) == set(first):
+            raise ValueError(
+                f"KernelStack: the {side} of a matrix have the IDs of the first rows in another order; take "
+                "all of them in one order, `K.loc[ids, ids]`."
+            )
+
+
 def _as_matrix(K: Any, m: int) -> FloatArray:
     _refuse_mask(K)
     matrix = np.asarray(K)
@@ -144,14 +164,14 @@ def _as_matrix(K: Any, m: int) -> FloatArray:
 
 def _compose(old: IntArray | None, key: Any, size: int) -> IntArray | None:
     """Indices into the matrices after taking `key` from the indices `old` (None: all)."""
-    if key is None or (isinstance(key, slice) and key == slice(None)):
+    if key is ... or (isinstance(key, slice) and key == slice(None)):
         return old
     known = np.arange(size) if old is None else old
     return known[key] if isinstance(key, slice) else known[np.asarray(key).ravel()]
 
 
 def as_stack(X: Any) -> KernelStack:
-    """Precomputed kernels from a stack, an array (n, m, M) or (n, m), or a list of matrices.
+    """Precomputed kernels from a stack, an array (n, m, M) or (n, m), or a list or dict of matrices.
 
     Examples
     --------
@@ -160,6 +180,6 @@ def as_stack(X: Any) -> KernelStack:
     """
     if isinstance(X, KernelStack):
         return X
-    if isinstance(X, list | tuple) and all(np.ndim(K) == 2 for K in X):
+    if isinstance(X, Mapping) or (isinstance(X, list | tuple) and all(np.ndim(K) == 2 for K in X)):
         return KernelStack(X)
     return KernelStack.from_array(X)

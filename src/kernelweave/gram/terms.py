@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..kernels import Kernel, Linear, Normalization
 from ..kernels.columns import as_table
 from .games import Expansion, NotByFeatureError, constant_diagonal
@@ -56,7 +56,7 @@ class KernelTerm:
         """What the kernel adds to sum_m d_m k_m(x, x) of every function; shape (n_new, J)."""
         return np.asarray(np.multiply.outer(self.rule.diag(source.diag(self.m, X)), self.factors))
 
-    def used(self, alpha: FloatArray) -> FloatArray:
+    def used(self, alpha: FloatArray) -> BoolArray:
         """Training samples that have a coefficient, before or after the normalisation changes it."""
         live = slice(None) if self.factors.all() else np.flatnonzero(self.factors)
         own = alpha[:, live]
@@ -165,7 +165,7 @@ class SumTerm:
                 groups.setdefault(own.tobytes(), []).append(j)
         return list(groups.values())
 
-    def used(self, alpha: FloatArray) -> FloatArray:
+    def used(self, alpha: FloatArray) -> BoolArray:
         """Training samples that have a coefficient."""
         return np.asarray((alpha if self.coef is None else self.coef).any(axis=1))
 
@@ -226,7 +226,7 @@ class FactorTerm:
         Z = self.features(X)
         out += Z @ self.coef.astype(Z.dtype, copy=False)
 
-    def used(self, alpha: FloatArray) -> FloatArray:
+    def used(self, alpha: FloatArray) -> BoolArray:
         """No training samples: the features have their landmarks."""
         return np.zeros(len(alpha), dtype=bool)
 

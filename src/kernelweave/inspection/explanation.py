@@ -251,7 +251,8 @@ def explain(
     background : same, of shape (n_background, n_features), optional
         What samples are compared with: one row (also as a Series or a vector), several, or a summary: cluster
         centres with `background_weight`, for example, or what ``shap.kmeans`` returns. By default at most 100
-        rows of X, evenly spread. A mean is unlike any real sample; rows of real samples are easier to defend.
+        rows of X, evenly spread; needed where X has one row. A mean is unlike any real sample; rows of real
+        samples are easier to defend.
     background_weight : array-like of shape (n_background,), optional
         For a summary, how many samples each row stands for.
     within : bool, default=True
@@ -325,6 +326,11 @@ def affordable(model: Any, X: Any, rows: int, background: int, work: float) -> t
 def background_for(model: Any, X: Any, rows: Any, background: Any, weight: Any) -> tuple[Any, FloatArray]:
     """Background samples as the model inside takes them, and their weights, with sum 1."""
     if background is None:
+        if rows.shape[0] == 1:
+            raise ValueError(
+                "X has one row, which would be compared with itself: pass what it is compared with, such as "
+                "background=X_train."
+            )
         others = _safe_indexing(rows, spread(rows.shape[0], OWN_BACKGROUND))
         return others, _weights(weight, others.shape[0])
     if hasattr(background, "weights") and hasattr(background, "data"):  # a summary by shap.kmeans

@@ -54,7 +54,7 @@ def test_inspect_explains_samples_by_the_names_of_the_file(kw: Kw, table: Any, t
     sample = found["sample"]
     assert sample["id"] == "P7"
     assert {part["name"] for part in sample["features"]} == names
-    assert found["samples"] == "60 samples, against 9 of them"
+    assert found["samples"] == "60 samples, against 9 training samples"
     rows = dict(zip([f"P{i}" for i in range(60)], range(60), strict=True))
     model = kernelweave.load_model(out / "model.kw")
     value = model.decision_function(pd.read_csv(data))[rows["P7"]]
@@ -66,6 +66,11 @@ def test_inspect_explains_samples_by_the_names_of_the_file(kw: Kw, table: Any, t
     cells = next(line for line in lines if line.startswith("P7,")).split(",")
     np.testing.assert_allclose(sum(map(float, cells[1:])), value, atol=1e-8)
     assert "colour=red" in picture.read_text()
+    one = tmp_path / "one.csv"  # a sample alone is compared with those of the training, not with itself
+    pd.read_csv(data).iloc[[7]].to_csv(one, index=False)
+    alone = json.loads(kw("inspect", out, "--explain", one, "--background", "9", "--json").out)
+    assert alone["samples"] == "1 samples, against 9 training samples"
+    assert max(alone["importance"]["features"], key=lambda part: part["mean"])["mean"] > 0.0
     shown = kw("inspect", out, "--explain", "--sample", "P7").out  # of the file that fit read
     assert {name for name in names if name in shown} == names
     assert "What kernels add to sample P7" in shown

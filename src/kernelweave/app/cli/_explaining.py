@@ -83,12 +83,17 @@ def answer(asked: Question) -> None:
 
 
 def gathered(bundle: Bundle, asked: Question) -> Gathered:
-    """The samples of a file, or those the model was fitted on and those held out then."""
+    """The samples of a file, or those held out when the model was fitted, or those it was fitted on.
+
+    They are compared with training samples as long as these can be read, whichever samples they are.
+    """
     if asked.source.files:
         new = new_samples(bundle, asked.source, {}, asked.ident, False)
         for message in new.notes:
             note(message)
-        found = Gathered(new.X, new.ids, new.ident, "samples", new.X, "of them")
+        own = _training_rows(bundle, asked, len(new.ids))
+        compared = (new.X, "of them") if own is None else (own, "training samples")
+        found = Gathered(new.X, new.ids, new.ident, "samples", *compared)
     else:
         parts = training_data(bundle, training_files(bundle, asked.source))
         ident = bundle.settings["request"]["reading"]["ident"] or "row"
@@ -108,6 +113,22 @@ def gathered(bundle: Bundle, asked: Question) -> Gathered:
     check_file(Path(named))
     others = new_samples(bundle, Source(Path(named)), {}, asked.ident, False)
     return replace(found, others=others.X, others_words=f"rows of {Path(named).name}")
+
+
+def _training_rows(bundle: Bundle, asked: Question, count: int) -> Any:
+    """Training samples to compare new ones with; None if other samples are named, or they cannot be read."""
+    if asked.background is not None and not asked.background.isdigit():
+        return None
+    try:
+        return training_data(bundle, training_files(bundle, Source()))["X"]
+    except CliError as error:
+        if count == 1:
+            raise CliError(
+                f"one sample is compared with others, and the training samples are not there ({error}): name "
+                "a file of such samples with --background FILE."
+            ) from error
+        note(f"The samples are compared with each other, as the training samples are not there ({error}).")
+        return None
 
 
 def place_of(label: str, samples: Gathered) -> int:

@@ -247,7 +247,7 @@ class GapFactorTerm:
         mean = term.features.mean
         return np.asarray(Z @ term.coef - (0.0 if mean is None else mean @ term.coef))
 
-    def used(self, alpha: FloatArray) -> FloatArray:
+    def used(self, alpha: FloatArray) -> BoolArray:
         """No training samples: the features have their landmarks."""
         return self.own.used(alpha)
 
