@@ -377,3 +377,13 @@ def test_points_off_the_simplex_on_either_side():
     for v in ([-0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [-1.0, 0.5, 0.6], [-1.0, 0.5, 0.4]):
         assert np.isinf(MulticlassHinge().conjugate(y, np.array([v]))).all()
     np.testing.assert_array_equal(OneClass().size(np.ones(3)), 0.0)
+
+
+def test_a_margin_of_one_is_not_violated():
+    f = np.array([1.0 - 1e-12, 1.0, 1.0 + 1e-12])
+    np.testing.assert_array_equal(SquaredHinge().hessian(np.ones(3), f), [1.0, 0.0, 0.0])
+
+
+def test_targets_below_zero_are_as_large_as_those_above(loss, y):
+    assert (loss.size(y) >= 0.0).all()
+    np.testing.assert_array_equal(Squared().size(np.array([-3.0, 2.0])), [3.0, 2.0])

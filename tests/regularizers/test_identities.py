@@ -445,3 +445,14 @@ def test_kernels_without_norm_among_patterns(rng):
         assert ((v == 0.0) | (v > 1e-9 * v.max())).all()  # no rounding is left where norms are zero
         gone += int((v == 0.0).sum())
     assert gone > 20
+
+
+@pytest.mark.parametrize("spread", [0.0, 2.0])
+def test_weights_under_a_matrix_are_stationary(spread, rng):
+    """At the minimum of sum n^2 / d over d' E^-1 d <= 1, n^2 / d^2 is a multiple of E^-1 d."""
+    for _ in range(10):
+        root = rng.normal(size=(M, M))
+        own, n = root @ root.T + 0.05 * np.eye(M), 10.0 ** rng.uniform(-spread, 0.0, size=M)
+        d = Mahalanobis(own).weights(n)
+        ratio = n**2 / d**2 / np.linalg.solve(own, d)
+        np.testing.assert_allclose(ratio, ratio.mean(), rtol=1e-6)
