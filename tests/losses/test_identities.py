@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -387,3 +389,18 @@ def test_a_margin_of_one_is_not_violated():
 def test_targets_below_zero_are_as_large_as_those_above(loss, y):
     assert (loss.size(y) >= 0.0).all()
     np.testing.assert_array_equal(Squared().size(np.array([-3.0, 2.0])), [3.0, 2.0])
+
+
+def test_gradients_jump_at_the_kinks_and_nowhere_else(loss, y):
+    if not hasattr(loss, "kinks"):
+        pytest.skip("its gradient does not jump")
+    kinks, step = np.sort(np.stack(loss.kinks(y)), axis=0), 1e-9
+    jumps = np.array([loss.gradient(y, kink + step) - loss.gradient(y, kink - step) for kink in kinks])
+    assert (jumps >= 0.0).all()
+    assert (jumps.max(axis=0) > 0.0).all()
+    far = np.full((1, len(y)), 5.0)
+    ends = np.vstack([kinks[:1] - far, kinks, kinks[-1:] + far])
+    for low, high in pairwise(ends):  # piecewise linear: constant between them
+        np.testing.assert_array_equal(
+            loss.gradient(y, low + step), loss.gradient(y, np.maximum(high - step, low + step))
+        )

@@ -213,7 +213,7 @@ def test_the_peak_inside_of_an_edge(gradient):
 def test_the_peak_before_an_edge(start, gradient):
     """log(z) - z / 3 on z <= 4: more at the edge than far inside, and most at 3."""
     F = Concave(
-        lambda z: float(np.log(z[0]) - z[0] / 3.0) if z[0] <= 4.0 else -np.inf,
+        lambda z: float(np.log(z[0]) - z[0] / 3.0) if z[0] <= 4.0 + 1e-12 else -np.inf,
         gradient,
         lambda z: (float(np.log(4.0 / z[0])), -np.ones(1)),
     )
