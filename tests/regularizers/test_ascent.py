@@ -17,6 +17,7 @@ from kernelweave.regularizers._ascent import (
     log_sum,
     peak,
     search,
+    search_ray,
     sweep,
 )
 
@@ -217,6 +218,9 @@ def test_the_peak_before_an_edge(start, gradient):
         gradient,
         lambda z: (float(np.log(4.0 / z[0])), -np.ones(1)),
     )
+    t, side = search_ray(F, np.log([start]), LOW, float(np.log(4.0 / start)))
+    assert side == 0
+    assert t == pytest.approx(np.log(3.0 / start), abs=1e-6)
     found = peak(F, np.array([start]))
     assert found.value == pytest.approx(np.log(3.0) - 1.0, rel=1e-9)
     np.testing.assert_allclose(found.point, 3.0, rtol=1e-4)

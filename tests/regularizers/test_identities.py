@@ -456,3 +456,5 @@ def test_weights_under_a_matrix_are_stationary(spread, rng):
         d = Mahalanobis(own).weights(n)
         ratio = n**2 / d**2 / np.linalg.solve(own, d)
         np.testing.assert_allclose(ratio, ratio.mean(), rtol=1e-6)
+        for c in (1e-30, 1e30):  # E in another unit
+            np.testing.assert_allclose(Mahalanobis(c * own).weights(n), c**0.5 * d, rtol=1e-6)
