@@ -3,12 +3,12 @@
 ``MKLClassifier("precomputed").fit(stack, y)`` with fifty Gaussian kernels on MNIST, odd against even (C = 1,
 hinge loss, gap 1e-3), against `SVC` with tol = 1e-4 and the closed form of the weights, or cutting planes for
 p = 1. Least processor seconds of a few calls on one thread, loop and fit in turns, after a first fit.
-"before" is the ratio of the same comparison when fits still checked, normalised and calibrated in
-passes of their own. "passes" are the readings of all matrices that a fit takes, the first of which checks
-and normalises them. "floor" are the seconds of what no fit can leave out, and "most" the ratio that would
-take: one reading that checks, one sum of the kernels at the final weights, one machine trained on it to a
-fifth of the gap, and alpha' K_m alpha of all kernels, which certifies it. How near that reading is to what
-the memory allows is shown by the seconds of BLAS for one product K_m v of every matrix.
+"before" is the ratio of the same comparison when fits still checked, normalised and calibrated in passes of
+their own. "passes" are the readings of all matrices that a fit takes, the first of which checks and
+normalises them. "floor" are the seconds of what no fit can leave out, and "most" the ratio of a fit that did
+nothing else: one reading that checks, one sum of the kernels at the final weights, one machine trained on it
+to a fifth of the gap, and alpha' K_m alpha of all kernels, which certifies it. How near that reading is to
+what the memory allows is shown by the seconds of BLAS for one product K_m v of every matrix.
 
     python benchmarks/bench_end_to_end.py [n ...]
 """

@@ -1,4 +1,4 @@
-"""Exact attributions against those that are sampled: kw.explain, and shap's explainers where shap is there.
+"""Exact attributions against sampled ones: kw.explain, and shap's explainers where shap is installed.
 
 * Breast cancer: 30 features, 3 kernels (Gaussian, Laplacian, polynomial of degree 2), 50 background samples.
   Seconds of the processor per sample, and the largest difference of `shap.KernelExplainer` (its default
@@ -6,8 +6,8 @@
   least 100 times as fast.
 * Eight of these features: the largest difference from `shap.explainers.Exact`, which goes through all
   subsets. Promised: 1e-8.
-* Wide: 1,000 samples, 1,000 features, 500 support vectors, a Gaussian kernel, one background sample. Seconds
-  of the clock and of the processor, and how far attributions are from adding up. Promised: under a minute on
+* Wide: 1,000 samples, 1,000 features, 500 support vectors, a Gaussian kernel, one background sample.
+  Wall-clock and processor seconds, and how far attributions are from adding up. Promised: under a minute on
   two cores, and 1e-8.
 * With ``--device``: kernels of every kind of game, 1,000 samples (``--samples``), 500 support vectors:
   seconds of the device, those of the host from some of the samples, how far apart values are, and memory.

@@ -3,8 +3,8 @@
 The optimisation alone, on dense matrices in memory, hinge loss, C = 1, to a certified gap of 1e-3; one
 thread, best of 3 runs. Against n: 50 kernels on 500 to 4,000 samples; against M: 1,000 samples and 25 to 800
 kernels. MNIST, odd against even, where its file is found (M kernels have widths 2 sigma^2 spread evenly over
-1.2^0 .. 1.2^49, so that more of them mean a finer grid), else simulated data. Seconds are those of the
-processor: what the fit takes of one core that it need not share.
+1.2^0 .. 1.2^49, so that more of them mean a finer grid), else simulated data. Seconds are processor
+seconds.
 
 The promise: exponents of at most 1 against M and 2 against n, by least squares in the logarithms.
 

@@ -2,9 +2,9 @@
 
 Gaussian kernels of 25 widths, hinge loss, C = 1, to a certified gap of 1e-3: ``solver="interleaved"`` against
 the default solver, in turns, where matrices are in memory ("dense"), where rows of distances are kept in a
-cache ("cached"), and where nothing is kept ("blocked"). Seconds are those of the processor, one thread, least
-of a few; what the engines compute of the kernels is part of them, matrices in memory are not. "passes" are
-the kernel values read or computed, in units of all matrices once. Two data sets: MNIST, odd against even
+cache ("cached"), and where nothing is kept ("blocked"). Seconds are processor seconds of one thread, the
+least of a few runs; what the engines compute of the kernels is included, matrices in memory are not. "passes"
+are the kernel values read or computed, in units of all matrices once. Two data sets: MNIST, odd against even
 digits, and simulated ones with few support vectors.
 
     python benchmarks/bench_interleaved.py [n] [--rounds R] [--p P ...]

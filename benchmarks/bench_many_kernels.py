@@ -8,8 +8,8 @@ changes less; "machines" are SVMs trained, "passes" what was computed of the ker
 units of all full matrices once.
 
 The published figure: "a hundred thousand kernels in approximately seven minutes", on a single core, of
-SMO-MKL (Vishwanathan, Sun, Theera-Ampornpunt & Varma 2010), whose data are small as well and whose
-kernels are other ones; on the hardware of 2010 and without a certificate, so no more than a landmark.
+SMO-MKL (Vishwanathan, Sun, Theera-Ampornpunt & Varma 2010), on small data too, with other kernels, on the
+hardware of 2010 and without a certificate: a point of reference, no comparison.
 
     python benchmarks/bench_many_kernels.py [--threads 2] [--cases 10000 100000]
 """

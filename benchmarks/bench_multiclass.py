@@ -1,9 +1,9 @@
-"""Ten classes against two: what every pass over the kernels serves.
+"""Ten classes against two: what they share of the passes over the kernels.
 
 Fifty variance-normalised Gaussian kernels on MNIST, p = 2, C = 1, hinge loss, precomputed, gap 1e-3: odd
 against even digits, the ten digits one-vs-rest, and with shared weights. Processor seconds of one thread, the
 least of a few fits after a first one, their ratio to the fit of two classes, and passes over the kernels.
-"before" are the ratios and passes when every class made its own passes. "floor" is what no fit does without:
+"before" are the ratios and passes when every class made its own passes. "floor" is what every fit needs:
 the checks of the matrices, the weighted sums at the weights that were found, one machine of each class there,
 and its quadratic forms.
 

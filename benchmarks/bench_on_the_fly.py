@@ -1,9 +1,10 @@
-"""Fits whose kernel matrices fit nowhere: time against computing all matrices once, and peak memory.
+"""Fits whose kernel matrices are too large to keep: time against computing them once, and peak memory.
 
 Fifty Gaussian kernels on MNIST, odd against even, C = 1, hinge loss, gap 1e-3. The reference computes the
 fifty matrices once, block by block, in the same precision, and keeps none. Promised at 10,000 and 20,000
 samples with ``memory_limit="2GB"``: at most 6 references, peak resident memory under 2.5 GB; 60,000 samples
-finish, certified, under 4 GB. One process per case, so that peaks are its own; as many threads as BLAS has.
+finish, certified, under 4 GB. Every case has a process of its own, so that its peak is its own; as many
+threads as BLAS has.
 
     python benchmarks/bench_on_the_fly.py [--p P] [--limit 2GB] [n ...]
 """

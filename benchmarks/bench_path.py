@@ -1,21 +1,21 @@
 """Time of a path and of a search in units of one cold fit, and of a search against a grid search.
 
 (a) ``mkl_path`` over 30 values of C and ``MKLClassifierCV`` / ``MKLRegressorCV`` over 5 folds of them, real
-    data, 30 Gaussian kernels (of given matrices, or on features), tol = 1e-3: promised at most 4 and 15
-    cold fits. Digits of MNIST, odd against even or as numbers, and ROSMAP, ten kernels on each of three
-    omics views of 245 patients. A cold fit is ``fit`` at C = 1, matrices and checks included. "machines" is
-    how many were trained on the path, and at how many of its points: what the others are was known from
-    these, and certified. "before" are the ratios when every solved point took a sum of the kernels, a machine
-    and its certificate, and folds were copied matrix by matrix. "floor", in cold fits, is what is left of a
-    path that knows its weights: the kernels checked, and at every point with a machine the sum at its final
-    weights, where they are new, the machine, and alpha' K_m alpha. That of a search is five of them on copies
-    of four fifths of the samples, and the fit at the end.
+    data, 30 Gaussian kernels (of given matrices, or on features), tol = 1e-3: promised at most 4 and 15 cold
+    fits. Digits of MNIST, odd against even or as numbers, and ROSMAP, ten kernels on each of three omics
+    views of 245 patients. A cold fit is ``fit`` at C = 1, matrices and checks included. "machines" is how
+    many were trained on the path, and at how many of its points: the solutions at the others follow from
+    these, and are certified. "before" are the ratios when every solved point took a sum of the kernels, a
+    machine and its certificate, and folds were copied matrix by matrix. "floor", in cold fits, is what a path
+    would cost if its weights were known: the kernels are checked, and every point with a machine takes the
+    sum at its final weights (where they are new), the machine, and alpha' K_m alpha. The floor of a search is
+    five of these on copies of four fifths of the samples, and the fit at the end.
 (b) ``mkl_path`` over 50 values of C of simulated data, as a multiple of one cold fit at C = 1: promised at
     most 15. SMKL is not convex and starts from equal weights at every point, so it is shown and not counted.
 (c) ``MKLClassifierCV`` against ``GridSearchCV`` over the same grid of regularisers and costs, 20
     kernels, n = 500, 5 folds, 30 points: promised at least 5 times faster.
 
-Processor seconds, one thread, best of a few repeats (of a search: one).
+Processor seconds of one thread, best of a few repeats (a search runs once).
 
     python benchmarks/bench_path.py [n ...]
 """

@@ -1,11 +1,11 @@
 """Twenty widths of a kernel against one: what kernels with the same base save.
 
 Classification, n = 2000 samples with 300 columns, hinge loss, p = 2, to a gap of 1e-3; Gaussian, Laplacian
-and Matern kernels, one and twenty of them on the same columns, in turns; the least seconds of the processor
-of three. Promised: twenty Laplacian or Matern kernels cost at most 2.5 times as much as one. Half of what
-they cost may be the first touch of 640 MB of memory, on a virtual machine that hands back what is free:
-the environment variables MALLOC_MMAP_THRESHOLD_=4000000000 and MALLOC_TRIM_THRESHOLD_=16000000000 keep it
-in the process.
+and Matern kernels, one and twenty of them on the same columns, in turns; the least processor seconds of three
+runs. Promised: twenty Laplacian or Matern kernels cost at most 2.5 times as much as one. Half of what they
+cost may be the first touch of 640 MB of memory, on a virtual machine that hands back what is free: the
+environment variables MALLOC_MMAP_THRESHOLD_=4000000000 and MALLOC_TRIM_THRESHOLD_=16000000000 keep it in the
+process.
 
     python benchmarks/bench_shared_bases.py [n] [columns]
 """

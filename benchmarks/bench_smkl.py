@@ -4,14 +4,15 @@ Subrahmanya & Shin (2010), section 4, report times proportional to K^1.0 and n^1
 terms, beside K^1.1 and n^1.4 of an SMO-like algorithm for MKL. Here as there: Gaussian kernels on random
 subsets of the features with different widths, traces of all kernels equal, hinge loss, stationarity to 1e-3;
 C = 1. Against K: Ionosphere and Breast Cancer (Wisconsin, diagnostic). Against n: nested subsets of Spambase
-and of simulated data, for the Adult data of the paper, with 12 kernels. Processor seconds of the optimisation
-alone, matrices in memory, one thread, best of 2 runs; exponents by least squares in the logarithms, and their
-mean over the data sets.
+and of simulated data, in place of the paper's Adult data, with 12 kernels. Processor seconds of the
+optimisation alone, matrices in memory, one thread, best of 2 runs; exponents by least squares in the
+logarithms, and their mean over the data sets.
 
-A kernel whose weight has fallen under 1e-6 of the largest is not looked at again, so most of the machines see
-a few of the K kernels, and their number matters less than it does to the paper.
+A kernel whose weight has fallen below 1e-6 of the largest is left out from then on, so that most machines see
+only a few of the K kernels, and K matters less than in the paper.
 
-The promise: mean exponents no larger than those of the paper, whose machine and code were other ones.
+The promise: mean exponents no larger than those of the paper, which were measured with other code on other
+hardware.
 
     python benchmarks/bench_smkl.py
 """

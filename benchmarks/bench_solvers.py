@@ -1,8 +1,8 @@
 """Solvers to compare with: seconds and single-kernel fits to a certified gap of 1e-3 on a small problem.
 
-Simulated Gaussian kernels, hinge loss, C = 1, matrices in memory, one thread; least seconds of the processor
-of a few turns. "default" is ``solver="auto"``; "alternating" the wrapper of Kloft et al. (2011), Algorithm 1,
-as printed (``Alternating(memory=0)``); "interleaved" their Algorithm 2, whose rounds are counted; "silp" the
+Simulated Gaussian kernels, hinge loss, C = 1, matrices in memory, one thread; the least processor seconds of
+a few turns. "default" is ``solver="auto"``; "alternating" the wrapper of Kloft et al. (2011), Algorithm 1, as
+printed (``Alternating(memory=0)``); "interleaved" their Algorithm 2, whose rounds are counted; "silp" the
 cutting planes of Sonnenburg et al. (2006) and for p > 1 of Kloft et al. (2009); "qcqp" the conic program of
 Lanckriet et al. (2004), p = 1 only, where cvxpy is installed, whose one solve is counted. The last column is
 the objective relative to that of the default: all have to agree to the tolerance.

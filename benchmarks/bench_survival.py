@@ -7,8 +7,8 @@ Whole fits: landmarks, features, optimisation; each in a process of its own. "cp
 threads together, which other work on the machine changes less. Concordance on 5,000 new samples, beside that
 of the true risks.
 
-The promise: 100,000 samples with Cox's loss in under 2 minutes on two cores. It is held against the processor
-seconds of all threads together, which no second core makes fewer.
+The promise: 100,000 samples with Cox's loss in under 2 minutes on two cores. It is judged by the processor
+seconds of all threads together, which a second core does not reduce.
 
     python benchmarks/bench_survival.py [N ...] [--loss LOSS ...] [--approximation NAME ...]
 """

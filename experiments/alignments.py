@@ -2,12 +2,13 @@
 
 The paper explains its results by the pairwise alignments `<K_i, K_j> / (||K_i|| ||K_j||)` of spherically
 normalised kernels: kernels that predict well are aligned, since they are correlated through the labels;
-where alignments are moderate and alike, kernels complement one another and the uniform sum is best; where
-kernels carry the same information, sparse weights are. Its own data (gene starts, metabolic network) are
-not to be had. Here, with one Gaussian kernel per view: handwritten digits (6 views of unequal quality, as
-in Figure 5), multi-omics of the brain (3 views, as in Figure 6), protein folds (12 views) and sports news
-(2 views); and sonar with 20 widths of one Gaussian kernel, the redundant case. Two groups of classes
-each; accuracy of every kernel alone and of lp-norm MKL, C by 3-fold cross-validation, on random splits.
+where alignments are moderate and similar, kernels complement one another and the uniform sum is best; where
+kernels carry the same information, sparse weights are best. The paper's own data (gene starts, metabolic
+network) are not available. The data here have one Gaussian kernel per view: handwritten digits (6 views of
+unequal quality, as in Figure 5), multi-omics of the brain (3 views, as in Figure 6), protein folds (12 views)
+and sports news (2 views). Sonar with 20 widths of one Gaussian kernel is the redundant case. In each data set
+two groups of classes are told apart. Shown is the accuracy of every kernel alone and of lp-norm MKL, with C
+chosen by 3-fold cross-validation, on random splits.
 """
 
 from __future__ import annotations

@@ -1,26 +1,29 @@
 """Figures 1 to 3 of Tomioka & Suzuki (2011), Regularization Strategies and Empirical Bayesian Learning.
 
-Accuracy against samples per class, two classes, with many kernels made by combining factors. The paper has
-three pairs of classes of Caltech 101, which is no longer to be had, with 1,760 kernels: four kinds of local
-features, 22 regions of the picture (whole, quarters, sixteenths, spatial pyramid), two kernel functions
-(Gaussian and chi-square), ten bandwidths. Here are six problems on other data.
+Accuracy with two classes against the number of samples per class, with many kernels made by combining
+factors. The paper has three pairs of classes of Caltech 101, which is no longer available, with 1,760
+kernels: four kinds of local features, 22 regions of the picture (whole, quarters, sixteenths, spatial
+pyramid), two kernel functions (Gaussian and chi-square) and ten bandwidths. This page has six problems on
+other data.
 
 "pictures": pairs of MNIST digits with 1,760 kernels made as in the paper: patches of 5 and 9 pixels and
 gradient histograms in cells of 4 and 8 pixels in place of four kinds of SIFT, on a grid; 200 of them, drawn
 from the training pictures, as visual words; the same 22 regions, kernel functions and bandwidths. "digits":
 the handwritten digits mfeat in six feature sets (120 kernels), 6 against 9, where two of the sets do not
 change when a picture is turned, and odd against even. "news": sports news in two segments (40 kernels), rugby
-against football. For digits and news features are scaled to [0, 1], and ten bandwidths of each kernel
-function are multiples of the median distance, both on the training samples.
+against football. For digits and news, features are scaled to [0, 1] and the ten bandwidths of each kernel
+function are multiples of the median distance; scales and distances are those of the training samples.
 
-With 1,760 kernels the matrices of up to 100 training samples fit into memory. That they need not is
-shown by "on the fly": the elastic net (0.5) at the same C, on kernels that are functions of the pictures'
-histograms and never kept (30 samples per class, first draw, 64 MB); its weights are compared.
+With 1,760 kernels the matrices of up to 100 training samples fit into memory. "on the fly" shows that they
+need not: the elastic net (0.5) at the same C, on kernels that are computed from the pictures' histograms and
+never kept (30 samples per class, first draw, 64 MB). Its weights are compared with those of the fit in
+memory.
 
-Uniform sum (logistic and squared loss), block 1-norm, elastic net with lambda = 0.5 and with lambda by
-cross-validation, l2-norm (hinge), empirical Bayes (targets -1 and +1, as in the paper). C by 2 x 4-fold
-cross-validation on the training samples (pictures: 4-fold, once, for its time). "best kernel" is the support
-vector machine with the one kernel of best cross-validated accuracy.
+The methods are the uniform sum (logistic and squared loss), the block 1-norm, the elastic net with
+lambda = 0.5 and with lambda by cross-validation, the l2-norm (hinge loss), and empirical Bayes (targets -1
+and +1, as in the paper). C is chosen by 4-fold cross-validation on the training samples, repeated twice (once
+for the pictures, to save time). "best kernel" is the support vector machine with the one kernel of best
+cross-validated accuracy.
 """
 
 from __future__ import annotations

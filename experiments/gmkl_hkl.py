@@ -1,23 +1,23 @@
 """Table 4 of Varma & Babu (2009): generalized MKL with a quadratic kernel against hierarchical MKL.
 
-1024 samples train and all others test, features of zero mean and unit variance (those of the training part),
-categories of mushroom by their numbers. GMKL learns the weights of (1 + sum_m d_m x_m z_m)^2 with l1 on the
-weights; hierarchical MKL (Bach 2008) chooses among the 5^M products that make up prod_m (1 + x_m z_m)^4.
-Beside them, on the same splits: GMKL with equal weights, (1 + s x'z)^2 with s tuned; l1-MKL and the uniform
-sum of the M kernels (1 + x_m z_m)^2, and the best single one of them. Options come from 3-fold
-cross-validation on the training part.
+1024 samples are used for training and all others for testing. Features have zero mean and unit variance on
+the training part; the categories of mushroom are used as numbers. GMKL learns the weights of
+(1 + sum_m d_m x_m z_m)^2 with l1 on the weights; hierarchical MKL (Bach 2008) chooses among the 5^M products
+that make up prod_m (1 + x_m z_m)^4. Beside them, on the same splits: GMKL with equal weights, (1 + s x'z)^2
+with s tuned; l1-MKL and the uniform sum of the M kernels (1 + x_m z_m)^2, and the best single one of them.
+Options are chosen by 3-fold cross-validation on the training part.
 
 HKL here is a reference implementation of its public definition (`experiments/_hkl.py`): the norm
 sum_v delta_v ||f_D(v)|| over the grid of exponents, logistic loss, delta_v = 4^depth and 0.1 at the root, and
-at most 100 products, as in the implementation that its author published. Three things are ours. The cost C is
-chosen by cross-validation from a grid of decades, as neither paper prints the one it took. The products are
-those of standardised features, without a further normalisation of each base kernel. And the set of products
-grows as long as one next to it lowers the objective (the necessary condition); that no product further away
-would is certified on small problems, against a conic solver, not here.
+at most 100 products, as in the implementation that its author published. Three choices are ours. The cost C
+is chosen by cross-validation from a grid of powers of ten, since neither paper prints its value. The products
+are those of standardised features, without a further normalisation of each base kernel. And the set of
+products grows as long as a neighbouring product lowers the objective (the necessary condition). Whether a
+product further away would lower it too is checked on small problems, against a conic solver, and not here.
 
-How this set-up was come by: the grid was chosen on a third of the training part of one split, by time and
-validated accuracy, and the tolerance of GMKL (1e-2) by time; no test accuracy was seen before the splits of
-this page were run. The grid of HKL was chosen by time on split 0, which is none of this page.
+How the set-up was chosen: the grid on a third of the training part of one split, by time and validated
+accuracy, and the tolerance of GMKL (1e-2) by time. No test accuracy was seen before the splits of this page
+were run. The grid of HKL was chosen by time on split 0, which this page does not use.
 """
 
 from __future__ import annotations

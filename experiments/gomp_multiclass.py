@@ -1,11 +1,12 @@
 """Section 5.2 of Sindhwani & Lozano (2011): greedy selection of views with many classes.
 
 The paper's protocol (hyper-parameters by 3-fold cross-validation on the training part, averages over 10
-random splits, F1 and the Matthews correlation averaged over classes) on other data, for its own (PSORT,
-plant: 69 kernels) are not to be had: protein folds (12 views, 27 classes, 463 to train) and handwritten
-digits (6 views, 10 classes, 400 to train), one kernel per view, linear or Gaussian. MKL-GOMP with all
-classes as one group of outputs, l1-MKL with weights shared by the classes, the uniform sum of all kernels
-and the best single kernel, all with squared loss. Figures cannot be compared, statements can.
+random splits, F1 and the Matthews correlation averaged over classes) on other data, because the paper's own
+(PSORT, plant: 69 kernels) are not available: protein folds (12 views, 27 classes, 463 training samples) and
+handwritten digits (6 views, 10 classes, 400 training samples), with one kernel per view, linear or Gaussian.
+The methods are MKL-GOMP with all classes as one group of outputs, l1-MKL with weights shared by the classes,
+the uniform sum of all kernels and the best single kernel, all with squared loss. Figures cannot be compared
+with the paper's; statements can.
 """
 
 from __future__ import annotations

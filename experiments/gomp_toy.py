@@ -1,9 +1,10 @@
 """Figure 1 of Sindhwani & Lozano (2011): MKL-GOMP against the norms on the toy problem.
 
-Two Gaussian classes in 50 dimensions, one linear kernel per dimension, of which 0, 44, 64, 82, 92 or 98 % are
-noise (the toy data of Kloft et al. 2011). 50 training samples, squared loss. lq-MKL: C by validation on
-10,000 samples, for q = 1, 4/3, 2, 4, infinity; MKL-GOMP: lambda and the number of kernels by the same
-validation, one path a lambda. Test errors are exact, as if the test set had no end.
+Two Gaussian classes in 50 dimensions with one linear kernel per dimension, of which 0, 44, 64, 82, 92 or 98 %
+are noise (the toy data of Kloft et al. 2011); 50 training samples, squared loss. For lq-MKL with q = 1, 4/3,
+2, 4 and infinity, C is chosen on 10,000 validation samples. For MKL-GOMP, lambda and the number of kernels
+are chosen on the same samples; every lambda has a path of its own. Test errors are exact, as on an infinite
+test set.
 """
 
 from __future__ import annotations

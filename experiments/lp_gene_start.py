@@ -1,7 +1,7 @@
 """Figures 4 and 5 of Kloft et al. (2011) on a stand-in: gene starts in simulated DNA.
 
 Stand-in: simulated data. The paper's sequences (8,508 transcription start sites of dbTSS, windows of 2,000
-bases, 60,000 windows to train) are not to be had; nothing here says how good a norm is on real DNA.
+bases, 60,000 windows for training) are not available; nothing here says how good a norm is on real DNA.
 
 A window has 300 bases, the start after 120 of them. Bases are independent; their share of G and C differs
 from sequence to sequence. Windows with a start (half of all) have, each planted on its own: a TATA box 30
@@ -12,11 +12,12 @@ quarter as many words. The strengths were set so that single kernels reach about
 reports at n = 2,000 (signal 0.89, promoter 0.86, first exon 0.84, angles 0.55, energies 0.74), before any
 norm was tried; nothing else was set.
 
-Five kernels as there: weighted degree with shifts around the start; spectrum kernels of the bases upstream
-and downstream; linear kernels of twist angles (Olson et al. 1998, far upstream) and stacking energies
-(SantaLucia 1998, around the start) of neighbouring bases, averaged over 10. All are spherically normalised,
-k(x, z) / sqrt(k(x, x) k(z, z)). Hinge loss; C of 2^-2 .. 2^5 by the AUC on 1,000 validation windows, AUC on
-2,000 test windows; p = 1, 4/3, 2, 4 and the plain sum; the training sets of a size are disjoint.
+There are five kernels, as in the paper: weighted degree with shifts around the start; spectrum kernels of the
+bases upstream and downstream; linear kernels of twist angles (Olson et al. 1998, far upstream) and stacking
+energies (SantaLucia 1998, around the start) of neighbouring bases, averaged over 10. All are spherically
+normalised, k(x, z) / sqrt(k(x, x) k(z, z)). The loss is the hinge loss; C is chosen from 2^-2 .. 2^5 by the
+AUC on 1,000 validation windows, and the AUC on 2,000 test windows is reported, for p = 1, 4/3, 2, 4 and the
+plain sum. Training sets of the same size are disjoint.
 """
 
 from __future__ import annotations

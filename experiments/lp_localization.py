@@ -1,20 +1,20 @@
 """Table 1 of Kloft et al. (2011), lp-norm Multiple Kernel Learning: where in the cell a protein is at home.
 
-Sparse or not, with kernels that say much the same. The paper's sets (TargetP, PSORT: 69 kernels, 30 splits)
-are not to be had; three problems are made of the MultiLoc sequences. "plant": chloroplast, mitochondria,
-secretory pathway, other (cytoplasm and nucleus), as in TargetP; "nonplant": the same without chloroplasts;
-"membranes": endoplasmic reticulum, Golgi, plasma membrane, outside. 240 sequences per class (membranes: 150),
-half of them to train.
+Should weights be sparse when kernels carry much the same information? The paper's sets (TargetP, PSORT: 69
+kernels, 30 splits) are not available; three problems are made of the MultiLoc sequences. "plant":
+chloroplast, mitochondria, secretory pathway, other (cytoplasm and nucleus), as in TargetP; "nonplant": the
+same without chloroplasts; "membranes": endoplasmic reticulum, Golgi, plasma membrane, outside. There are 240
+sequences per class (membranes: 150), and half of them are used for training.
 
-As there, 64 kernels are four sets of 16 for the whole sequence, its first 15 and 60 residues and its last
-15: one for each way to leave gaps in words of 5 residues; words without gaps (spectrum kernels of 1 to 5
+As in the paper, 64 kernels are four sets of 16 for the whole sequence, its first 15 and 60 residues and its
+last 15: one for each way to leave gaps in words of 5 residues; words without gaps (spectrum kernels of 1 to 5
 residues) are among them. Three weighted degree kernels (5 residues, shifts up to 3) of the parts make 67;
-kernels of BLAST values and of phylogenetic profiles, which the paper has too, are missing. Every kernel is a
-cosine, then of unit variance on the training part. One against the rest, hinge loss; the error is
-100 (1 - MCC), the Matthews correlation averaged over classes.
+kernels of BLAST values and of phylogenetic profiles, which the paper has too, are missing. Every kernel is
+made a cosine, then scaled to unit variance on the training part. Machines tell one class from the rest, with
+hinge loss; the error is 100 (1 - MCC), with the Matthews correlation averaged over classes.
 
-The paper takes the C that is best on the test part; here it is the one of best MCC in 3-fold cross-validation
-on the training part. "Best single kernel" is the one of best MCC at C = 2 in the same folds, C tuned after.
+The paper takes the C that is best on the test part; here C has the best MCC in 3-fold cross-validation on the
+training part. "Best single kernel" has the best MCC at C = 2 in the same folds; its C is tuned afterwards.
 """
 
 from __future__ import annotations

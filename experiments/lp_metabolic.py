@@ -1,21 +1,23 @@
 """Table 2 of Kloft et al. (2011) on a stand-in: edges of a simulated network from three views of its nodes.
 
 Stand-in: simulated data. The paper's kernels of 668 yeast enzymes (expression, localization, phylogenetic
-profile) and their 2,782 relations are not to be had; nothing here says how good a norm is on real networks.
+profile) and their 2,782 relations are not available; nothing here says how good a norm is on real networks.
 
-200 nodes in the plane, edges between near ones, about 8 per node as in the paper. Each view sees its own copy
-of the network: some edges are missing, and as many are wrong. Features of the nodes are smooth on that copy
-(normal with the covariance exp(-beta L), L its normalised Laplacian) up to noise. EXP: 40 features, Gaussian
-kernel. LOC: 10 sparse bits, linear kernel. PHY: 60 bits; the nodes with most bits in common are neighbours,
-and the kernel is the diffusion kernel exp(-beta L) of that graph. The noise was set so that single kernels
-reach about the AUC of the paper (71.7, 58.4, 73.4 %), before any norm was tried; nothing else was set.
+The network has 200 nodes in the plane and edges between near ones, about 8 per node as in the paper. Each
+view sees its own copy of the network: some edges are missing, and as many are wrong. Features of the nodes
+are smooth on that copy (normal with the covariance exp(-beta L), L its normalised Laplacian) up to noise.
+EXP: 40 features, Gaussian kernel. LOC: 10 sparse bits, linear kernel. PHY: 60 bits; the nodes with most bits
+in common are neighbours, and the kernel is the diffusion kernel exp(-beta L) of that graph. The noise was set
+so that single kernels reach about the AUC of the paper (71.7, 58.4, 73.4 %), before any norm was tried;
+nothing else was set.
 
-As there: 5 folds of nodes; for a training node with more than two partners, a machine that tells its partners
-among the training nodes from the others (hinge loss), and ranks the test nodes (for 80 of the 160 training
-nodes; there for all); the AUC is averaged over the machines whose node has a partner among the test nodes. C
-of 0.1, 1 and 10 by the AUC of machines of 25 nodes trained on three quarters of the training nodes. p = 1,
-4/3, 2, 4, 8, 10 and the plain sum, on the three kernels; and on nine, with their sums and products in pairs.
-A repetition is a network: means over its folds.
+As in the paper there are 5 folds of nodes. Every training node with more than two partners has a machine that
+tells its partners among the training nodes from the others (hinge loss) and ranks the test nodes; here 80 of
+the 160 training nodes have one, in the paper all do. The AUC is averaged over the machines whose node has a
+partner among the test nodes. C is chosen from 0.1, 1 and 10 by the AUC of the machines of 25 nodes, trained
+on three quarters of the training nodes. Norms are p = 1, 4/3, 2, 4, 8, 10 and the plain sum, on the three
+kernels and on nine: the three with their sums and products in pairs. A repetition is one network, with means
+over its folds.
 """
 
 from __future__ import annotations

@@ -3,18 +3,17 @@
 MNIST, odd against even digits, Gaussian kernels, C = 1, hinge loss, to a relative duality gap of 1e-3.
 Against n with 50 kernels, 2 sigma^2 = 1.2^0 .. 1.2^49, and against M with 1,000 samples and M widths spread
 evenly over the same range: the paper's own, up to 1.2^(M-1), are constant to rounding from M = 150 on, and
-what is left of them after they are given variance 1 is noise. Matrices are computed beforehand (time
-without them) or on the fly (time with them, matrices never kept; the interleaved solver has a cache of 100
-MB for rows, as SVMlight has; 160 MB at 4,000 samples, whose weighted sum takes 128). Solvers of kernelweave
-("silp" are cutting planes around whole fits: the SILP wrapper for p = 1, the SIP for p > 1), the loop a
-user would write around scikit-learn's SVC (closed form for p > 1, cutting planes for p = 1), SVC on the
-plain sum, and MKLpy where it is installed. The conic program ("qcqp") is left out: it takes over 5 seconds
-at 150 samples and 20 kernels, which no other method does. Seconds are those of the processor, one thread:
-what a fit takes of a core that it need not share.
+scaling them to variance 1 leaves nothing but noise. Matrices are computed beforehand (and their time is left
+out) or on the fly (their time is included, and they are never kept; the interleaved solver has a cache of 100
+MB for rows, as SVMlight has, and of 160 MB at 4,000 samples, where the weighted sum takes 128). Compared are
+the solvers of kernelweave ("silp" are cutting planes around whole fits: the SILP wrapper for p = 1, the SIP
+for p > 1), the loop a user would write around scikit-learn's SVC (closed form for p > 1, cutting planes for
+p = 1), SVC on the plain sum, and MKLpy where it is installed. The conic program ("qcqp") is left out: it
+takes over 5 seconds at 150 samples and 20 kernels, which no other method does. Seconds are processor seconds
+of one thread.
 
-What the paper says of its interleaved algorithm is judged on the solver "interleaved", not on the one that
-kernelweave takes by default ("auto"). The paper goes on to n = 20,000; its SimpleMKL and HessianMKL are not
-here.
+What the paper says of its interleaved algorithm is judged on the solver "interleaved", not on the default
+("auto"). The paper continues to n = 20,000; its SimpleMKL and HessianMKL are not included.
 """
 
 from __future__ import annotations

@@ -3,16 +3,16 @@
 Two Gaussian classes in 50 dimensions, one linear kernel per dimension, of which 0 to 98 % are noise ("nu =
 1" in the paper is 49 of 50); kernels of variance 1, hinge loss, 50 and 800 training samples, C of 10^-4,
 10^-3.5, .., 1 chosen on 10,000 validation samples. The model error is the distance of the learned to the true
-weights, both of length 1. All of this is as printed in the paper; three things are not. Errors are those of
-10,000 test samples there; here they are exact, as if the test set had no end (those of 10,000 test samples
-have tables of their own). Relative duality gaps are 1e-3 there; here they shrink with C: at C = 1e-4 a gap of
-1e-3 is more than the whole regulariser, and would leave weights near their start, which are equal. The paper
-does not say how many draws it has; here are 50 at n = 50 and 10 at n = 800.
+weights, both of length 1. All of this is as printed in the paper; three things differ. The paper's errors are
+those of 10,000 test samples; here they are exact, as on an infinite test set (errors on 10,000 test samples
+have tables of their own). The paper's relative duality gaps are 1e-3; here they shrink with C: at C = 1e-4 a
+gap of 1e-3 is more than the whole regulariser, and would leave the weights near their start, where all are
+equal. The paper does not say how many draws it has; here there are 50 at n = 50 and 10 at n = 800.
 
-Beside the paper's norms p = 1, 4/3, 2, 4, infinity there are, on the same samples: the block norm q =
-infinity, which the paper names as the right one for the uniform case and does not try; the elastic net
-(its mixing chosen on the validation samples too); SMKL; MKL-GOMP (squared loss, ridge and number of
-kernels by validation); empirical Bayes, which chooses nothing by validation.
+Added to the paper's norms p = 1, 4/3, 2, 4 and infinity, on the same samples: the block norm q = infinity,
+which the paper names as the right one for the uniform case and does not try; the elastic net (its mixing is
+chosen on the validation samples too); SMKL; MKL-GOMP (squared loss, ridge and number of kernels chosen on the
+validation samples); empirical Bayes, which needs no validation samples.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Samples that lack whole views: completed, masked, margins of their own, imputed, and left out.
 
 Views are taken away at random, in training and test samples alike; every sample keeps one. mfeat: 200
-training samples and 600 test samples, 30 % and 60 % of the views missing; protein fold: 300 training samples
-and the rest, 30 %; 100 leaves: half of the samples each, with the masks that come with the data, 10 to 50 %.
-A repetition is a split, on the leaves with a mask of its own.
+training samples and 600 test samples, 30 % and 60 % of the views missing; protein fold: 300 training samples,
+all others for testing, 30 % missing; 100 leaves: half of the samples for training and half for testing, with
+the masks that come with the data, 10 to 50 % missing. A repetition is a split; every split of the leaves has
+its own mask.
 
 One protocol for all sets and methods. Columns are standardised by the training samples that have them; one
 Gaussian kernel per view, the uniform sum of kernels, squared loss on one output per class (one factorisation
@@ -11,12 +12,12 @@ serves the 100 classes of the leaves as it does ten), C from 0.01 to 100 by thre
 training samples, completion within the folds. "mean" and "nearest neighbours" (KNNImputer, k = 5, on all
 columns side by side) fill columns first, fitted on the training samples, and train the same learner. "left
 out" trains on the samples that have every view, and gives test samples the means of views they lack; where
-fewer than ten training samples have every view it has no entry. "margin" is p = 1, its own rule. "nothing
-missing" is what there is to lose.
+fewer than ten training samples have every view it has no entry. "margin" uses p = 1, the rule of that method.
+"nothing missing" is the score with every view there.
 
-The statements judged were fixed beforehand: completion reaches .935, .82 and .415, is above masking and above
-nearest neighbours, and on the leaves nowhere below another. So was the protocol, which was settled on other
-splits and, for the leaves, by the time a cell takes.
+The statements judged were fixed beforehand: completion reaches .935, .82 and .415, is better than masking and
+than nearest neighbours, and on the leaves is never below another method. So was the protocol, which was
+settled on other splits and, for the leaves, by the time of one cell.
 """
 
 from __future__ import annotations

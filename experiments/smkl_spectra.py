@@ -1,26 +1,27 @@
 """Tables 4 to 6 of Subrahmanya & Shin (2010), Sparse Multiple Kernel Learning: near-infrared spectra.
 
-Every spectrum is standardised (zero mean, unit deviation) and augmented by its second differences; 10 bands,
-in each one linear, one cubic and two Gaussian kernels, 40 in all. 30 random splits, 80 % to train, 10-fold
-cross-validation on the training part. Five adjacent wavelengths are averaged first, as the paper does with
-its wheat, but for tecator, which has 100 only. NMSE is the mean squared error over the variance of the target
-on all samples. Of the paper's three sets one is here, diesel (cetane number), as 381 samples in place of 245;
-the others are tecator (fat), gasoline (octane) and corn (protein). The paper's diesel is without outliers, by
-a rule it does not give; "swri_diesel 373" leaves out the 8 samples (2 %) that partial least squares predicts
-worst when they are held out, to see what outliers are worth.
+Every spectrum is standardised (zero mean, unit deviation) and augmented by its second differences. Each of 10
+bands has one linear, one cubic and two Gaussian kernels, 40 in all. There are 30 random splits with 80 % of
+the samples for training, and 10-fold cross-validation on the training part. Five adjacent wavelengths are
+averaged first, as the paper does with its wheat, except on tecator, which has only 100. NMSE is the mean
+squared error over the variance of the target on all samples. Of the paper's three sets one is here, diesel
+(cetane number), as 381 samples in place of 245; the others are tecator (fat), gasoline (octane) and corn
+(protein). The paper's diesel is without outliers, by a rule it does not give; "swri_diesel 373" leaves out
+the 8 samples (2 %) that partial least squares predicts worst when they are held out, to see how much outliers
+matter.
 
-Machines have the squared loss where the paper tunes a tube as well; single-kernel SVR tunes its own. SMKL:
-the strength of its penalty and the ratio of its two terms by cross-validation. "SMKL, half" is the best of
-them in cross-validation among those that have at most half the bands of MKL, tuned on the same folds; the
-paper's statements are judged on SMKL left to choose.
+The loss is the squared loss where the paper tunes the width of a tube as well; the single-kernel SVR tunes
+its tube here too. For SMKL, the strength of its penalty and the ratio of its two terms are chosen by
+cross-validation. "SMKL, half" is the best in cross-validation of those that have at most half the bands of
+MKL, tuned on the same folds; the paper's statements are judged on SMKL without this limit.
 
-How this set-up was come by: averaging, scaling and the two widths by cross-validation on the training part
-of split 0. The grid of SMKL and the rule that chooses on it were changed five times. Test figures of splits 0
+How the set-up was chosen: averaging, scaling and the two widths by cross-validation on the training part of
+split 0. The grid of SMKL and the rule that chooses on it were changed five times. Test figures of splits 0
 to 29 were seen before the last change: with strengths down to 0.05 and ratios from 0.2 up, SMKL had 2.3, 3.4,
 1.7 and 3.7 bands (tecator, corn, gasoline, diesel) against 9.6, 8.3, 3.6 and 9.2, and a larger NMSE by 0.7,
 1.3, 3.5 and 1.6 standard errors: one of four. Cross-validation on training parts alone then showed that the
 grid ended too early (on tecator the weakest strength was the best) and was too sparse throughout; it was
-extended to what it is. The splits shown here are numbered from 30, and were not looked at before that.
+extended to its present form. The splits shown here are numbered from 30, and were not looked at before that.
 """
 
 from __future__ import annotations

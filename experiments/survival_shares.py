@@ -1,17 +1,18 @@
 """How the candidates of MKLAutoSurvival become one model: four rules on training samples.
 
-The training part of the first fold of two cohorts of the experiment with ten (hnsc, paad), split again: five
-folds, twice, each fold predicted by a model of the other four. Kernels and candidates are those of
-"MKLAutoSurvival" there, and so are the five folds inside, by which every candidate has its cost. What differs
-is how the candidates are put together:
+The experiment survival-tcga has ten cohorts. Here the training part of the first fold of two of them (hnsc,
+paad) is split again: five folds, twice, each fold predicted by a model of the other four. Kernels and
+candidates are those of "MKLAutoSurvival" there, and so are the five inner folds that choose the cost of every
+candidate. What differs is how the candidates become one model:
 
-* "by likelihoods": in proportion to the partial likelihood of the held-out risks of each; the rule now;
-* "fitted together": shares that are not negative, of the largest likelihood of the sum; the rule before;
-* "mean": all risks in units of their spread;
-* "best": the candidate of the best concordance on the inner folds.
+* "by likelihoods": shares in proportion to the partial likelihood of each candidate's held-out risks; this is
+  the present rule;
+* "fitted together": the non-negative shares for which the sum has the largest likelihood; the rule before;
+* "mean": the mean of all risks, in units of their spread;
+* "best": the candidate with the best concordance on the inner folds.
 
-The rule now was chosen on these splits, with inner folds drawn once more, after an earlier run of the
-ten cohorts in which shares fitted together were behind gene sets alone. Here the inner folds are those that
+The present rule was chosen on these splits, with inner folds drawn again, after an earlier run of the ten
+cohorts in which shares fitted together were worse than gene sets alone. Here the inner folds are those that
 the estimator takes by itself, so that this is a second look at the same splits: the verdicts below say what
 is left of the difference. A repetition is a fold; folds of one cohort share most of their training samples,
 so that standard errors are too small.

@@ -2,12 +2,12 @@
 
 1,310 to 1,546 training samples, 328 to 686 test samples, 6 to 9 columns, standardised by the training
 samples; the split is that of Katzman et al. (2018). Harrell's concordance on the test samples. Kernels: a
-linear one of all columns and one per column, Gaussian ones of all columns (the median width, a third and
-three times of it) and of every column. Costs, norms and all settings of the others by five folds of the
-training samples; the methods of scikit-survival are those of the experiment with ten cohorts.
+linear one on all columns and one per column, Gaussian ones on all columns (the median width, a third of it
+and three times it) and on every column. Costs, norms and all settings of the other methods are chosen by five
+folds of the training samples; the methods of scikit-survival are those of the experiment survival-tcga.
 
-There is one split, and so one figure for each: no verdict is possible, and the published figures stand beside
-ours. A test set of this size has a standard error of .01 to .02.
+There is one split, and so one figure per method: no verdict is possible, and the published figures stand
+beside ours. On a test set of this size the standard error is .01 to .02.
 """
 
 from __future__ import annotations

@@ -52,6 +52,11 @@ def test_everything_that_people_read_is_looked_at():
         "Take categories the model does not know for none of its own.",
         "sub-samples start afresh",
         "a million of them are no matter.",
+        "one path a lambda",
+        "One panel a model",
+        "two options a panel, one row a repetition",
+        "the paper's data are not to be had",
+        "How this set-up was come by",
     ],
 )
 def test_the_phrases_of_the_list_are_found(text):

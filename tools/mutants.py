@@ -7,7 +7,7 @@ and how long they take. Then every mutant is tried in a fork of that process: th
 replaced, and the tests that call it run, quick ones first, until one fails or takes far longer than it did.
 A mutant that no test notices survived: a test is missing, or the change makes no difference, and then
 `tools/mutants.toml` says why. Rows go to ``build/mutants.jsonl`` as they are found; a second run tries only
-what is not there yet, or with ``--again`` those that survived, to see whether new tests kill them.
+what is not there yet, or with ``--again`` the survivors without a reason, to see whether new tests kill them.
 
 Why not one of the tools there are: some start a process per mutant, which is mostly spent on imports, others
 rewrite the package and leave decorated functions out. Functions compiled by numba, module constants and
@@ -211,7 +211,7 @@ class Trial:
         self, files: list[Path], every: int = 1, longest: float = float("inf"), again: bool = False
     ) -> None:
         self.files, self.every, self.longest, self.again = files, every, longest, again
-        self.failed = False
+        self.failed, self.reasons = False, read_reasons()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed |= report.failed
@@ -232,7 +232,7 @@ class Trial:
     def _wanted(self, key: str, row: dict[str, Any] | None) -> bool:
         """Whether to try a mutant; `row` is what is known of it."""
         if self.again:
-            return row is not None and row["fate"] in ALIVE
+            return row is not None and row["fate"] in ALIVE and key not in self.reasons
         return row is None and zlib.crc32(key.encode()) % self.every == 0
 
     def _callers(self, session: pytest.Session) -> tuple[Callers, dict[pytest.Item, float]]:
@@ -301,9 +301,14 @@ def read_rows() -> dict[str, dict[str, Any]]:
     return {row["key"]: row for row in map(json.loads, lines)}
 
 
+def read_reasons() -> dict[str, str]:
+    """Why mutants that survive make no difference."""
+    return tomllib.loads(EXPLAINED.read_text(encoding="utf-8")) if EXPLAINED.exists() else {}
+
+
 def report(files: list[Path]) -> int:
     """Mutants and scores per file, then the survivors that nothing explains; how many there are."""
-    reasons = tomllib.loads(EXPLAINED.read_text(encoding="utf-8")) if EXPLAINED.exists() else {}
+    reasons = read_reasons()
     names = {str(file.relative_to(ROOT)) for file in files}
     present = {mutant.key for file in files for mutant in mutants(file)}
     rows = [row for key, row in read_rows().items() if key.partition("::")[0] in names and key in present]
@@ -335,7 +340,9 @@ def main() -> int:
     parser.add_argument(
         "--longest", type=float, default=1.0, help="leave out tests of more seconds than that"
     )
-    parser.add_argument("--again", action="store_true", help="try those again that survived")
+    parser.add_argument(
+        "--again", action="store_true", help="try those again that survived and are not explained"
+    )
     parser.add_argument("--report", action="store_true", help="only say what earlier runs found")
     args = parser.parse_args()
     if not args.report:

@@ -71,7 +71,7 @@ def shares(values: np.ndarray) -> np.ndarray:
 
 
 def draw_weights(target: Path) -> None:
-    """One panel a model: weights as bars, component norms as diamonds, exact zeros as crosses."""
+    """One panel per model: weights as bars, component norms as diamonds, exact zeros as crosses."""
     X, y = simulated()
     figure, axes = plt.subplots(5, 2, figsize=(9.0, 10.5), sharex=True, layout="constrained")
     places = np.arange(len(CARRIES))

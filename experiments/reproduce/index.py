@@ -34,9 +34,9 @@ promise of methods that no paper tried is judged likewise, as our own statements
   figure in the paper is zero, and "loses nothing" the same, unless it is ahead; "not below by more than a
   margin" is contradicted by a mean difference beyond both the margin and two standard errors. A difference
   is positive where the method named first is ahead, whether higher or lower is better.
-* *Not testable here*: data or programs are not to be had, or the time it takes; the reason is given.
+* *Not testable here*: data or programs are not available, or it would take too long; the reason is given.
 
-Where the papers' data are not to be had and others stand in, statements are judged on those others, and the
+Where the papers' data are not available and others stand in, statements are judged on those others, and the
 experiment's page says which."""
 
 

@@ -12,19 +12,19 @@ SMKL = "Subrahmanya & Shin (2010)"
 BAYES = "Tomioka & Suzuki (2011)"
 
 TARGETP = (
-    "the kernels of TargetP and PSORT are not to be had; statements are judged on the sequences of MultiLoc"
+    "the kernels of TargetP and PSORT are not available; statements are judged on the sequences of MultiLoc"
 )
-DBTSS = "the windows around gene starts (dbTSS) are not to be had; statements are judged on simulated DNA"
-YEAST = "the kernels of yeast enzymes are not to be had; statements are judged on simulated networks"
+DBTSS = "the windows around gene starts (dbTSS) are not available; statements are judged on simulated DNA"
+YEAST = "the kernels of yeast enzymes are not available; statements are judged on simulated networks"
 SIMPLE = "the programs of the paper (SimpleMKL, HessianMKL) are MATLAB code of 2008 and are not run here"
 LARGE = "too long for the two cores that the experiments have"
 REFERENCE = "cutting planes are interleaved in the paper, and go around whole fits here (timed in lp-scaling)"
 ONCE = "it is measured once, without the repetitions a verdict needs"
-FACES = "the database of faces (Moghaddam & Yang 2002) is not to be had"
-PSORT = "the kernels of PSORT and plant are not to be had; statements are judged on protein folds and digits"
-MASS = "the spectra of the first study are not to be had; statements are judged on those of the second"
-NIR = "the spectra of wheat and of grass are not to be had; statements are judged on other spectra"
-PICTURES = "the pictures of Caltech 101 are not to be had; statements are judged on digits and news"
+FACES = "the database of faces (Moghaddam & Yang 2002) is not available"
+PSORT = "the kernels of PSORT and plant are not available; statements are judged on protein folds and digits"
+MASS = "the spectra of the first study are not available; statements are judged on those of the second"
+NIR = "the spectra of wheat and of grass are not available; statements are judged on other spectra"
+PICTURES = "the pictures of Caltech 101 are not available; statements are judged on digits and news"
 
 #: paper -> what it states
 UNTESTABLE: dict[str, list[Line]] = {

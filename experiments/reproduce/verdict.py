@@ -23,8 +23,8 @@ two repetitions at least; with fewer it is *undecided*.
 * **A margin** (`within`: A is not below B by more than so much). On differences d of A and B on the same
   split: *contradicted* if the mean of d is below zero by more than the margin and by more than 2 standard
   errors, *reproduced* otherwise.
-* **Not testable here** (`untestable`): data or programs are not to be had, or the time it takes; the reason
-  is given.
+* **Not testable here** (`untestable`): data or programs are not available, or it would take too long; the
+  reason is given.
 
 Splits of one data set overlap, so that standard errors over splits are on the small side: what is undecided
 here would be undecided under any stricter rule as well.
@@ -406,7 +406,7 @@ def untestable(what: str, paper: str, why: str, ours: str = "—") -> Line:
 
     Examples
     --------
-    >>> untestable("a above b", "yes", "the data are not to be had").verdict
+    >>> untestable("a above b", "yes", "the data are not available").verdict
     'not testable here'
     """
     return Line(what, paper, ours, "not testable here", why)

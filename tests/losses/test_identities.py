@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -377,3 +379,28 @@ def test_points_off_the_simplex_on_either_side():
     for v in ([-0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [-1.0, 0.5, 0.6], [-1.0, 0.5, 0.4]):
         assert np.isinf(MulticlassHinge().conjugate(y, np.array([v]))).all()
     np.testing.assert_array_equal(OneClass().size(np.ones(3)), 0.0)
+
+
+def test_a_margin_of_one_is_not_violated():
+    f = np.array([1.0 - 1e-12, 1.0, 1.0 + 1e-12])
+    np.testing.assert_array_equal(SquaredHinge().hessian(np.ones(3), f), [1.0, 0.0, 0.0])
+
+
+def test_targets_below_zero_are_as_large_as_those_above(loss, y):
+    assert (loss.size(y) >= 0.0).all()
+    np.testing.assert_array_equal(Squared().size(np.array([-3.0, 2.0])), [3.0, 2.0])
+
+
+def test_gradients_jump_at_the_kinks_and_nowhere_else(loss, y):
+    if not hasattr(loss, "kinks"):
+        pytest.skip("its gradient does not jump")
+    kinks, step = np.sort(np.stack(loss.kinks(y)), axis=0), 1e-9
+    jumps = np.array([loss.gradient(y, kink + step) - loss.gradient(y, kink - step) for kink in kinks])
+    assert (jumps >= 0.0).all()
+    assert (jumps.max(axis=0) > 0.0).all()
+    far = np.full((1, len(y)), 5.0)
+    ends = np.vstack([kinks[:1] - far, kinks, kinks[-1:] + far])
+    for low, high in pairwise(ends):  # piecewise linear: constant between them
+        np.testing.assert_array_equal(
+            loss.gradient(y, low + step), loss.gradient(y, np.maximum(high - step, low + step))
+        )

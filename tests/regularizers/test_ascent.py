@@ -17,6 +17,7 @@ from kernelweave.regularizers._ascent import (
     log_sum,
     peak,
     search,
+    search_ray,
     sweep,
 )
 
@@ -41,13 +42,30 @@ def test_the_top_of_a_parabola(top):
     assert f.calls <= 70
 
 
+@pytest.mark.parametrize("top", [-3.3, 0.0, 0.3, 17.0])
+def test_a_top_so_flat_that_its_neighbours_are_equal(top):
+    """1 - t^2 is 1 for all t below 1e-8: such ends of the bracket are not ends of the domain."""
+    found, side = search(lambda t: 1.0 - (t - top) ** 2, LOW, HIGH)
+    assert found == pytest.approx(top, abs=5e-8)
+    assert side == 0
+
+
 @pytest.mark.parametrize(("top", "end", "side"), [(-50.0, LOW, -1), (80.0, HIGH, 1)])
 def test_the_top_beyond_an_end(top, end, side):
     assert search(lambda t: -((t - top) ** 2), LOW, HIGH) == (end, side)
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "slope"), [(-2.0, 3.0, 1.0), (-2.0, 3.0, -1.0), (3.0, 5.0, 1.0), (-9.0, -4.0, -1.0)]
+    ("left", "right", "slope"),
+    [
+        (-2.0, 3.0, 1.0),
+        (-2.0, 3.0, -1.0),
+        (3.0, 5.0, 1.0),
+        (-9.0, -4.0, -1.0),
+        (20.0, 40.0, 1.0),
+        (-39.0, -20.0, -1.0),
+        (0.1, 0.2, -1.0),
+    ],
 )
 def test_the_top_where_the_domain_ends(left, right, slope):
     def f(t):
@@ -97,10 +115,12 @@ def test_roots_of_a_derivative(top):
         assert found is not None
     assert _root(F, u, top + 0.1, HIGH) is None  # not beyond the ends
     assert _root(Concave(lambda z: float(z.sum()), np.ones_like), u, LOW, HIGH) is None  # it only rises
+    steady = Concave(lambda z: float(np.log(z[0])), lambda z: 1.0 / z)  # dF/dt is 1 everywhere
+    assert _root(steady, np.zeros(1), LOW, HIGH) is None
 
 
 def test_sums_of_exponentials_of_any_size():
-    for u in (np.array([1e3, 999.0]), np.array([-1e3, -1e3, -1001.0]), np.array([0.5])):
+    for u in (np.array([1e3, 999.0]), np.array([-1e3, -1e3, -1001.0]), np.array([0.5]), np.array([0.0, 1e3])):
         assert log_sum(u) == pytest.approx(np.logaddexp.reduce(u), rel=1e-14)
 
 
@@ -128,6 +148,18 @@ def test_the_peak_of_logarithms(start, gradient):
     assert value.calls <= 12_000
 
 
+@pytest.mark.parametrize("size", [1e-20, 1.0, 1e20])
+def test_the_peak_of_many_variables(size, rng):
+    """sum a log(z) - 1/2 z'Qz, a > 0: at the top Qz = a / z, and nothing else says where that is."""
+    root = rng.normal(size=(12, 12))
+    Q, a = root @ root.T / 12.0 + 0.1 * np.eye(12), rng.gamma(1.0, size=12) + 0.1
+    F = Concave(
+        lambda z: size * float(a @ np.log(z) - 0.5 * z @ Q @ z), lambda z: size * np.asarray(a / z - Q @ z)
+    )
+    found = peak(F, np.ones(12))
+    np.testing.assert_allclose(Q @ found.point, a / found.point, rtol=1e-5)
+
+
 def test_the_peak_at_bounds():
     """z <= 1: a kink for every coordinate."""
     found = peak(
@@ -138,7 +170,9 @@ def test_the_peak_at_bounds():
 
 
 def test_no_peak_is_infinite():
-    assert peak(Concave(lambda z: float(z.sum())), np.ones(2)).value == np.inf
+    for rate in (1e-35, 1.0, 1e20):
+        assert peak(Concave(lambda z, rate=rate: rate * float(z.sum())), np.ones(2)).value == np.inf
+    assert peak(Concave(lambda z: -float((1.0 / z).sum())), np.ones(2)).value == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("edge", [None, lambda z: (-np.log(z.sum()), -z / z.sum())], ids=["found", "given"])
@@ -148,6 +182,17 @@ def test_the_peak_on_a_simplex(edge):
     )
     share = A / A.sum()
     assert found.value == pytest.approx(float(A @ np.log(share)), rel=1e-6)
+    np.testing.assert_allclose(found.point, share, rtol=1e-2)
+
+
+def test_the_peak_where_the_domain_begins():
+    """A'log(z) - 10 sum(z) on 1 <= sum(z) <= 100: falls along every ray, and is most at its beginning."""
+    found = peak(
+        Concave(lambda z: float(A @ np.log(z)) - 10.0 * z.sum() if 1.0 <= z.sum() <= 100.0 else -np.inf),
+        np.full(3, 2.0),
+    )
+    share = A / A.sum()
+    assert found.value == pytest.approx(float(A @ np.log(share)) - 10.0, rel=1e-6)
     np.testing.assert_allclose(found.point, share, rtol=1e-2)
 
 
@@ -162,6 +207,33 @@ def test_the_peak_inside_of_an_edge(gradient):
     found = peak(F, np.ones(3))
     assert found.value == pytest.approx(logs(A / B), rel=1e-8)
     np.testing.assert_allclose(found.point, A / B, rtol=1e-3)
+
+
+@pytest.mark.parametrize("gradient", [None, lambda z: 1.0 / z - 1.0 / 3.0], ids=["differences", "gradient"])
+@pytest.mark.parametrize("start", [0.02, 1.0, 2.9, 3.9])
+def test_the_peak_before_an_edge(start, gradient):
+    """log(z) - z / 3 on z <= 4: more at the edge than far inside, and most at 3."""
+    F = Concave(
+        lambda z: float(np.log(z[0]) - z[0] / 3.0) if z[0] <= 4.0 + 1e-12 else -np.inf,
+        gradient,
+        lambda z: (float(np.log(4.0 / z[0])), -np.ones(1)),
+    )
+    t, side = search_ray(F, np.log([start]), LOW, float(np.log(4.0 / start)))
+    assert side == 0
+    assert t == pytest.approx(np.log(3.0 / start), abs=1e-6)
+    found = peak(F, np.array([start]))
+    assert found.value == pytest.approx(np.log(3.0) - 1.0, rel=1e-9)
+    np.testing.assert_allclose(found.point, 3.0, rtol=1e-4)
+
+
+@pytest.mark.parametrize("start", [0.5, 1.9, 2.0])
+def test_the_peak_where_the_domain_ends_before_the_slope_does(start):
+    """log(z) - z / 3 on z <= 2: its gradient goes on to the top at 3, which is outside."""
+    F = Concave(
+        lambda z: float(np.log(z[0]) - z[0] / 3.0) if z[0] <= 2.0 else -np.inf, lambda z: 1.0 / z - 1.0 / 3.0
+    )
+    assert _root(F, np.log([start]), LOW, HIGH) is None
+    assert peak(F, np.array([start])).value == pytest.approx(np.log(2.0) - 2.0 / 3.0, rel=1e-6)
 
 
 def test_the_peak_of_a_function_without_scale():

@@ -417,3 +417,44 @@ def test_patterns_that_become_alike_are_one(draws):
     for n in draws:
         largest = max(float(n @ row) for row in PATTERNS)
         np.testing.assert_allclose(PatternNorm(PATTERNS).weights(n), n / (largest * c))
+
+
+@pytest.mark.parametrize("t", [1e-20, 1e-9, 1e20])
+def test_norms_of_patterns_in_another_unit(t, rng, draws):
+    """Omega and Omega* are squares, and the step of a model goes with its norms."""
+    rule, root = PatternNorm(PATTERNS), rng.normal(size=(M, M))
+    Q = root @ root.T + 0.1 * np.eye(M)
+    for n, r in zip(draws, draws[::-1], strict=True):
+        assert rule.penalty(t * n) == pytest.approx(t**2 * rule.penalty(n), abs=0.0, rel=1e-9)
+        assert rule.conjugate(t * r) == pytest.approx(t**2 * rule.conjugate(r), abs=0.0, rel=1e-6)
+        assert rule.dual_scale(t * r) == 1.0  # it is finite everywhere
+        np.testing.assert_allclose(
+            rule.model_step(t * n, t * r, Q), t * rule.model_step(n, r, Q), rtol=1e-6, atol=1e-9 * t
+        )
+
+
+def test_kernels_without_norm_among_patterns(rng):
+    rule = PatternNorm(PATTERNS)
+    n, c = np.array([1.0, 0.0, 2.0, 0.5]), np.mean(PATTERNS, axis=0)
+    np.testing.assert_allclose(rule.weights(n), n / (max(float(n @ row) for row in PATTERNS) * c))
+    np.testing.assert_array_equal(rule.model_step(np.zeros(M), np.zeros(M), np.eye(M)), 0.0)
+    root = rng.normal(size=(M, M))
+    gone = 0
+    for _ in range(40):
+        v = rule.model_step(rng.gamma(0.3, size=M), rng.gamma(0.3, size=M), root @ root.T + 0.01 * np.eye(M))
+        assert ((v == 0.0) | (v > 1e-9 * v.max())).all()  # no rounding is left where norms are zero
+        gone += int((v == 0.0).sum())
+    assert gone > 20
+
+
+@pytest.mark.parametrize("spread", [0.0, 2.0])
+def test_weights_under_a_matrix_are_stationary(spread, rng):
+    """At the minimum of sum n^2 / d over d' E^-1 d <= 1, n^2 / d^2 is a multiple of E^-1 d."""
+    for _ in range(10):
+        root = rng.normal(size=(M, M))
+        own, n = root @ root.T + 0.05 * np.eye(M), 10.0 ** rng.uniform(-spread, 0.0, size=M)
+        d = Mahalanobis(own).weights(n)
+        ratio = n**2 / d**2 / np.linalg.solve(own, d)
+        np.testing.assert_allclose(ratio, ratio.mean(), rtol=1e-6)
+        for c in (1e-30, 1e30):  # E in another unit
+            np.testing.assert_allclose(Mahalanobis(c * own).weights(n), c**0.5 * d, rtol=1e-6)

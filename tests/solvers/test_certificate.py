@@ -347,3 +347,4 @@ def test_the_gap_of_kernels_that_were_approximated(draw, reference, rng, ridge, 
     state.squares = np.append(squares[:-1], -1e-30)  # what rounding leaves of a kernel that alpha avoids
     assert full_rank_gap(problem, rule, state, missing) <= gap
     assert np.isnan(full_rank_gap(problem, rule, state, np.full(8, np.inf)))  # nothing is known
+    assert np.isnan(full_rank_gap(problem, rule, state, np.append(missing[1:], np.inf)))  # or not all
