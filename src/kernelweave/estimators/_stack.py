@@ -17,7 +17,7 @@ from ._mkl import BaseMKL, Model
 LEAST_SHARE = 0.02
 
 #: samples that speak for the first guess of the stack before there are any
-PULL = 10.0
+PULL = 100.0
 
 
 def nonnegative(
@@ -60,6 +60,7 @@ def multipliers(
     squared: bool,
     weight: FloatArray | None = None,
     clusters: Any = None,
+    often: float = 1.0,
 ) -> FloatArray:
     """Multipliers a >= 0 of the stack sum_j a_j F_j that has the least loss on held-out values F_j.
 
@@ -71,7 +72,7 @@ def multipliers(
     regression V is the squared error in units of the variance, s_j = 1 and sum_j a_j = 1. For classes,
     targets t of -1 and 1, V = max(0, 1 - t f)^2, s_j is the root mean square and a is free, since only
     signs and proportions count. Samples, the rows of targets (n, c), count by their `weight`; those of one
-    cluster belong together.
+    cluster belong together. A sample that is there `often` times counts once against the first guess.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def multipliers(
         left = t - f if squared else t * np.maximum(1.0 - t * f, 0.0)
         return float(each @ left**2) / unit, -2.0 * each * left / unit
 
-    pull, one = PULL / total, np.ones(1)
+    pull, one = PULL * often / total, np.ones(1)
     alone = [nonnegative(loss, f[None], one, pull, squared)[0] * f for f in F]
     lost = [sample_losses(f.reshape(targets.shape), targets, squared) for f in alone]
     guess = plausible(np.array(lost), mass, clusters)
@@ -174,13 +175,17 @@ def simplest(
     alone, stack = np.nan_to_num(losses[:-1]), np.nan_to_num(losses[-1])
     mass = np.ones(len(stack)) if weight is None else weight
 
+    own = np.arange(len(stack)) if clusters is None else clusters
+
     def choice(rows: Any) -> int:
         more, error = behind(alone[:, rows], mass[rows], None if clusters is None else clusters[rows])
         return int(np.flatnonzero(more <= simplicity * error + 1e-12)[0])
 
     chosen = np.empty(len(stack))
     for fold in np.unique(folds):
-        chosen[folds == fold] = alone[choice(folds != fold), folds == fold]
+        here = folds == fold
+        others = ~here & ~np.isin(own, own[here])  # samples may be tested several times
+        chosen[here] = alone[choice(others if others.any() else ~here), here]
     return len(alone) if float(mass @ stack) < float(mass @ chosen) else choice(slice(None))
 
 
