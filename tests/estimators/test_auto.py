@@ -55,7 +55,8 @@ def stacked(monkeypatch, cls, X, y, kernels=KERNELS, **options):
 def test_multipliers_of_the_stack_are_those_of_a_convex_solver(squared):
     rng = np.random.default_rng(1)
     t = np.sign(rng.standard_normal(40))[:, None]
-    F = np.hstack([t + 2.0 * rng.standard_normal((40, 1)) for _ in range(4)]) * [1.0, 5.0, 0.2, 1.0]
+    F = np.hstack([t + 0.5 * rng.standard_normal((40, 1)) for _ in range(4)])
+    F = F * ([1.0, 0.9, 0.8, 1.0] if squared else [1.0, 5.0, 0.2, 1.0])
     sizes = np.ones(4) if squared else np.sqrt((F**2).mean(axis=0))
 
     def least(columns, guess):
@@ -78,6 +79,17 @@ def test_multipliers_of_the_stack_are_those_of_a_convex_solver(squared):
     expected = least([0, 1, 2, 3], guess) * sizes
     expected[expected < 0.02 * expected.sum()] = 0.0
     np.testing.assert_allclose(found * sizes, expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_what_predicts_no_better_than_a_constant_takes_no_part(squared):
+    rng = np.random.default_rng(0)
+    t = np.sign(rng.standard_normal((60, 1)) + 0.5)
+    good = [t + 0.4 * rng.standard_normal((60, 1)) for _ in range(2)]
+    noise = [rng.standard_normal((60, 1)) for _ in range(3)] + [np.ones((60, 1))]
+    found = multipliers([*good, *noise], t, squared)
+    np.testing.assert_allclose(found, [*multipliers(good, t, squared), 0.0, 0.0, 0.0, 0.0])
+    assert multipliers(noise, t, squared).any()  # where there is nothing better
 
 
 def test_candidates_are_plausible_by_standard_errors_behind_the_best():

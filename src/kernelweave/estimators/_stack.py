@@ -12,6 +12,7 @@ from .._typing import FloatArray, IntArray
 from ..gram import Dictionary
 from ._base import one_or_all
 from ._mkl import BaseMKL, Model
+from ._search import CLEAR
 
 #: shares of the stack below this are taken for zero
 LEAST_SHARE = 0.02
@@ -73,6 +74,7 @@ def multipliers(
     targets t of -1 and 1, V = max(0, 1 - t f)^2, s_j is the root mean square and a is free, since only
     signs and proportions count. Samples, the rows of targets (n, c), count by their `weight`; those of one
     cluster belong together. A sample that is there `often` times counts once against the first guess.
+    Candidates that are not `informative` alone take no part, if others are.
 
     Examples
     --------
@@ -97,9 +99,12 @@ def multipliers(
     pull, one = PULL * often / total, np.ones(1)
     alone = [nonnegative(loss, f[None], one, pull, squared)[0] * f for f in F]
     lost = [sample_losses(f.reshape(targets.shape), targets, squared) for f in alone]
-    guess = plausible(np.array(lost), mass, clusters)
-    found = nonnegative(loss, F, guess, pull, squared)
-    return np.asarray((found if found.any() else guess) / sizes)
+    constant = sample_losses(np.average(targets, axis=0, weights=mass)[None], targets, squared)
+    kept, found = informative(np.array(lost), constant, mass, clusters), np.zeros(len(F))
+    guess = plausible(np.array(lost)[kept], mass, clusters)
+    best = nonnegative(loss, F[kept], guess, pull, squared)
+    found[kept] = best if best.any() else guess
+    return np.asarray(found / sizes)
 
 
 def sample_losses(values: FloatArray, targets: FloatArray, squared: bool) -> FloatArray:
@@ -144,6 +149,27 @@ def plausible(losses: FloatArray, weight: Any = None, clusters: Any = None) -> F
     more, error = behind(np.nan_to_num(losses), weight, clusters)
     e = np.exp(-0.5 * np.divide(more, error, out=np.where(more > 0.0, np.inf, 0.0), where=error > 0.0) ** 2)
     return np.asarray(e / e.sum())
+
+
+def informative(
+    losses: FloatArray, constant: FloatArray, weight: Any = None, clusters: Any = None
+) -> IntArray:
+    """Candidates whose losses are less than those of a constant by two standard errors; all, if none are.
+
+    What predicts no better than a constant, such as kernels of noise, moves a stack by chance. The constant
+    of the least loss is the mean of the targets, for classes of -1 and 1 too.
+
+    Examples
+    --------
+    >>> constant = np.array([1.0, 1.0, 1.0, 1.0])
+    >>> informative(np.array([[0.1, 0.3, 0.2, 0.2], [0.1, 1.9, 0.4, 1.6]]), constant)
+    array([0])
+    """
+    clear = []
+    for own in losses:
+        more, error = behind(np.array([own, constant]), weight, clusters)
+        clear.append(more[1] > CLEAR * error[1])
+    return np.flatnonzero(clear) if any(clear) else np.arange(len(losses))
 
 
 def simplest(
