@@ -71,7 +71,7 @@ PLACES = ("chloroplast", "mitochondrial", "extracellular", "cytoplasmic", "nucle
 AUTO = "MKLAuto"
 
 #: which version of the choice of MKLAuto: part of its cells alone, so that others are not run again with it
-RULE = 2
+RULE = 4
 
 #: the method that costs are ratios to
 BASE = "SVM"

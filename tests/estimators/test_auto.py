@@ -15,7 +15,6 @@ from kernelweave.estimators import _rules
 from kernelweave.estimators._candidates import candidates, families_of, reaches_of
 from kernelweave.estimators._rules import (
     Best,
-    Even,
     Greedy,
     LargestEvidence,
     Look,
@@ -23,7 +22,7 @@ from kernelweave.estimators._rules import (
     doubly_centred,
     over_all_orders,
 )
-from kernelweave.estimators._search import Grid, Trial
+from kernelweave.estimators._search import Grid, Metadata, Trial
 from kernelweave.estimators._stack import PULL, multipliers, plausible, simplest
 from kernelweave.kernels import RBF, Linear, per_feature
 
@@ -56,7 +55,8 @@ def stacked(monkeypatch, cls, X, y, kernels=KERNELS, **options):
 def test_multipliers_of_the_stack_are_those_of_a_convex_solver(squared):
     rng = np.random.default_rng(1)
     t = np.sign(rng.standard_normal(40))[:, None]
-    F = np.hstack([t + 2.0 * rng.standard_normal((40, 1)) for _ in range(4)]) * [1.0, 5.0, 0.2, 1.0]
+    F = np.hstack([t + 0.5 * rng.standard_normal((40, 1)) for _ in range(4)])
+    F = F * ([1.0, 0.9, 0.8, 1.0] if squared else [1.0, 5.0, 0.2, 1.0])
     sizes = np.ones(4) if squared else np.sqrt((F**2).mean(axis=0))
 
     def least(columns, guess):
@@ -79,6 +79,17 @@ def test_multipliers_of_the_stack_are_those_of_a_convex_solver(squared):
     expected = least([0, 1, 2, 3], guess) * sizes
     expected[expected < 0.02 * expected.sum()] = 0.0
     np.testing.assert_allclose(found * sizes, expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_what_predicts_no_better_than_a_constant_takes_no_part(squared):
+    rng = np.random.default_rng(0)
+    t = np.sign(rng.standard_normal((60, 1)) + 0.5)
+    good = [t + 0.4 * rng.standard_normal((60, 1)) for _ in range(2)]
+    noise = [rng.standard_normal((60, 1)) for _ in range(3)] + [np.ones((60, 1))]
+    found = multipliers([*good, *noise], t, squared)
+    np.testing.assert_allclose(found, [*multipliers(good, t, squared), 0.0, 0.0, 0.0, 0.0])
+    assert multipliers(noise, t, squared).any()  # where there is nothing better
 
 
 def test_candidates_are_plausible_by_standard_errors_behind_the_best():
@@ -122,15 +133,16 @@ def test_the_least_of_many_losses_is_judged_without_the_fold_it_is_judged_on():
 
 
 def test_kernels_of_whole_views_and_of_single_columns():
-    widths = np.array([3, 3, 1, 1, 1, 1, 4])  # all of a, two columns of it, all of b (one column), both
-    across, linear = np.arange(7) == 6, np.isin(np.arange(7), [0, 4, 6])
-    found = reaches_of(widths, ["a"] * 4 + ["b"] * 2 + ["a"], across, linear)
+    widths = np.array([3, 3, 1, 1, 1, 1, 4, 4])  # all of a, two columns of it, all of b (one column), both
+    across, linear = np.arange(8) >= 6, np.isin(np.arange(8), [0, 4, 6, 7])
+    found = reaches_of(widths, ["a"] * 4 + ["b"] * 2 + ["a"] * 2, across, linear, np.arange(8) == 7)
     assert {name: some.tolist() for name, some in found.items()} == {
-        "all columns together": [6],
+        "all columns together": [6, 7],
         "linear, all columns together": [6],
+        "linear, all columns together, as measured": [7],
         "whole views": [0, 1, 4, 5],
     }
-    assert reaches_of(np.array([2, 2]), ["a", "a"], np.zeros(2, bool), np.zeros(2, bool)) == {}
+    assert reaches_of(np.array([2, 2]), ["a", "a"], *np.zeros((3, 2), bool)) == {}
 
 
 def test_the_best_candidates_are_tried_at_costs_between(curve):
@@ -254,6 +266,22 @@ def test_views_of_noise_are_not_related_to_the_target(rng, fit_intercept):
     assert len(Related(tuple(np.arange(24)[:, None]))(nothing)[0]) == 1  # the least unrelated one
 
 
+def test_candidates_of_related_views_where_others_are_noise(rng):
+    views = {f"view {k + 1}": rng.normal(size=(90, 3)) for k in range(12)}
+    y = np.sign(views["view 3"][:, 0] + views["view 7"][:, 1])
+    auto = kw.MKLAutoClassifier([Linear(), RBF()], Cs=[1.0], cv=3).fit(views, y)
+    names = auto.cv_results_["candidate"]
+    assert {name for name in names if "view " in name} == {"uniform sum, view 3", "uniform sum, view 7"}
+    both = {"uniform sum, linear kernels", "uniform sum, linear kernels, related views"}
+    assert both < {*names}  # the whole competes, too
+    template = auto._template()
+    setup = template._setup(views, y, None)
+    units = tuple(np.array([2 * k, 2 * k + 1]) for k in range(12))
+    look = Look.at(template._dictionary(setup), setup)
+    np.testing.assert_array_equal(Related(units, 1.0, np.arange(0, 24, 2))(look)[0], [4, 12])
+    np.testing.assert_array_equal(Related(units, 1.0, np.array([0]))(look)[0], [4, 5, 12, 13])  # none is
+
+
 def test_kernels_that_are_constant_on_the_samples_looked_at(monkeypatch, rng):
     monkeypatch.setattr(_rules, "MOST_SAMPLES", 20)
     X = np.column_stack([rng.normal(size=60), np.eye(60)[:, ::8]])  # indicators of single samples
@@ -300,7 +328,7 @@ def test_few_samples_have_fewer_folds(cls):
     X = np.random.default_rng(0).standard_normal((6, 2))
     y = np.array([0, 1, 0, 1, 0, 1]) if cls in SMALL else X[:, 0]
     found = cls([Linear()]).fit(X, y).cv_results_["split_test_scores"]
-    assert 3 in found.shape
+    assert (9 if "Auto" in cls.__name__ else 3) in found.shape  # three times three
     assert np.isfinite(found).all()
     if cls in SMALL:
         with pytest.raises(ValueError, match="at least 2 samples, and class '1' has 1 of 6"):
@@ -317,7 +345,8 @@ def test_groups_are_not_split_by_default(cls):
     y = (np.arange(24) // 4 + groups) % 2
     model, classifies = cls([Linear()], Cs=[1.0]), cls is not kw.MKLAutoRegressor
     folds = model._folds(y, np.ones(24), model._metadata(None, {"groups": groups})).splits
-    assert len(folds) == (4 if classifies else 5)  # eight groups, two in every fold where it is stratified
+    times = 1 if cls is kw.MKLClassifierCV else 3
+    assert len(folds) == times * (4 if classifies else 5)  # eight groups, two in a fold that is stratified
     for train, test in folds:
         assert not set(groups[train]) & set(groups[test])
     assert np.isfinite(model.fit(X, y, groups=groups).best_score_)
@@ -379,17 +408,6 @@ def test_errors_without_a_sample_are_those_of_machines_without_it(curve):
     np.testing.assert_allclose(look.errors(look.centred(K), [shift]), expected, rtol=1e-8)
 
 
-def test_costs_of_kernels_are_another_normalisation(curve):
-    X, y = curve
-    kernels, rule = Even(1.0, np.arange(3))(look_at(X, y, None, KERNELS))
-    np.testing.assert_array_equal(kernels, np.arange(3))
-    fits = [
-        kw.MKLRegressor(KERNELS, C=3.0, tol=1e-6, regularizer=own, normalize=name).fit(X, y)
-        for own, name in ((rule, "variance"), (kw.LpNorm(1.0), "dimension"))
-    ]
-    np.testing.assert_allclose(fits[0].predict(X), fits[1].predict(X), atol=1e-3)
-
-
 def test_rules_find_the_kernel_of_the_target():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 4))
@@ -419,6 +437,46 @@ def test_samples_that_belong_together_count_once_in_the_standard_error():
     assert simplest(losses, folds, None, np.tile(np.arange(4), 4)) == 0  # the same four samples again
 
 
+@pytest.mark.parametrize("cls", [kw.MKLAutoClassifier, kw.MKLAutoRegressor])
+def test_few_samples_are_divided_several_times(cls, curve):
+    y, groups, weight = curve[1], np.arange(50) // 2, np.ones(50)
+    y = y > 0 if cls is kw.MKLAutoClassifier else y
+    weight[:2] = 0.0
+    for own in ({}, {"groups": groups}):
+        folds = cls()._folds(y, weight, Metadata(own, {}))
+        tests = [test for _, test in folds.splits]
+        assert len(tests) == 15
+        np.testing.assert_array_equal(np.bincount(np.concatenate(tests)), np.full(48, 3))
+        assert len({tuple(sorted(test)) for test in tests}) > 5
+        for train, test in folds.splits:
+            np.testing.assert_array_equal(np.sort(np.r_[train, test]), np.arange(48))
+            assert not own or not {*groups[folds.used[train]]} & {*groups[folds.used[test]]}
+    assert len(cls(cv=4)._folds(y, weight, Metadata({}, {})).splits) == 4
+    assert len(cls()._folds(np.tile(y, 4), np.ones(200), Metadata({}, {})).splits) == 5
+
+
+def test_a_stack_learns_nothing_from_the_samples_it_is_judged_on(monkeypatch):
+    seen = []
+    auto = kw.MKLAutoRegressor()
+    monkeypatch.setattr(auto, "_multipliers", lambda values, tests, **_: seen.append(tests) or np.ones(1))
+    tests = [np.array([0, 1]), np.array([2, 3]), np.array([1, 2]), np.array([0, 3])]
+    auto._crossed([[np.zeros((2, 1))] * 4], tests)
+    assert [np.concatenate(own).tolist() for own in seen] == [
+        [2, 3, 2, 3],
+        [0, 1, 1, 0],
+        [0, 3, 0, 3],
+        [1, 2, 1, 2],
+    ]
+    once = np.arange(8.0).reshape(2, 4) % 3
+    F, t, clusters = (
+        np.hstack([once, once])[:, :, None],
+        np.tile(once[:1].T, (2, 1)),
+        np.tile(np.arange(4), 2),
+    )
+    found = multipliers(list(F), t, True, None, clusters, 2.0)
+    np.testing.assert_allclose(found, multipliers(list(once[:, :, None]), once[:1].T, True))
+
+
 def test_all_columns_together_where_views_are_tables(monkeypatch, classes):
     X, y = classes
     views = {"a": X[:, :2], "b": X[:, 2:]}
@@ -437,6 +495,11 @@ def test_all_columns_together_where_views_are_tables(monkeypatch, classes):
     np.testing.assert_allclose(
         side_by_side["all views: rbf scale*1"].fit(kw.Views(views))(kw.Views(views)), joined
     )
+    assert "linear, all columns together, as measured alone" in auto.cv_results_["candidate"]
+    measured = auto._template().kernels
+    side_by_side = dict(kw.kernels.resolve_kernels(measured, kw.Views(views)))
+    kernel = side_by_side["all views: linear, as measured"].fit(kw.Views(views))
+    np.testing.assert_allclose(kernel(kw.Views(views)), X @ X.T)
 
 
 def test_the_grid_of_each_candidate_extends_while_its_best_is_at_an_end():

@@ -74,6 +74,33 @@ def test_committed_rows_are_those_of_the_experiments_as_they_are(everything):
         assert set(one.store.keys()) <= known, one.name
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md"], ids=lambda page: page.name)
+def test_what_the_first_pages_say_of_ranks_and_noise_follows_from_the_committed_rows(everything, page):
+    rows = {one.name: one.rows for one in everything}
+    said = " ".join(page.read_text(encoding="utf-8").split())
+    alternatives, noise_views = (importlib.import_module(name) for name in ("alternatives", "noise_views"))
+    kinds = [("sets of several views", "MKLAutoClassifier"), ("sets of spectra", "MKLAutoRegressor")]
+    for (sets, name), (title, _, ranks, _) in zip(
+        kinds, alternatives.groups_of(rows["alternatives"]), strict=True
+    ):
+        others = {method: rank for method, rank in ranks.items() if method != "MKLAuto"}
+        best = min(others, key=lambda method: others[method])
+        count, own = int(title.split(", ")[1].split()[0]), ranks["MKLAuto"]
+        assert (
+            f"on {count} {sets}, `{name}` has the mean rank {own:.1f} among {len(ranks)} methods, "
+            f"the best other one {others[best]:.1f} ({best})"
+        ) in said
+    every = [*rows["noise-views"], *noise_views.averaged(rows["noise-views"])]
+    lost = {
+        method: np.mean(noise_views.losses(every, "mean of the sets", method))
+        for method in ("MKLAuto", "GOMP", "p = 1", "uniform sum")
+    }
+    assert (
+        f"With 20 views of noise `MKLAutoClassifier` loses {lost['MKLAuto']:.1f} points, greedy selection "
+        f"{lost['GOMP']:.1f}, p = 1 {lost['p = 1']:.1f} and the uniform sum {lost['uniform sum']:.1f}"
+    ) in said
+
+
 @pytest.mark.parametrize("cells", [1, 5])
 def test_runs_that_have_just_begun_are_summarised_and_decide_nothing(everything, cells):
     for one in everything:

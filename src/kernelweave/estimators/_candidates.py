@@ -18,7 +18,7 @@ from ..regularizers import ElasticNet, LpNorm, Regularizer, Uniform
 from ._base import Spec
 from ._chain import Chain, Guide, Node
 from ._mkl import SubProblem
-from ._rules import Best, Even, Greedy, LargestEvidence, Look, Related, Rule
+from ._rules import Best, Greedy, LargestEvidence, Look, Related, Rule
 from .cross_validation import ChainSearch, held_out, outermost
 
 #: what the families of kernels that spread over few and over many directions are called
@@ -74,9 +74,9 @@ def candidates(
     families: dict[str, IntArray],
     M: int,
     looks: bool = True,
-    regression: bool = False,
     evidence: bool = False,
     variants: bool = True,
+    related: Sequence[str] = (),
 ) -> list[Candidate]:
     """Candidates from the simplest to the least simple one.
 
@@ -93,13 +93,15 @@ def candidates(
         Kernels in all.
     looks : bool, default=True
         Whether candidates may look at matrices of their training samples.
-    regression : bool, default=False
-        Smooth targets ask for more than classes do: weights of wide kernels alone, kernels of one capacity.
     evidence : bool, default=False
         Whether the targets have Gaussian noise, so that evidence is defined.
     variants : bool, default=True
         Whether those that vary others are there, too: without them single kernels, the elastic net, learned
-        weights of related views or of one capacity, and greedy selection are left out.
+        weights of related views, and greedy selection are left out.
+    related : sequence of str, optional
+        The views that are related to the targets, the most related first, where others are not: of many
+        views these are candidates, and the uniform sums of families and the norms of whole views are also
+        those of the views that are related on the training samples.
 
     Examples
     --------
@@ -111,37 +113,43 @@ def candidates(
     found = [Candidate("uniform sum", every, Uniform())]
     if M == 1:
         return found
-    groups = {**(views if len(views) <= MOST_VIEWS else {}), **families}
+    units = tuple(views.values()) or tuple(every[:, None])
+    title = "related views" if views else "related kernels"
+    listed = list(views) if len(views) <= MOST_VIEWS else related[:MOST_VIEWS]
+    groups = {**{name: views[name] for name in listed}, **families}
     for name, kernels in groups.items():
-        title = f"{name} alone" if len(kernels) == 1 else f"uniform sum, {name}"
-        found.append(Candidate(title, kernels, Uniform()))
-    if looks and len(views) > MOST_VIEWS:
+        alone = f"{name} alone" if len(kernels) == 1 else f"uniform sum, {name}"
+        found.append(Candidate(alone, kernels, Uniform()))
+    if looks and len(views) > MOST_VIEWS and not related:
         found.append(Candidate("best single view", every, Uniform(), Best(tuple(views.values()))))
     if looks and variants:
         found.append(Candidate("best single kernel", every, Uniform(), Best(tuple(every[:, None]))))
-    units = tuple(views.values()) or tuple(every[:, None])
-    title = "related views" if views else "related kernels"
     if looks and len(units) > 2:
         found.append(Candidate(f"uniform sum, {title}", every, Uniform(), Related(units)))
+    for name, some in families.items() if related else ():
+        if TOGETHER not in name:
+            rule = Related(units, np.inf, some)
+            found.append(Candidate(f"uniform sum, {name}, {title}", some, Uniform(), rule))
     norms: dict[str, float] = {"p = 2": 2.0, "p = 4/3": 4 / 3, "p = 1": 1.0}
     found += [Candidate(f"lp-norm, {name}", every, LpNorm(p)) for name, p in norms.items()]
     if not variants:
         return found
     if WHOLE in families:
+        some, end = families[WHOLE], f", {title}" if related else ""
         found += [
-            Candidate(f"lp-norm, {name}, {WHOLE}", families[WHOLE], LpNorm(p)) for name, p in norms.items()
+            Candidate(
+                f"lp-norm, {name}, {WHOLE}{end}", some, LpNorm(p), Related(units, p, some) if end else None
+            )
+            for name, p in norms.items()
         ]
     found.append(Candidate("elastic net", every, ElasticNet()))
     if looks and len(units) > 2:
         found.append(Candidate(f"lp-norm, p = 2, {title}", every, LpNorm(2.0), Related(units, 2.0)))
     # good together, or not at all
-    dense = {*views, WHOLE, NARROW, TOGETHER} | (set() if regression else {WIDE})
+    dense = {*views, WHOLE, WIDE, NARROW, TOGETHER}
     for name, kernels in groups.items():
         if len(kernels) > 1 and name not in dense:
             found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))
-    if looks and regression:
-        even = ((name, Even(norms[name], every)) for name in ("p = 2", "p = 1"))
-        found += [Candidate(f"lp-norm, {name}, of one capacity", every, LpNorm(r.p), r) for name, r in even]
     if looks:
         found.append(Candidate("greedy selection", every, Uniform(), Greedy()))
     if looks and evidence:
@@ -170,8 +178,10 @@ def families_of(kernels: Sequence[Any], matrices: Sequence[FloatArray]) -> dict[
     return {name: some for name, some in found.items() if 0 < len(some) < len(matrices)}
 
 
-def reaches_of(widths: IntArray, views: Sequence[str], across: Any, linear: Any) -> dict[str, IntArray]:
-    """Kernels by the columns they see: those of all views together, the linear one of these, whole views.
+def reaches_of(
+    widths: IntArray, views: Sequence[str], across: Any, linear: Any, measured: Any
+) -> dict[str, IntArray]:
+    """Kernels by the columns they see: those of all views together, the linear ones of these, whole views.
 
     Single columns of a view that other kernels see whole would be most of a uniform sum, and so would not
     say what all columns of a view say together.
@@ -182,13 +192,13 @@ def reaches_of(widths: IntArray, views: Sequence[str], across: Any, linear: Any)
         Columns that each kernel sees.
     views : sequence of str
         The view of each.
-    across, linear : ndarray of bool of shape (M,)
-        Whether a kernel sees the columns of all views, and whether it is linear.
+    across, linear, measured : ndarray of bool of shape (M,)
+        Whether a kernel sees the columns of all views, whether it is linear, and in the units of the columns.
 
     Examples
     --------
     >>> no = np.zeros(4, dtype=bool)
-    >>> reaches_of(np.array([3, 3, 1, 1]), ["a"] * 4, no, no)
+    >>> reaches_of(np.array([3, 3, 1, 1]), ["a"] * 4, no, no, no)
     {'whole views': array([0, 1])}
     """
     own = np.array(views)
@@ -196,7 +206,8 @@ def reaches_of(widths: IntArray, views: Sequence[str], across: Any, linear: Any)
     whole = ~across & (widths == np.array([most[name] for name in views]))
     found = {
         TOGETHER: np.flatnonzero(across),
-        f"linear, {TOGETHER}": np.flatnonzero(across & linear),
+        f"linear, {TOGETHER}": np.flatnonzero(across & linear & ~measured),
+        f"linear, {TOGETHER}, as measured": np.flatnonzero(across & linear & measured),
         WHOLE: np.flatnonzero(whole),
     }
     return {name: some for name, some in found.items() if 0 < len(some) < len(views)}

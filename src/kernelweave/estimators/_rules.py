@@ -99,6 +99,22 @@ class Look:
         Ku = K @ u
         return np.asarray(K - np.outer(u, Ku) - np.outer(Ku, u) + float(u @ Ku) * np.outer(u, u))
 
+    @cached_property
+    def targets(self) -> FloatArray:
+        """Targets less their means, times the roots of the weights."""
+        return np.asarray(self.root[:, None] * (self.y - np.average(self.y, axis=0, weights=self.weight)))
+
+    @cached_property
+    def chances(self) -> FloatArray:
+        """Of every kernel the chance that it is aligned as much with targets in another order (`Related`)."""
+        L, chances = doubly_centred(self.targets @ self.targets.T), np.ones(len(self.live))
+        for m, K in enumerate(self.matrices):
+            K = doubly_centred(K * np.multiply.outer(self.root, self.root))
+            mean, variance = over_all_orders(K, L)
+            if mean > 0.0 and variance > 0.0:
+                chances[m] = gamma.sf(float((K * L).sum()), mean**2 / variance, scale=variance / mean)
+        return chances
+
     def errors(self, K: FloatArray, shifts: Sequence[float] | FloatArray) -> FloatArray:
         """Mean squared errors of ridge regression with a centred K', each sample by the machine without it.
 
@@ -164,13 +180,12 @@ class Best:
     groups: tuple[IntArray, ...]
 
     def __call__(self, look: Look) -> tuple[IntArray, Regularizer]:
-        t = look.root[:, None] * (look.y - np.average(look.y, axis=0, weights=look.weight))
         found = []
         for group in self.groups:
             places = np.flatnonzero(np.isin(look.live, group))
             if len(places):
                 K = look.centred(np.sum([look.matrices[m] for m in places], axis=0))
-                found.append((_alignment(K, t), look.live[places], K))
+                found.append((_alignment(K, look.targets), look.live[places], K))
         found = sorted(found, key=lambda one: -one[0])[:MOST_KERNELS]
         errors = [look.errors(K, np.trace(K) * SHARES).min() for _, _, K in found]
         return found[int(np.argmin(errors))][1], Uniform()
@@ -187,29 +202,27 @@ class Related:
     A group is left out where its alignments sum_ij K'_ij L'_ij with L = t t' could as well be those of
     targets in another order: the chance of as large a one, by the gamma distribution of the mean and the
     variance over all orders, times the kernels of the group, is held against 5 % for all groups together
-    (Holm 1979).
+    (Holm 1979). With `kernels`, those of the related groups that are among them.
     """
 
     groups: tuple[IntArray, ...]
     p: float = np.inf
+    kernels: IntArray | None = None
+
+    def ranked(self, look: Look) -> tuple[IntArray, int]:
+        """Groups, the most related first, and how many of them are related."""
+        own = [np.isin(look.live, group) for group in self.groups]
+        some = np.array([k for k, places in enumerate(own) if places.any()], dtype=int)
+        least = np.array([look.chances[own[k]].min() * own[k].sum() for k in some])
+        order = np.argsort(least)
+        passed = np.cumprod(least[order] * np.arange(len(some), 0, -1) <= CHANCE)
+        return some[order], int(passed.sum())
 
     def __call__(self, look: Look) -> tuple[IntArray, Regularizer]:
-        t = look.root[:, None] * (look.y - np.average(look.y, axis=0, weights=look.weight))
-        L = doubly_centred(t @ t.T)
-        chances = np.ones(len(look.live))
-        for m, K in enumerate(look.matrices):
-            K = doubly_centred(K * np.multiply.outer(look.root, look.root))
-            mean, variance = over_all_orders(K, L)
-            if mean > 0.0 and variance > 0.0:
-                chances[m] = gamma.sf(float((K * L).sum()), mean**2 / variance, scale=variance / mean)
-        own = [np.flatnonzero(np.isin(look.live, group)) for group in self.groups]
-        own = [places for places in own if len(places)]
-        least = np.array([chances[places].min() * len(places) for places in own])
-        order = np.argsort(least)
-        passed = np.cumprod(least[order] * np.arange(len(own), 0, -1) <= CHANCE).astype(bool)
-        kept = order[passed] if passed.any() else order[:1]
-        places = np.sort(np.concatenate([own[k] for k in kept]))
-        return look.live[places], Uniform() if np.isinf(self.p) else LpNorm(self.p)
+        order, count = self.ranked(look)
+        live = look.live[np.isin(look.live, np.concatenate([self.groups[k] for k in order[: max(count, 1)]]))]
+        own = live if self.kernels is None else live[np.isin(live, self.kernels)]
+        return own if len(own) else live, Uniform() if np.isinf(self.p) else LpNorm(self.p)
 
 
 def doubly_centred(K: FloatArray) -> FloatArray:
@@ -283,30 +296,14 @@ class LargestEvidence:
         return look.live[places], _fixed(look, weights / weights.sum(), places)
 
 
-@dataclass(frozen=True)
-class Even:
-    """An lp norm of kernels that have all the same effective dimension (`kernels.Dimension`).
-
-    With s_m K_m in place of K_m, and d_m / s_m the weights of these, ||d||_p <= 1 is ||c d||_p <= 1 at the
-    costs c_m = 1 / s_m.
-    """
-
-    p: float
-    kernels: IntArray
-
-    def __call__(self, look: Look) -> tuple[IntArray, Regularizer]:
-        places = np.flatnonzero(np.isin(look.live, self.kernels))
-        return look.live[places], _fixed(look, same_dimension(look), places, self.p)
-
-
 def same_dimension(look: Look) -> FloatArray:
     """Scales of the kernels at which all have the same effective dimension."""
     scales = np.array([Dimension().fit(K, look.weight).scale_ for K in look.matrices])
     return np.where(scales > 0.0, scales, 1.0)
 
 
-def _fixed(look: Look, scales: FloatArray, places: IntArray, p: float = np.inf) -> LpNorm:
-    """The norm whose weights are the scales of some kernels, or with p < inf those times others."""
+def _fixed(look: Look, scales: FloatArray, places: IntArray) -> LpNorm:
+    """The norm whose weights are the scales of some kernels."""
     costs = np.ones(look.n_kernels)
     costs[look.live[places]] = 1.0 / scales[places]
-    return LpNorm(p, costs=costs)
+    return LpNorm(np.inf, costs=costs)

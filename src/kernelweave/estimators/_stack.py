@@ -12,12 +12,13 @@ from .._typing import FloatArray, IntArray
 from ..gram import Dictionary
 from ._base import one_or_all
 from ._mkl import BaseMKL, Model
+from ._search import CLEAR
 
 #: shares of the stack below this are taken for zero
 LEAST_SHARE = 0.02
 
 #: samples that speak for the first guess of the stack before there are any
-PULL = 10.0
+PULL = 100.0
 
 
 def nonnegative(
@@ -60,6 +61,7 @@ def multipliers(
     squared: bool,
     weight: FloatArray | None = None,
     clusters: Any = None,
+    often: float = 1.0,
 ) -> FloatArray:
     """Multipliers a >= 0 of the stack sum_j a_j F_j that has the least loss on held-out values F_j.
 
@@ -71,7 +73,8 @@ def multipliers(
     regression V is the squared error in units of the variance, s_j = 1 and sum_j a_j = 1. For classes,
     targets t of -1 and 1, V = max(0, 1 - t f)^2, s_j is the root mean square and a is free, since only
     signs and proportions count. Samples, the rows of targets (n, c), count by their `weight`; those of one
-    cluster belong together.
+    cluster belong together. A sample that is there `often` times counts once against the first guess.
+    Candidates that are not `informative` alone take no part, if others are.
 
     Examples
     --------
@@ -93,12 +96,15 @@ def multipliers(
         left = t - f if squared else t * np.maximum(1.0 - t * f, 0.0)
         return float(each @ left**2) / unit, -2.0 * each * left / unit
 
-    pull, one = PULL / total, np.ones(1)
+    pull, one = PULL * often / total, np.ones(1)
     alone = [nonnegative(loss, f[None], one, pull, squared)[0] * f for f in F]
     lost = [sample_losses(f.reshape(targets.shape), targets, squared) for f in alone]
-    guess = plausible(np.array(lost), mass, clusters)
-    found = nonnegative(loss, F, guess, pull, squared)
-    return np.asarray((found if found.any() else guess) / sizes)
+    constant = sample_losses(np.average(targets, axis=0, weights=mass)[None], targets, squared)
+    kept, found = informative(np.array(lost), constant, mass, clusters), np.zeros(len(F))
+    guess = plausible(np.array(lost)[kept], mass, clusters)
+    best = nonnegative(loss, F[kept], guess, pull, squared)
+    found[kept] = best if best.any() else guess
+    return np.asarray(found / sizes)
 
 
 def sample_losses(values: FloatArray, targets: FloatArray, squared: bool) -> FloatArray:
@@ -145,6 +151,27 @@ def plausible(losses: FloatArray, weight: Any = None, clusters: Any = None) -> F
     return np.asarray(e / e.sum())
 
 
+def informative(
+    losses: FloatArray, constant: FloatArray, weight: Any = None, clusters: Any = None
+) -> IntArray:
+    """Candidates whose losses are less than those of a constant by two standard errors; all, if none are.
+
+    What predicts no better than a constant, such as kernels of noise, moves a stack by chance. The constant
+    of the least loss is the mean of the targets, for classes of -1 and 1 too.
+
+    Examples
+    --------
+    >>> constant = np.array([1.0, 1.0, 1.0, 1.0])
+    >>> informative(np.array([[0.1, 0.3, 0.2, 0.2], [0.1, 1.9, 0.4, 1.6]]), constant)
+    array([0])
+    """
+    clear = []
+    for own in losses:
+        more, error = behind(np.array([own, constant]), weight, clusters)
+        clear.append(more[1] > CLEAR * error[1])
+    return np.flatnonzero(clear) if any(clear) else np.arange(len(losses))
+
+
 def simplest(
     losses: FloatArray, folds: IntArray, weight: Any = None, clusters: Any = None, simplicity: float = 1.0
 ) -> int:
@@ -174,13 +201,17 @@ def simplest(
     alone, stack = np.nan_to_num(losses[:-1]), np.nan_to_num(losses[-1])
     mass = np.ones(len(stack)) if weight is None else weight
 
+    own = np.arange(len(stack)) if clusters is None else clusters
+
     def choice(rows: Any) -> int:
         more, error = behind(alone[:, rows], mass[rows], None if clusters is None else clusters[rows])
         return int(np.flatnonzero(more <= simplicity * error + 1e-12)[0])
 
     chosen = np.empty(len(stack))
     for fold in np.unique(folds):
-        chosen[folds == fold] = alone[choice(folds != fold), folds == fold]
+        here = folds == fold
+        others = ~here & ~np.isin(own, own[here])  # samples may be tested several times
+        chosen[here] = alone[choice(others if others.any() else ~here), here]
     return len(alone) if float(mass @ stack) < float(mass @ chosen) else choice(slice(None))
 
 

@@ -26,12 +26,15 @@ from ._candidates import TOGETHER, Candidate, Contest, candidates, families_of, 
 from ._input import check_choice, check_positive, check_settings
 from ._labels import LabelsMixin, LossScore, fit_link, link_of
 from ._mkl import BaseMKL, Model, Setup
-from ._rules import Look
-from ._search import BaseSearch, Folds, Grid, Trial, rows_of
+from ._rules import Look, Related
+from ._search import BaseSearch, Folds, Grid, Metadata, Trial, rows_of
 from ._stack import multipliers, sample_losses, simplest, stack_margins, store_stack
 from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, cost_unit, matrices_of
 from .regressor import MKLRegressor
+
+#: samples below which folds are drawn again, and how many times at most
+FEW, MOST_TIMES = 150, 3
 
 #: relative gap of fits that compete; parts of a stack that are named; a long step between costs
 LOOSE, MOST_NAMED, LONG = 1e-2, 3, 4.0
@@ -136,13 +139,14 @@ class BaseMKLAuto(BaseSearch):
             self._warn_of_end(largest.trials, largest.best, found.grid)
         entrants = [one.candidate for one in found.entrants]
         seconds = [one.seconds for one in found.entrants]
+        apart = found.scores.shape[1] / _often([test for _, test in folds.splits])
         self.cv_results_ = {
             "candidate": [*(one.name for one in entrants), "stack"],
             "kernels": [one.kernels for one in entrants],
             "regularizer": [one.regularizer for one in entrants],
             "C": [*(one.best.value for one in found.entrants), np.nan],
             "mean_test_score": found.scores.mean(axis=1),
-            "standard_error": found.scores.std(axis=1, ddof=1) / np.sqrt(found.scores.shape[1]),
+            "standard_error": found.scores.std(axis=1, ddof=1) / np.sqrt(apart),
             "split_test_scores": found.scores,
             "stack_share": np.append(found.shares, np.nan),
             "seconds": np.append(seconds, sum(seconds)),
@@ -157,7 +161,7 @@ class BaseMKLAuto(BaseSearch):
         if self.missing == "margin":
             template.set_params(regularizer=LpNorm(1.0))
         if isinstance(self.kernels, str) and self.kernels == "auto" and self.missing == "error":
-            template.set_params(kernels=Auto(together=True))
+            template.set_params(kernels=Auto(together=True, units=self._variants))
         return template
 
     # -- the competition ------------------------------------------------------------------------
@@ -165,7 +169,9 @@ class BaseMKLAuto(BaseSearch):
     def _compete(self, template: Any, setup: Setup, folds: Folds, targets: Any, clusters: Any) -> Competition:
         matrices = matrices_of(template, setup)
         parts = (matrices.values, matrices.names, self.normalize, self.missing, matrices.gaps)
-        search, entrants = ChainSearch(setup, [], *parts), self._candidates(matrices, setup)
+        search = ChainSearch(setup, [], *parts)
+        every = np.arange(len(folds.used))
+        entrants = self._candidates(matrices, setup, lambda: Look.at(search.dictionary(every), setup))
         grid = Grid.of("C", "Cs", self.Cs, lambda n: np.geomspace(*self._costs, n))
         specs = [replace(_spec(template, one, 1.0), tol=max(self.tol, LOOSE)) for one in entrants]
         contest = Contest(entrants, specs, search, folds.splits, self.time_budget, self._say)
@@ -228,15 +234,17 @@ class BaseMKLAuto(BaseSearch):
         """Of the stack, from the values of every candidate on the test samples of every fold."""
         rows, squared = np.concatenate(tests), not is_classifier(self)
         parts = [np.vstack(one) for one in values]
-        return multipliers(parts, y[rows], squared, weight[rows], clusters[rows])
+        return multipliers(parts, y[rows], squared, weight[rows], clusters[rows], _often(tests))
 
     def _crossed(self, values: Values, tests: list[Any], **told: Any) -> list[FloatArray]:
-        """Values of the stack on every fold, with multipliers from the others."""
+        """Values of the stack on every fold, with multipliers from samples that are not in it."""
         found = []
-        for k in range(len(tests)):
-            others = [o for o in range(len(tests)) if o != k]
-            parts = [[one[o] for o in others] for one in values]
-            by = self._multipliers(parts, tests=[tests[o] for o in others], **told)
+        for k, test in enumerate(tests):
+            others = [(o, ~np.isin(tests[o], test)) for o in range(len(tests)) if o != k]
+            apart = any(rows.any() for _, rows in others)
+            others = [(o, rows if apart else ~rows) for o, rows in others if rows.any() or not apart]
+            parts = [[one[o][rows] for o, rows in others] for one in values]
+            by = self._multipliers(parts, tests=[tests[o][rows] for o, rows in others], **told)
             found.append(np.asarray(sum(a * one[k] for a, one in zip(by, values, strict=True))))
         return found
 
@@ -254,7 +262,7 @@ class BaseMKLAuto(BaseSearch):
             more |= super()._beyond(row, own, grid, every)
         return more
 
-    def _candidates(self, matrices: Any, setup: Setup) -> list[Candidate]:
+    def _candidates(self, matrices: Any, setup: Setup, look: Callable[[], Look]) -> list[Candidate]:
         if self.missing == "margin":  # the norm that margins in the space of each sample's views are for
             return [Candidate("lp-norm, p = 1", np.arange(len(matrices.names)), LpNorm(1.0))]
         views: dict[str, Any] = {}
@@ -265,17 +273,37 @@ class BaseMKLAuto(BaseSearch):
             across = np.array([spans_views(kernel, setup.table) for kernel in matrices.kernels])
             known = dict.fromkeys(matrices.gaps.views)
             views = {str(name): np.flatnonzero((names == name) & ~across) for name in known}
-        whole, regression = isinstance(matrices.values, list), not is_classifier(self)
+        whole = isinstance(matrices.values, list)
         families = families_of(matrices.kernels, matrices.values) if whole and self._variants else {}
         if not given:
             widths = np.array([width_of(kernel, setup.table) for kernel in matrices.kernels])
             own = matrices.gaps.views if matrices.gaps is not None else [""] * len(widths)
             linear = np.array([isinstance(kernel, Linear) for kernel in matrices.kernels])
-            reaches = reaches_of(widths, own, across, linear)
+            measured = np.array([not getattr(kernel, "standardize", False) for kernel in matrices.kernels])
+            reaches = reaches_of(widths, own, across, linear, measured)
             families |= {name: some for name, some in reaches.items() if self._variants or name == TOGETHER}
-        evidence = bool(getattr(setup.spec.loss, "quadratic", False)) and regression
-        options = (whole, regression, evidence, self._variants)
+        evidence = bool(getattr(setup.spec.loss, "quadratic", False)) and not is_classifier(self)
+        related: list[str] = []
+        if whole and self._variants and len(views) > 2:
+            order, count = Related(tuple(views.values())).ranked(look())
+            related = [list(views)[k] for k in order[:count]] if count < len(views) else []
+        options = (whole, evidence, self._variants, related)
         return candidates(views, families, len(matrices.names), *options)
+
+    def _folds(self, y: Any, weight: FloatArray, metadata: Metadata) -> Folds:
+        """Of few samples several times, in other orders: one division tells candidates apart by chance."""
+        folds = super()._folds(y, weight, metadata)
+        times = min(MOST_TIMES, ceil(FEW / len(folds.used))) if self.cv is None and self._variants else 1
+        for seed in range(1, times):
+            rng = np.random.default_rng(seed)
+            order, own = rng.permutation(len(y)), dict(metadata.split)
+            if own.get("groups") is not None:  # under other names, as splitters sort them
+                codes = np.unique(own["groups"], return_inverse=True)[1]
+                own["groups"] = rng.permutation(codes.max() + 1)[codes][order]
+            again = super()._folds(y[order], weight[order], metadata._replace(split=own))
+            place = np.searchsorted(folds.used, order[again.used])
+            folds.splits.extend((place[train], place[test]) for train, test in again.splits)
+        return folds
 
     def _fold_scores(
         self, scorer: Any, template: Any, folds: Folds, targets: Any, k: int, points: list[FloatArray]
@@ -396,6 +424,12 @@ class BaseMKLAuto(BaseSearch):
         return self.best_estimator_.dual_gap_
 
 
+def _often(tests: Sequence[IntArray]) -> float:
+    """How many times samples are tested."""
+    rows = np.concatenate(tests)
+    return len(rows) / len(np.unique(rows))
+
+
 def _spec(template: BaseMKL, candidate: Candidate, C: float) -> Spec:
     """Settings of a candidate."""
     return Spec.of(clone(template).set_params(regularizer=candidate.regularizer, C=C))
@@ -406,14 +440,15 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
 
     On one set of Gram matrices and folds, candidates are tried at several costs: the uniform sum of all
     kernels, of each view, and of linear, wide and narrow kernels; learned weights with the lp norms of p = 2,
-    4/3, 1 and the elastic net; greedy selection. The model is a sum of the candidates, weighted by how
-    plausible each is as the best one and by how well they predict held-out samples together. One candidate
-    alone, the simplest within one standard error of the best, is taken where it predicts them no worse.
+    4/3, 1 and the elastic net; greedy selection. Where some views have nothing to do with the classes, more
+    are of the related views alone. The model is a sum of the candidates, weighted by how plausible each is as
+    the best one and by how well they predict held-out samples together. One candidate alone, the simplest
+    within one standard error of the best, is taken where it predicts them no worse.
 
     With held-out values F_j of size s_j, and e_j = exp(-z_j^2 / 2) / sum_k exp(-z_k^2 / 2) where candidate j
     is z_j standard errors of the difference behind the best,
 
-        a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2 + (10 / n) sum_j (s_j a_j - e_j)^2
+        a = argmin over a >= 0 of  mean_i max(0, 1 - t_i sum_j a_j F_ij)^2 + (100 / n) sum_j (s_j a_j - e_j)^2
 
     and w = a / sum_j a_j. Stack and candidate alone are compared on each fold by what the other folds say. A
     stack is again one model, since all of its parts are expansions in the same kernels (van der Laan, Polley
@@ -431,7 +466,7 @@ class MKLAutoClassifier(LabelsMixin, BaseMKLAuto):
         The costs that every candidate is tried with. A number n means n values from 0.01 to 3 and, where the
         best of a candidate lies at an end, more beyond it, as in `MKLClassifierCV`.
     cv, scoring
-        As in `MKLClassifierCV`.
+        As in `MKLClassifierCV`. Fewer than 150 samples are divided into folds two or three times.
     simplicity : float, default=1.0
         Where one candidate is taken alone, the standard errors of the held-out loss by which the simplest
         may be behind the best.

@@ -198,11 +198,13 @@ class Auto(Family):
         max_columns: int = AUTO_MAX_COLUMNS,
         linear: bool = True,
         together: bool = False,
+        units: bool = False,
     ) -> None:
         self.factors = factors
         self.max_columns = max_columns
         self.linear = linear
         self.together = together
+        self.units = units
 
     def expand(self, X: Any) -> Named:
         X = as_table(X)
@@ -218,8 +220,9 @@ class Auto(Family):
             return []
         starts = np.cumsum([0, *(table.shape[1] for table in tables)])
         pairs = zip(starts, tables, strict=False)
-        columns = np.concatenate([start + numeric_positions(table) for start, table in pairs])
-        return self._on(slice(0, int(starts[-1])) if len(columns) == starts[-1] else columns.tolist())
+        numeric = np.concatenate([start + numeric_positions(table) for start, table in pairs])
+        columns = slice(0, int(starts[-1])) if len(numeric) == starts[-1] else numeric.tolist()
+        return self._on(columns) + ([("linear, as measured", Linear(columns))] if self.units else [])
 
     def _on(self, columns: Columns) -> Named:
         one_unit: dict[str, Any] = {"columns": columns, "standardize": True}
@@ -317,6 +320,7 @@ def auto(
     max_columns: int = AUTO_MAX_COLUMNS,
     linear: bool = True,
     together: bool = False,
+    units: bool = False,
 ) -> Auto:
     """The default dictionary, also named by ``kernels="auto"``.
 
@@ -340,6 +344,9 @@ def auto(
     together : bool, default=False
         Whether there are also such kernels on the columns of all views side by side, where there are several;
         their names begin with "all views: ". Every sample has to have every view then.
+    units : bool, default=False
+        Whether there is then also a linear kernel on these columns as they are measured. In spectra all have
+        the same unit, and those that vary more say more.
 
     Examples
     --------
@@ -347,7 +354,7 @@ def auto(
     >>> [name for name, _ in auto().expand(np.zeros((4, 2)))]
     ['linear', 'rbf scale*0.1', 'rbf scale*1', 'rbf scale*10', 'rbf x0', 'rbf x1']
     """
-    return Auto(factors, max_columns, linear, together)
+    return Auto(factors, max_columns, linear, together, units)
 
 
 def _band_name(X: Any, band: np.ndarray) -> str:
