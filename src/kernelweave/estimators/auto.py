@@ -360,7 +360,10 @@ class BaseMKLAuto(BaseSearch):
             alone = int(np.argmax(mean[:-1]))
             first = f"Several models together ({parts}) scored {score} on samples held out."
             best_alone = f"{names[alone]!r} scored most, {mean[alone]:.3f}"
-            why = f"A sum of good models depends less on chance than one of them; alone, {best_alone}."
+            why = f"A sum of good models depends less on chance than one of them; alone, {best_alone}"
+            if mean[alone] > mean[chosen] and self._error != "the score":
+                why += f", but the choice goes by {self._error}, where their sum is better than such a choice"
+            why += "."
         elif count == 1:
             why = "There was no other candidate."
         elif best == chosen:
