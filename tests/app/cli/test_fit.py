@@ -20,6 +20,8 @@ pytestmark = pytest.mark.system  # whole commands
 
 Kw = Callable[..., Any]
 
+SPECIES = ["setosa", "versicolor", "virginica"]
+
 
 def write(path: Path, X: np.ndarray, names: list[str], target: str, y: Any) -> Path:
     with path.open("w", newline="") as file:
@@ -33,9 +35,7 @@ def write(path: Path, X: np.ndarray, names: list[str], target: str, y: Any) -> P
 def iris(tmp_path: Path) -> Path:
     X, y = load_iris(return_X_y=True)
     names = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
-    return write(
-        tmp_path / "iris.csv", X, names, "species", np.array(["setosa", "versicolor", "virginica"])[y]
-    )
+    return write(tmp_path / "iris.csv", X, names, "species", np.array(SPECIES)[y])
 
 
 @pytest.fixture
@@ -64,6 +64,7 @@ def test_one_command_from_csv_to_report(kw: Kw, iris: Path, tmp_path: Path) -> N
     for text in ("Classification of 'species'", "38 held out", "this model", "majority class", "Certified"):
         assert text in result.out
     assert "<html" in (out / "report.html").read_text(encoding="utf-8")
+    assert list(dict.fromkeys(row["class"] for row in rows(out / "weights.csv"))) == SPECIES
     settings = json.loads((out / "settings.json").read_text())
     assert settings["scores"]["accuracy"] > 0.9
     held_out = rows(out / "predictions.csv")

@@ -19,6 +19,7 @@ from ...kernels import Views
 #: weights below this share of the largest count as zero
 LIVE = 1e-6
 
+#: what `weight_rows` gives, as keys of JSON
 WEIGHT_COLUMNS = ("model", "kernel", "weight", "norm")
 
 
@@ -81,6 +82,21 @@ def trivial_score(task: str, y: np.ndarray, truth: np.ndarray) -> float:
         classes, counts = np.unique(y, return_counts=True)
         return float(np.mean(truth == classes[np.argmax(counts)]))
     return score(task, truth, np.full(len(truth), y.mean()))["R2"]
+
+
+def weight_headings(model: Any) -> tuple[str, ...]:
+    """Headings of `weight_rows`; the first is "class" where there is a row for every class.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Fitted
+    >>> weight_headings(Fitted(weights_=np.eye(3), classes_=np.array(["a", "b", "c"])))
+    ('class', 'kernel', 'weight', 'norm')
+    """
+    model = fitted_model(model)
+    classes = np.asarray(getattr(model, "classes_", ())).tolist()
+    by_class = len(classes) > 1 and model_names(model) == classes
+    return ("class" if by_class else WEIGHT_COLUMNS[0], *WEIGHT_COLUMNS[1:])
 
 
 def weight_facts(model: Any) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ...inspection._models import fitted_model
 from ._console import show
-from ._facts import TRIVIAL, WEIGHT_COLUMNS, certificate_words, weight_rows
+from ._facts import TRIVIAL, certificate_words, weight_headings, weight_rows
 
 #: kernels in the summary of a fit, and the longest bar of a weight
 MOST, BAR = 8, 20
@@ -169,4 +169,4 @@ def weights_listing(model: Any) -> Table:
     ]
     first = 0 if len({row[0] for row in found}) > 1 else 1
     rows = (row[first:] for row in found)
-    return screen_table("Kernel weights", WEIGHT_COLUMNS[first:], rows, left=2 - first)
+    return screen_table("Kernel weights", weight_headings(model)[first:], rows, left=2 - first)

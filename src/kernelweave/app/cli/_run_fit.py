@@ -17,7 +17,6 @@ from ._bundle import save_bundle, sketch, write_text
 from ._columns import Parts, Target
 from ._console import INTERRUPTED, MODEL, CliError, note, print_json, refusing
 from ._facts import (
-    WEIGHT_COLUMNS,
     certificate,
     file_digest,
     live_kernels,
@@ -26,6 +25,7 @@ from ._facts import (
     trivial_score,
     views_column,
     weight_facts,
+    weight_headings,
     weight_rows,
 )
 from ._folder import PREDICTIONS, REPORT, WEIGHTS, OutFolder
@@ -191,7 +191,7 @@ def write_all(
     scores = score(facts["task"], truth, next(iter(columns.values())))
     with folder.staging(stale=[REPORT]) as stage:
         save_bundle(stage, model, parts.encoder, {**facts, "scores": scores}, sketch(parts.X))
-        write_text(stage / WEIGHTS, csv_text(WEIGHT_COLUMNS, weight_rows(model)))
+        write_text(stage / WEIGHTS, csv_text(weight_headings(model), weight_rows(model)))
         write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.ident))
     return scores
 
