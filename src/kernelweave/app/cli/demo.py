@@ -34,9 +34,9 @@ def demo(
         few = compare(0, seed, lambda words, share: monitor.part(words, (1 + share) / 2))
     show(weights_table(many.model, 5))
     show(
-        f"These are the weights of one model, learned from about {many.n_train} tumours. From so few, weights "
-        "are noisy: shuffled views can get some by chance. Views that say much the same share a weight, or one "
-        "of them takes it all: mean and worst are such a pair."
+        f"These are the weights of one model, learned from about {many.n_train} tumours. From so few, "
+        "weights are noisy: shuffled views can get some by chance. Views that say much the same share a "
+        "weight, or one of them takes it all: mean and worst are such a pair."
     )
     show(f"{certificate_words(many.model)}\n")
     _say(f"{len(many.views)} views, {N_OTHERS} of which say nothing", many)
