@@ -13,7 +13,7 @@ from sklearn import metrics
 from ... import metrics as survival_metrics
 from ...estimators._base import model_names
 from ...estimators._survival import RiskScore
-from ...inspection._models import fitted_model
+from ...inspection._models import competition, fitted_model
 from ...kernels import Views
 
 #: weights below this share of the largest count as zero
@@ -39,6 +39,14 @@ def certificate_words(model: Any) -> str:
     """The certificate in a sentence."""
     proof = certificate(model)
     kind, value, tol = proof["kind"], proof["value"], proof["tol"]
+    chosen = competition(model)
+    n_joined = 1 if chosen is None else len(chosen._taken)
+    if n_joined > 1 and value is not None and value <= tol:
+        kind = "relative gap" if proof["certified"] else kind
+        return (
+            f"Each of the {n_joined} models was solved to a {kind} of at most {value:.1e}, asked for "
+            f"{tol:.0e}. Their shares come from held-out rows."
+        )
     if value is None:
         return f"Greedy selection of {live_kernels(model)} kernels; there is no optimum to be certified."
     if proof["certified"] is None:
