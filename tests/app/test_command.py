@@ -26,7 +26,15 @@ def test_demo_finds_where_learning_the_weights_pays(tmp_path: Path) -> None:
     out = tmp_path / "weights.png"
     result = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
-    for text in ("worst", "duality gap", "plain sum", "learned weights", "weights pays", "does not pay"):
+    for text in (
+        "worst",
+        "duality gap",
+        "plain sum",
+        "learned weights",
+        "weights pays",
+        "does not pay",
+        "sets of",
+    ):
         assert text in result.output
     assert out.read_bytes().startswith(b"\x89PNG")
 

@@ -1,12 +1,13 @@
 """The demonstration behind ``kernelweave demo``: when learning weights of views pays, and when it does not.
 
 Ten properties of the cell nuclei of 569 breast tumours were measured under a microscope; the three views are
-their means, their standard errors and their worst values. All three say something about the tumour. Twelve
-more views come from other patients: the same measurements, their rows shuffled, so that they say nothing.
+their means, their standard errors and their worst values. All three say something about the tumour, and the
+kernels of means and of worst values much the same (their alignment on all tumours is 0.76). Twelve more views
+come from other patients: the same measurements, their rows shuffled, so that they say nothing.
 
 Two models are compared, with and without these views: the plain sum of the kernels, and the sum with learned
-weights (p = 1). Each is trained eight times, on eight samples that have no tumour in common, and scored on
-all other tumours; C is chosen by cross-validation on the training sample. Learning the weights pays if the
+weights (p = 1). Each is trained eight times, on eight training sets that have no tumour in common, and scored
+on all other tumours; C is chosen by cross-validation on the training set. Learning the weights pays if the
 gain in accuracy is more than two standard errors.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -20,6 +21,8 @@ pytestmark = pytest.mark.system  # whole commands
 
 Kw = Callable[..., Any]
 
+SPECIES = ["setosa", "versicolor", "virginica"]
+
 
 def write(path: Path, X: np.ndarray, names: list[str], target: str, y: Any) -> Path:
     with path.open("w", newline="") as file:
@@ -33,9 +36,7 @@ def write(path: Path, X: np.ndarray, names: list[str], target: str, y: Any) -> P
 def iris(tmp_path: Path) -> Path:
     X, y = load_iris(return_X_y=True)
     names = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
-    return write(
-        tmp_path / "iris.csv", X, names, "species", np.array(["setosa", "versicolor", "virginica"])[y]
-    )
+    return write(tmp_path / "iris.csv", X, names, "species", np.array(SPECIES)[y])
 
 
 @pytest.fixture
@@ -61,9 +62,10 @@ def test_one_command_from_csv_to_report(kw: Kw, iris: Path, tmp_path: Path) -> N
         "settings.json",
         ".kernelweave",
     }
-    for text in ("Classification of 'species'", "38 held out", "this model", "majority class", "Certified"):
+    for text in ("Classification of 'species'", "38 held out", "this model", "majority class", " gap "):
         assert text in result.out
     assert "<html" in (out / "report.html").read_text(encoding="utf-8")
+    assert list(dict.fromkeys(row["class"] for row in rows(out / "weights.csv"))) == SPECIES
     settings = json.loads((out / "settings.json").read_text())
     assert settings["scores"]["accuracy"] > 0.9
     held_out = rows(out / "predictions.csv")
@@ -72,6 +74,29 @@ def test_one_command_from_csv_to_report(kw: Kw, iris: Path, tmp_path: Path) -> N
     assert len(held_out) == settings["n_test"] == 38
     probabilities = [[float(row[f"probability {name}"]) for name in settings["classes"]] for row in held_out]
     np.testing.assert_allclose(np.sum(probabilities, axis=1), 1.0)
+
+
+@pytest.mark.parametrize("test_size", ["0.25", "0"])
+def test_the_console_says_what_the_report_does(
+    kw: Kw, tmp_path: Path, rng: np.random.Generator, test_size: str
+) -> None:
+    """The verdict, the standard error of the score, and a warning where the mean would do better."""
+    data = write(tmp_path / "noise.csv", rng.normal(size=(60, 3)), ["a", "b", "c"], "y", rng.normal(size=60))
+    fit = ("fit", data, "--target", "y", "--method", "lp", "--no-tune", "--C", "100", "--no-stability", "-q")
+    result = kw(*fit, "--test-size", test_size, "--out", tmp_path / "out")
+    assert result.code == 0, result.err
+    facts = json.loads(kw(*fit, "--test-size", test_size, "--out", tmp_path / "json", "--json").out)
+    said, own = facts["verdict"], facts["compared"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert said.startswith("The model has learned next to nothing. ")
+    assert said in result.out
+    assert said.split(". ")[0] in page
+    assert re.search(rf"this model +│ +{own['score']:.3f} ± {own['error']:.3f}", result.out)
+    assert f"Scores {'on the held-out rows' if facts['n_test'] else own['how']}:" in " ".join(
+        result.out.split()
+    )
+    assert own["score"] < facts["trivial"]
+    assert f"Warning: the R2 of this model, {own['score']:.3f}, is below" in " ".join(result.err.split())
 
 
 def test_predictions_are_those_of_the_model_in_python(kw: Kw, diabetes: Path, tmp_path: Path) -> None:

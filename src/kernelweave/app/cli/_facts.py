@@ -13,12 +13,13 @@ from sklearn import metrics
 from ... import metrics as survival_metrics
 from ...estimators._base import model_names
 from ...estimators._survival import RiskScore
-from ...inspection._models import fitted_model
+from ...inspection._models import competition, fitted_model
 from ...kernels import Views
 
 #: weights below this share of the largest count as zero
 LIVE = 1e-6
 
+#: what `weight_rows` gives, as keys of JSON
 WEIGHT_COLUMNS = ("model", "kernel", "weight", "norm")
 
 
@@ -38,6 +39,14 @@ def certificate_words(model: Any) -> str:
     """The certificate in a sentence."""
     proof = certificate(model)
     kind, value, tol = proof["kind"], proof["value"], proof["tol"]
+    chosen = competition(model)
+    n_joined = 1 if chosen is None else len(chosen._taken)
+    if n_joined > 1 and value is not None and value <= tol:
+        kind = "relative gap" if proof["certified"] else kind
+        return (
+            f"Each of the {n_joined} models was solved to a {kind} of at most {value:.1e}, asked for "
+            f"{tol:.0e}. Their shares come from held-out rows."
+        )
     if value is None:
         return f"Greedy selection of {live_kernels(model)} kernels; there is no optimum to be certified."
     if proof["certified"] is None:
@@ -81,6 +90,21 @@ def trivial_score(task: str, y: np.ndarray, truth: np.ndarray) -> float:
         classes, counts = np.unique(y, return_counts=True)
         return float(np.mean(truth == classes[np.argmax(counts)]))
     return score(task, truth, np.full(len(truth), y.mean()))["R2"]
+
+
+def weight_headings(model: Any) -> tuple[str, ...]:
+    """Headings of `weight_rows`; the first is "class" where there is a row for every class.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Fitted
+    >>> weight_headings(Fitted(weights_=np.eye(3), classes_=np.array(["a", "b", "c"])))
+    ('class', 'kernel', 'weight', 'norm')
+    """
+    model = fitted_model(model)
+    classes = np.asarray(getattr(model, "classes_", ())).tolist()
+    by_class = len(classes) > 1 and model_names(model) == classes
+    return ("class" if by_class else WEIGHT_COLUMNS[0], *WEIGHT_COLUMNS[1:])
 
 
 def weight_facts(model: Any) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ...inspection._models import fitted_model
 from ._console import show
-from ._facts import TRIVIAL, WEIGHT_COLUMNS, certificate_words, weight_rows
+from ._facts import TRIVIAL, certificate_words, weight_headings, weight_rows
 
 #: kernels in the summary of a fit, and the longest bar of a weight
 MOST, BAR = 8, 20
@@ -111,8 +111,10 @@ def print_summary(facts: dict[str, Any], model: Any, folder: Path) -> None:
     for reason in facts["reasons"]:
         show(f"  - {reason}")
     show(weights_table(model))
-    show(f"Scores on the {facts['scored_on']}:")
+    show(f"Scores {own_score(facts)['how']}:")
     show(scores_table(facts))
+    if facts.get("verdict"):
+        show(facts["verdict"], soft_wrap=True, style="bold")
     show(certificate_words(model))
     if facts["reason"]:
         show(reason_words(facts["reason"]), soft_wrap=True)
@@ -140,15 +142,43 @@ def weights_table(model: Any, most: int = MOST) -> Table:
     return screen_table(f"Heaviest of {len(names)} kernels", headings, rows)
 
 
+def own_score(facts: dict[str, Any]) -> dict[str, Any]:
+    """The main score of the model, its standard error where a report was made, and on which rows.
+
+    Where nothing was held out, the report has a score by cross-validation, which the baselines have too.
+    """
+    compared = facts.get("compared")
+    if compared is not None and not facts["n_test"]:
+        return dict(compared)
+    score, error = next(iter(facts["scores"].values())), None if compared is None else compared["error"]
+    return {"how": f"on the {facts['scored_on']}", "score": score, "error": error}
+
+
 def scores_table(facts: dict[str, Any]) -> Table:
     """The model and its baselines on the same rows."""
-    metric, value = next(iter(facts["scores"].items()))
     baselines = facts.get("baselines") or [{"name": TRIVIAL[facts["task"]], "score": facts["trivial"]}]
-    rows = [("this model", f"{value:.3f}")]
-    for entry in baselines:
-        error = f" ± {entry['error']:.3f}" if entry.get("error") else ""
-        rows.append((entry["name"], f"{entry['score']:.3f}{error}"))
-    return screen_table(None, ["model", metric], rows)
+    rows = []
+    for entry in [{"name": "this model", **own_score(facts)}, *baselines]:
+        error = entry.get("error")
+        spread = f" ± {error:.3f}" if error and np.isfinite(error) else ""
+        rows.append((entry["name"], f"{entry['score']:.3f}{spread}"))
+    return screen_table(None, ["model", next(iter(facts["scores"]))], rows)
+
+
+def below_trivial(facts: dict[str, Any]) -> list[str]:
+    """A warning, where the model scores less than one that sees no kernel.
+
+    Examples
+    --------
+    >>> facts = {"task": "regression", "scores": {"R2": -0.2}, "trivial": -0.01, "n_test": 9}
+    >>> below_trivial({**facts, "scored_on": "held-out rows"})
+    ['Warning: the R2 of this model, -0.200, is below the -0.010 of a model without kernels (mean).']
+    """
+    score, trivial = own_score(facts)["score"], facts["trivial"]
+    if not score < trivial:
+        return []
+    first = f"Warning: the {next(iter(facts['scores']))} of this model, {score:.3f}, is below the"
+    return [f"{first} {trivial:.3f} of a model without kernels ({TRIVIAL[facts['task']]})."]
 
 
 def candidates_table(candidates: Iterable[dict[str, Any]]) -> Table:
@@ -169,4 +199,4 @@ def weights_listing(model: Any) -> Table:
     ]
     first = 0 if len({row[0] for row in found}) > 1 else 1
     rows = (row[first:] for row in found)
-    return screen_table("Kernel weights", WEIGHT_COLUMNS[first:], rows, left=2 - first)
+    return screen_table("Kernel weights", weight_headings(model)[first:], rows, left=2 - first)

@@ -17,7 +17,6 @@ from ._bundle import save_bundle, sketch, write_text
 from ._columns import Parts, Target
 from ._console import INTERRUPTED, MODEL, CliError, note, print_json, refusing
 from ._facts import (
-    WEIGHT_COLUMNS,
     certificate,
     file_digest,
     live_kernels,
@@ -26,13 +25,14 @@ from ._facts import (
     trivial_score,
     views_column,
     weight_facts,
+    weight_headings,
     weight_rows,
 )
 from ._folder import PREDICTIONS, REPORT, WEIGHTS, OutFolder
 from ._methods import Options, Outcome, fit_model
 from ._monitor import Monitor, stopping_with
 from ._options import KernelChoice, Reading, Source
-from ._output import csv_text, print_summary, table_text
+from ._output import below_trivial, csv_text, print_summary, table_text
 from ._splits import split_rows
 from ._tables import design
 from .report import make_report, report_data
@@ -191,7 +191,7 @@ def write_all(
     scores = score(facts["task"], truth, next(iter(columns.values())))
     with folder.staging(stale=[REPORT]) as stage:
         save_bundle(stage, model, parts.encoder, {**facts, "scores": scores}, sketch(parts.X))
-        write_text(stage / WEIGHTS, csv_text(WEIGHT_COLUMNS, weight_rows(model)))
+        write_text(stage / WEIGHTS, csv_text(weight_headings(model), weight_rows(model)))
         write_text(stage / PREDICTIONS, table_text(ids, truth, columns, parts.ident))
     return scores
 
@@ -199,7 +199,7 @@ def write_all(
 def report_facts(
     job: Job, folder: OutFolder, model: Any, data: dict[str, Any], facts: dict[str, Any], monitor: Monitor
 ) -> dict[str, Any]:
-    """The report page; its baselines, and where it is. Ctrl-C leaves it out."""
+    """The report page; what it compares, its verdict, and where it is. Ctrl-C leaves it out."""
     monitor.stage("report")
     title = f"{job.reading.outcome} from {job.source.title}"
     again = f"kernelweave report {shlex.quote(str(job.out))}"
@@ -208,15 +208,15 @@ def report_facts(
     )
     with stopping_with(stopped):
         options = {"stability": job.stability, "random_state": job.options.seed}
-        page, baselines = make_report(model, data, title, facts, monitor, **options)
+        page, found = make_report(model, data, title, facts, monitor, **options)
         with folder.staging() as stage:
             write_text(stage / REPORT, page)
-    return {"baselines": baselines, "report": str(job.out / REPORT)}
+    return {**found, "report": str(job.out / REPORT)}
 
 
 def finish(out: Path, facts: dict[str, Any], outcome: Outcome, as_json: bool) -> None:
     """Say what came of it; exit code 130 where Ctrl-C ended the fit."""
-    for message in outcome.notes:
+    for message in [*outcome.notes, *below_trivial(facts)]:
         note(message)
     if as_json:
         print_json({**facts, "out": str(out), "weights": weight_facts(outcome.model)})

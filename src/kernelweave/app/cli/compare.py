@@ -18,7 +18,10 @@ def compare(
     choice: opt.KernelChoice,
     methods: Annotated[
         str | None,
-        typer.Option(help="Methods and baselines to compare, separated by commas; all by default."),
+        typer.Option(
+            help="Methods and baselines to compare, separated by commas. By default all but "
+            "auto, which is the default of fit."
+        ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the outer cross-validation.")] = 5,
     tol: Annotated[
@@ -33,10 +36,12 @@ def compare(
     as_json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Compare all methods with simpler models by nested cross-validation, and say whether MKL helps.
+    """Compare methods with simpler models by nested cross-validation, and say whether MKL helps.
 
     Parameters of every method are chosen by cross-validation inside each training part; the scores
     are computed on rows that had no part in it.
+
+    The competition that fit holds by default is left out unless it is named: --methods "auto,uniform sum".
     """
     reading = opt.settled(source, reading)
     check_spec(choice.spec)

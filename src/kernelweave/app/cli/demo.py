@@ -33,6 +33,11 @@ def demo(
         many = compare(N_OTHERS, seed, lambda words, share: monitor.part(words, share / 2))
         few = compare(0, seed, lambda words, share: monitor.part(words, (1 + share) / 2))
     show(weights_table(many.model, 5))
+    show(
+        f"These are the weights of one model, learned from about {many.n_train} tumours. From so few, "
+        "weights are noisy: shuffled views can get some by chance. Views that say much the same share a "
+        "weight, or one of them takes it all: mean and worst are such a pair."
+    )
     show(f"{certificate_words(many.model)}\n")
     _say(f"{len(many.views)} views, {N_OTHERS} of which say nothing", many)
     _say(f"The {len(few.views)} views of the tumour alone", few)
@@ -55,7 +60,8 @@ def _say(title: str, result: Any) -> None:
     ]
     rows.append(("gain", f"{result.gain:+.3f} ± {result.error:.3f}"))
     show(screen_table(title, ("model", "accuracy on held-out tumours"), rows))
-    show(f"{len(result.accuracies)} training samples of {result.n_train} tumours. {result.verdict}\n")
+    sets = f"{len(result.accuracies)} training sets of about {result.n_train} tumours each"
+    show(f"{sets}, no tumour in two of them. {result.verdict}\n")
 
 
 def _draw(many: Any, few: Any, out: Path) -> None:

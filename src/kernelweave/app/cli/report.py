@@ -56,14 +56,14 @@ def report(
         monitor.stage("report")
         options = {"stability": stability, "random_state": int(bundle.settings["request"]["seed"])}
         title = f"{bundle.target} from {bundle.settings['data']['file']}"
-        page, baselines = make_report(bundle.estimator, samples, title, bundle.settings, monitor, **options)
+        page, found = make_report(bundle.estimator, samples, title, bundle.settings, monitor, **options)
     if folder is None:
         write_text(path, page)
     else:
         with folder.staging() as stage:
             write_text(stage / REPORT, page)
     if as_json:
-        print_json({"report": str(path), "baselines": baselines})
+        print_json({"report": str(path), **found})
     else:
         note(f"Report written to {path}.")
 
@@ -138,14 +138,15 @@ def report_data(ready: Any, parts: Any, train: Any, test: Any) -> dict[str, Any]
 
 def make_report(
     model: Any, data: dict[str, Any], title: str, facts: dict[str, Any], monitor: Any, **options: Any
-) -> tuple[str, list[dict[str, Any]]]:
-    """The page, and the baselines it compares with: name, score and standard error.
+) -> tuple[str, dict[str, Any]]:
+    """The page, and what it compares: baselines with scores and standard errors, the model, the verdict.
 
     `data` are what `report_data` gives.
     """
     import warnings
 
     from ..report import Report
+    from ..report.words import verdict
 
     known = facts["data"]
     source = {key: known[key] for key in ("file", "sha256") if key in known}
@@ -158,5 +159,13 @@ def make_report(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = Report.from_model(model, **data, title=title, source=source, progress=monitor.part, **options)
-    baselines = made.scores.baselines if made.scores else ()
-    return made.html(), [{"name": one.name, "score": one.value, "error": one.error} for one in baselines]
+    scores, judged = made.scores, verdict(made.scores)
+    if scores is None:
+        return made.html(), {"baselines": []}
+    found = {
+        "baselines": [{"name": one.name, "score": one.value, "error": one.error} for one in scores.baselines],
+        "compared": {"how": scores.how, "score": scores.model.value, "error": scores.model.error},
+        "verdict": None if judged is None else f"{judged.headline}. {judged.text}",
+    }
+    trivial = [one.value for one in scores.baselines if one.name == scores.trivial]
+    return made.html(), {**found, "trivial": trivial[0]} if trivial else found

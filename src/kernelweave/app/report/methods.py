@@ -175,10 +175,10 @@ def _tried(search: Any) -> str:
 def _optimum(fit: Convergence | None) -> str:
     if fit is None or fit.kind != "gap":
         return ""
-    return (
-        f"The convex problem was solved to a relative duality gap of {number(fit.final, 2)} (tolerance "
-        f"{number(fit.tol, 2)})."
-    )
+    which = "The convex problem was solved to a relative duality gap of"
+    if fit.n_stacked > 1:
+        which = f"Each of the {fit.n_stacked} convex problems was solved to a relative duality gap of at most"
+    return f"{which} {number(fit.final, 2)} (tolerance {number(fit.tol, 2)})."
 
 
 def _scores(fitted: Fitted, scores: Scores | None) -> str:

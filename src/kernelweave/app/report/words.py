@@ -198,12 +198,14 @@ def certificate(fit: Convergence) -> Judgement:
     if not fit.converged:
         return Judgement("poor", "Not converged", f"{measured}: raise max_iter before reading the weights.")
     if convex:
-        bound = (
-            f"no other weights and coefficients have an objective lower by more than {value} of its value."
-        )
         if fit.n_stacked > 1:
-            bound = f"of the problem of each of them, {bound}"
-        return Judgement("good", "Certified optimal", f"{measured}: {bound}")
+            solved = (
+                f"Each of the {fit.n_stacked} models was solved to a relative duality gap of at most {value}"
+            )
+            more = "Their shares come from held-out samples; no gap speaks of them."
+            return Judgement("good", f"All {fit.n_stacked} models solved", f"{solved}, {where}. {more}")
+        bound = f"no other weights and coefficients have an objective lower by more than {value} of its value"
+        return Judgement("good", "Certified optimal", f"{measured}: {bound}.")
     return Judgement(
         "even",
         "Stationary point",
