@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
@@ -124,6 +125,28 @@ def test_the_index_of_a_frame_does_not_matter(binary, frame):
         kw.MKLClassifier().fit(shuffled, target).dual_coef_,
         kw.MKLClassifier().fit(frame, binary.y).dual_coef_,
     )
+
+
+@pytest.mark.parametrize("name", ["p{}".format, int])
+def test_ids_in_another_order_are_refused_numbers_or_text(binary, name):
+    X, y = binary[:2]
+    ids, order = [name(k) for k in range(1000, 1000 + len(X))], np.random.default_rng(0).permutation(len(X))
+    table, labels = pd.DataFrame(X, index=ids), pd.Series(y, index=ids)
+    with pytest.raises(ValueError, match=r"same IDs in different orders .*: pass y\.loc\[X\.index\]"):
+        kw.MKLClassifier([RBF(), Linear()]).fit(table.iloc[order], labels)
+    rows = table.iloc[order]
+    one = kw.MKLClassifier([RBF(), Linear()]).fit(rows, labels.loc[rows.index])
+    assert_allclose(one.weights_, kw.MKLClassifier([RBF(), Linear()]).fit(X[order], y[order]).weights_)
+
+
+def test_an_index_that_counts_rows_says_nothing_about_their_order(binary):
+    X, y = binary[:2]
+    order = np.random.default_rng(0).permutation(len(X))
+    first = kw.MKLClassifier([RBF(), Linear()]).fit(X, y)
+    for rows, labels in [(order, np.arange(len(X))), (np.arange(len(X)), order), (order // 2, order[::-1] // 2)]:
+        table, targets = pd.DataFrame(X, index=rows), pd.Series(y, index=labels)
+        model = kw.MKLClassifier([RBF(), Linear()]).fit(table, targets)
+        assert_allclose(model.weights_, first.weights_)
 
 
 # -- sparse matrices ----------------------------------------------------------------------------
