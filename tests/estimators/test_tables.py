@@ -143,7 +143,11 @@ def test_an_index_that_counts_rows_says_nothing_about_their_order(binary):
     X, y = binary[:2]
     order = np.random.default_rng(0).permutation(len(X))
     first = kw.MKLClassifier([RBF(), Linear()]).fit(X, y)
-    for rows, labels in [(order, np.arange(len(X))), (np.arange(len(X)), order), (order // 2, order[::-1] // 2)]:
+    for rows, labels in [
+        (order, np.arange(len(X))),
+        (np.arange(len(X)), order),
+        (order // 2, order[::-1] // 2),
+    ]:
         table, targets = pd.DataFrame(X, index=rows), pd.Series(y, index=labels)
         model = kw.MKLClassifier([RBF(), Linear()]).fit(table, targets)
         assert_allclose(model.weights_, first.weights_)

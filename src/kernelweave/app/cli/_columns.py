@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..._censored import survival_array
+from ..._censored import EVENT_NAME, EVENTS, TIME_NAME, survival_array
 from ..._words import quoted
 from ...kernels.columns import matching
 from ._console import CliError, note
@@ -290,15 +290,10 @@ class Target:
         return [str(name) for name in np.unique(self.y)] if self.task == "classification" else []
 
 
-#: what the columns of a survival study are called, and what such times are written like
-EVENT_NAME = re.compile(r"event|status|death|dead|deceased|censor|relapse|vital", re.I)
-TIME_NAME = re.compile(r"time|days|months|years|survival|(^|[^a-z])(os|pfs|dfs|rfs)([^a-z]|$)", re.I)
+#: what censored times are written like
 CENSORED = re.compile(r"\d+(\.\d+)?\+?")
 
 SURVIVAL = "name the column of times and the one that says whether the event was seen, --time and --event"
-
-#: what a column of events holds
-EVENTS = "1 or True where the event was seen, 0 or False where the time is censored"
 
 #: what stands between several labels in one cell
 SEVERAL = re.compile(r"[^;|]+([;|][^;|]+)+")
