@@ -140,8 +140,8 @@ def _refuse_no_stratum(values: Any, event: Any, time: Any, name: Any) -> None:
     if 2 * alone > len(count) and not STRATUM_NAME.search(str(name)):
         raise ValueError(
             f"column {name!r} of y, beside {event!r} and {time!r}, would be the stratum, within which "
-            f"samples are compared, and {alone} of its {len(count)} values have one sample: pass y[[{event!r}, "
-            f"{time!r}]]; or, where it is the stratum, call it 'stratum'."
+            f"samples are compared, and {alone} of its {len(count)} values have one sample: pass "
+            f"y[[{event!r}, {time!r}]]; or, where it is the stratum, call it 'stratum'."
         )
 
 

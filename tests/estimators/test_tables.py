@@ -228,6 +228,29 @@ def test_auto_takes_the_columns_of_numbers_and_names_the_others(mixed, frame, bi
     )
 
 
+@pytest.mark.parametrize("kernels", ["auto", [RBF(), Linear()]])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_text_in_a_cell_of_a_column_of_numbers_is_named(frame, binary, kernels, as_text):
+    slipped = frame.astype({"height": str if as_text else object})
+    slipped.loc[slipped.index[3], "height"] = "n/a?"
+    words = (
+        r"column 'height' holds numbers, but text in 1 cell, such as 'n/a\?' \(row 4\): correct these cells"
+    )
+    with pytest.raises(ValueError, match=words):
+        kw.MKLClassifier(kernels).fit(slipped, binary.y)
+
+
+def test_objects_that_are_numbers_are_numbers(frame, new_frame, binary):
+    objects = frame.astype(object)
+    one, two = kw.MKLClassifier().fit(frame, binary.y), kw.MKLClassifier().fit(objects, binary.y)
+    assert one.kernel_names_ == two.kernel_names_
+    assert_allclose(two.decision_function(new_frame.astype(object)), one.decision_function(new_frame))
+    beside = objects.assign(colour=["red", "blue"] * 30)
+    with pytest.warns(UserWarning, match="leaves out 1 of 5: 'colour'"):
+        three = kw.MKLClassifier().fit(beside, binary.y)
+    assert_allclose(three.decision_function(beside), one.decision_function(frame))
+
+
 def test_a_function_may_read_the_columns_as_they_are(mixed, binary):
     def same_first_letter(A, B):
         return (A.to_numpy()[:, :1].astype("U1") == B.to_numpy()[:, :1].astype("U1").T).astype(float)

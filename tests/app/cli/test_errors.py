@@ -35,7 +35,16 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "text in a number": (
         {"b": [*["1.5"] * 40, "oops", *["2"] * 19]},
         [],
-        ["column 'b'", "'oops'", "row 41", "correct the cells", "--drop b"],
+        ["column 'b'", "text in 1 cell, such as 'oops' (row 41)", "correct the cells", "--drop b"],
+    ),
+    "text where most is missing": (
+        {"c": [*["red", "blue"] * 10, *[""] * 40]},
+        [],
+        [
+            "(2 different values, 40 missing)",
+            "--categorical c, where missing ones are a category",
+            "--drop c",
+        ],
     ),
     "text": ({"c": ["red", "blue"] * 30}, [], ["column 'c'", "'red'", "--categorical c", "--drop c"]),
     "NaN": (

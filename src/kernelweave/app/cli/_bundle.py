@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from ..._container import replacing, sweep
-from ..._words import listed, plain, quoted
+from ..._words import counted, listed, plain, quoted
 from ...estimators import ViewTransformer
 from ...kernels import Views
 from ...persistence import load_model, save_model
@@ -23,7 +23,7 @@ from ._columns import labels, survival_target, target_column, target_columns, un
 from ._console import MODEL, CliError, model_file, note, refusing
 from ._design import columns_of, conformed, encoded, features_of, load
 from ._facts import file_digest
-from ._files import Files, counted, present, read_views, such_as
+from ._files import Files, present, read_views, such_as
 from ._npz import GramEncoder, Grams
 from ._options import Reading, Source
 from ._read import Sheet, kind_of
