@@ -49,7 +49,7 @@ def counted(amount: int, noun: str) -> str:
     >>> counted(1, "cell"), counted(2, "cell")
     ('1 cell', '2 cells')
     """
-    return f"{amount} {noun}{'s' * (amount != 1)}"
+    return f"{amount} {noun}{'' if amount == 1 else 's'}"
 
 
 def row_list(mask: Iterable[Any], most: int = 5) -> str:

@@ -481,7 +481,7 @@ def check_rows(table: Sheet, needed: int = FEWEST_ROWS) -> None:
     """Refuse tables with too few rows to learn from."""
     n = table.n_rows
     if n < needed:
-        raise CliError(f"{table.path} has {n} row{'s' * (n != 1)} of data; a fit needs at least {needed}.")
+        raise CliError(f"{table.path} has {counted(n, 'row')} of data; a fit needs at least {needed}.")
 
 
 @dataclass(frozen=True)

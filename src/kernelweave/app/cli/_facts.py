@@ -11,6 +11,7 @@ import numpy as np
 from sklearn import metrics
 
 from ... import metrics as survival_metrics
+from ..._words import counted
 from ...estimators._base import model_names
 from ...estimators._survival import RiskScore
 from ...inspection._models import fitted_model
@@ -39,7 +40,8 @@ def certificate_words(model: Any) -> str:
     proof = certificate(model)
     kind, value, tol = proof["kind"], proof["value"], proof["tol"]
     if value is None:
-        return f"Greedy selection of {live_kernels(model)} kernels; there is no optimum to be certified."
+        found = counted(live_kernels(model), "kernel")
+        return f"Greedy selection of {found}; there is no optimum to be certified."
     if proof["certified"] is None:
         state = "stationary" if value <= tol else "not stationary yet"
         return f"Not convex, {state}: {kind} {value:.1e}, asked for {tol:.0e}."
