@@ -345,6 +345,7 @@ def test_damaged_and_absent_models(command: str, kw: Kw, model: Path, tmp_path: 
         path = tmp_path / f"{name}.kw"
         path.write_bytes(broken)
         check(kw(command, path, *data), f"{name}.kw", "again")
+    check(kw(command, table("other.csv"), *data), "other.csv", "Name the folder that fit --out wrote")
     check(kw(command, tmp_path / "no.kw", *data), "no.kw", "does not exist")
     check(kw(command, tmp_path, *data), "holds no model.kw")
 

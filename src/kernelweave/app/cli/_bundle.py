@@ -76,7 +76,10 @@ def load_bundle(path: Path) -> Bundle:
     try:
         model = load_model(file)
     except (ValueError, OSError) as error:
-        raise CliError(f"{error} Fit the model again, or copy the file again.") from error
+        remedy = "Fit the model again, or copy the file again."
+        if file.suffix != Path(MODEL).suffix:
+            remedy = f"Name the folder that fit --out wrote, or the {MODEL} in it."
+        raise CliError(f"{error} {remedy}") from error
     encoder, estimator = model if isinstance(model, Pipeline) and len(model) == 2 else (None, model)
     text = vars(estimator).pop(ATTRIBUTE, None)
     if text is None:
