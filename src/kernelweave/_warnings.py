@@ -24,6 +24,9 @@ _waiting: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("waiti
 #: what was told already where everything is told once
 _told: ContextVar[set[tuple[str, type[Warning]]] | None] = ContextVar("told", default=None)
 
+#: whether what is done is done on a part of the samples, as on a fold
+_on_part: ContextVar[bool] = ContextVar("on_part", default=False)
+
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost line that is neither this package's nor of a library that called it.
@@ -66,6 +69,31 @@ def each_once() -> Iterator[None]:
         yield
     finally:
         _told.reset(token)
+
+
+@contextmanager
+def on_part() -> Iterator[None]:
+    """Within it `warn_of_samples` is silent: it speaks of a fold, and the fit on all samples for itself.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as told, on_part():
+    ...     warnings.simplefilter("always")
+    ...     warn_of_samples("a column is constant")
+    >>> len(told)
+    0
+    """
+    token = _on_part.set(True)
+    try:
+        yield
+    finally:
+        _on_part.reset(token)
+
+
+def warn_of_samples(message: str) -> None:
+    """Warn of what is the case on these training samples, and may not be on all of the user's."""
+    if not _on_part.get():
+        warn(message)
 
 
 def parallel(n_jobs: int | None, tasks: Iterable[Any], require: str | None = None) -> list[Any]:

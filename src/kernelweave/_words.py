@@ -41,6 +41,30 @@ def quoted(names: Iterable[Any], most: int = 12) -> str:
     return listed(map(repr, names), most)
 
 
+def counted(amount: int, noun: str) -> str:
+    """A count and its noun.
+
+    Examples
+    --------
+    >>> counted(1, "cell"), counted(2, "cell")
+    ('1 cell', '2 cells')
+    """
+    return f"{amount} {noun}{'' if amount == 1 else 's'}"
+
+
+def row_list(mask: Iterable[Any], most: int = 5) -> str:
+    """Rows where `mask` holds, counted from 1, for a message.
+
+    Examples
+    --------
+    >>> row_list([True, False, True])
+    'rows 1, 3'
+    """
+    rows = [k for k, there in enumerate(mask, start=1) if there]
+    shown = ", ".join(map(str, rows[:most])) + (", ..." if len(rows) > most else "")
+    return f"row{'s' if len(rows) > 1 else ''} {shown}"
+
+
 def plain(value: Any) -> Any:
     """`value` in the types of JSON; numbers that are not finite become None.
 

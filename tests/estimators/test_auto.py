@@ -367,6 +367,18 @@ def test_what_is_told_of_every_fold_is_told_once(cls, n_jobs):
         model.fit(X, X[:, 0] > 0)
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("cls", [kw.MKLAutoClassifier, kw.MKLClassifierCV, kw.GroupOMPClassifierCV])
+def test_what_a_fold_alone_lacks_is_not_told(cls, n_jobs):
+    X = np.random.default_rng(0).standard_normal((24, 2))
+    X[:, 1] = np.arange(24) >= 16  # constant on the training samples of the last fold, and of no others
+    parts = np.repeat([0, 1, 2], 8)
+    folds = [(np.flatnonzero(parts != k), np.flatnonzero(parts == k)) for k in range(3)]
+    costs = {} if cls is kw.GroupOMPClassifierCV else {"Cs": [1.0]}
+    model = cls(per_feature(RBF()), cv=folds, n_jobs=n_jobs, **costs)
+    assert model.fit(X, X[:, 0] > 0).weights_.shape[-1] == 2  # a warning is an error
+
+
 @pytest.mark.parametrize(
     ("cls", "other"),
     [

@@ -503,8 +503,10 @@ def test_sample_weights_with_missing_values():
 
 
 def test_unknown_class_weight():
-    with pytest.raises(ValueError, match=r"class_weight.*'balanced'"):
-        classify(class_weight="bogus")
+    for odd in ("balancd", 2.0, [1.0, 2.0]):
+        said = re.escape(f"class_weight={odd!r}: expected 'balanced', a dict or None.")
+        with pytest.raises(ValueError, match=f"^{said}$"):
+            classify(class_weight=odd)
 
 
 @pytest.mark.parametrize("value", [-1.0, 0.0, np.nan, np.inf])

@@ -72,6 +72,60 @@ def test_every_form_of_targets_is_the_same_model():
         assert other.score(X, form) == first.score(X, y), name
 
 
+def as_frame(y, **columns):
+    return pytest.importorskip("pandas").DataFrame(
+        {**columns, "time": y["time"], "event": y["event"].astype(int)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "holds"), [({0: 1, 1: 2}, "1 and 2"), ({0: "alive", 1: "dead"}, "'alive' and 'dead'")]
+)
+def test_events_in_another_code_are_named_with_their_column(code, holds):
+    X, y = data(30)
+    frame = as_frame(y)
+    frame["event"] = frame["event"].map(code)
+    for given in (
+        frame,
+        frame[["event", "time"]],
+        as_frame(y, site=["a", "b"] * 15).assign(event=frame["event"]),
+    ):
+        with pytest.raises(
+            ValueError, match=f"column 'event' of y holds {holds}: .* Put y\\['event'\\] == value"
+        ):
+            kw.MKLSurvival(KERNELS).fit(X, given)
+    model = kw.MKLSurvival(KERNELS).fit(
+        X, frame.assign(event=frame["event"] == code[1])
+    )  # as the message says
+    assert_array_equal(model.predict(X), kw.MKLSurvival(KERNELS).fit(X, y).predict(X))
+
+
+def test_a_third_column_is_the_stratum_wherever_it_stands():
+    X, y = data(30)
+    sex = np.tile([0, 1], 15)  # holds 0 and 1 as the event does: names tell
+    one = kw.MKLSurvival(KERNELS).fit(X, (y["event"], y["time"], sex))
+    for order in (["sex", "time", "event"], ["time", "sex", "event"], ["event", "time", "sex"]):
+        other = kw.MKLSurvival(KERNELS).fit(X, as_frame(y, sex=sex)[order])
+        assert_array_equal(other.predict(X), one.predict(X))
+
+
+def test_a_third_column_that_is_no_stratum_is_refused():
+    X, y = data(30)
+    frame = as_frame(y).assign(age=np.random.default_rng(0).uniform(40, 90, 30))
+    for model in (kw.MKLSurvival(KERNELS), kw.MKLSurvivalCV(KERNELS, Cs=[1.0])):
+        with pytest.raises(
+            ValueError, match=r"column 'age' of y, .* 30 of its 30 values have one sample: pass y\[\["
+        ):
+            model.fit(X, frame)
+    with pytest.raises(ValueError, match=r"y has 4 columns: pass y\[\['event', 'time'\]\]"):
+        kw.MKLSurvival(KERNELS).fit(X, frame.assign(sex=1))
+    pairs = frame.drop(columns="age").assign(
+        stratum=[*range(16), *range(14)]
+    )  # called so, it may be anything
+    assert len(kw.MKLSurvival(KERNELS).fit(X, pairs).strata_) == 16
+    assert len(kw.MKLSurvival(KERNELS).fit(X, pairs.rename(columns={"stratum": "nurse"})).strata_) == 16
+
+
 def test_a_frame_and_views_are_joined_by_their_index():
     pd = pytest.importorskip("pandas")
     X, y = data(30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
@@ -126,6 +127,32 @@ def test_the_index_of_a_frame_does_not_matter(binary, frame):
     )
 
 
+@pytest.mark.parametrize("name", ["p{}".format, int])
+def test_ids_in_another_order_are_refused_numbers_or_text(binary, name):
+    X, y = binary[:2]
+    ids, order = [name(k) for k in range(1000, 1000 + len(X))], np.random.default_rng(0).permutation(len(X))
+    table, labels = pd.DataFrame(X, index=ids), pd.Series(y, index=ids)
+    with pytest.raises(ValueError, match=r"same IDs in different orders .*: pass y\.loc\[X\.index\]"):
+        kw.MKLClassifier([RBF(), Linear()]).fit(table.iloc[order], labels)
+    rows = table.iloc[order]
+    one = kw.MKLClassifier([RBF(), Linear()]).fit(rows, labels.loc[rows.index])
+    assert_allclose(one.weights_, kw.MKLClassifier([RBF(), Linear()]).fit(X[order], y[order]).weights_)
+
+
+def test_an_index_that_counts_rows_says_nothing_about_their_order(binary):
+    X, y = binary[:2]
+    order = np.random.default_rng(0).permutation(len(X))
+    first = kw.MKLClassifier([RBF(), Linear()]).fit(X, y)
+    for rows, labels in [
+        (order, np.arange(len(X))),
+        (np.arange(len(X)), order),
+        (order // 2, order[::-1] // 2),
+    ]:
+        table, targets = pd.DataFrame(X, index=rows), pd.Series(y, index=labels)
+        model = kw.MKLClassifier([RBF(), Linear()]).fit(table, targets)
+        assert_allclose(model.weights_, first.weights_)
+
+
 # -- sparse matrices ----------------------------------------------------------------------------
 
 
@@ -199,6 +226,29 @@ def test_auto_takes_the_columns_of_numbers_and_names_the_others(mixed, frame, bi
     np.testing.assert_allclose(
         auto.dual_coef_, kw.MKLClassifier("auto").fit(frame, binary.y).dual_coef_, atol=1e-10
     )
+
+
+@pytest.mark.parametrize("kernels", ["auto", [RBF(), Linear()]])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_text_in_a_cell_of_a_column_of_numbers_is_named(frame, binary, kernels, as_text):
+    slipped = frame.astype({"height": str if as_text else object})
+    slipped.loc[slipped.index[3], "height"] = "n/a?"
+    words = (
+        r"column 'height' holds numbers, but text in 1 cell, such as 'n/a\?' \(row 4\): correct these cells"
+    )
+    with pytest.raises(ValueError, match=words):
+        kw.MKLClassifier(kernels).fit(slipped, binary.y)
+
+
+def test_objects_that_are_numbers_are_numbers(frame, new_frame, binary):
+    objects = frame.astype(object)
+    one, two = kw.MKLClassifier().fit(frame, binary.y), kw.MKLClassifier().fit(objects, binary.y)
+    assert one.kernel_names_ == two.kernel_names_
+    assert_allclose(two.decision_function(new_frame.astype(object)), one.decision_function(new_frame))
+    beside = objects.assign(colour=["red", "blue"] * 30)
+    with pytest.warns(UserWarning, match="leaves out 1 of 5: 'colour'"):
+        three = kw.MKLClassifier().fit(beside, binary.y)
+    assert_allclose(three.decision_function(beside), one.decision_function(frame))
 
 
 def test_a_function_may_read_the_columns_as_they_are(mixed, binary):

@@ -118,6 +118,9 @@ def class_factors(class_weight: Any, classes: Any, labels: IntArray, weight: Flo
     >>> class_factors("balanced", np.array(["a", "b"]), np.array([0, 1, 1]), np.array([3.0, 1.0, 5.0]))
     array([1.5 , 0.75])
     """
+    known = class_weight is None or isinstance(class_weight, dict)
+    if not known and not (isinstance(class_weight, str) and class_weight == "balanced"):
+        raise ValueError(f"class_weight={class_weight!r}: expected 'balanced', a dict or None.")
     y = classes[labels]
     factors = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
     if not ((factors > 0) & (factors < np.inf)).all():

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import BoolArray, FloatArray, IntArray
-from .._warnings import in_turn
+from .._warnings import in_turn, on_part
 from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, KernelSource, Predictor, StackFoldSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix, check_parts
 from ..gram.missing import with_gaps
@@ -141,6 +141,7 @@ class ChainSearch:
             ends.append([outermost(chain.nodes) for chain in chains])
         return solved, ends
 
+    @on_part()
     def dictionary(self, train: IntArray) -> Dictionary:
         """The kernels on the training rows; of a store, as much in memory as there is room for."""
         weight = self.setup.weight[self.setup.weight > 0][train]

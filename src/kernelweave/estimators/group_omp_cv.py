@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from .._warnings import on_part
 from ..gram import FoldSource, KernelSource
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix
 from ..gram.missing import with_gaps
@@ -115,6 +116,7 @@ class GreedySearch:
             keeper.keep("values", entry)
         return entry.arrays["values"]
 
+    @on_part()
     def fold(self, train: IntArray, test: IntArray, sizes: int) -> FloatArray:
         """Function values on `test` of all models, shape (sizes, n_alphas, n_test, c)."""
         source = FactorFoldSource(self.matrices, self.names, self.thin, train, self.gaps)

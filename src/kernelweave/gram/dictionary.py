@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .._warnings import warn
+from .._warnings import warn_of_samples
 from ..kernels import Normalization, resolve_normalization
 from ..kernels.base import largest_size
 from ..kernels.precomputed import Seen, as_square, look_at
@@ -209,7 +209,7 @@ def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
         )
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
-        warn(
+        warn_of_samples(
             f"kernels without variance on the training samples get weight 0: {dead}. If the columns do vary, "
             "centre and scale X, for example with StandardScaler: values far from 0 hide it."
         )

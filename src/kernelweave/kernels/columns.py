@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,21 @@ def numeric_positions(X: Any) -> np.ndarray:
     dtypes = getattr(X, "dtypes", None)
     if dtypes is None or not hasattr(X, "iloc"):
         return np.arange(X.shape[1])
-    return np.flatnonzero([getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes])
+    kinds = [getattr(dtype, "kind", "O") for dtype in dtypes]
+    # a column of objects may hold numbers alone, as of a table that had text in others
+    return np.flatnonzero(
+        [k in "biuf" or (k == "O" and _has_numbers(X.iloc[:, j])) for j, k in enumerate(kinds)]
+    )
+
+
+def _has_numbers(column: Any) -> bool:
+    """Whether all objects of a column are numbers or missing, and some are numbers."""
+    if column.dtype != object:
+        return False
+    gaps = column.isna().to_numpy()
+    return not gaps.all() and all(
+        gap or isinstance(value, Real | np.bool_) for value, gap in zip(column, gaps, strict=True)
+    )
 
 
 def take_rows(X: Any, rows: np.ndarray | slice) -> Any:

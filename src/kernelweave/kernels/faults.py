@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._words import listed
+from .._words import counted, listed, row_list
 from .columns import column_names
 
 FILL = "fill gaps, for example with make_pipeline(SimpleImputer(), model), or leave out those rows or columns"
 MEND = "mend or clip these values, or leave out those rows or columns"
 LEAVE_OUT = "or leave those columns out (kernels select numeric columns with `columns=`)"
 AS_NUMBERS = f"turn dates and times into numbers first (days since a start, month, hour), {LEAVE_OUT}"
+CELLS = "correct these cells (NaN where there is no value), or leave the column out"
 OBJECTS = "what float() takes as its argument must be a string or a number"
 ENCODE = f"encode text as numbers first (OneHotEncoder in a pipeline), {LEAVE_OUT}"
+
+#: share of cells that are numbers from which a column of text is meant to hold numbers
+MOSTLY = 0.5
 
 
 def is_pandas(X: Any) -> bool:
@@ -127,6 +131,9 @@ def not_numbers_error(X: Any, positions: Sequence[int] | None = None) -> ValueEr
     >>> str(not_numbers_error(np.array([["red", 1.0], ["blue", 2.0]], dtype=object)))
     "X: column 0 holds text, such as 'red', not numbers: encode text ..."
     """
+    slips = slips_error(X, positions)
+    if slips is not None:
+        return slips
     found, remedies = [], []
     for j, column in enumerate(_columns(X)):
         values = np.asarray(column).ravel()
@@ -140,6 +147,39 @@ def not_numbers_error(X: Any, positions: Sequence[int] | None = None) -> ValueEr
         return None
     error = TypeError if OBJECTS in remedies else ValueError
     return error(f"X: {listed(found)}, not numbers: {'; '.join(dict.fromkeys(remedies))}.")
+
+
+def slips_error(X: Any, positions: Sequence[int] | None = None) -> ValueError | None:
+    """The error about columns of numbers in which some cells hold text; None without any.
+
+    Examples
+    --------
+    >>> str(slips_error(np.array([[1.0], [2.0], ["n/a"]], dtype=object)))
+    "X: column 0 holds numbers, but text in 1 cell, such as 'n/a' (row 3): correct ..."
+    """
+    found = []
+    for j, column in enumerate(_columns(X)):
+        values = np.asarray(column).ravel()
+        if values.dtype.kind in "OUST":
+            bad = np.array([isinstance(value, str) and as_floats(value) is None for value in values])
+            slip = slip_in(values, bad) if as_floats(values[~bad & ~is_missing(values)]) is not None else None
+            found += [f"column {column_label(X, j, positions)} {slip}"] if slip else []
+    return ValueError(f"X: {listed(found)}: {CELLS}.") if found else None
+
+
+def slip_in(values: np.ndarray, bad: np.ndarray) -> str | None:
+    """What a column holds that is text in the `bad` cells, and numbers in most others that have a value.
+
+    Examples
+    --------
+    >>> slip_in(np.array(["1", "2", "3?", None], dtype=object), np.array([False, False, True, False]))
+    "holds numbers, but text in 1 cell, such as '3?' (row 3)"
+    """
+    count = int(np.count_nonzero(bad))
+    if not 0 < count <= (1 - MOSTLY) * np.count_nonzero(~is_missing(values)):
+        return None
+    slip = str(values[int(np.argmax(bad))])
+    return f"holds numbers, but text in {counted(count, 'cell')}, such as {slip!r} ({row_list(bad)})"
 
 
 def _kind(value: Any) -> tuple[str, str]:

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import clone
 
 from .._registry import did_you_mean
 from .._warnings import warn
 from .._words import quoted
 from .base import Kernel
-from .columns import Columns, as_table, numeric_positions, resolve_columns
+from .columns import Columns, as_table, numeric_positions, resolve_columns, take_columns
 from .convert import EXPECTED, as_kernel
 from .families import Auto, Family, feature_name
+from .faults import slips_error
 from .subsets import RandomSubsets
 from .views import Views, named_view
 
@@ -151,6 +153,9 @@ def _warn_of_unseen(entries: list[_Named], table: Any) -> None:
         unseen -= set(range(table.shape[1]) if seen is None else seen.tolist())
     names = [str(feature_name(table, position)) for position in sorted(unseen)]
     if names:
+        slips = slips_error(take_columns(table, np.array(sorted(unseen))), sorted(unseen))
+        if slips is not None:
+            raise slips
         shown = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
         warn(
             f"kernels='auto' uses columns of numbers, and leaves out {len(names)} of {table.shape[1]}: "

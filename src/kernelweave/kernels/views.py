@@ -425,11 +425,17 @@ def as_views(X: Any, y: Any = None) -> Any:
 
 
 def _refuse_other_order(X: Any, y: Any) -> None:
-    """Raise where a table and labels name the same samples in different orders; numbers may count rows."""
+    """Raise where a table and labels name the same samples in different orders.
+
+    An index that counts rows from 0 may be the one that pandas gave, and says nothing; nor do numbers that
+    come several times.
+    """
     if not (is_pandas(X) and hasattr(y, "iloc")) or X.index.equals(y.index):
         return
     rows, labels = _labels(X.index), _labels(y.index)
-    if _are_numbers(rows) or set(rows) != set(labels) or len(rows) != len(labels):
+    if set(rows) != set(labels) or len(rows) != len(labels):
+        return
+    if _are_numbers(rows) and (_counts(rows) or _counts(labels) or len(set(rows)) < len(rows)):
         return
     raise ValueError(
         f"X and y have the same IDs in different orders ({_shown(rows)}, ... and {_shown(labels)}, ...): "

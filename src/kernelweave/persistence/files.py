@@ -91,6 +91,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ------
     ModelFileError
         If the file is damaged, truncated, not a model file, or of a newer format.
+    FileNotFoundError
+        If there is no such file.
 
     Examples
     --------
@@ -109,6 +111,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     except (ModelFileError, _container.ContainerError) as error:
         said = str(error).removesuffix(".")
         raise ModelFileError(f"cannot load {os.fspath(path)!r}: {said}.") from error
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"cannot load {os.fspath(path)!r}: there is no such file; name the one that save_model wrote, or "
+            "the model.kw in the folder of `kernelweave fit --out`."
+        ) from error
     except (OSError, ImportError):
         raise
     except Exception as error:  # whatever a file makes of the readers is a fault of the file

@@ -35,7 +35,16 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "text in a number": (
         {"b": [*["1.5"] * 40, "oops", *["2"] * 19]},
         [],
-        ["column 'b'", "'oops'", "row 41", "correct the cells", "--drop b"],
+        ["column 'b'", "text in 1 cell, such as 'oops' (row 41)", "correct the cells", "--drop b"],
+    ),
+    "text where most is missing": (
+        {"c": [*["red", "blue"] * 10, *[""] * 40]},
+        [],
+        [
+            "(2 different values, 40 missing)",
+            "--categorical c, where missing ones are a category",
+            "--drop c",
+        ],
     ),
     "text": ({"c": ["red", "blue"] * 30}, [], ["column 'c'", "'red'", "--categorical c", "--drop c"]),
     "NaN": (
@@ -336,6 +345,7 @@ def test_damaged_and_absent_models(command: str, kw: Kw, model: Path, tmp_path: 
         path = tmp_path / f"{name}.kw"
         path.write_bytes(broken)
         check(kw(command, path, *data), f"{name}.kw", "again")
+    check(kw(command, table("other.csv"), *data), "other.csv", "Name the folder that fit --out wrote")
     check(kw(command, tmp_path / "no.kw", *data), "no.kw", "does not exist")
     check(kw(command, tmp_path, *data), "holds no model.kw")
 

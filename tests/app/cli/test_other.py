@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import kernelweave
+from kernelweave.app.cli._explaining import listing
 
 Kw = Callable[..., Any]
 
@@ -69,7 +70,7 @@ def test_inspect_explains_samples_by_the_names_of_the_file(kw: Kw, table: Any, t
     one = tmp_path / "one.csv"  # a sample alone is compared with those of the training, not with itself
     pd.read_csv(data).iloc[[7]].to_csv(one, index=False)
     alone = json.loads(kw("inspect", out, "--explain", one, "--background", "9", "--json").out)
-    assert alone["samples"] == "1 samples, against 9 training samples"
+    assert alone["samples"] == "1 sample, against 9 training samples"
     assert max(alone["importance"]["features"], key=lambda part: part["mean"])["mean"] > 0.0
     shown = kw("inspect", out, "--explain", "--sample", "P7").out  # of the file that fit read
     assert {name for name in names if name in shown} == names
@@ -77,4 +78,23 @@ def test_inspect_explains_samples_by_the_names_of_the_file(kw: Kw, table: Any, t
     assert "Mean size of what features add" in shown
     assert not re.search(r"\bx\d+\b", shown + json.dumps(found) + header)
     assert "--explain" in kw("inspect", out, "--sample", "P7").err
-    assert "there is none" in kw(*asked[:4], "--sample", "P99").err
+    assert "there is none among the samples;" in kw(*asked[:4], "--sample", "P99").err
+    both = kw("inspect", out, "--explain", "--sample", "P99").err  # of the file that fit read
+    assert "there is none among the held-out and training samples;" in both
+    base, total = sample["base_value"], sample["value"]
+    told = kw(*asked).out
+    assert (
+        f"value {total:.4g} (above 0: yes, below: no) = mean of the comparison samples {base:.4g} + " in told
+    )
+    assert kw(*asked[:-1], "1").out.count("60 samples, against 1 training sample") == 1
+    assert ", against 1 training sample." in kw("inspect", out, "--explain", "--background", "1").out
+
+
+@pytest.mark.parametrize(("n", "others"), [(15, None), (16, "1 other"), (17, "2 others")])
+def test_what_adds_rounding_only_is_not_listed(n: int, others: str | None) -> None:
+    rows = [{"name": f"f{k}", "adds": 1.0 / (k + 1)} for k in range(n)]
+    noise = [{"name": f"noise {k}", "adds": 1e-17} for k in range(9)]
+    names = list(listing("Features", "feature", rows + noise).columns[0].cells)
+    assert [str(name) for name in names] == [f"f{k}" for k in range(15)] + (
+        [] if others is None else [others]
+    )

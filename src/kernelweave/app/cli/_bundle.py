@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from ..._container import replacing, sweep
-from ..._words import listed, plain, quoted
+from ..._words import counted, listed, plain, quoted
 from ...estimators import ViewTransformer
 from ...kernels import Views
 from ...persistence import load_model, save_model
@@ -23,7 +23,7 @@ from ._columns import labels, survival_target, target_column, target_columns, un
 from ._console import MODEL, CliError, model_file, note, refusing
 from ._design import columns_of, conformed, encoded, features_of, load
 from ._facts import file_digest
-from ._files import Files, counted, present, read_views, such_as
+from ._files import Files, present, read_views, such_as
 from ._npz import GramEncoder, Grams
 from ._options import Reading, Source
 from ._read import Sheet, kind_of
@@ -76,7 +76,10 @@ def load_bundle(path: Path) -> Bundle:
     try:
         model = load_model(file)
     except (ValueError, OSError) as error:
-        raise CliError(f"{error} Fit the model again, or copy the file again.") from error
+        remedy = "Fit the model again, or copy the file again."
+        if file.suffix != Path(MODEL).suffix:
+            remedy = f"Name the folder that fit --out wrote, or the {MODEL} in it."
+        raise CliError(f"{error} {remedy}") from error
     encoder, estimator = model if isinstance(model, Pipeline) and len(model) == 2 else (None, model)
     text = vars(estimator).pop(ATTRIBUTE, None)
     if text is None:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..._censored import survival_array
-from ..._words import quoted
+from ..._censored import EVENT_NAME, EVENTS, TIME_NAME, survival_array
+from ..._words import counted, quoted, row_list
 from ...kernels.columns import matching
+from ...kernels.faults import MOSTLY, slip_in
 from ._console import CliError, note
 from ._options import Reading
-from ._read import Sheet, as_number, kind_of, row_list
+from ._read import Sheet, as_number, kind_of
 from ._text import no_column
 
 #: what an identifier is usually called
@@ -29,9 +30,6 @@ ID_NAME = re.compile(
 
 #: DNA, RNA or a protein: letters of their alphabets, more of them than names of categories have
 SEQUENCE = re.compile(r"[ACGTUN]{6,}|[ACDEFGHIKLMNPQRSTVWXY]{20,}", re.I)
-
-#: share of cells that are numbers from which a text column is meant to hold numbers
-MOSTLY = 0.5
 
 #: values that differ from which a text column names its rows
 DISTINCT = 0.95
@@ -148,8 +146,8 @@ def text_fault(name: str, values: np.ndarray, drop: str) -> Fault:
     texts = [value for value in values if value is not None]
     bad = np.array([value is not None and as_number(value) is None for value in values])
     slip = str(values[int(np.argmax(bad))])
-    if bad.mean() <= 1 - MOSTLY and bad.any():
-        reason = f"holds numbers, but text in {int(bad.sum())} cells, such as {slip!r} ({row_list(bad)})"
+    reason = slip_in(values, bad)
+    if reason is not None:
         return reason, f"correct the cells, or leave it out with {drop}", drop
     if all(is_date(value) for value in texts[:50]):
         return date_fault(texts[0], drop)
@@ -164,8 +162,11 @@ def text_fault(name: str, values: np.ndarray, drop: str) -> Fault:
         reason, remedy = f"holds free text, such as {slip[:20]!r}", f"compare it by its letters with {given}"
         return reason, f"{remedy}, which counts common runs of three, or leave it out with {drop}", given
     category = f"--categorical {shlex.quote(name)}"
-    reason = f"holds text, such as {slip!r} ({len(set(texts))} different values)"
-    return reason, f"encode it with {category}, or leave it out with {drop}", category
+    gaps, own = len(values) - len(texts), ""
+    reason = f"holds text, such as {slip!r} ({counted(len(set(texts)), 'different value')}"
+    if gaps:
+        reason, own = f"{reason}, {gaps} missing", ", where missing ones are a category of their own"
+    return f"{reason})", f"encode it with {category}{own}, or leave it out with {drop}", category
 
 
 def date_fault(example: object, drop: str) -> Fault:
@@ -290,15 +291,10 @@ class Target:
         return [str(name) for name in np.unique(self.y)] if self.task == "classification" else []
 
 
-#: what the columns of a survival study are called, and what such times are written like
-EVENT_NAME = re.compile(r"event|status|death|dead|deceased|censor|relapse|vital", re.I)
-TIME_NAME = re.compile(r"time|days|months|years|survival|(^|[^a-z])(os|pfs|dfs|rfs)([^a-z]|$)", re.I)
+#: what censored times are written like
 CENSORED = re.compile(r"\d+(\.\d+)?\+?")
 
 SURVIVAL = "name the column of times and the one that says whether the event was seen, --time and --event"
-
-#: what a column of events holds
-EVENTS = "1 or True where the event was seen, 0 or False where the time is censored"
 
 #: what stands between several labels in one cell
 SEVERAL = re.compile(r"[^;|]+([;|][^;|]+)+")
@@ -485,7 +481,7 @@ def check_rows(table: Sheet, needed: int = FEWEST_ROWS) -> None:
     """Refuse tables with too few rows to learn from."""
     n = table.n_rows
     if n < needed:
-        raise CliError(f"{table.path} has {n} row{'s' * (n != 1)} of data; a fit needs at least {needed}.")
+        raise CliError(f"{table.path} has {counted(n, 'row')} of data; a fit needs at least {needed}.")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from ..._words import quoted
+from ..._words import quoted, row_list
 from ._columns import (
     Parts,
     Target,
@@ -37,7 +37,7 @@ from ._console import CliError, note, suffix
 from ._kernels import choose_kernels
 from ._npz import GramDesign, Grams, gram_design, read_arrays
 from ._options import KernelChoice, Reading
-from ._read import Sheet, as_number, kind_of, read_table, row_list
+from ._read import Sheet, as_number, kind_of, read_table
 
 #: what a missing category is called
 NO_CATEGORY = "(missing)"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._words import quoted
+from ..._words import counted, quoted
 from ...inspection import BeeswarmDisplay, Explanation, WaterfallDisplay, explain
 from ...inspection._models import spread
 from ...inspection.explanation import OWN_BACKGROUND, affordable
@@ -22,6 +22,9 @@ from .report import training_data, training_files
 
 #: most samples, and most work, of mean sizes; rows of a table on the screen
 MOST, WORK, ROWS = 200, 1e9, 15
+
+#: parts smaller than this share of the largest are rounding
+ROUNDING = 1e-12
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -43,14 +46,27 @@ class Question:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Samples to explain, their names, what they are in words, and those that they are compared with."""
+    """Samples to explain, their names, what each is, and those that they are compared with.
+
+    `noun` is what a sample is called; `other` what one of the others is, where they are not of the same
+    samples; `searched` where a name was looked for, in words.
+    """
 
     X: Any
     ids: np.ndarray
     ident: str
-    words: str
+    noun: str
     others: Any
-    others_words: str
+    other: str | None = None
+    of: str = ""
+    searched: str | None = None
+
+    def words(self, n_explained: int, n_others: int) -> str:
+        """Which samples are explained, and against how many others."""
+        total = counted(len(self.ids), self.noun)
+        told = total if n_explained == len(self.ids) else f"{n_explained} of {total}"
+        others = f"{n_others} of them" if self.other is None else f"{counted(n_others, self.other)}{self.of}"
+        return f"{told}, against {others}"
 
 
 def answer(asked: Question) -> None:
@@ -63,13 +79,15 @@ def answer(asked: Question) -> None:
     found, rows, others = explained(bundle, samples, asked.background, chosen)
     which = function_of(found, asked.function)
     at = None if chosen is None else int(np.searchsorted(rows, chosen))
-    told = f"{len(rows)} of {len(samples.ids)}" if len(rows) < len(samples.ids) else f"{len(rows)}"
-    words = f"{told} {samples.words}, against {others} {samples.others_words}"
+    words = samples.words(len(rows), others)
     if asked.out is not None:
         write_text(asked.out, attributions_text(found, samples.ident))
     if asked.plot is not None:
         draw(found, asked.plot, at, which)
     document = {"samples": words, **facts(found, at, which)}
+    classes = getattr(bundle.estimator, "classes_", ())
+    if at is not None and len(classes) == 2 and len(found.function_names) == 1:
+        document["sample"]["below_0"], document["sample"]["above_0"] = map(str, classes)
     if asked.as_json:
         print_json(document)
         return
@@ -92,18 +110,19 @@ def gathered(bundle: Bundle, asked: Question) -> Gathered:
         for message in new.notes:
             note(message)
         own = _training_rows(bundle, asked, len(new.ids))
-        compared = (new.X, "of them") if own is None else (own, "training samples")
-        found = Gathered(new.X, new.ids, new.ident, "samples", *compared)
+        compared = (new.X, None) if own is None else (own, "training sample")
+        found = Gathered(new.X, new.ids, new.ident, "sample", *compared)
     else:
         parts = training_data(bundle, training_files(bundle, asked.source))
         ident = bundle.settings["request"]["reading"]["ident"] or "row"
-        trained = Gathered(parts["X"], parts["ids"], ident, "training samples", parts["X"], "of them")
+        trained = Gathered(parts["X"], parts["ids"], ident, "training sample", parts["X"])
         found = trained
         if "X_test" in parts:
             found = Gathered(
-                parts["X_test"], parts["ids_test"], ident, "held-out samples", parts["X"], "training samples"
+                parts["X_test"], parts["ids_test"], ident, "held-out sample", parts["X"], "training sample"
             )
-        if asked.sample is not None and asked.sample not in {str(label) for label in found.ids}:
+            trained = replace(trained, searched="held-out and training samples")
+        if asked.sample is not None and asked.sample not in map(str, cells(np.asarray(found.ids))):
             found = trained
     named = asked.background
     if named is None or (named.isdigit() and not Path(named).exists()):
@@ -112,7 +131,7 @@ def gathered(bundle: Bundle, asked: Question) -> Gathered:
         raise CliError(f"--background {named}: of a model of several tables, give a number of rows.")
     check_file(Path(named))
     others = new_samples(bundle, Source(Path(named)), {}, asked.ident, False)
-    return replace(found, others=others.X, others_words=f"rows of {Path(named).name}")
+    return replace(found, others=others.X, other="row", of=f" of {Path(named).name}")
 
 
 def _training_rows(bundle: Bundle, asked: Question, count: int) -> Any:
@@ -135,8 +154,9 @@ def place_of(label: str, samples: Gathered) -> int:
     """The row of a sample, by its name."""
     names = [str(name) for name in cells(np.asarray(samples.ids))]
     if label not in names:
+        searched = samples.searched or f"{samples.noun}s"
         raise CliError(
-            f"--sample {label}: there is none among the {samples.words}; the column {samples.ident!r} has "
+            f"--sample {label}: there is none among the {searched}; the column {samples.ident!r} has "
             f"{quoted(names, 5)}."
         )
     if names.count(label) > 1:
@@ -230,14 +250,17 @@ def show_facts(document: dict[str, Any]) -> None:
     told = document.get("sample")
     if told is not None:
         of = f" of {told['function']}" if len(document["functions"]) > 1 else ""
-        rest = f"{told['value'] - told['base_value']:+.4g}, the sum of each table"
-        base = f"{told['base_value']:.4g}, the mean of those it is compared with"
-        show(f"Sample {told['id']}: value{of} {told['value']:.4g} = {base}, {rest}.")
+        sides = f" (above 0: {told['above_0']}, below: {told['below_0']})" if "above_0" in told else ""
+        show(
+            f"Sample {told['id']}: value{of} {told['value']:.4g}{sides} = mean of the comparison samples "
+            f"{told['base_value']:.4g} + contributions {told['value'] - told['base_value']:.4g}, the sum of "
+            "each table."
+        )
         show(listing(f"What kernels add to sample {told['id']}", "kernel", told["kernels"]))
         show(listing(f"What features add to sample {told['id']}", "feature", told["features"]))
     for by in ("kernel", "feature"):
         rows = document["importance"][f"{by}s"]
-        title = f"Mean size of what {by}s add, {len(rows)} {by}{'s' * (len(rows) > 1)}"
+        title = f"Mean size of what {by}s add, {counted(len(rows), by)}"
         show(listing(title, by, rows))
     for name, reason in document["whole"].items():
         note(f"Kernel {name} is not taken apart by features: {reason}.")
@@ -246,14 +269,15 @@ def show_facts(document: dict[str, Any]) -> None:
 def listing(title: str, by: str, rows: list[dict[str, Any]]) -> Any:
     """The largest of them; those that add nothing are left out, the others are one row."""
     size = "mean" if "mean" in rows[0] else "adds"
-    live = [row for row in rows if row[size]]
+    least = ROUNDING * max(abs(row[size]) for row in rows)
+    live = [row for row in rows if abs(row[size]) > least]
     lines = [[row["name"], *(word(key, row[key]) for key in row if key != "name")] for row in live[:ROWS]]
     if len(live) > ROWS:
         rest = sum(row[size] for row in live[ROWS:])
         blank = {key: "" for key in rows[0] if key != "name"} | (
             {"adds": f"{rest:+.4g}"} if size == "adds" else {}
         )
-        lines.append([f"{len(live) - ROWS} others", *blank.values()])
+        lines.append([counted(len(live) - ROWS, "other"), *blank.values()])
     return screen_table(title, [by, *(key for key in rows[0] if key != "name")], lines)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn import metrics
 
 from ... import metrics as survival_metrics
+from ..._words import counted
 from ...estimators._base import model_names
 from ...estimators._survival import RiskScore
 from ...inspection._models import competition, fitted_model
@@ -48,7 +49,8 @@ def certificate_words(model: Any) -> str:
             f"{tol:.0e}. Their shares come from held-out rows."
         )
     if value is None:
-        return f"Greedy selection of {live_kernels(model)} kernels; there is no optimum to be certified."
+        found = counted(live_kernels(model), "kernel")
+        return f"Greedy selection of {found}; there is no optimum to be certified."
     if proof["certified"] is None:
         state = "stationary" if value <= tol else "not stationary yet"
         return f"Not convex, {state}: {kind} {value:.1e}, asked for {tol:.0e}."

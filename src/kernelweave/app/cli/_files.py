@@ -152,8 +152,3 @@ def present(sheet: Sheet) -> Sheet:
 def such_as(labels: Sequence[str]) -> str:
     """A few names, for a message."""
     return f"such as {quoted(labels[:SHOWN])}"
-
-
-def counted(amount: int, noun: str) -> str:
-    """A count and its noun."""
-    return f"{amount} {noun}{'s' * (amount != 1)}"

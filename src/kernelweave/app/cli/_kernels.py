@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..._words import listed, quoted
+from ..._words import counted, listed, quoted
 from ...kernels import RBF, Linear, auto, bands, per_group
 from ...kernels.base import Kernel
 from ...kernels.convert import KERNELS
@@ -224,7 +224,7 @@ def from_file(path: Path, table: Sheet, places: Places, sequences: Sequence[str]
             if name in kernels:
                 raise CliError(f'{where}: the name {name!r} is used already; set name = "...".')
             kernels[name] = kernel
-    return kernels, f"{len(kernels)} kernels from {path.name}", None
+    return kernels, f"{counted(len(kernels), 'kernel')} from {path.name}", None
 
 
 def load_toml(path: Path) -> dict[str, Any]:

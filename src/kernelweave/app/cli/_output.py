@@ -12,6 +12,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from ..._words import counted
 from ...inspection._models import fitted_model
 from ._console import show
 from ._facts import TRIVIAL, certificate_words, weight_headings, weight_rows
@@ -104,10 +105,9 @@ def print_summary(facts: dict[str, Any], model: Any, folder: Path) -> None:
     """Task, method, certificate, kernels, scores and files."""
     because = facts["task_because"] + ("" if facts["task"] == "survival" else "; --task overrides")
     what = f"{facts['task'].capitalize()} of {facts['target']!r} ({because})"
-    show(f"{what}: {facts['n_train']} rows to learn from, {facts['n_test']} held out.")
-    show(f"{facts['n_kernels']} kernels: {facts['kernels']}.")
-    steps = f"{facts['n_machines']} step{'s' * (facts['n_machines'] != 1)}"
-    show(f"Method {facts['method']}, {steps}, {facts['seconds']:.1f} s.")
+    show(f"{what}: {counted(facts['n_train'], 'row')} to learn from, {facts['n_test']} held out.")
+    show(f"{counted(facts['n_kernels'], 'kernel')}: {facts['kernels']}.")
+    show(f"Method {facts['method']}, {counted(facts['n_machines'], 'step')}, {facts['seconds']:.1f} s.")
     for reason in facts["reasons"]:
         show(f"  - {reason}")
     show(weights_table(model))
@@ -139,7 +139,7 @@ def weights_table(model: Any, most: int = MOST) -> Table:
     order = np.argsort(-weights, kind="stable")[:most]
     headings = ["kernel", "weight", "", "norm"][: len(columns)]
     rows = ([column[m] for column in columns] for m in order)
-    return screen_table(f"Heaviest of {len(names)} kernels", headings, rows)
+    return screen_table(f"Heaviest of {counted(len(names), 'kernel')}", headings, rows)
 
 
 def own_score(facts: dict[str, Any]) -> dict[str, Any]:

@@ -294,16 +294,3 @@ def values_of(part: Any, path: Path) -> pd.DataFrame:
 def kind_of(values: Any) -> str:
     """What a column holds: "number", "text" or "date"."""
     return {"M": "date", "f": "number"}.get(values.dtype.kind, "text")
-
-
-def row_list(mask: Any, most: int = 5) -> str:
-    """Rows where `mask` holds, counted from 1, for a message.
-
-    Examples
-    --------
-    >>> row_list(np.array([True, False, True]))
-    'rows 1, 3'
-    """
-    rows = (np.flatnonzero(mask) + 1).tolist()
-    shown = ", ".join(map(str, rows[:most])) + (", ..." if len(rows) > most else "")
-    return f"row{'s' if len(rows) > 1 else ''} {shown}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..._words import listed, quoted
+from ..._words import counted, listed, quoted
 from ...estimators import ViewTransformer
 from ...kernels import Views
 from ...kernels.columns import matching
@@ -38,7 +38,7 @@ from ._design import (
     sequence,
     table_design,
 )
-from ._files import SHOWN, Files, counted, present, read_views, such_as
+from ._files import SHOWN, Files, present, read_views, such_as
 from ._kernels import view_kernels
 from ._npz import GramDesign
 from ._options import KernelChoice, Reading, Source
