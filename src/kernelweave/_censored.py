@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ._typing import BoolArray, FloatArray
-from ._words import listed, quoted
+from ._words import listed, quoted, row_list
+from .kernels.faults import is_missing
 
 #: what the columns of a survival study are called
 EVENT_NAME = re.compile(r"event|status|death|dead|died|deceased|censor|relapse|vital", re.I)
@@ -120,6 +121,12 @@ def _events(event: Any, name: Any = None) -> Any:
     known = _zeros_and_ones(values)
     if values.ndim == 1 and known.all():
         return values.astype(bool)
+    gaps = is_missing(values)
+    if name is not None and gaps.any():
+        raise ValueError(
+            f"column {name!r} of y, which says whether there was an event, has no value in {row_list(gaps)}: "
+            "leave those samples out."
+        )
     if name is not None and values.ndim == 1:
         found = quoted(sorted(set(values.tolist()), key=str), 4)
         raise ValueError(

@@ -100,6 +100,17 @@ def test_events_in_another_code_are_named_with_their_column(code, holds):
     assert_array_equal(model.predict(X), kw.MKLSurvival(KERNELS).fit(X, y).predict(X))
 
 
+def test_events_that_are_missing_are_located():
+    X, y = data(30)
+    for gap in (None, np.nan):
+        events = y["event"].astype(object)
+        events[[3, 7]] = gap
+        with pytest.raises(
+            ValueError, match=r"column 'event' of y, .* has no value in rows 4, 8: leave those"
+        ):
+            kw.MKLSurvival(KERNELS).fit(X, as_frame(y).assign(event=events))
+
+
 def test_a_third_column_is_the_stratum_wherever_it_stands():
     X, y = data(30)
     sex = np.tile([0, 1], 15)  # holds 0 and 1 as the event does: names tell

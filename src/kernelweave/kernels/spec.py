@@ -125,8 +125,8 @@ def _view_entries(spec: Any, views: Views) -> Iterator[_Named]:
         with named_view(view):
             entries = list(_named(name, value, table))
             moved = [entry.kernel.in_view(table, starts[view]) for entry in entries]
-        if _has_auto(value):
-            _warn_of_unseen(entries, table)
+            if _has_auto(value):
+                _warn_of_unseen(entries, table)
         yield from (entry._replace(kernel=kernel) for entry, kernel in zip(entries, moved, strict=True))
     family = _as_family(spec)
     if isinstance(family, Auto):
