@@ -84,6 +84,14 @@ COLUMNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "target of dates": ({"y": ["2024-03-01"] * 60}, [], ["target 'y'"]),
     "nothing left": ({}, ["--drop", "a", "--drop", "b"], ["no column left", "'y'"]),
     "two kinds of kernels": ({}, ["--bands", "2", "--groups", "g=a"], ["--groups", "--bands", "exclude"]),
+    "one group twice": ({}, ["--groups", "g=a,g=b"], ["--groups", "'g'", "twice", "+"]),
+    "no group": ({}, ["--groups", ","], ["--groups is empty", "rna=rna_*"]),
+    "two characters between cells": ({}, ["--sep", ";;"], ["--sep ';;'", "one character"]),
+    "infinite target": (
+        {"y": [*np.linspace(0.1, 1.0, 59).tolist(), "inf"]},
+        ["--task", "regression"],
+        ["target 'y'", "infinite", "row 60"],
+    ),
     "too many bands": ({}, ["--bands", "9"], ["--bands", "2 columns"]),
     "no such kernel": ({}, ["--bands", "1", "--kernel", "rfb"], ["--kernel rfb", "rbf"]),
     "negative cost": ({}, ["--C", "-1"], ["--C -1", "positive"]),
@@ -266,6 +274,10 @@ SPECS: dict[str, tuple[str, list[str]]] = {
     "bad value": ("[[kernel]]\ntype='RBF'\ngamma=-1.0\n", ["gamma"]),
     "unknown column": ("[[kernel]]\ntype='RBF'\ncolumns=['q']\n", ["'q'", "'a' and 'b'"]),
     "columns of another kind": ("[[kernel]]\ntype='RBF'\ncolumns=3\n", ["columns = 3"]),
+    "a view of one table": (
+        "[[kernel]]\ntype='RBF'\nview='rna'\n",
+        ["view is for several tables", "leave it out"],
+    ),
     "one name twice": ("[[kernel]]\ntype='RBF'\n[[kernel]]\ntype='RBF'\n", ["number 2", "used already"]),
     "counts": ("[[kernel]]\ntype='Chi2'\n", ["Chi2", "non-negative"]),
 }
@@ -325,6 +337,25 @@ def test_new_data(case: str, kw: Kw, model: Path, tmp_path: Path) -> None:
     text, needed = NEW[case]
     (tmp_path / "new.csv").write_text(text)
     check(kw("predict", model, tmp_path / "new.csv"), *needed)
+
+
+#: options of inspect, and what the message has to name
+ASKED: dict[str, tuple[list[str], list[str]]] = {
+    "a picture of no known kind": (["--plot", "why.docx"], ["--plot why.docx", ".pdf"]),
+    "nothing to compare with": (["--background", "0"], ["--background 0", "one row at least"]),
+    "a function it does not have": (["--function", "maybe"], ["--function maybe", "the model has"]),
+    "a name of several rows": (["--id", "c", "--sample", "red"], ["--sample red", "30 rows", "c"]),
+}
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("case", ASKED)
+def test_questions_about_a_model(case: str, kw: Kw, model: Path, table: Table, tmp_path: Path) -> None:
+    options, needed = ASKED[case]
+    path = table(c=["red", "blue"] * 30)
+    check(kw("inspect", model, "--explain", path, *options), *needed)
+    for option in ("--background", "--function", "--sample"):
+        check(kw("inspect", model, option, "1"), f"{option} is for explanations: add --explain")
 
 
 def test_gram_matrices_for_a_model_of_columns(kw: Kw, model: Path, tmp_path: Path) -> None:
