@@ -99,8 +99,8 @@ def test_what_the_first_pages_say_of_ranks_and_noise_follows_from_the_committed_
     }
     auto, uniform = ("{}, {} and {}".format(*lost[method]) for method in ("MKLAuto", "uniform sum"))
     assert (
-        f"With 20 views of noise beside those of mfeat, protein fold and rosmap, it loses {auto} points of "
-        f"accuracy (less than 0: it gains), and the uniform sum {uniform}"
+        "With 20 views of noise beside those of mfeat, protein fold and rosmap, `MKLAutoClassifier` loses "
+        f"{auto} points of accuracy (less than 0: it gains), and the uniform sum {uniform}"
     ) in said
 
 
