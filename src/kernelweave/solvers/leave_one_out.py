@@ -197,10 +197,12 @@ def _block(K: FloatArray | WeightedRows, rows: IntArray, columns: IntArray) -> B
     """Rows of K at some columns; the first columns are those of the rows themselves."""
     if isinstance(K, WeightedRows):
         return K.block(rows, columns)
+    if not isinstance(K, np.ndarray):  # on a device, from which only these entries come
+        return np.asarray(K[np.ix_(rows, columns)], dtype=np.float64)
     from ..gram._matrix_loops import take_block
 
     part = np.empty((len(rows), len(columns)))
-    take_block(np.asarray(K), rows, columns, part)
+    take_block(K, rows, columns, part)
     return part
 
 
