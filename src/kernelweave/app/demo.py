@@ -2,8 +2,8 @@
 
 Ten properties of the cell nuclei of 569 breast tumours were measured under a microscope; the three views are
 their means, their standard errors and their worst values. All three say something about the tumour, and the
-kernels of means and of worst values much the same (their alignment on all tumours is 0.76). Twelve more views
-come from other patients: the same measurements, their rows shuffled, so that they say nothing.
+kernels of means and of worst values much the same. Twelve more views come from other patients: the same
+measurements, their rows shuffled, so that they say nothing.
 
 Two models are compared, with and without these views: the plain sum of the kernels, and the sum with learned
 weights (p = 1). Each is trained eight times, on eight training sets that have no tumour in common, and scored
