@@ -21,7 +21,9 @@ FLAT = 1e-12  # relative curvature below which the objective is taken as flat
 # sums may be reordered to use vector registers, and nothing is ever NaN; infinity keeps its meaning
 FAST = {"nnan", "nsz", "reassoc", "contract"}
 
-BLOCK = 256  # entries whose largest is found in vector registers, before its place is looked for
+#: entries whose largest is found in vector registers, before its place is looked for. Blocks are slices, indexed
+#: from 0: an index that might be negative, as far as the compiler knows, is read entry by entry
+BLOCK = 512
 
 
 @intrinsic
@@ -62,43 +64,57 @@ def _room_down(a, lower, kink):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _steepest_up(G, up):  # type: ignore[no-untyped-def]
-    """The largest of -(G_i + up_i), and where its block begins; -1 where nothing may move up."""
-    value, block, n = -np.inf, -1, G.shape[0]
-    for start in range(0, n, BLOCK):
-        top = -np.inf
-        for i in range(start, min(start + BLOCK, n)):
-            top = _larger(top, -(G[i] + up[i]))
+def _move_block(G, step, up_row, down_row, up):  # type: ignore[no-untyped-def]
+    top = -np.inf
+    for k in range(G.shape[0]):
+        G[k] += step * (up_row[k] - down_row[k])
+        top = _larger(top, -(G[k] + up[k]))
+    return top
+
+
+@numba.njit(cache=True, nogil=True)
+def _move(G, step, up_row, down_row, up):  # type: ignore[no-untyped-def]
+    """G += step (up_row - down_row); the largest of -(G_i + up_i) then, and where its block begins.
+
+    -1 where nothing may move up.
+    """
+    value, block = -np.inf, -1
+    for start in range(0, G.shape[0], BLOCK):
+        some = slice(start, start + BLOCK)
+        top = _move_block(G[some], step, up_row[some], down_row[some], up[some])
         if top > value:
             value, block = top, start
     return value, block
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _gains_block(rise, own, row, diagonal, G, down, gains):  # type: ignore[no-untyped-def]
+    top, violation = 0.0, 0.0
+    for j in range(G.shape[0]):
+        slope = _larger(rise + G[j] + down[j], 0.0)
+        scale = own + diagonal[j]
+        curvature = _larger(_larger(scale - 2.0 * row[j], FLAT * scale), 1e-100)
+        gains[j] = slope * slope / curvature
+        top = _larger(top, gains[j])
+        violation = _larger(violation, slope)
+    return top, violation
+
+
+@numba.njit(cache=True, nogil=True)
 def _gains(rise, own, row, diagonal, G, down, gains):  # type: ignore[no-untyped-def]
     """The gain of every pair (i, j) in a second-order model, and the largest violation.
 
     Also the largest gain, and where its block begins; -1 where no pair gains.
     """
-    value, block, violation, n = 0.0, -1, 0.0, G.shape[0]
-    for start in range(0, n, BLOCK):
-        top = 0.0
-        for j in range(start, min(start + BLOCK, n)):
-            slope = _larger(rise + G[j] + down[j], 0.0)
-            scale = own + diagonal[j]
-            curvature = _larger(_larger(scale - 2.0 * row[j], FLAT * scale), 1e-100)
-            gains[j] = slope * slope / curvature
-            top = _larger(top, gains[j])
-            violation = _larger(violation, slope)
+    value, block, violation = 0.0, -1, 0.0
+    for start in range(0, G.shape[0], BLOCK):
+        some = slice(start, start + BLOCK)
+        parts = (row[some], diagonal[some], G[some], down[some], gains[some])
+        top, worst = _gains_block(rise, own, *parts)
+        violation = max(violation, worst)
         if top > value:
             value, block = top, start
     return violation, value, block
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _move(G, step, up_row, down_row):  # type: ignore[no-untyped-def]
-    for k in range(G.shape[0]):
-        G[k] += step * (up_row[k] - down_row[k])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -108,8 +124,8 @@ def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: i
     up, down, gains = np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
         up[i], down[i] = _slopes(a[i], lower[i], upper[i], kink)
+    rise, i = _move(G, 0.0, diagonal, diagonal, up)
     for iteration in range(max_iter):
-        rise, i = _steepest_up(G, up)
         while 0 <= i < n and -(G[i] + up[i]) != rise:
             i += 1
         if i < 0 or i >= n:
@@ -129,7 +145,7 @@ def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: i
         a[j] = -_moved(-a[j], step, room_j, -lower[j], kink)
         up[i], down[i] = _slopes(a[i], lower[i], upper[i], kink)
         up[j], down[j] = _slopes(a[j], lower[j], upper[j], kink)
-        _move(G, step, K[i], K[j])
+        rise, i = _move(G, step, K[i], K[j], up)
     return max_iter
 
 
@@ -141,27 +157,51 @@ def _moved(a, step, room, upper, kink):  # type: ignore[no-untyped-def]
     return 0.0 if kink > 0.0 and a < 0.0 else upper
 
 
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _own_gains_block(G, up, down, curvature, gains):  # type: ignore[no-untyped-def]
+    top, violation = 0.0, 0.0
+    for i in range(G.shape[0]):
+        slope = _larger(_larger(-(G[i] + up[i]), G[i] + down[i]), 0.0)
+        gains[i] = slope * slope / curvature[i]
+        top = _larger(top, gains[i])
+        violation = _larger(violation, slope)
+    return top, violation
+
+
 @numba.njit(cache=True, nogil=True)
+def _own_gains(G, up, down, curvature, gains):  # type: ignore[no-untyped-def]
+    """Like `_gains`, for every variable that moves alone."""
+    value, block, violation = 0.0, -1, 0.0
+    for start in range(0, G.shape[0], BLOCK):
+        some = slice(start, start + BLOCK)
+        top, worst = _own_gains_block(G[some], up[some], down[some], curvature[some], gains[some])
+        violation = max(violation, worst)
+        if top > value:
+            value, block = top, start
+    return violation, value, block
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def solve_free(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: ignore[no-untyped-def]
     """Coordinate descent without a sum constraint: the coordinate of largest second-order gain."""
     n = a.shape[0]
+    up, down, curvature, gains = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        up[i], down[i] = _slopes(a[i], lower[i], upper[i], kink)
+        curvature[i] = _curvature(diagonal[i], diagonal[i])
     for iteration in range(max_iter):
-        best, value, direction, violation = -1, 0.0, 1.0, 0.0
-        for i in range(n):
-            up, down = _slopes(a[i], lower[i], upper[i], kink)
-            slope = max(-(G[i] + up), G[i] + down)
-            gain = slope * slope / _curvature(diagonal[i], diagonal[i])
-            if slope > 0.0 and gain > value:
-                best, value, direction = i, gain, 1.0 if -(G[i] + up) >= G[i] + down else -1.0
-            violation = max(violation, slope)
-        if best < 0 or violation <= eps:
+        violation, gain, i = _own_gains(G, up, down, curvature, gains)
+        while 0 <= i < n and gains[i] != gain:
+            i += 1
+        if i < 0 or i >= n or violation <= eps:
             return iteration
-        bound = upper[best] if direction > 0 else -lower[best]
-        room = _room_up(direction * a[best], bound, kink)
-        up, down = _slopes(a[best], lower[best], upper[best], kink)
-        slope = -(G[best] + up) if direction > 0 else G[best] + down
-        step = min(slope / _curvature(diagonal[best], diagonal[best]), room)
-        a[best] = direction * _moved(direction * a[best], step, room, bound, kink)
+        rise, fall = -(G[i] + up[i]), G[i] + down[i]
+        direction = 1.0 if rise >= fall else -1.0
+        bound = upper[i] if direction > 0.0 else -lower[i]
+        room = _room_up(direction * a[i], bound, kink)
+        step = min(max(rise, fall) / curvature[i], room)
+        a[i] = direction * _moved(direction * a[i], step, room, bound, kink)
+        up[i], down[i] = _slopes(a[i], lower[i], upper[i], kink)
         for k in range(n):
-            G[k] += direction * step * K[best, k]
+            G[k] += direction * step * K[i, k]
     return max_iter
