@@ -1,7 +1,8 @@
-"""Cholesky factors of matrices that are positive definite but for rounding, and the threads of BLAS."""
+"""Equal arrays, Cholesky factors of matrices that are positive definite but for rounding, threads of BLAS."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
@@ -13,6 +14,19 @@ from ._typing import FloatArray
 
 #: what is added to the diagonal grows by this factor until a factor exists
 GROWTH = 10.0
+
+
+def distinct(several: Sequence[FloatArray]) -> tuple[list[FloatArray], list[int]]:
+    """The distinct arrays among several, to the last bit, and which of them each array equals.
+
+    Examples
+    --------
+    >>> distinct([np.ones(2), np.zeros(2), np.ones(2)])
+    ([array([1., 1.]), array([0., 0.])], [0, 1, 0])
+    """
+    known: dict[bytes, int] = {}
+    which = [known.setdefault(own.tobytes(), len(known)) for own in several]
+    return [several[which.index(place)] for place in range(len(known))], which
 
 
 def positive_factor(A: FloatArray, own: bool = False) -> Any:

@@ -147,7 +147,7 @@ def test_a_sum_of_several_models_is_released_by_the_last(gram, rng):
 def test_large_matrices_are_read_once_for_all(monkeypatch):
     monkeypatch.setattr(dense, "CACHED_BYTES", 0)
     several_models_at_once(GramCase(DenseGram))
-    monkeypatch.setattr(dense, "_as_one", lambda matrices: None)  # as matrices here and there are
+
     several_models_at_once(GramCase(DenseGram))
 
 

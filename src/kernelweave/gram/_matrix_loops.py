@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from numba import carray
+from numba.core import types
+from numba.extending import intrinsic
 
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
 MANY_SAMPLES = 4  # one sample in this many, or more, counts as many
 
+EACH_COLUMNS = 256  # columns of eight rows that are added to the sums of several models at a time
 MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
 
 
@@ -36,6 +40,73 @@ def add_lower_eight(out, A, B, C, D, E, F, G, H, w, first, start, stop):  # type
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _add_two(o, p, a, b, c, d, e, f, g, h, w, v):  # type: ignore[no-untyped-def]
+    """o += sum_m w_m k_m and p += sum_m v_m k_m of eight rows k."""
+    w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
+    v0, v1, v2, v3, v4, v5, v6, v7 = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+    for j in range(o.shape[0]):
+        k0, k1, k2, k3, k4, k5, k6, k7 = a[j], b[j], c[j], d[j], e[j], f[j], g[j], h[j]
+        o[j] += (w0 * k0 + w1 * k1 + w2 * k2 + w3 * k3) + (w4 * k4 + w5 * k5 + w6 * k6 + w7 * k7)
+        p[j] += (v0 * k0 + v1 * k1 + v2 * k2 + v3 * k3) + (v4 * k4 + v5 * k5 + v6 * k6 + v7 * k7)
+
+
+@intrinsic
+def _pointer(typing_context, address):  # type: ignore[no-untyped-def]
+    """The place in memory that has this address."""
+
+    def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+    return types.voidptr(types.uintp), emit
+
+
+@numba.njit(cache=True, nogil=True)
+def _entries(place, width, kind, samples, room):  # type: ignore[no-untyped-def]
+    """As many entries as `width` from an address on; or `samples` of the row that begins there, in `room`."""
+    if len(samples) == 0:
+        return carray(_pointer(place), width, kind.dtype)
+    row = carray(_pointer(place), samples[-1] + 1, kind.dtype)
+    for j in range(width):
+        room[j] = row[samples[j]]
+    return room[:width]
+
+
+@numba.njit(cache=True, nogil=True)
+def add_lower_each(sums, steps, places, kind, weights, samples, n, first, start, stop):  # type: ignore[no-untyped-def]
+    """Rows start..stop of several sums over matrices K_m, up to the diagonal: out_k += sum_m w_km K_m.
+
+    There may be any number of matrices and of sums, so both are given by the addresses of their first
+    entries: `places` of matrices (n, n) of the type of `kind`, and `sums`, whose rows are `steps` bytes
+    apart. Matrices come as a multiple of eight, and sums as an even number. With `samples`, matrices are
+    restricted to them. The `first` matrices replace what was in the sums. A few columns of eight rows stay in
+    the fastest cache while they are added to all sums.
+    """
+    room, whole = np.empty((8, EACH_COLUMNS), kind.dtype), len(samples) == 0
+    for i in range(start, stop):
+        for m in range(0, len(places), 8):
+            for left in range(0, i + 1, EACH_COLUMNS):
+                width = min(EACH_COLUMNS, i + 1 - left)
+                chosen, at = samples[left : left + width], kind.itemsize * (n * i + left)
+                if not whole:
+                    at = kind.itemsize * n * samples[i]
+                a = _entries(places[m] + at, width, kind, chosen, room[0])
+                b = _entries(places[m + 1] + at, width, kind, chosen, room[1])
+                c = _entries(places[m + 2] + at, width, kind, chosen, room[2])
+                d = _entries(places[m + 3] + at, width, kind, chosen, room[3])
+                e = _entries(places[m + 4] + at, width, kind, chosen, room[4])
+                f = _entries(places[m + 5] + at, width, kind, chosen, room[5])
+                g = _entries(places[m + 6] + at, width, kind, chosen, room[6])
+                h = _entries(places[m + 7] + at, width, kind, chosen, room[7])
+                for k in range(0, len(sums), 2):
+                    o = carray(_pointer(sums[k] + steps[k] * i + 8 * left), width, np.float64)
+                    p = carray(_pointer(sums[k + 1] + steps[k + 1] * i + 8 * left), width, np.float64)
+                    if first and m == 0:
+                        o[:] = 0.0
+                        p[:] = 0.0
+                    _add_two(o, p, a, b, c, d, e, f, g, h, weights[k, m : m + 8], weights[k + 1, m : m + 8])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-untyped-def]
     """out += sum_m w_m K_m[rows] of eight matrices."""
     w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
@@ -46,15 +117,6 @@ def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-unt
             o[j] += (
                 w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j] + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
             )
-
-
-@numba.njit(cache=True, nogil=True)
-def pick_lower(part, K, samples, start):  # type: ignore[no-untyped-def]
-    """part = K restricted to `samples` on both axes, rows from `start` and as many columns as `part` has."""
-    for a in range(part.shape[0]):
-        own, row = part[a], K[samples[start + a]]
-        for b in range(part.shape[1]):
-            own[b] = row[samples[b]]
 
 
 @numba.njit(cache=True, nogil=True)

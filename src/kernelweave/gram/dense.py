@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -26,8 +24,7 @@ SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are r
 OFTEN = 2  # from this many columns of alpha per sample on average, their outer products are summed first
 CACHED_BYTES = 1 << 24  # matrices this small stay in the cache from one model to the next
 MOST_RELEASED = 16  # weighted sums whose memory is kept for the next ones
-ROWS_EACH = 16  # rows of the sums of several models made at a time
-FEWEST_EACH = 3  # from this many sums on, they are made as a product of matrices
+ROWS_EACH = 64  # rows of the sums of several models that one call makes
 
 
 class DenseGram(Gram):
@@ -129,47 +126,37 @@ class DenseGram(Gram):
         return [self.square(samples, own) for own in weights]
 
     def _pays(self, weights: FloatArray) -> bool:
-        """Whether several sums are made faster by a product of matrices than one after another."""
-        return len(weights) >= FEWEST_EACH and self.nbytes > CACHED_BYTES
+        """Whether several sums are made faster together than one after another."""
+        return len(weights) > 1 and self.nbytes > CACHED_BYTES
 
     def _sums(self, weights: FloatArray, samples: IntArray | None = None) -> list[FloatArray]:
-        """Lower rows of all sums: weights (k, M) times the same rows of the M matrices, by BLAS.
+        """All sums at once: rows of eight matrices at a time are added to the rows of every sum."""
+        from ._matrix_loops import add_lower_each
 
-        If the matrices are equally far apart in memory, their rows are used in place; otherwise a few rows at
-        a time are copied side by side.
-        """
-        from ._matrix_loops import pick_lower
-
-        factors = weights * self.scales
+        factors, n = weights * self.scales, self.n_samples if samples is None else len(samples)
         live = np.flatnonzero(factors.any(axis=0))
-        factors, matrices = np.ascontiguousarray(factors[:, live]), [self.matrices[m] for m in live]
-        n = self.n_samples if samples is None else len(samples)
-        stack = _as_one(matrices) if samples is None else None
-        sums, step = [self._empty(n) for _ in weights], ROWS_EACH if stack is None else 1
-        room = threading.local()  # every thread has rows of its own
+        sums, spare = [self._empty(n) for _ in weights], np.empty(n)  # an odd sum is made with a spare row
+        outs = np.array([K.ctypes.data for K in (*sums, *[spare] * (len(sums) % 2))], dtype=np.uintp)
+        steps = np.array([8 * n] * len(sums) + [0] * (len(sums) % 2), dtype=np.uintp)
+        kinds = {np.dtype(self.matrices[m].dtype): None for m in live}
+        parts = []
+        for kind in kinds:
+            own = [m for m in live if self.matrices[m].dtype == kind]
+            places = [self.matrices[m].ctypes.data for m in own + own[-1:] * (-len(own) % 8)]
+            w = np.zeros((len(outs), len(places)))
+            w[: len(sums), : len(own)] = factors[:, own]
+            parts.append((np.array(places, dtype=np.uintp), np.empty(0, kind), w))
+        chosen = np.arange(0) if samples is None else samples
 
         def fill(rows: slice) -> None:
-            if not hasattr(room, "sums"):
-                room.sums = np.empty((len(weights), step * n))
-                room.parts = np.empty((len(live), step * n)) if stack is None else None
-            shape = (rows.stop - rows.start, rows.stop)
-            size = shape[0] * shape[1]
-            if stack is None:
-                parts = room.parts.ravel()[: len(live) * size].reshape(-1, *shape)
-                for part, K in zip(parts, matrices, strict=True):
-                    if samples is None:
-                        part[:] = K[rows, : rows.stop]
-                    else:
-                        pick_lower(part, K, samples, rows.start)
-                parts = parts.reshape(-1, size)
-            else:
-                parts = stack[:, rows.start, : rows.stop]
-            found = np.matmul(factors, parts, out=room.sums[:, :size])
-            for own, total in zip(found.reshape(-1, *shape), sums, strict=True):
-                total[rows, : rows.stop] = own
+            for place, (places, kind, w) in enumerate(parts):
+                given = (outs, steps, places, kind, w, chosen, self.n_samples)
+                add_lower_each(*given, place == 0, rows.start, rows.stop)
 
-        deque(map_tiles(fill, tiles(n, step)), maxlen=0)
+        deque(map_tiles(fill, tiles(n, ROWS_EACH)), maxlen=0)
         for total in sums:
+            if not parts:
+                total[:] = 0.0
             mirror_lower(total)
         self._count(0.5 * len(live) * (n / max(self.n_samples, 1)) ** 2)
         return sums
@@ -385,14 +372,14 @@ class ByRow(NamedTuple):
 
 
 class Eight(NamedTuple):
-    """Eight matrices that are read side by side, and their factors."""
+    """Eight matrices that are read side by side, and their factors, perhaps of several sums."""
 
     matrices: list[FloatArray]
     factors: FloatArray
 
 
 def _eights(matrices: list[FloatArray], factors: FloatArray) -> list[Eight]:
-    """Matrices eight by eight; the last one, with factor 0, fills the last eight.
+    """Matrices eight by eight, with factors (..., M); the last one, with factor 0, fills the last eight.
 
     Examples
     --------
@@ -401,27 +388,7 @@ def _eights(matrices: list[FloatArray], factors: FloatArray) -> list[Eight]:
     """
     found = []
     for some in tiles(len(matrices), 8):
-        part, w = matrices[some], np.zeros(8)
-        w[: len(part)] = factors[some]
+        part, w = matrices[some], np.zeros((*factors.shape[:-1], 8))
+        w[..., : len(part)] = factors[..., some]
         found.append(Eight(part + part[-1:] * (8 - len(part)), w))
     return found
-
-
-def _as_one(matrices: Sequence[FloatArray]) -> FloatArray | None:
-    """Matrices (M, n, n) of double precision as one array, where they are equally far apart; None elsewhere.
-
-    Examples
-    --------
-    >>> stack = np.arange(12.0).reshape(3, 2, 2)
-    >>> np.shares_memory(_as_one(list(stack)), stack)
-    True
-    >>> _as_one([stack[0], stack[2], stack[1]]) is None
-    True
-    """
-    places = {K.ctypes.data - first.ctypes.data for first, K in pairwise(matrices)}
-    if len(places) != 1 or min(places) <= 0 or any(K.dtype != np.float64 for K in matrices):
-        return None
-    first = matrices[0]
-    return np.lib.stride_tricks.as_strided(
-        first, (len(matrices), *first.shape), (*places, *first.strides), writeable=False
-    )

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from .._linalg import distinct
 from .._typing import FloatArray, IntArray
 from .._warnings import collecting, place, tell
 from ._workers import may_use_threads, using_threads
@@ -361,7 +362,7 @@ class Sweep:
         kind, args = asking[0][1].kind, asking[0][1].args
         if kind in ("combine", "square"):
             n_samples = asking[0][1].view.gram.n_samples if kind == "combine" else len(args[0])
-            _, which = _distinct([request.args[-1] for _, request in asking])
+            _, which = distinct([request.args[-1] for _, request in asking])
             most = self.most_sums(n_samples)
             asking = [one for one, place in zip(asking, which, strict=True) if place < most]
         found = answers([request for _, request in asking])
@@ -418,21 +419,14 @@ def answers(requests: Sequence[Request]) -> list[Any]:
     return found
 
 
-def _distinct(several: Sequence[FloatArray]) -> tuple[list[FloatArray], list[int]]:
-    """The distinct arrays among several, and which of them each array equals."""
-    known: dict[bytes, int] = {}
-    which = [known.setdefault(own.tobytes(), len(known)) for own in several]
-    return [several[which.index(place)] for place in range(len(known))], which
-
-
 def _combine(gram: Gram, calls: Sequence[Any]) -> list[Any]:
-    weights, which = _distinct([weights for (weights,) in calls])
+    weights, which = distinct([weights for (weights,) in calls])
     sums = gram.combine_each(np.array(weights)) if len(weights) > 1 else [gram.combine(weights[0])]
     return [sums[place] for place in which]
 
 
 def _square(gram: Gram, calls: Sequence[Any]) -> list[Any]:
-    samples, (weights, which) = calls[0][0], _distinct([weights for _, weights in calls])
+    samples, (weights, which) = calls[0][0], distinct([weights for _, weights in calls])
     several = len(weights) > 1
     sums = gram.square_each(samples, np.array(weights)) if several else [gram.square(samples, weights[0])]
     return [sums[place] for place in which]

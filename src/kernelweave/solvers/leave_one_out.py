@@ -22,6 +22,10 @@ MOST_FREE = 1000
 #: most entries in their rows of K
 MOST_ENTRIES = 3e7
 
+#: predictions of equal samples differ by at most this share of the size of their terms; and the share of rows
+#: of K up to which they are copied
+NEARLY_EQUAL, FEW_ROWS = 1e-9, 0.1
+
 
 class WeightedRows:
     """sum_m d_m K_m of a Gram engine; only some of its rows are ever computed.
@@ -97,13 +101,13 @@ def left_out_later(
     alpha: FloatArray,
     f: FloatArray,
     most: int | None = MOST_FREE,
-    marks: FloatArray | None = None,
+    different: bool = False,
 ) -> Callable[[], FloatArray]:
     """A function that computes `leave_one_out` when it is called, without K.
 
     Of K, it keeps the diagonal and the rows of the samples free to move, at the samples with a dual variable.
-    Outputs that share M, as all outputs of the squared loss do, share these rows and M^-1; all outputs share
-    the `marks` of K (`marks_of`).
+    Outputs that share M, as all outputs of the squared loss do, share these rows and M^-1. Equal samples are
+    not looked for where all are known to be `different`.
 
     Examples
     --------
@@ -121,12 +125,11 @@ def left_out_later(
     first: IntArray = np.arange(len(K))
     group = first
     several = alpha.ndim == 2 and not problem.loss.coupled
-    if not isinstance(K, WeightedRows):  # looking for equal samples takes all of K
-        marks = marks_of(K) if marks is None else marks
-        first, group = _equal_samples(marks, problem.y[:, :0] if several else problem.y)
+    if not (different or isinstance(K, WeightedRows)):
+        first, group = _equal_samples(K, alpha, f, problem.y[:, :0] if several else problem.y)
     if several and not (len(first) == len(alpha) and _share_curvature(problem, alpha)):
-        columns = range(alpha.shape[1])
-        parts = [left_out_later(K, problem.column(k), alpha[:, k], f[:, k], most, marks) for k in columns]
+        columns, different = range(alpha.shape[1]), len(first) == len(alpha)
+        parts = [left_out_later(K, problem.column(k), alpha[:, k], f[:, k], most, different) for k in columns]
         return lambda: np.column_stack([part() for part in parts])
     if len(first) == len(alpha):
         return keep(K, np.arange(len(K)), problem, alpha, f, most)
@@ -138,18 +141,36 @@ def left_out_later(
     return lambda: found()[group]
 
 
-def marks_of(K: FloatArray) -> FloatArray:
-    """K times one random vector, rounded: equal for equal rows of K, almost surely not for unequal ones."""
-    mark = product(K, np.random.RandomState(0).standard_normal(len(K)))
-    return np.asarray(np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10))
+def _equal_samples(
+    K: FloatArray, alpha: FloatArray, f: FloatArray, y: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """First member of every group of equal samples, and the group of each sample.
+
+    Rows of K that are equal have equal products with a random vector, and others almost surely do not. Only
+    rows of samples whose predictions agree, to rounding, are multiplied.
+    """
+    label = np.arange(len(f))
+    near = _near(K, alpha.reshape(len(f), -1)[:, 0], f.reshape(len(f), -1)[:, 0])
+    if len(near) == 0:
+        return label, label
+    v = np.random.RandomState(0).standard_normal(len(K))
+    some = isinstance(K, np.ndarray) and len(near) < FEW_ROWS * len(K)
+    marks = product(K[near], v) if some else product(K, v)[near]
+    digits = np.round(marks / max(float(np.abs(marks).max()), 1e-300), 10)
+    _, first, group = np.unique(
+        np.column_stack([digits, y[near]]), axis=0, return_index=True, return_inverse=True
+    )
+    label[near] = near[first][group.ravel()]
+    first, group = np.unique(label, return_inverse=True)
+    return first, group
 
 
-def _equal_samples(digits: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
-    """First member of every group of equal samples, and the group of each sample, by the `marks_of` K."""
-    if len(np.unique(digits)) == len(digits):
-        return np.arange(len(digits)), np.arange(len(digits))
-    _, first, group = np.unique(np.column_stack([digits, y]), axis=0, return_index=True, return_inverse=True)
-    return first, group.ravel()
+def _near(K: FloatArray, alpha: FloatArray, f: FloatArray) -> IntArray:
+    """Samples for which another has the same prediction, up to rounding of its terms."""
+    order = np.argsort(f)
+    size = float(np.abs(f).max()) + float(np.max(K.diagonal())) * float(np.linalg.norm(alpha))
+    close = np.diff(f[order]) <= NEARLY_EQUAL * size
+    return np.sort(order[np.append(close, False) | np.append(False, close)])
 
 
 def _curvature(problem: Problem, alpha: FloatArray) -> FloatArray:

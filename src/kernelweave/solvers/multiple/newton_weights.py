@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._linalg import positive_factor
+from ..._linalg import distinct, positive_factor
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
 from ...regularizers import Regularizer
@@ -223,18 +223,18 @@ def value_hessian(
         return _face_hessian(problem, gram, state, np.asarray(K), directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     total: FloatArray | float = 0.0
-    _, first, group = np.unique(curvature, axis=1, return_index=True, return_inverse=True)
-    for g, k in enumerate(first):  # outputs of equal curvature share P, as all outputs of the squared loss do
-        free, members = np.flatnonzero(np.isfinite(curvature[:, k])), np.flatnonzero(group.ravel() == g)
-        G = [_slopes(gram, state.alpha[:, j], free, directions) for j in members]
+    kinds, which = distinct(list(curvature.T))
+    for place, kind in enumerate(kinds):  # outputs that share P, as all outputs of the squared loss do
+        free = np.flatnonzero(np.isfinite(kind))
+        G = [_slopes(gram, state.alpha[:, j], free, directions) for j, k in enumerate(which) if k == place]
         part, rows = (gram.square(free, state.weights), np.arange(len(free))) if K is None else (K, free)
         if isinstance(part, np.ndarray):
             K_free = part if K is None else K[np.ix_(free, free)]
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
-            total += projected_inverse_form(K_free, curvature[free, k], G, problem.fit_intercept, size)
+            total += projected_inverse_form(K_free, kind[free], G, problem.fit_intercept, size)
         else:  # on another device
             for own in G:
-                total += part.inverse_form(rows, curvature[free, k], own, problem.fit_intercept)
+                total += part.inverse_form(rows, kind[free], own, problem.fit_intercept)
     return np.asarray(total)
 
 

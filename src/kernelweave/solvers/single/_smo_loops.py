@@ -21,8 +21,8 @@ FLAT = 1e-12  # relative curvature below which the objective is taken as flat
 # sums may be reordered to use vector registers, and nothing is ever NaN; infinity keeps its meaning
 FAST = {"nnan", "nsz", "reassoc", "contract"}
 
-#: entries whose largest is found in vector registers, before its place is looked for. Blocks are slices, indexed
-#: from 0: an index that might be negative, as far as the compiler knows, is read entry by entry
+#: entries whose largest is found in vector registers, before its place is looked for; blocks are slices that
+#: are indexed from 0, since what is read at an index that might be negative is read entry by entry
 BLOCK = 512
 
 
