@@ -91,6 +91,9 @@ class DenseGram(Gram):
             # a rule that changes entries wrote them in single precision
             unrounded = Unrounded(with_rules(kernels.source.blocks(), rules), kernels=live)
         gram = cls([matrices[m] for m in live], scales[live], unrounded)
+        seen = [kernels.diagonals[m] for m in live.tolist() if m in kernels.diagonals]
+        if kind.train is Normalization.train and len(seen) == len(live) <= MOST_DIAGONALS:
+            gram.cached_diagonals = np.maximum(gram.scales[:, None] * np.array(seen), 0.0)
         gram.centred = any(rule.entries()[1] is not None for rule in rules)
         return gram, rules, live
 
@@ -309,7 +312,7 @@ class DenseGram(Gram):
     def _diagonals(self) -> FloatArray:
         if self.n_kernels > MOST_DIAGONALS:
             return super()._diagonals()
-        return np.array([scale * K.diagonal() for scale, K in zip(self.scales, self.matrices, strict=True)])
+        return np.asarray(self.scales[:, None] * np.array([K.diagonal() for K in self.matrices]))
 
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
@@ -364,6 +367,9 @@ class ByRow(NamedTuple):
     @classmethod
     def of(cls, lists: Sequence[IntArray]) -> ByRow:
         """Samples of lists; a sample may be in a list twice."""
+        if len(lists) == 1 and (np.diff(lists[0]) > 0).all():
+            every = np.arange(len(lists[0]) + 1)
+            return cls(lists[0], every, np.zeros_like(every[1:]), every[:-1], [len(lists[0])])
         samples, sizes = np.concatenate(lists), [len(some) for some in lists]
         places = np.argsort(samples, kind="stable")
         rows, first = np.unique(samples[places], return_index=True)

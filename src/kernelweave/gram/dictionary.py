@@ -50,6 +50,7 @@ class Kernels:
     ) -> None:
         self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
         self._rule = resolve_normalization(normalize)
+        self.diagonals: dict[int, FloatArray] = {}  # of the matrices that were checked
 
     def checked(self) -> Blocks:
         """All kernels a tile at a time, neither normalised nor scaled, after a check on some samples."""
@@ -63,7 +64,8 @@ class Kernels:
         rule = copy(self._rule)
         if not self.check or self.source.is_positive(m):
             return rule.fit(K, self.sample_weight)
-        check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight))
+        seen = check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight))
+        self.diagonals[m] = seen.diagonal()
         return rule
 
     def live(self, scales: FloatArray) -> IntArray:
@@ -174,7 +176,7 @@ def check_parts(source: KernelSource, blocks: Blocks) -> None:
 
 def check_values(
     source: KernelSource, m: int, K: FloatArray, use: Callable[[Any], Any] = lambda seen: None
-) -> None:
+) -> Checked:
     """`check_kernel_matrix` of kernel m while `use` reads it; overflow on sound data has its own error.
 
     Parameters
@@ -190,6 +192,7 @@ def check_values(
         with np.errstate(invalid="ignore", over="ignore"):  # entries may be infinite
             use(seen)
         seen.finish()
+        return seen
     except ValueError as error:
         if source.given or not np.isinf(largest_size(np.nan_to_num(K, posinf=np.inf, neginf=-np.inf))):
             raise

@@ -209,7 +209,9 @@ def _keep_free(
     diagonal = K.diagonal()[rows].astype(np.float64)
     free = np.flatnonzero(np.isfinite(curvature) & ((curvature > 0.0) | diagonal.any()))
     free = free[np.linspace(0, len(free) - 1, min(len(free), _allowed(len(K), most))).astype(int)]
-    bound = np.setdiff1d(np.flatnonzero(alpha.reshape(len(rows), -1).any(axis=1)), free)
+    support = np.asarray(alpha.reshape(len(rows), -1).any(axis=1))
+    support[free] = False
+    bound = np.flatnonzero(support)
     R = _block(K, rows[free], rows[np.concatenate([free, bound])]) if len(free) else np.empty((0, len(bound)))
     return partial(_without, R, free, bound, diagonal, curvature[free], alpha, f, problem.fit_intercept)
 
