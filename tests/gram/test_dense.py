@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernelweave.gram import DenseGram
+import kernelweave as kw
+from kernelweave.gram import DenseGram, Dictionary, dense
+from kernelweave.gram._matrix_loops import EACH_COLUMNS
+from kernelweave.gram.sources import StackSource
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -39,3 +42,41 @@ def test_passes_are_the_share_of_rows_read(matrices):
     assert gram.n_passes == pytest.approx(1.2)
     gram.subset(np.arange(25))
     assert gram.n_passes == pytest.approx(1.325)  # one triangle of a quarter
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("n_kernels", [1, 8, 11])
+def test_several_sums_at_once_are_those_one_by_one(monkeypatch, rng, count, n_kernels):
+    """Odd numbers of sums, numbers of matrices that are no multiple of eight, two precisions, long rows."""
+    monkeypatch.setattr(dense, "CACHED_BYTES", 0)
+    n = dense.ROWS_EACH + EACH_COLUMNS + 3
+    A = rng.normal(size=(n_kernels, n, 4))
+    kinds = [np.float32 if m % 3 == 1 else np.float64 for m in range(n_kernels)]
+    matrices = [(own @ own.T).astype(kind) for own, kind in zip(A, kinds, strict=True)]
+    gram, weights = (
+        DenseGram(matrices, rng.gamma(1.0, size=n_kernels)),
+        rng.gamma(1.0, size=(count, n_kernels)),
+    )
+    weights[0, : n_kernels // 2] = 0.0
+    samples = np.sort(rng.permutation(n)[: n // 2])
+    for own, total, part in zip(
+        weights, gram.combine_each(weights), gram.square_each(samples, weights), strict=True
+    ):
+        expected = np.tensordot(own * gram.scales, np.array(matrices, dtype=np.float64), 1)
+        np.testing.assert_allclose(total, expected, rtol=1e-13, atol=1e-13 * np.abs(expected).max())
+        np.testing.assert_array_equal(total, total.T)
+        np.testing.assert_allclose(part, total[np.ix_(samples, samples)], rtol=1e-13, atol=1e-12)
+
+
+def test_sums_without_kernels_are_zero(monkeypatch):
+    monkeypatch.setattr(dense, "CACHED_BYTES", 0)
+    assert not np.any(DenseGram(np.ones((2, 5, 5))).combine_each(np.zeros((3, 2))))
+
+
+def test_the_checking_pass_brings_the_diagonals(rng):
+    A = rng.normal(size=(3, 20, 5))
+    stack = kw.KernelStack([own @ own.T for own in A])
+    for kind in ("variance", "trace", None, "center", "spherical"):
+        dictionary = Dictionary(StackSource(stack), kind)
+        expected = [dictionary.gram.diag(unit) for unit in np.eye(3)]
+        np.testing.assert_allclose(dictionary.gram.diagonals(), expected, rtol=1e-12, atol=1e-14)

@@ -148,8 +148,6 @@ def test_large_matrices_are_read_once_for_all(monkeypatch):
     monkeypatch.setattr(dense, "CACHED_BYTES", 0)
     several_models_at_once(GramCase(DenseGram))
 
-    several_models_at_once(GramCase(DenseGram))
-
 
 def test_a_pass_serves_all_models(gram, rng):
     weights, alpha = rng.gamma(1.0, size=(3, 9)), rng.normal(size=(30, 3))

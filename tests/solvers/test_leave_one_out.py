@@ -100,6 +100,21 @@ def test_equal_samples_with_other_targets_are_different(draw):
     np.testing.assert_allclose(approximate(K, problem), retrained(K, problem), atol=1e-6)
 
 
+@pytest.mark.parametrize("copies", [2, 25])
+def test_samples_with_equal_predictions_are_not_equal_samples(copies):
+    """Samples opposite each other have the same prediction by symmetry, copies have the same rows too."""
+    x = np.array([[1.0, 2.0], [-1.0, 2.0], [1.0, -1.0], [-1.0, -1.0], [0.5, 1.0], [-0.5, 1.0]])
+    groups = np.r_[np.arange(6), np.zeros(copies, dtype=int)]
+    y = np.r_[1.0, 1.0, -1.0, -1.0, 0.5, 0.5][groups][:, None]
+    C = np.r_[1.0 / (1 + copies), np.ones(5)][groups][:, None]  # the copies weigh as much as one sample
+    problem = Problem(y, Squared(), C)
+    K = (1.0 + x @ x.T)[np.ix_(groups, groups)]
+    alpha, b = train(K, problem)
+    f = K @ alpha + b
+    np.testing.assert_allclose(f[[0, 2, 4]], f[[1, 3, 5]], rtol=1e-9)
+    np.testing.assert_allclose(approximate(K, problem), retrained(K, problem, groups), atol=1e-7)
+
+
 @pytest.mark.parametrize("other", [Hinge(), Logistic(), Squared()], ids=repr)
 def test_a_cost_of_two_is_a_sample_given_twice(draw, other):
     sample = draw(other, n=40)

@@ -8,6 +8,7 @@ import pytest
 from kernelweave.losses import LOSSES, EpsInsensitive, Hinge
 from kernelweave.solvers import Problem, best_intercept
 from kernelweave.solvers.single import SMO
+from kernelweave.solvers.single._smo_loops import BLOCK
 from kernelweave.solvers.single.smo import EXACT_SAMPLES
 
 BOX_LOSSES = [name for name, cls in LOSSES.items() if not SMO().missing(cls())]
@@ -31,6 +32,16 @@ def assert_solved(reference, problem, K, tol=1e-8, **options):
     primal, dual = reference.machine_bounds(problem, K, machine.alpha, b)
     assert primal - dual <= tol * max(abs(primal), 1e-6)
     return machine
+
+
+def test_pairs_are_found_in_several_blocks(draw, reference, tied):
+    """The pair that gains most may be in any block, and the last block is shorter than the others."""
+    n = 2 * BLOCK + 37
+    for loss in (Hinge(), EpsInsensitive()):
+        sample = draw(loss, n=n, C=0.3, fit_intercept=tied)
+        machine = assert_solved(reference, sample.problem, sample.K, tol=1e-6)
+        blocks = np.flatnonzero(machine.alpha[:, 0]) // BLOCK
+        assert set(blocks.tolist()) == {0, 1, 2}
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0])

@@ -60,7 +60,7 @@ class NewtonWeights(MKLSolver):
     """
 
     name = "newton"
-    pilot_share, pilot_tol = 8, 0.005
+    pilot_share, pilot_tol, rough_looks = 8, 0.005, True
     patience = SLOW
 
     def __init__(self, single: str | SingleSolver = "auto", max_entering: int = 20) -> None:
