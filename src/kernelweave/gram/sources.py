@@ -335,9 +335,11 @@ class StackSource(KernelSource):
         assert self._stack is not None
         found = np.ones(self.n_samples, dtype=bool)
         # the first row has NaN wherever a sample lacks the kernel, and is read faster than the diagonal
-        suspects = np.flatnonzero(np.isnan(self._stack.part(m, slice(0, 1), slice(None))[0]))
-        if len(suspects):
-            suspects = suspects[np.isnan(self._stack.diagonal(m)[suspects])]
+        missing = np.isnan(self._stack.part(m, slice(0, 1), slice(None))[0])
+        if not missing.any():
+            return found
+        suspects = np.flatnonzero(missing)
+        suspects = suspects[np.isnan(self._stack.diagonal(m)[suspects])]
         if len(suspects):
             rows, columns = self._stack[suspects].matrix(m), self._stack[:, suspects].matrix(m)
             found[suspects] = ~(np.isnan(rows).all(axis=1) & np.isnan(columns).all(axis=0))

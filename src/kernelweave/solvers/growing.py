@@ -6,11 +6,11 @@ most.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
@@ -199,7 +199,7 @@ def _look(
     whole: Run, phase: str, problem: Problem, gram: Gram, regularizer: Regularizer, tol: float, begin: Begin
 ) -> Run:
     """A first look: a separate run on a part, which resumes an earlier one if there is one."""
-    solver = clone(whole.method)
+    solver = copy(whole.method)
     solver.rough = solver.rough_looks
     run = Run(solver, problem, gram, regularizer, tol, LOOK_FITS, None, whole.keeper, phase, begin)
     solver.resume(run)
@@ -222,7 +222,7 @@ class Rounds(Method):
         """A round: the run on a part, whose iterations count for the whole."""
         run = part.whole
         parts = (problem, gram, regularizer, tol, run.max_iter - run.n_iter)
-        inner = Run(clone(run.method), *parts, run.tell, run.keeper, run.phase, begin, part)
+        inner = Run(copy(run.method), *parts, run.tell, run.keeper, run.phase, begin, part)
         inner.iterate()
         run.n_iter += inner.n_iter - 1
         return inner
