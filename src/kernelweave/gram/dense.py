@@ -104,7 +104,7 @@ class DenseGram(Gram):
     def combine(self, weights: FloatArray) -> FloatArray:
         from ._matrix_loops import add_lower_eight
 
-        n, out = self.n_samples, self._empty(self.n_samples)
+        n, (out,) = self.n_samples, self._empty(1, self.n_samples)
         factors, matrices = self._live(weights)
         eights = _eights(matrices, factors)
         step = max(1, ROW_BLOCK_BYTES // (8 * max(n, 1)))
@@ -138,7 +138,7 @@ class DenseGram(Gram):
 
         factors, n = weights * self.scales, self.n_samples if samples is None else len(samples)
         live = np.flatnonzero(factors.any(axis=0))
-        sums, spare = [self._empty(n) for _ in weights], np.empty(n)  # an odd sum is made with a spare row
+        sums, spare = self._empty(len(weights), n), np.empty(n)  # an odd sum is made with a spare row
         outs = np.array([K.ctypes.data for K in (*sums, *[spare] * (len(sums) % 2))], dtype=np.uintp)
         steps = np.array([8 * n] * len(sums) + [0] * (len(sums) % 2), dtype=np.uintp)
         kinds = {np.dtype(self.matrices[m].dtype): None for m in live}
@@ -164,9 +164,12 @@ class DenseGram(Gram):
         self._count(0.5 * len(live) * (n / max(self.n_samples, 1)) ** 2)
         return sums
 
-    def _empty(self, n: int) -> FloatArray:
-        """Memory for a weighted sum: that of an earlier sum, if one was released."""
-        return self.released.pop() if self.released and n == self.n_samples else np.empty((n, n))
+    def _empty(self, count: int, n: int) -> list[FloatArray]:
+        """Memory for weighted sums: that of earlier sums that were released, and one new block."""
+        found: list[FloatArray] = []
+        while self.released and n == self.n_samples and len(found) < count:
+            found.append(self.released.pop())
+        return [*found, *np.empty((count - len(found), n, n))]
 
     def release(self, K: FloatArray) -> None:
         """Keep the memory for the next sum: memory that was used before is faster than new memory."""
