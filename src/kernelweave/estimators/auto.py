@@ -27,7 +27,7 @@ from ._input import check_choice, check_positive, check_settings
 from ._labels import LabelsMixin, LossScore, fit_link, link_of
 from ._mkl import BaseMKL, Model, Setup
 from ._rules import Look, Related
-from ._search import BaseSearch, Folds, Grid, Metadata, Trial, rows_of
+from ._search import BaseSearch, Folds, Grid, Metadata, Trial, best_of, rows_of
 from ._stack import multipliers, sample_losses, simplest, stack_margins, store_stack
 from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, cost_unit, matrices_of
@@ -251,6 +251,10 @@ class BaseMKLAuto(BaseSearch):
     def _choice(self, losses: tuple[FloatArray, IntArray, Any, Any], shares: FloatArray) -> int:
         """The candidate to take, or as the last one the stack."""
         return simplest(*losses, self.simplicity)
+
+    def _best(self, points: list[Trial], grid: Grid) -> int:
+        """The first of equal costs, as in `Tried`: a stack sees what they predict, not their scores alone."""
+        return best_of(points, False)
 
     def _beyond(
         self, points: list[Trial], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
