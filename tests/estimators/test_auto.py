@@ -130,6 +130,22 @@ def test_the_stack_or_the_simplest_that_is_hardly_behind():
     assert simplest(np.array([ahead, ahead + 0.01]), np.arange(6), clear=2.0) == 0  # always worse
 
 
+@pytest.mark.parametrize("Auto", [kw.MKLAutoClassifier, kw.MKLAutoRegressor])
+def test_a_stack_of_one_part_is_that_part(Auto):
+    losses = np.array([[2.0, 3.0, 2.0], [1.0, 1.0, 1.5], [0.9, 0.8, 0.9]]), np.arange(3), None, None
+    assert Auto()._choice(losses, np.array([0.3, 0.7])) == 2
+    assert Auto()._choice(losses, np.array([0.0, 1.0])) == 1
+
+
+def test_one_candidate_alone_is_clearly_better_for_regression_and_no_worse_for_classes():
+    chance = np.array([0.3, -0.25, 0.3, -0.25, 0.3, -0.25])
+    losses = np.array([np.ones(6), np.ones(6), 1.0 + chance]), np.arange(6), None, None
+    assert kw.MKLAutoClassifier()._choice(losses, np.array([0.5, 0.5])) == 0
+    assert kw.MKLAutoRegressor()._choice(losses, np.array([0.5, 0.5])) == 2
+    clearly = np.array([np.ones(6), np.ones(6), 2.0 + chance]), np.arange(6), None, None
+    assert kw.MKLAutoRegressor()._choice(clearly, np.array([0.5, 0.5])) == 0
+
+
 def test_the_least_of_many_losses_is_judged_without_the_fold_it_is_judged_on():
     """Candidates of equal means, each lucky on one fold: choosing among them is no better than their mean."""
     losses = 1.0 - np.eye(4)

@@ -573,12 +573,11 @@ def rows_of(points: list[Trial]) -> dict[int, list[Trial]]:
 
 
 def best_of(points: list[Trial], inside: bool) -> int:
-    """Index of the best point: of those that rounding alone tells apart the first.
+    """Index of the best point: the first of those that rounding alone tells apart.
 
-    Of values that nobody gave, from `inside` of their line: the nearest to the middle of what was tried, by
-    ratios. Scores that are equal up to an end say that the model no longer changes there, as the order of
-    decision values at small costs, not that an even smaller one is simpler: at some point nothing is learned
-    within the tolerance.
+    With `inside`, for values that nobody gave, the one of the same line nearest to the middle of what was
+    tried, by ratios. Scores that are equal up to an end say that predictions no longer change there, not that
+    the smallest cost is the simplest model: at some point nothing is learned within the tolerance.
     """
     means = np.array([point.mean for point in points])
     equal = np.flatnonzero(means >= means.max() - SAME_SCORE * abs(means.max()))
@@ -587,7 +586,7 @@ def best_of(points: list[Trial], inside: bool) -> int:
         return int(equal[0])
     logs = {k: float(np.log(point.value)) for k, point in enumerate(points) if point.line == first.line}
     middle = 0.5 * (min(logs.values()) + max(logs.values()))
-    return int(min((k for k in equal if k in logs), key=lambda k: abs(logs[k] - middle)))
+    return min((k for k in equal.tolist() if k in logs), key=lambda k: abs(logs[k] - middle))
 
 
 def _better(scores: FloatArray, others: FloatArray) -> bool:
