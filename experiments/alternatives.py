@@ -70,8 +70,9 @@ BANDS, TRAIN, TEST = 8, 300, 600
 PLACES = ("chloroplast", "mitochondrial", "extracellular", "cytoplasmic", "nuclear")
 AUTO = "MKLAuto"
 
-#: which version of the choice of MKLAuto: part of its cells alone, so that others are not run again with it
-RULE = 4
+#: which version of the choices of MKLAuto, for classes and for regression, and of our searches: part of their
+#: own cells alone, so that others are not run again with them
+RULE, REGRESSION_RULE, SEARCH = 4, 5, 1
 
 #: the method that costs are ratios to
 BASE = "SVM"
@@ -220,8 +221,15 @@ def cells(mode: Mode) -> list[dict]:
         names = [*rivals(classes, [1, 1]), *ours(classes), "best single kernel", AUTO]
         count = mode.count(quick=1, full=5)
         found += [{"data": name, "method": method, "split": s} for method in names for s in range(count)]
-    found = [{**cell, "rule": RULE} if cell["method"] == AUTO else cell for cell in found]
+    found = [{**cell, **version(cell["method"], cell["data"] in CLASSES)} for cell in found]
     return sorted(found, key=lambda cell: cell["split"])
+
+
+def version(method: str, classes: bool) -> dict[str, int]:
+    """Of one of our methods, the version of how it chooses."""
+    if method == AUTO:
+        return {"rule": RULE if classes else REGRESSION_RULE}
+    return {} if method in rivals(classes, [1]) else {"rule": SEARCH}
 
 
 def run(data: str, method: str, split: int, rule: int = 0) -> list[dict]:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from alternatives import KERNELS, RULE, TEST, TRAIN, ours, rivals
+from alternatives import KERNELS, TEST, TRAIN, ours, rivals, version
 from reproduce import (
     OWN,
     Experiment,
@@ -73,14 +73,13 @@ def cells(mode: Mode) -> list[dict]:
     counts = mode.pick(quick=[0, 5], full=list(COUNTS))
     methods = mode.pick(quick=["uniform sum", "p = 1", "MKLAuto"], full=list(METHODS))
     splits = range(FIRST, FIRST + mode.count(quick=1, full=5))
-    found = [
-        {"data": name, "noise": count, "method": method, "split": split}
+    return [
+        {"data": name, "noise": count, "method": method, "split": split, **version(method, True)}
         for split in splits
         for name in sets
         for count in counts
         for method in methods
     ]
-    return [{**cell, "rule": RULE} if cell["method"] == "MKLAuto" else cell for cell in found]
 
 
 def load(name: str) -> tuple[dict[str, np.ndarray], np.ndarray]:

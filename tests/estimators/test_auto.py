@@ -122,6 +122,28 @@ def test_the_stack_or_the_simplest_that_is_hardly_behind():
     assert simplest(np.array([mixed, steady, bad]), folds, simplicity=0.0) == 1
     assert simplest(np.array([mixed, steady + 0.01, steady]), folds) == 2
     assert simplest(np.array([steady, steady]), folds) == 0  # a stack of one
+    assert simplest(np.array([steady, steady]), folds, clear=2.0) == 0
+    ahead = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
+    noisy = ahead + np.array([0.3, -0.25, 0.3, -0.25, 0.3, -0.25])  # worse by 0.025, error 0.12
+    assert simplest(np.array([ahead, noisy]), np.arange(6)) == 0
+    assert simplest(np.array([ahead, noisy]), np.arange(6), clear=2.0) == 1
+    assert simplest(np.array([ahead, ahead + 0.01]), np.arange(6), clear=2.0) == 0  # always worse
+
+
+@pytest.mark.parametrize("Auto", [kw.MKLAutoClassifier, kw.MKLAutoRegressor])
+def test_a_stack_of_one_part_is_that_part(Auto):
+    losses = np.array([[2.0, 3.0, 2.0], [1.0, 1.0, 1.5], [0.9, 0.8, 0.9]]), np.arange(3), None, None
+    assert Auto()._choice(losses, np.array([0.3, 0.7])) == 2
+    assert Auto()._choice(losses, np.array([0.0, 1.0])) == 1
+
+
+def test_one_candidate_alone_is_clearly_better_for_regression_and_no_worse_for_classes():
+    chance = np.array([0.3, -0.25, 0.3, -0.25, 0.3, -0.25])
+    losses = np.array([np.ones(6), np.ones(6), 1.0 + chance]), np.arange(6), None, None
+    assert kw.MKLAutoClassifier()._choice(losses, np.array([0.5, 0.5])) == 0
+    assert kw.MKLAutoRegressor()._choice(losses, np.array([0.5, 0.5])) == 2
+    clearly = np.array([np.ones(6), np.ones(6), 2.0 + chance]), np.arange(6), None, None
+    assert kw.MKLAutoRegressor()._choice(clearly, np.array([0.5, 0.5])) == 0
 
 
 def test_the_least_of_many_losses_is_judged_without_the_fold_it_is_judged_on():
@@ -245,6 +267,19 @@ def test_views_compete_too(classes):
     auto = kw.MKLAutoClassifier({"a": [RBF(), Linear()], "b": RBF()}, Cs=[1.0], cv=3).fit(views, y)
     names = [row["candidate"] for row in auto.candidates_]
     assert {"uniform sum, a", "b alone"} < {*names}
+
+
+def test_linear_kernels_of_views_compete_for_regression(classes):
+    X, y = classes
+    views = {"a": X[:, :2], "b": X[:, 2:], "c": X[:, 1:]}
+    kernels = {"a": [RBF(), Linear()], "b": RBF(), "c": [Linear(), Linear(standardize=True), RBF()]}
+    options = {"kernels": kernels, "Cs": [1.0], "cv": 3}
+    found = kw.MKLAutoRegressor(**options).fit(views, np.unique(y, return_inverse=True)[1].astype(float))
+    of = dict(zip(found.cv_results_["candidate"], found.cv_results_["kernels"], strict=False))
+    own = {name: kernels.tolist() for name, kernels in of.items() if "linear kernels, " in name}
+    assert own == {"linear kernels, a alone": [1], "uniform sum, linear kernels, c": [3, 4]}
+    others = kw.MKLAutoClassifier(**options).fit(views, y).cv_results_["candidate"]
+    assert {*of} - {*others} == {*own, "empirical Bayes"}
 
 
 def test_moments_of_alignments_are_those_of_all_orders(rng):

@@ -7,6 +7,7 @@ import pytest
 from sklearn.model_selection import KFold, cross_val_score
 
 import kernelweave as kw
+from kernelweave.estimators._search import Trial, best_of
 from kernelweave.estimators.cross_validation import ChainSearch
 from kernelweave.kernels import RBF, Linear, bands
 from kernelweave.losses import EpsInsensitive, Huber
@@ -95,6 +96,61 @@ def test_flat_ends_are_none(binary):
     search = kw.MKLClassifierCV([Linear()], Cs=[1.0, 10.0, 100.0], cv=2).fit(X, y)
     assert search.best_params_["C"] == 1.0
     assert kw.MKLClassifierCV([Linear()], Cs=3, cv=2).fit(X, y).grid_extended_ == {}
+
+
+@pytest.mark.parametrize(
+    ("scores", "inside"),
+    [
+        ([0.9, 0.9, 0.9, 0.5, 0.6, 0.7, 0.8], 2),  # small costs order the samples in the same way
+        ([0.5, 0.6, 0.7, 0.8, 0.9, 0.9, 0.9], 4),  # a hinge that is met changes no more
+        ([0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9], 3),
+        ([0.9, 0.5, 0.5, 0.5, 0.5, 0.9, 0.5], 5),
+        ([0.5, 0.9, 0.5, 0.5, 0.5, 0.9, 0.5], 1),
+        ([0.5, 0.5, 0.9, 0.5, 0.9 + 1e-9, 0.9, 0.5], 2),  # rounding
+        ([0.5, 0.9, 0.5, 0.5, 0.5, 0.5, np.nan], 1),
+    ],
+)
+@pytest.mark.parametrize("way", [1, -1], ids=["rising values", "falling values"])
+def test_of_equal_scores_the_one_inside_is_taken(scores, inside, way):
+    costs = np.geomspace(1e-3, 1e3, 7)
+    row = [Trial(0, float(C), {}, np.array([score])) for C, score in zip(costs, scores, strict=True)][::way]
+    first = int(np.argmax([point.mean >= 0.9 - 1e-8 for point in row]))
+    assert best_of(row, inside=False) == first
+    found = row[best_of(row, inside=True)]
+    equal = [point.value for point in row if point.mean >= 0.9 - 1e-8]
+    assert found.value in equal
+    assert abs(np.log(found.value)) <= min(abs(np.log(equal))) + 1e-9
+    if way == 1:
+        assert best_of(row, inside=True) == inside
+    others = [point._replace(line=1) for point in row]  # of lines, the first
+    assert best_of([*row, *others], inside=True) == best_of(row, inside=True)
+
+
+@pytest.mark.parametrize("Search", [kw.MKLClassifierCV, kw.GroupOMPClassifierCV])
+def test_of_values_that_nobody_gave_and_that_are_equal_the_middle_is_taken(binary, Search):
+    X = np.vstack([binary.X + 20.0, binary.X - 20.0])
+    y = np.repeat([0, 1], len(binary.X))
+    grid, name, middle = ("Cs", "C", 1.0) if Search is kw.MKLClassifierCV else ("alphas", "alpha", 0.01)
+    search = Search([Linear(), RBF(gamma=0.1)], cv=2, **{grid: 5}).fit(X, y)
+    assert search.best_score_ == 1.0
+    assert search.best_params_[name] == pytest.approx(middle)
+    assert search.grid_extended_ == {}
+
+
+def test_a_plateau_of_small_costs_is_not_followed_down(binary):
+    """Where an end is the best and all beyond it are alike, the end is the model, not the smallest cost."""
+
+    def size(model, X, y):
+        return float(np.std(model.decision_function(X)))
+
+    options = {"kernels": [Linear()], "regularizers": "uniform", "cv": 2}
+    sizes = kw.MKLClassifierCV(**options, Cs=[0.01, 0.1], scoring=size).fit(binary.X, binary.y)
+    level = np.sqrt(np.prod(sizes.cv_results_["mean_test_score"]))
+    small = kw.MKLClassifierCV(**options, Cs=5, scoring=lambda *given: float(size(*given) < level))
+    small.fit(binary.X, binary.y)
+    assert small.best_params_["C"] == 0.01
+    assert small.best_score_ == 1.0
+    assert small.grid_extended_ == {"C": (pytest.approx(1e-4), 100.0)}
 
 
 def test_scores_that_rise_to_the_limit_are_told(binary):

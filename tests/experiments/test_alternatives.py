@@ -55,6 +55,15 @@ def test_methods_are_compared_on_splits_that_all_of_them_have() -> None:
     assert alternatives.shared_splits(lost) == lost
 
 
+def test_cells_of_other_methods_have_no_version_of_ours() -> None:
+    for classes in (True, False):
+        assert all(alternatives.version(name, classes) == {} for name in alternatives.rivals(classes, [1]))
+        searches = (*alternatives.ours(classes), "best single kernel")
+        assert {alternatives.version(name, classes)["rule"] for name in searches} == {alternatives.SEARCH}
+    rules = [alternatives.version("MKLAuto", classes)["rule"] for classes in (True, False)]
+    assert rules == [alternatives.RULE, alternatives.REGRESSION_RULE]
+
+
 @pytest.mark.parametrize(
     ("auto", "verdict"),
     [

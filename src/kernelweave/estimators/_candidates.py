@@ -21,8 +21,9 @@ from ._mkl import SubProblem
 from ._rules import Best, Greedy, LargestEvidence, Look, Related, Rule
 from .cross_validation import ChainSearch, held_out, outermost
 
-#: what the families of kernels that spread over few and over many directions are called
-WIDE, NARROW = "wide kernels", "narrow kernels"
+#: what the families of kernels without a width, and of those that spread over few and over many directions,
+#: are called
+LINEAR, PLAIN, WIDE, NARROW = "linear kernels", "kernels without a width", "wide kernels", "narrow kernels"
 
 #: what kernels that see all columns of a view, and those that see the columns of all views, are called
 WHOLE, TOGETHER = "whole views", "all columns together"
@@ -77,6 +78,7 @@ def candidates(
     evidence: bool = False,
     variants: bool = True,
     related: Sequence[str] = (),
+    smooth: bool = False,
 ) -> list[Candidate]:
     """Candidates from the simplest to the least simple one.
 
@@ -102,6 +104,9 @@ def candidates(
         The views that are related to the targets, the most related first, where others are not: of many
         views these are candidates, and the uniform sums of families and the norms of whole views are also
         those of the views that are related on the training samples.
+    smooth : bool, default=False
+        Whether targets may be smooth, so that the kernels without a width of a view are better alone than
+        summed with those that fit anything.
 
     Examples
     --------
@@ -116,7 +121,9 @@ def candidates(
     units = tuple(views.values()) or tuple(every[:, None])
     title = "related views" if views else "related kernels"
     listed = list(views) if len(views) <= MOST_VIEWS else related[:MOST_VIEWS]
-    groups = {**{name: views[name] for name in listed}, **families}
+    own = {name: views[name] for name in listed}
+    plain = _plain(own, families) if smooth else {}
+    groups = {**own, **plain, **families}
     for name, kernels in groups.items():
         alone = f"{name} alone" if len(kernels) == 1 else f"uniform sum, {name}"
         found.append(Candidate(alone, kernels, Uniform()))
@@ -146,7 +153,7 @@ def candidates(
     if looks and len(units) > 2:
         found.append(Candidate(f"lp-norm, p = 2, {title}", every, LpNorm(2.0), Related(units, 2.0)))
     # good together, or not at all
-    dense = {*views, WHOLE, WIDE, NARROW, TOGETHER}
+    dense = {*views, *plain, WHOLE, WIDE, NARROW, TOGETHER}
     for name, kernels in groups.items():
         if len(kernels) > 1 and name not in dense:
             found.append(Candidate(f"lp-norm, p = 1, {name}", kernels, LpNorm(1.0)))
@@ -155,6 +162,13 @@ def candidates(
     if looks and evidence:
         found.append(Candidate("empirical Bayes", every, Uniform(), LargestEvidence()))
     return found
+
+
+def _plain(views: dict[str, IntArray], families: dict[str, IntArray]) -> dict[str, IntArray]:
+    """Of views that have others, too, the kernels without a width."""
+    title, some = next(((name, families[name]) for name in (LINEAR, PLAIN) if name in families), ("", ()))
+    parts = {name: np.intersect1d(kernels, some) for name, kernels in views.items()}
+    return {f"{title}, {name}": part for name, part in parts.items() if 0 < len(part) < len(views[name])}
 
 
 def families_of(kernels: Sequence[Any], matrices: Sequence[FloatArray]) -> dict[str, IntArray]:
@@ -171,7 +185,7 @@ def families_of(kernels: Sequence[Any], matrices: Sequence[FloatArray]) -> dict[
     narrow = spread > np.median(spread) * (1.0 + SAME) if len(others) else np.zeros(0, dtype=bool)
     linear = all(isinstance(kernels[int(m)], Linear) for m in plain)
     found = {
-        "linear kernels" if linear else "kernels without a width": plain,
+        LINEAR if linear else PLAIN: plain,
         WIDE: others[~narrow],
         NARROW: others[narrow],
     }

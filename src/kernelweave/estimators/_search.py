@@ -267,7 +267,7 @@ class BaseSearch(NestedKernels):
         return y if is_classifier(self) else None
 
     def _order(self, point: Trial) -> tuple[float, ...]:
-        """Where a point is among all of them; of equal scores the first is taken."""
+        """Where a point is among all of them; of lines with equal scores the first is taken."""
         return point.line, point.value
 
     def _frozen(self, template: Any, values: FloatArray) -> Any:
@@ -323,7 +323,7 @@ class BaseSearch(NestedKernels):
         with blas_threads_for(len(setup.weight)), self._trying(template, grid, setup, folds) as attempt:
             lines = self._lines(grid, targets, weight)
             points = self._explored(lambda lines: judged(*attempt(lines)), grid, lines, constant)
-        self._record(points, folds)
+        self._record(points, folds, grid)
         best = points[self.best_index_]
         self._warn_of_end(rows_of(points)[best.line], best, grid)
         self._keep(best, template, setup, folds, targets)
@@ -367,7 +367,7 @@ class BaseSearch(NestedKernels):
         points = sorted(attempt(lines), key=self._order)
         ends = {line: (row[0].value, row[-1].value) for line, row in rows_of(points).items()}
         lines, self.grid_extended_ = {}, {}
-        if grid.open and not _better(points[self._best(points)].scores, constant()):
+        if grid.open and not _better(points[self._best(points, grid)].scores, constant()):
             lines = self._beyond(points, ends, grid, self._rough)
         while grid.open and (lines := lines or self._beyond(points, ends, grid)):
             farthest = [f"{value:.3g}" for value in sorted({values[-1] for values in lines.values()})]
@@ -384,10 +384,10 @@ class BaseSearch(NestedKernels):
 
         `every` is the end at which those of every line are wanted.
         """
-        rows, best, more = rows_of(points), points[self._best(points)], {}
+        rows, best, more = rows_of(points), points[self._best(points, grid)], {}
         end = every or _end(rows[best.line], best)
         for line, row in rows.items():
-            own = best if line == best.line else max(row, key=attrgetter("mean"))
+            own = best if line == best.line else row[best_of(row, grid.open)]
             if len(row) > 1 and end and end in (every, _end(row, own)):
                 limits = ends[line][0] / REACH, ends[line][1] * REACH
                 values = np.array([point.value for point in row])
@@ -416,12 +416,12 @@ class BaseSearch(NestedKernels):
         if self._listener is not None:
             self._listener(words)
 
-    def _record(self, points: list[Trial], folds: Folds) -> None:
+    def _record(self, points: list[Trial], folds: Folds, grid: Grid) -> None:
         scores = np.column_stack([point.scores for point in points])
         mean = scores.mean(axis=0)
         if np.isnan(mean).all():
             raise ValueError(self._no_score(folds))
-        self.best_index_ = self._best(points)
+        self.best_index_ = self._best(points, grid)
         self.best_score_ = float(mean[self.best_index_])
         self.best_params_ = points[self.best_index_].params
         self.cv_results_ = {
@@ -431,10 +431,9 @@ class BaseSearch(NestedKernels):
             "split_test_scores": scores,
         }
 
-    def _best(self, points: list[Trial]) -> int:
-        """Index of the point to take: the first of those that rounding alone tells apart."""
-        means = np.array([point.mean for point in points])
-        return int(np.argmax(means >= means.max() - SAME_SCORE * abs(means.max())))
+    def _best(self, points: list[Trial], grid: Grid) -> int:
+        """Index of the point to take."""
+        return best_of(points, grid.open)
 
     def _warn_of_end(self, row: list[Trial], best: Trial, grid: Grid) -> None:
         """Where the best of a line lies at its end all the same."""
@@ -571,6 +570,23 @@ def rows_of(points: list[Trial]) -> dict[int, list[Trial]]:
     for point in sorted(points, key=attrgetter("value")):
         rows.setdefault(point.line, []).append(point)
     return rows
+
+
+def best_of(points: list[Trial], inside: bool) -> int:
+    """Index of the best point: the first of those that rounding alone tells apart.
+
+    With `inside`, for values that nobody gave, the one of the same line nearest to the middle of what was
+    tried, by ratios. Scores that are equal up to an end say that predictions no longer change there, not that
+    the smallest cost is the simplest model: at some point nothing is learned within the tolerance.
+    """
+    means = np.array([point.mean for point in points])
+    equal = np.flatnonzero(means >= means.max() - SAME_SCORE * abs(means.max()))
+    first = points[equal[0]]
+    if not inside or np.isinf(first.mean):
+        return int(equal[0])
+    logs = {k: float(np.log(point.value)) for k, point in enumerate(points) if point.line == first.line}
+    middle = 0.5 * (min(logs.values()) + max(logs.values()))
+    return min((k for k in equal.tolist() if k in logs), key=lambda k: abs(logs[k] - middle))
 
 
 def _better(scores: FloatArray, others: FloatArray) -> bool:

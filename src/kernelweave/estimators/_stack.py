@@ -173,7 +173,12 @@ def informative(
 
 
 def simplest(
-    losses: FloatArray, folds: IntArray, weight: Any = None, clusters: Any = None, simplicity: float = 1.0
+    losses: FloatArray,
+    folds: IntArray,
+    weight: Any = None,
+    clusters: Any = None,
+    simplicity: float = 1.0,
+    clear: float = 0.0,
 ) -> int:
     """The stack where it is better than a candidate alone; else the simplest that is hardly behind the best.
 
@@ -191,12 +196,16 @@ def simplest(
         Of samples; which of them belong together.
     simplicity : float, default=1.0
         Standard errors of the difference by which a candidate may be behind the best one.
+    clear : float, default=0.0
+        Standard errors of the difference by which one alone has to be better than the stack.
 
     Examples
     --------
     >>> losses = np.array([[0.9, 0.8, 0.7], [0.3, 0.3, 0.2], [0.1, 0.4, 0.2], [0.3, 0.4, 0.3]])
     >>> simplest(losses, np.arange(3)), simplest(losses, np.arange(3), simplicity=0.0)
     (1, 2)
+    >>> simplest(losses, np.arange(3), clear=5.0)
+    3
     """
     alone, stack = np.nan_to_num(losses[:-1]), np.nan_to_num(losses[-1])
     mass = np.ones(len(stack)) if weight is None else weight
@@ -212,7 +221,11 @@ def simplest(
         here = folds == fold
         others = ~here & ~np.isin(own, own[here])  # samples may be tested several times
         chosen[here] = alone[choice(others if others.any() else ~here), here]
-    return len(alone) if float(mass @ stack) < float(mass @ chosen) else choice(slice(None))
+    ahead, error = (
+        float(mass @ stack) - float(mass @ chosen),
+        behind(np.array([chosen, stack]), mass, clusters)[1],
+    )
+    return len(alone) if ahead < 0.0 or ahead < clear * float(error.max()) else choice(slice(None))
 
 
 def store_stack(

@@ -27,7 +27,7 @@ from ._input import check_choice, check_positive, check_settings
 from ._labels import LabelsMixin, LossScore, fit_link, link_of
 from ._mkl import BaseMKL, Model, Setup
 from ._rules import Look, Related
-from ._search import BaseSearch, Folds, Grid, Metadata, Trial, rows_of
+from ._search import CLEAR, BaseSearch, Folds, Grid, Metadata, Trial, best_of, rows_of
 from ._stack import multipliers, sample_losses, simplest, stack_margins, store_stack
 from .classifier import MKLClassifier
 from .cross_validation import ChainSearch, cost_unit, matrices_of
@@ -249,8 +249,18 @@ class BaseMKLAuto(BaseSearch):
         return found
 
     def _choice(self, losses: tuple[FloatArray, IntArray, Any, Any], shares: FloatArray) -> int:
-        """The candidate to take, or as the last one the stack."""
-        return simplest(*losses, self.simplicity)
+        """The candidate to take, or as the last one the stack: for classes unless one alone is no worse.
+
+        Squared errors have long tails, so that one of many candidates alone is soon the best by chance: it
+        has to be clearly better.
+        """
+        chosen = simplest(*losses, self.simplicity, 0.0 if is_classifier(self) else CLEAR)
+        parts = np.flatnonzero(shares)
+        return int(parts[0]) if chosen == len(shares) and len(parts) == 1 else chosen
+
+    def _best(self, points: list[Trial], grid: Grid) -> int:
+        """The first of equal costs, as in `Tried`: a stack sees what they predict, not their scores alone."""
+        return best_of(points, False)
 
     def _beyond(
         self, points: list[Trial], ends: dict[int, tuple[float, float]], grid: Grid, every: int = 0
@@ -287,7 +297,7 @@ class BaseMKLAuto(BaseSearch):
         if whole and self._variants and len(views) > 2:
             order, count = Related(tuple(views.values())).ranked(look())
             related = [list(views)[k] for k in order[:count]] if count < len(views) else []
-        options = (whole, evidence, self._variants, related)
+        options = (whole, evidence, self._variants, related, not is_classifier(self))
         return candidates(views, families, len(matrices.names), *options)
 
     def _folds(self, y: Any, weight: FloatArray, metadata: Metadata) -> Folds:
@@ -362,7 +372,9 @@ class BaseMKLAuto(BaseSearch):
             best_alone = f"{names[alone]!r} scored most, {mean[alone]:.3f}"
             why = f"A sum of good models depends less on chance than one of them; alone, {best_alone}"
             if mean[alone] > mean[chosen] and self._error != "the score":
-                why += f", but the choice goes by {self._error}, where their sum is better than such a choice"
+                which = "their sum is better than such a choice"
+                which = which if is_classifier(self) else "such a choice is not clearly better than their sum"
+                why += f", but the choice goes by {self._error}, where {which}"
             why += "."
         elif count == 1:
             why = "There was no other candidate."
@@ -566,7 +578,9 @@ class MKLAutoRegressor(LossScore, BaseMKLAuto):
     """Regressor that needs no choice: methods compete, and the best together are the model.
 
     As in `MKLAutoClassifier`, with the squared error of held-out values in units of the variance, s_j = 1 and
-    shares that sum to 1. The better third of the candidates is also tried at costs between those of the grid.
+    shares that sum to 1. The linear kernels of every view are candidates, too, and the better third of all
+    candidates is also tried at costs between those of the grid. One candidate alone is taken where it
+    predicts held-out samples clearly better than the sum, by two standard errors.
 
     Parameters
     ----------

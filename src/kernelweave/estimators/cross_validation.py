@@ -436,7 +436,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
     Cs : int or sequence of float, default=10
         The costs to choose from. A number n means n values from 0.01 to 100. Where the best of them lies at
         an end, more values follow beyond it in the same ratio, until the best lies inside, the score no
-        longer changes, or 1e6 times the end is reached. Values of your own are not extended: where the best
+        longer changes, or 1e6 times the end is reached; of equal scores the one nearest to the middle of all
+        values is taken. Values of your own are not extended, and the first of equals is taken: where the best
         of three or more lies at an end, a warning says so.
     cv : int, splitter, iterable or "leave-one-out", default=None
         As in scikit-learn; 5 stratified folds by default, fewer where a class has fewer samples, and folds of

@@ -194,9 +194,9 @@ class BaseGroupOMPCV(BaseSearch):
         yield attempt
         training.end(True)
 
-    def _best(self, points: list[Trial]) -> int:
+    def _best(self, points: list[Trial], grid: Grid) -> int:
         if not self.one_standard_error:
-            return super()._best(points)
+            return super()._best(points, grid)
         scores = np.column_stack([point.scores for point in points])
         mean = np.array([point.mean for point in points])
         return _simplest(scores, mean, sum(point.line == 1 for point in points))
