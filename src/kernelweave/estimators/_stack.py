@@ -221,11 +221,9 @@ def simplest(
         here = folds == fold
         others = ~here & ~np.isin(own, own[here])  # samples may be tested several times
         chosen[here] = alone[choice(others if others.any() else ~here), here]
-    ahead, error = (
-        float(mass @ stack) - float(mass @ chosen),
-        behind(np.array([chosen, stack]), mass, clusters)[1],
-    )
-    return len(alone) if ahead < 0.0 or ahead < clear * float(error.max()) else choice(slice(None))
+    ahead = float(mass @ stack) - float(mass @ chosen)
+    error = float(behind(np.array([chosen, stack]), mass, clusters)[1].max())
+    return len(alone) if ahead < 0.0 or ahead < clear * error else choice(slice(None))
 
 
 def store_stack(
