@@ -139,3 +139,22 @@ def test_fitting_leaves_the_input_alone(binary, grams):
         kw.MKLClassifier("precomputed", normalize=normalize).fit(kw.KernelStack(matrices), binary.y)
     np.testing.assert_array_equal(K, grams[0])
     np.testing.assert_array_equal(matrices, before)
+
+
+def test_new_rows_come_in_the_order_of_the_fit(binary, grams):
+    y, (first, second) = binary.y, as_list(grams[0])
+    named = kw.KernelStack([first, second], names=["lin", "rbf"])
+    model = kw.MKLClassifier("precomputed").fit(named, y)
+    expected = model.decision_function(named)
+    np.testing.assert_array_equal(model.decision_function([first, second]), expected)
+    with pytest.raises(ValueError, match=r"X has the kernels rbf, lin.*fitted on lin, rbf.*in this order"):
+        model.predict(kw.KernelStack([second, first], names=["rbf", "lin"]))
+    unnamed = kw.MKLClassifier("precomputed").fit([first, second], y)
+    np.testing.assert_array_equal(unnamed.decision_function(named), expected)
+
+
+def test_half_precision_becomes_double(binary, grams):
+    y, half = binary.y, [K.astype(np.float16) for K in as_list(grams[0])[1:]]
+    model = kw.MKLClassifier("precomputed").fit(half, y)
+    double = kw.MKLClassifier("precomputed").fit([K.astype(np.float64) for K in half], y)
+    np.testing.assert_array_equal(model.weights_, double.weights_)

@@ -100,19 +100,29 @@ def test_equal_samples_with_other_targets_are_different(draw):
     np.testing.assert_allclose(approximate(K, problem), retrained(K, problem), atol=1e-6)
 
 
-@pytest.mark.parametrize("copies", [2, 25])
-def test_samples_with_equal_predictions_are_not_equal_samples(copies):
+def test_samples_with_equal_predictions_are_not_equal_samples(rng):
     """Samples opposite each other have the same prediction by symmetry, copies have the same rows too."""
-    x = np.array([[1.0, 2.0], [-1.0, 2.0], [1.0, -1.0], [-1.0, -1.0], [0.5, 1.0], [-0.5, 1.0]])
-    groups = np.r_[np.arange(6), np.zeros(copies, dtype=int)]
-    y = np.r_[1.0, 1.0, -1.0, -1.0, 0.5, 0.5][groups][:, None]
-    C = np.r_[1.0 / (1 + copies), np.ones(5)][groups][:, None]  # the copies weigh as much as one sample
-    problem = Problem(y, Squared(), C)
+    half, flip = rng.normal(size=(20, 2)), np.array([-1.0, 1.0])
+    x, y = np.vstack([half, half * flip]), np.tile(rng.normal(size=20), 2)
+    groups = np.r_[np.arange(40), 0, 0]
+    C = np.r_[1.0 / 3.0, np.ones(39)][groups][:, None]  # the copies weigh as much as one sample
+    problem = Problem(y[groups][:, None], Squared(), C)
     K = (1.0 + x @ x.T)[np.ix_(groups, groups)]
     alpha, b = train(K, problem)
     f = K @ alpha + b
-    np.testing.assert_allclose(f[[0, 2, 4]], f[[1, 3, 5]], rtol=1e-9)
+    np.testing.assert_allclose(f[:20], f[20:40], rtol=1e-9)
     np.testing.assert_allclose(approximate(K, problem), retrained(K, problem, groups), atol=1e-7)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_samples_of_few_patterns_are_no_copies(rng, noise):
+    """Binary columns: rows repeat, and without those of one target the rest would speak for its opposite."""
+    x = rng.integers(0, 2, size=(60, 2)).astype(float)
+    y = np.where(x[:, :1] > 0.5, 1.0, -1.0)
+    y[rng.random(60) < noise] *= -1.0
+    problem = Problem(y, Squared(), np.ones((60, 1)))
+    K = np.exp(-((x[:, None] - x[None]) ** 2).sum(axis=2))
+    np.testing.assert_allclose(approximate(K, problem), retrained(K, problem), atol=1e-7)
 
 
 @pytest.mark.parametrize("other", [Hinge(), Logistic(), Squared()], ids=repr)

@@ -153,6 +153,11 @@ class BaseKernels(BaseLearner, NestedKernels):
                 f"X has shape {stack.shape}: precomputed test kernels must have shape (n_test, "
                 f"{self.n_features_in_}, {count}), test rows by training columns."
             )
+        elif stack.names is not None and (known := self._names_given or stack.names) != list(stack.names):
+            raise ValueError(
+                f"X has the kernels {', '.join(stack.names)}; {type(self).__name__} was fitted on "
+                f"{', '.join(known)}: give them in this order."
+            )
         if y is not NO_TARGET:
             with explained(X):
                 _, y = check_X_y(np.zeros((len(stack), 1)), y, ensure_min_samples=2, **y_options)
@@ -168,6 +173,13 @@ class BaseKernels(BaseLearner, NestedKernels):
         """Matrices that new samples need: indicators of those that samples lack are made of them."""
         source = getattr(getattr(self, "model_", None), "source", None)  # greedy fits look at samples before
         return len(getattr(source, "views", self.kernel_names_))
+
+    @property
+    def _names_given(self) -> list[str] | None:
+        """Names of the matrices that new samples need, if somebody gave them."""
+        source = getattr(getattr(self, "model_", None), "source", None)
+        names = [str(name) for name in getattr(source, "views", self.kernel_names_)]
+        return None if names == [f"kernel {m}" for m in range(len(names))] else names
 
     def _checked_lazy(self, table: Table, y: Any, reset: bool, **y_options: Any) -> tuple[Table, Any]:
         """Columns and targets of a table; its numbers are checked when they are read."""

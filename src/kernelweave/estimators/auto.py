@@ -383,10 +383,9 @@ class BaseMKLAuto(BaseSearch):
             why = "Neither the other candidate nor their stack scored more." if count == 2 else why
         else:
             title = "the stack of all candidates" if best == count else repr(names[best])
-            why = (
-                f"The best score, {mean[best]:.3f}, was that of {title}; the difference in {self._error} is "
-                "too small to tell, so the simpler model was taken."
-            )
+            small = f"the difference in {self._error} is too small to tell, so the simpler model was taken"
+            told = small if chosen < best else f"the choice goes by {self._error}, where that is no better"
+            why = f"The best score, {mean[best]:.3f}, was that of {title}; {told}."
         late = f" {n_left_out} more could not be tried within time_budget={self.time_budget} seconds."
         return f"{first} {why}{late if n_left_out else ''}"
 

@@ -449,8 +449,8 @@ class MKLClassifierCV(LabelsMixin, BaseMKLCV):
 
         bordered by ones for the intercept. This is exact for the squared loss, and holds to first order for
         other losses (`kernelweave.solvers.leave_one_out`). It costs little beside the fits, but every sample
-        has had its say in the weights: with many kernels and few samples, scores are too good. Equal samples
-        are left out together.
+        has had its say in the weights: with many kernels and few samples, scores are too good. Copies of a
+        sample are left out together.
     scoring : str or callable, optional
         Accuracy by default. Scorers that use labels or decision values; with "leave-one-out" they score all
         samples at once.

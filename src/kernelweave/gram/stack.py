@@ -159,7 +159,7 @@ def _as_matrix(K: Any, m: int) -> FloatArray:
     matrix = np.asarray(K)
     if matrix.ndim != 2:
         raise ValueError(f"KernelStack: matrix {m} has shape {matrix.shape}; a kernel matrix has two axes.")
-    return matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
+    return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
 
 
 def _compose(old: IntArray | None, key: Any, size: int) -> IntArray | None:

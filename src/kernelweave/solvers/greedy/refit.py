@@ -15,7 +15,7 @@ from scipy.linalg import blas, lapack, solve_triangular
 from ..._typing import FloatArray
 from ...gram._workers import mirror_lower
 from ...losses import Loss
-from ..leave_one_out import leave_one_out
+from ..leave_one_out import copies, leave_one_out
 from ..problem import Problem, best_intercept
 from ..single import choose_single
 from .dictionary import FactorDictionary, Full, cholesky
@@ -435,11 +435,9 @@ def _exact(refit: RidgeRefit, fit: Fit) -> FloatArray:
 
 
 def _weight_of_equals(refit: RidgeRefit) -> FloatArray:
-    """Total weight of the samples equal to each: same kernel values, same targets."""
+    """Total weight of the samples that are copies of each."""
     task = refit.task
     probe = np.random.RandomState(0).standard_normal((len(task.y), 1))
     mark = (refit.apply(probe) - task.shift * probe) / task.root
-    digits = np.round(mark / max(float(np.abs(mark).max()), 1e-300), 10)
-    _, group = np.unique(np.column_stack([digits, task.y]), axis=0, return_inverse=True)
-    group = group.ravel()
+    group = copies(mark[:, 0], task.y, len(task.y))
     return np.asarray(np.bincount(group, task.weight)[group], dtype=np.float64)
