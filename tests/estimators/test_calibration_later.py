@@ -181,15 +181,14 @@ def test_threads_calibrate_once(monkeypatch):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("agreement", [0.9, 1.0])
-def test_probabilities_of_rows_that_repeat(loss, agreement):
+def test_probabilities_of_rows_that_repeat(loss):
     """A few binary columns, as of genotypes: probabilities follow how often each class is seen."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(300, 3)).astype(float)
-    y = np.where(rng.random(300) < agreement, X[:, 0], 1.0 - X[:, 0]).astype(int)
+    y = np.where(rng.random(300) < 0.9, X[:, 0], 1.0 - X[:, 0]).astype(int)
     model = kw.MKLClassifier(RBF(gamma=1.0), loss=loss).fit(X, y)
     probability = model.predict_proba(X)[:, 1]
     assert probability[X[:, 0] > 0].min() > 0.75
     assert probability[X[:, 0] == 0].max() < 0.25
     search = kw.MKLClassifierCV(RBF(gamma=1.0), loss=loss, Cs=[0.1, 1.0, 10.0], cv="leave-one-out").fit(X, y)
-    assert search.best_score_ > agreement - 0.05
+    assert search.best_score_ > 0.85

@@ -57,7 +57,7 @@ def _pointer(typing_context, address):  # type: ignore[no-untyped-def]
     def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
-    return types.voidptr(types.uintp), emit
+    return types.voidptr(types.intp), emit
 
 
 @numba.njit(cache=True, nogil=True)

@@ -139,8 +139,8 @@ class DenseGram(Gram):
         factors, n = weights * self.scales, self.n_samples if samples is None else len(samples)
         live = np.flatnonzero(factors.any(axis=0))
         sums, spare = self._empty(len(weights), n), np.empty(n)  # an odd sum is made with a spare row
-        outs = np.array([K.ctypes.data for K in (*sums, *[spare] * (len(sums) % 2))], dtype=np.uintp)
-        steps = np.array([8 * n] * len(sums) + [0] * (len(sums) % 2), dtype=np.uintp)
+        outs = np.array([K.ctypes.data for K in (*sums, *[spare] * (len(sums) % 2))], dtype=np.intp)
+        steps = np.array([8 * n] * len(sums) + [0] * (len(sums) % 2), dtype=np.intp)
         kinds = {np.dtype(self.matrices[m].dtype): None for m in live}
         parts = []
         for kind in kinds:
@@ -148,7 +148,7 @@ class DenseGram(Gram):
             places = [self.matrices[m].ctypes.data for m in own + own[-1:] * (-len(own) % 8)]
             w = np.zeros((len(outs), len(places)))
             w[: len(sums), : len(own)] = factors[:, own]
-            parts.append((np.array(places, dtype=np.uintp), np.empty(0, kind), w))
+            parts.append((np.array(places, dtype=np.intp), np.empty(0, kind), w))
         chosen = np.arange(0) if samples is None else samples
 
         def fill(rows: slice) -> None:

@@ -26,9 +26,6 @@ MOST_ENTRIES = 3e7
 #: of K up to which they are copied
 NEARLY_EQUAL, FEW_ROWS = 1e-9, 0.1
 
-#: the share of all samples up to which equal ones are taken for copies of one
-MOST_COPIES = 0.1
-
 
 class WeightedRows:
     """sum_m d_m K_m of a Gram engine; only some of its rows are ever computed.
@@ -74,8 +71,8 @@ def leave_one_out(
 
     Equal samples (same kernel values, same target) are left out together: a copy left in
     would vouch for the other. So a sample of weight 2 and a sample given twice agree. Where samples of the
-    same kernel values have different targets, or are more than a tenth of all, as with a few binary columns,
-    they are no copies, and each is left out alone.
+    same kernel values have different targets, as with a few binary columns, they are no copies, and each is
+    left out alone.
 
     With A the samples free to move (inside their box), lambda_i = V*''(y_i, -alpha_i / C_i) / C_i
     and M the matrix K_AA + diag(lambda), bordered by ones when there is an intercept,
@@ -161,25 +158,24 @@ def _equal_samples(
     v = np.random.RandomState(0).standard_normal(len(K))
     some = isinstance(K, np.ndarray) and len(near) < FEW_ROWS * len(K)
     marks = product(K[near], v) if some else product(K, v)[near]
-    label[near] = near[copies(marks, y[near], len(K))]
+    label[near] = near[copies(marks, y[near])]
     first, group = np.unique(label, return_inverse=True)
     return first, group
 
 
-def copies(marks: FloatArray, y: FloatArray, n_samples: int) -> IntArray:
+def copies(marks: FloatArray, y: FloatArray) -> IntArray:
     """For each sample the first one that it is a copy of, by the `marks` of kernel values and targets (n, c).
 
     Examples
     --------
-    >>> copies(np.array([1.0, 2.0, 1.0, 2.0]), np.array([[1.0], [1.0], [1.0], [-1.0]]), 4)
+    >>> copies(np.array([1.0, 2.0, 1.0, 2.0]), np.array([[1.0], [1.0], [1.0], [-1.0]]))
     array([0, 1, 0, 3])
     """
     digits = np.round(marks / max(float(np.abs(marks).max()), 1e-300), 10)
     _, first, group = np.unique(digits, return_index=True, return_inverse=True)
     other = (y != y[first[group]]).any(axis=1)
-    count, mixed = np.bincount(group), np.bincount(group, other) > 0
-    alone = mixed | (count > max(2.0, MOST_COPIES * n_samples))
-    return np.where(alone[group], np.arange(len(marks)), first[group])
+    mixed = np.bincount(group, other) > 0
+    return np.where(mixed[group], np.arange(len(marks)), first[group])
 
 
 def _near(K: FloatArray, alpha: FloatArray, f: FloatArray) -> IntArray:

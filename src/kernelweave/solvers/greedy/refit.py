@@ -439,5 +439,5 @@ def _weight_of_equals(refit: RidgeRefit) -> FloatArray:
     task = refit.task
     probe = np.random.RandomState(0).standard_normal((len(task.y), 1))
     mark = (refit.apply(probe) - task.shift * probe) / task.root
-    group = copies(mark[:, 0], task.y, len(task.y))
+    group = copies(mark[:, 0], task.y)
     return np.asarray(np.bincount(group, task.weight)[group], dtype=np.float64)
