@@ -53,10 +53,8 @@ def test_several_sums_at_once_are_those_one_by_one(monkeypatch, rng, count, n_ke
     A = rng.normal(size=(n_kernels, n, 4))
     kinds = [np.float32 if m % 3 == 1 else np.float64 for m in range(n_kernels)]
     matrices = [(own @ own.T).astype(kind) for own, kind in zip(A, kinds, strict=True)]
-    gram, weights = (
-        DenseGram(matrices, rng.gamma(1.0, size=n_kernels)),
-        rng.gamma(1.0, size=(count, n_kernels)),
-    )
+    gram = DenseGram(matrices, rng.gamma(1.0, size=n_kernels))
+    weights = rng.gamma(1.0, size=(count, n_kernels))
     weights[0, : n_kernels // 2] = 0.0
     samples = np.sort(rng.permutation(n)[: n // 2])
     for own, total, part in zip(

@@ -13,7 +13,7 @@ from .._typing import FloatArray, IntArray
 from .._words import quoted
 from ..gram import FeatureSource, KernelSource, StackSource
 from ..gram.sources import Gaps
-from ..gram.stack import KernelStack, as_stack
+from ..gram.stack import KernelStack, as_stack, default_names
 from ..gram.tables import Table, as_lazy
 from ..gram.terms import NotLinearError
 from ..kernels import Views, as_views, resolve_kernels
@@ -147,16 +147,16 @@ class BaseKernels(BaseLearner, NestedKernels):
             self._forget_views(reset)
             check_stack_shape(stack.shape)
             self.n_features_in_ = stack.shape[1]
-        elif stack.shape[1:] != (self.n_features_in_, count := self._n_given):
+        elif stack.shape[1:] != (self.n_features_in_, count := len(self._given_names)):
             check_stack_shape(stack.shape, self.n_features_in_, count)
             raise ValueError(
                 f"X has shape {stack.shape}: precomputed test kernels must have shape (n_test, "
                 f"{self.n_features_in_}, {count}), test rows by training columns."
             )
-        elif stack.names is not None and (known := self._names_given or stack.names) != list(stack.names):
+        elif stack.names is not None and self._given_names not in (stack.names, default_names(count)):
             raise ValueError(
                 f"X has the kernels {', '.join(stack.names)}; {type(self).__name__} was fitted on "
-                f"{', '.join(known)}: give them in this order."
+                f"{', '.join(self._given_names)}: give them in this order."
             )
         if y is not NO_TARGET:
             with explained(X):
@@ -169,17 +169,10 @@ class BaseKernels(BaseLearner, NestedKernels):
         return self.kernels
 
     @property
-    def _n_given(self) -> int:
+    def _given_names(self) -> list[str]:
         """Matrices that new samples need: indicators of those that samples lack are made of them."""
         source = getattr(getattr(self, "model_", None), "source", None)  # greedy fits look at samples before
-        return len(getattr(source, "views", self.kernel_names_))
-
-    @property
-    def _names_given(self) -> list[str] | None:
-        """Names of the matrices that new samples need, if somebody gave them."""
-        source = getattr(getattr(self, "model_", None), "source", None)
-        names = [str(name) for name in getattr(source, "views", self.kernel_names_)]
-        return None if names == [f"kernel {m}" for m in range(len(names))] else names
+        return list(getattr(source, "views", self.kernel_names_))
 
     def _checked_lazy(self, table: Table, y: Any, reset: bool, **y_options: Any) -> tuple[Table, Any]:
         """Columns and targets of a table; its numbers are checked when they are read."""
@@ -233,7 +226,7 @@ class BaseKernels(BaseLearner, NestedKernels):
         source = self.model_.source
         table, rows = self._validate(X, reset=False)[0], getattr(source, "X", None)
         if self._precomputed and self.missing != "error":
-            check_gaps(Gaps(source.names[: self._n_given], source.observed_in(table)), self.missing)
+            check_gaps(Gaps(source.names[: len(self._given_names)], source.observed_in(table)), self.missing)
         return self._values(table, None if self.missing == "error" else rows)
 
     def _numbers(self, table: Any) -> Any:

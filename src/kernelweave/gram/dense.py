@@ -141,9 +141,8 @@ class DenseGram(Gram):
         sums, spare = self._empty(len(weights), n), np.empty(n)  # an odd sum is made with a spare row
         outs = np.array([K.ctypes.data for K in (*sums, *[spare] * (len(sums) % 2))], dtype=np.intp)
         steps = np.array([8 * n] * len(sums) + [0] * (len(sums) % 2), dtype=np.intp)
-        kinds = {np.dtype(self.matrices[m].dtype): None for m in live}
         parts = []
-        for kind in kinds:
+        for kind in dict.fromkeys(self.matrices[m].dtype for m in live):
             own = [m for m in live if self.matrices[m].dtype == kind]
             places = [self.matrices[m].ctypes.data for m in own + own[-1:] * (-len(own) % 8)]
             w = np.zeros((len(outs), len(places)))
@@ -381,14 +380,14 @@ class ByRow(NamedTuple):
 
 
 class Eight(NamedTuple):
-    """Eight matrices that are read side by side, and their factors, perhaps of several sums."""
+    """Eight matrices that are read side by side, and their factors."""
 
     matrices: list[FloatArray]
     factors: FloatArray
 
 
 def _eights(matrices: list[FloatArray], factors: FloatArray) -> list[Eight]:
-    """Matrices eight by eight, with factors (..., M); the last one, with factor 0, fills the last eight.
+    """Matrices eight by eight; the last one, with factor 0, fills the last eight.
 
     Examples
     --------
@@ -397,7 +396,7 @@ def _eights(matrices: list[FloatArray], factors: FloatArray) -> list[Eight]:
     """
     found = []
     for some in tiles(len(matrices), 8):
-        part, w = matrices[some], np.zeros((*factors.shape[:-1], 8))
-        w[..., : len(part)] = factors[..., some]
+        part, w = matrices[some], np.zeros(8)
+        w[: len(part)] = factors[some]
         found.append(Eight(part + part[-1:] * (8 - len(part)), w))
     return found

@@ -20,7 +20,7 @@ from ..kernels.views import named_view
 from .blocks import Blocks
 from .games import NotByFeatureError
 from .sharing import Batch, batch_of, grouped, is_positive, share
-from .stack import KernelStack
+from .stack import KernelStack, default_names
 
 
 class Gaps(NamedTuple):
@@ -319,7 +319,7 @@ class StackSource(KernelSource):
                 f"precomputed training kernels must be square, got {stack.shape}: pass an array of shape "
                 "(n_samples, n_samples, n_kernels)."
             )
-        self.names = stack.names or [f"kernel {m}" for m in range(n_kernels)]
+        self.names = stack.names or default_names(n_kernels)
         self.n_samples = n_rows
         self.support: IntArray = np.arange(n_rows) if columns is None else np.asarray(columns)
         self._stack: KernelStack | None = stack

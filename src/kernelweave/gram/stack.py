@@ -154,6 +154,11 @@ def _check_orders(matrices: Sequence[Any]) -> None:
             )
 
 
+def default_names(count: int) -> list[str]:
+    """What kernels are called where nobody has named them."""
+    return [f"kernel {m}" for m in range(count)]
+
+
 def _as_matrix(K: Any, m: int) -> FloatArray:
     _refuse_mask(K)
     matrix = np.asarray(K)

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from .._typing import FloatArray, IntArray
 from ..gram import KernelStack, ParametricSource
-from ..gram.stack import as_stack
+from ..gram.stack import as_stack, default_names
 from ..kernels import WeightedSum, as_views, resolve_kernels
 from ..kernels.columns import as_table
 from ..theory import pairwise_alignment
@@ -261,7 +261,7 @@ class AlignmentDisplay:
 
 def _names(kernels: Any, X: Any, n_kernels: int) -> list[str]:
     if isinstance(kernels, str) and kernels == "precomputed":
-        return getattr(X, "names", None) or [f"kernel {m}" for m in range(n_kernels)]
+        return getattr(X, "names", None) or default_names(n_kernels)
     return [name for name, _ in resolve_kernels(kernels, as_table(as_views(X)))]
 
 
