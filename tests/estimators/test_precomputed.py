@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.metaestimators import _safe_split
 
 import kernelweave as kw
+from kernelweave.gram import DenseGram
 from kernelweave.kernels import RBF, Linear, Precomputed
 
 ON_DATA = [Linear(), RBF(gamma=0.3)]
@@ -158,3 +159,23 @@ def test_half_precision_becomes_double(binary, grams):
     model = kw.MKLClassifier("precomputed").fit(half, y)
     double = kw.MKLClassifier("precomputed").fit([K.astype(np.float64) for K in half], y)
     np.testing.assert_array_equal(model.weights_, double.weights_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_the_first_look_reads_no_matrix_again(n_classes, p, monkeypatch):
+    """The samples that the pass over new matrices keeps are those that the solver asks for."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=650)
+    X = rng.normal(size=(650, 4)) + y[:, None]
+    Ks = [np.exp(-g * ((X[:, None] - X) ** 2).sum(axis=2)) for g in (0.02, 0.2, 2.0)]
+    model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(p))
+    calls, whole = [], DenseGram._square_parts
+    monkeypatch.setattr(
+        DenseGram, "_square_parts", lambda *args: (calls.append(len(args[2])), whole(*args))[1]
+    )
+    found = clone(model).fit(kw.KernelStack(Ks), y)
+    assert calls == []
+    monkeypatch.setattr("kernelweave.estimators._mkl.looked_at", lambda *args: None)
+    np.testing.assert_allclose(found.weights_, clone(model).fit(kw.KernelStack(Ks), y).weights_, rtol=1e-6)
+    assert calls == [100]

@@ -226,3 +226,18 @@ def test_one_pass_finds_one_bad_entry(n):
             K[i, (i + 1) % n] = bad
             with pytest.raises(ValueError, match="not symmetric" if bad == 2.0 else "NaN or infinite"):
                 check_kernel_matrix(K, "K", flops=1e6)
+
+
+@pytest.mark.parametrize("normalize", ["variance", "center"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_first_look_is_taken_in_the_pass_that_checks(matrices, normalize, dtype):
+    """Unless the normalisation changes entries."""
+    Ks, first = matrices(30, 3).astype(dtype), np.array([0, 4, 5, 17, 29])
+    plain, looked_at = (
+        Dictionary(StackSource(KernelStack(list(Ks))), normalize, first=some).gram for some in (None, first)
+    )
+    assert (looked_at.first is not None) == (normalize == "variance")
+    for samples, kernels in ((first, None), (first, np.array([2, 0])), (first[1:], None), (None, [1])):
+        wanted, found = (gram.subset(samples, kernels) for gram in (plain, looked_at))
+        for w in np.eye(found.n_kernels):
+            np.testing.assert_allclose(found.combine(w), wanted.combine(w), rtol=1e-6, atol=1e-6)

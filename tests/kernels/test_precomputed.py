@@ -184,6 +184,10 @@ def test_one_look_brings_products_diagonal_and_parts(n, order, dtype):
         np.testing.assert_allclose(seen.product, K.astype(float) @ u, rtol=1e-5, atol=1e-4)
         np.testing.assert_array_equal(seen.diagonal, np.diagonal(K))
         np.testing.assert_array_equal(np.tril(seen.part), np.tril(K[np.ix_(rows, rows)]))
+    others = np.unique(rng.integers(0, n, 9))
+    part = np.zeros((len(others), len(others)))
+    look_at(K, "K", u, rows, (others, part))
+    np.testing.assert_array_equal(np.tril(part), np.tril(K[np.ix_(others, others)]))
 
 
 @pytest.mark.parametrize("n", [4, PERIOD + 90])

@@ -27,7 +27,7 @@ from ..regularizers import REGULARIZERS, LpNorm, PatternNorm, Regularizer
 from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
-from ..solvers.growing import may_grow
+from ..solvers.growing import MANY, looked_at, may_grow
 from ..solvers.leave_one_out import MOST_FREE, WeightedRows, kept_bytes, left_out_later
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
@@ -200,6 +200,9 @@ class BaseMKL(BaseKernels):
             grow = all(may_grow(loss, spec.regularizer, n) for loss, n in sizes)
             options: dict[str, Any] = {"combined": EXPECTED_SUPPORT if grow else True, "device": spec.device}
             options |= {"sample_weight": weight, "memory_limit": spec.limit, "gram": self.gram}
+            if source.given and len(source.names) < MANY and all(one.rows is None for one in setup.problems):
+                method = choose_solver(spec.solver, spec.regularizer)
+                options["first"] = looked_at(method, [one.problem for one in setup.problems])
             make = partial(Dictionary, **options)
             result: AnyDictionary = with_gaps(make, source, self.missing, self.normalize, weight)
             return result

@@ -67,6 +67,7 @@ class DenseGram(Gram):
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.unrounded, self.n_passes = unrounded, 0.0
         self.released: list[FloatArray] = []
+        self.first: tuple[IntArray, list[FloatArray]] | None = None  # samples, and the matrices between them
 
     @classmethod
     def needs(cls, task: Task) -> Needs:
@@ -77,6 +78,8 @@ class DenseGram(Gram):
     @classmethod
     def build(cls, kernels: Kernels, choice: EngineChoice) -> tuple[Gram, Sequence[Normalization], IntArray]:
         """One matrix after another, normalised in place."""
+        from ._matrix_loops import mirror
+
         found: dict[int, Normalization] = {}
         matrices: dict[int, FloatArray] = {}
         for m, K in kernels.source.train_all():
@@ -95,6 +98,11 @@ class DenseGram(Gram):
         if kind.train is Normalization.train and len(seen) == len(live) <= MOST_DIAGONALS:
             gram.cached_diagonals = np.maximum(gram.scales[:, None] * np.array(seen), 0.0)
         gram.centred = any(rule.entries()[1] is not None for rule in rules)
+        parts = [kernels.parts[m] for m in live.tolist() if m in kernels.parts]
+        if kernels.first is not None and kind.train is Normalization.train and len(parts) == len(live):
+            for part in parts:
+                mirror(part, 0, len(part))
+            gram.first = (kernels.first, parts)
         return gram, rules, live
 
     @property
@@ -318,9 +326,12 @@ class DenseGram(Gram):
 
     def subset(self, samples: IntArray | None = None, kernels: IntArray | None = None) -> Self:
         chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
-        matrices = [self.matrices[m] for m in chosen]
-        if samples is not None:
-            matrices = self._square_parts(matrices, np.asarray(samples))
+        if samples is not None and self.first is not None and np.array_equal(samples, self.first[0]):
+            matrices = [self.first[1][m] for m in chosen]
+        elif samples is not None:
+            matrices = self._square_parts([self.matrices[m] for m in chosen], np.asarray(samples))
+        else:
+            matrices = [self.matrices[m] for m in chosen]
         unrounded = None if self.unrounded is None else self.unrounded.take(samples, chosen)
         return type(self)(matrices, self.scales[chosen], unrounded)
 

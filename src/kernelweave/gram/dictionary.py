@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn_of_samples
 from ..kernels import Normalization, resolve_normalization
 from ..kernels.base import largest_size
-from ..kernels.precomputed import Seen, as_square, look_at
+from ..kernels.precomputed import NOWHERE, Seen, as_square, look_at
 from .blocks import Blocks
 from .choice import Task, choose_engine, parse_memory
 from .predictor import Predictor
@@ -39,6 +39,13 @@ class Kernels:
     sample_weight : ndarray of shape (n,), optional
     check : bool, default=True
         Whether values are checked.
+    first : ndarray of int, optional
+        Samples on which a solver takes a first look.
+
+    Attributes
+    ----------
+    diagonals, parts : dict of int to ndarray
+        Of the matrices that were checked: the diagonal, and the lower triangle between the `first` samples.
     """
 
     def __init__(
@@ -47,10 +54,18 @@ class Kernels:
         normalize: Any,
         sample_weight: FloatArray | None = None,
         check: bool = True,
+        first: IntArray | None = None,
     ) -> None:
         self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
-        self._rule = resolve_normalization(normalize)
-        self.diagonals: dict[int, FloatArray] = {}  # of the matrices that were checked
+        self._rule, self.first = resolve_normalization(normalize), first
+        self.diagonals: dict[int, FloatArray] = {}
+        self.parts: dict[int, FloatArray] = {}
+
+    @cached_property
+    def _room(self) -> FloatArray:
+        """Memory for all parts: one array, as its memory comes in large pages."""
+        side = 0 if self.first is None else len(self.first)
+        return np.empty((len(self.source.names), side, side))
 
     def checked(self) -> Blocks:
         """All kernels a tile at a time, neither normalised nor scaled, after a check on some samples."""
@@ -64,8 +79,9 @@ class Kernels:
         rule = copy(self._rule)
         if not self.check or self.source.is_positive(m):
             return rule.fit(K, self.sample_weight)
-        seen = check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight))
-        self.diagonals[m] = seen.diagonal()
+        place = NOWHERE if self.first is None else (self.first, self._room[m])
+        seen = check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight), place)
+        self.diagonals[m], self.parts[m] = seen.diagonal(), place[1]
         return rule
 
     def live(self, scales: FloatArray) -> IntArray:
@@ -98,6 +114,8 @@ class Dictionary:
         Whether weighted sums of the kernels come back from the device.
     double : bool, default=False
         Whether the device computes in double precision.
+    first : ndarray of int, optional
+        Samples on which a solver takes a first look: matrices that are checked are read for it in that pass.
 
     Attributes
     ----------
@@ -121,6 +139,7 @@ class Dictionary:
         device: Any = None,
         host_sums: bool = False,
         double: bool = False,
+        first: IntArray | None = None,
     ) -> None:
         self.source, self.names, self.device = source, source.names, device
         changed = type(resolve_normalization(normalize)).train is not Normalization.train
@@ -138,7 +157,7 @@ class Dictionary:
             double=double,
         )
         choice = choose_engine(gram, task, memory_limit)
-        kernels = Kernels(source, normalize, sample_weight, check)
+        kernels = Kernels(source, normalize, sample_weight, check, first)
         self.gram, self.normalizations, self.live = choice.engine.build(kernels, choice)
         words = self.gram.words
         self.gram_reason = choice.reason if words is None else f"gram={gram!r} was asked for: {words}."
@@ -175,7 +194,11 @@ def check_parts(source: KernelSource, blocks: Blocks) -> None:
 
 
 def check_values(
-    source: KernelSource, m: int, K: FloatArray, use: Callable[[Any], Any] = lambda seen: None
+    source: KernelSource,
+    m: int,
+    K: FloatArray,
+    use: Callable[[Any], Any] = lambda seen: None,
+    place: tuple[IntArray, FloatArray] = NOWHERE,
 ) -> Checked:
     """`check_kernel_matrix` of kernel m while `use` reads it; overflow on sound data has its own error.
 
@@ -186,9 +209,11 @@ def check_values(
     K : ndarray of shape (n, n)
     use : callable, optional
         Called with a `Checked` matrix, which is checked while its product with a vector is computed.
+    place : tuple of two ndarrays, optional
+        As in `Checked`.
     """
     try:
-        seen = Checked(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names))
+        seen = Checked(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names), place)
         with np.errstate(invalid="ignore", over="ignore"):  # entries may be infinite
             use(seen)
         seen.finish()
@@ -239,6 +264,8 @@ class Checked:
     name : str
         What to call it in errors.
     flops : float
+    place : tuple of two ndarrays, optional
+        Samples, and where the lower triangle of K between them goes.
 
     Examples
     --------
@@ -250,8 +277,10 @@ class Checked:
     ValueError: K is not positive semidefinite: ...
     """
 
-    def __init__(self, K: FloatArray, name: str, flops: float) -> None:
-        self.K, self.name = as_square(K, name), name
+    def __init__(
+        self, K: FloatArray, name: str, flops: float, place: tuple[IntArray, FloatArray] = NOWHERE
+    ) -> None:
+        self.K, self.name, self.place = as_square(K, name), name, place
         self.shape, self.dtype = self.K.shape, self.K.dtype
         self.seen: Seen | None = None
         self.rows = _spread(len(self.K), flops)
@@ -261,7 +290,7 @@ class Checked:
         return self.K.diagonal() if self.seen is None else self.seen.diagonal
 
     def __matmul__(self, v: FloatArray) -> FloatArray:
-        self.seen = look_at(self.K, self.name, np.asarray(v, dtype=np.float64), self.rows)
+        self.seen = look_at(self.K, self.name, np.asarray(v, dtype=np.float64), self.rows, self.place)
         return self.seen.product.astype(v.dtype, copy=False)
 
     def __getitem__(self, key: Any) -> FloatArray:

@@ -15,15 +15,15 @@ PERIOD = 512
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def products(K, probes, inner, outer, rows, part):  # type: ignore[no-untyped-def]
+def products(K, probes, inner, outer, rows, part, others, other_part):  # type: ignore[no-untyped-def]
     """What `look_at` wants to know of K, in one pass from the first entry to the last.
 
     That is K 1, the diagonal, the largest entry of K v and K w without its sign (not finite if any is not),
     and w'K v - v'K w. Entry j of the probes v and w is inner[:, j % PERIOD] * outer[:, j // PERIOD], so that
     reading K leaves the cache to them. On the way the entries between the samples `rows`, which increase, go
-    to the lower triangle of `part`.
+    to the lower triangle of `part`, and those between the samples `others` to that of `other_part`.
     """
-    n, found, largest, apart = K.shape[0], 0, 0.0, 0.0
+    n, found, also_found, largest, apart = K.shape[0], 0, 0, 0.0, 0.0
     totals, diagonal = np.empty(n), np.empty(n, K.dtype)
     first, second = inner[0], inner[1]
     for i in range(n):
@@ -44,6 +44,7 @@ def products(K, probes, inner, outer, rows, part):  # type: ignore[no-untyped-de
             if size > largest or size != size:  # NaN is not less than anything, so it stays
                 largest = size
         found = _take(K, rows, part, found, i + 1)
+        also_found = _take(K, others, other_part, also_found, i + 1)
     return totals, diagonal, largest, apart
 
 

@@ -102,6 +102,10 @@ def as_square(matrix: Any, argument: str) -> np.ndarray:
     return K
 
 
+#: no samples, and nothing between them
+NOWHERE = (np.empty(0, dtype=int), np.empty((0, 0)))
+
+
 class Seen(NamedTuple):
     """What the pass that checks a Gram matrix K finds besides.
 
@@ -119,7 +123,13 @@ class Seen(NamedTuple):
     part: np.ndarray
 
 
-def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> Seen:
+def look_at(
+    K: np.ndarray,
+    argument: str,
+    u: np.ndarray,
+    rows: np.ndarray,
+    place: tuple[np.ndarray, np.ndarray] = NOWHERE,
+) -> Seen:
     """K u, the diagonal and the lower triangle of K between the samples `rows`, in the pass that checks K.
 
     For random v and w, K v is finite if and only if K is, and w'K v = v'K w for almost none unless K is
@@ -134,9 +144,12 @@ def look_at(K: np.ndarray, argument: str, u: np.ndarray, rows: np.ndarray) -> Se
         Takes a pass of its own unless all its entries are the same.
     rows : ndarray of int
         Increasing.
+    place : tuple of two ndarrays, optional
+        Other samples, increasing, and where the lower triangle of K between them goes.
     """
+    part = np.empty((len(rows), len(rows)))
     with np.errstate(invalid="ignore", over="ignore"):
-        totals, diagonal, largest, apart, part = _products(K, rows)
+        totals, diagonal, largest, apart = _products(K, rows, part, *place)
         product = totals * u[0] if (u == u[0]).all() else K @ u
     if not np.isfinite(largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
@@ -163,8 +176,10 @@ def _probes(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return (outer[:, :, None] * inner[:, None]).reshape(2, -1)[:, :n], inner, outer
 
 
-def _products(K: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float, np.ndarray]:
-    """K 1, the diagonal, the largest entry of K v and K w, w'K v - v'K w, and K between `rows`.
+def _products(
+    K: np.ndarray, rows: np.ndarray, part: np.ndarray, others: np.ndarray, other_part: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """K 1, the diagonal, the largest entry of K v and K w, and w'K v - v'K w; parts of K go to their places.
 
     Matrices that are not plain rows of floats go through NumPy.
     """
@@ -172,12 +187,15 @@ def _products(K: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     if K.dtype in (np.float64, np.float32) and (K.flags.c_contiguous or K.flags.f_contiguous):
         from ._loops import products
 
-        part = np.empty((len(rows), len(rows)))
         # column order: that of the transposed, which is to be the same matrix
-        return *products(K if K.flags.c_contiguous else K.T, probes, inner, outer, rows, part), part
+        found: tuple[np.ndarray, np.ndarray, float, float]
+        plain = K if K.flags.c_contiguous else K.T
+        found = products(plain, probes, inner, outer, rows, part, others, other_part)
+        return found
     (v, w), Kv, Kw = probes, K @ probes[0], K @ probes[1]
     largest, apart = max(np.abs(Kv).max(), np.abs(Kw).max()), float(w @ Kv - v @ Kw)
-    return K.sum(axis=1), K.diagonal(), largest, apart, K[np.ix_(rows, rows)].astype(np.float64)
+    part[:], other_part[:] = K[np.ix_(rows, rows)], K[np.ix_(others, others)]
+    return K.sum(axis=1), K.diagonal(), largest, apart
 
 
 def as_indices(X: Any, n: int) -> np.ndarray:

@@ -6,6 +6,7 @@ most.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -158,6 +159,33 @@ def first_look(run: Run) -> Pilot | None:
     return result
 
 
+def looked_at(method: Any, problems: Sequence[Problem]) -> IntArray | None:
+    """Samples of the first look at matrices in memory; None if there is none, or if models differ in it.
+
+    Parameters
+    ----------
+    method : MKLSolver
+    problems : sequence of Problem
+        Of the models that are trained together, on the same samples.
+    """
+    sizes = _sizes_of_looks(len(problems[0].y), method.pilot_share, in_place=True)
+    strata = problems[0].strata
+    alike = strata is not None and all(problem.strata is strata for problem in problems)
+    return problems[0].spread(sizes[0]) if len(sizes) == 1 and (alike or len(problems) == 1) else None
+
+
+def _sizes_of_looks(n_samples: int, share: int, in_place: bool) -> list[int]:
+    """Numbers of samples of the solves of a first look; none if there are too few samples."""
+    least = PILOT_SAMPLES // 2 if in_place else PILOT_SAMPLES
+    count = min(max(least, n_samples // max(share, 1)), PILOT_MOST)
+    if not share or n_samples < 3 * max(count, PILOT_SAMPLES):
+        return []
+    sizes = [count] if in_place else [count // 2, count]
+    while sizes[-1] >= PILOT_MOST and LEVEL**2 * sizes[-1] <= n_samples:
+        sizes.append(LEVEL * sizes[-1])
+    return sizes
+
+
 def pilot_of(run: Run, share: int) -> Pilot | None:
     """The problem of a run solved on one sample in `share`: a good start, found at little cost.
 
@@ -166,13 +194,9 @@ def pilot_of(run: Run, share: int) -> Pilot | None:
     `share` is 0.
     """
     problem, gram = run.problem, run.gram
-    least = PILOT_SAMPLES // 2 if gram.parts_in_place else PILOT_SAMPLES
-    count = min(max(least, gram.n_samples // max(share, 1)), PILOT_MOST)
-    if not share or gram.n_samples < 3 * max(count, PILOT_SAMPLES):
+    sizes = _sizes_of_looks(gram.n_samples, share, gram.parts_in_place)
+    if not sizes:
         return None
-    sizes = [count] if gram.parts_in_place else [count // 2, count]
-    while sizes[-1] >= PILOT_MOST and LEVEL**2 * sizes[-1] <= gram.n_samples:
-        sizes.append(LEVEL * sizes[-1])
     places = [problem.spread(sizes[-1])]  # each level is a part of the next
     for size in sizes[-2::-1]:
         places.append(places[-1][problem.subset(places[-1]).spread(size)])
