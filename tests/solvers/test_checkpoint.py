@@ -192,6 +192,24 @@ def test_a_first_look_is_not_taken_twice(tmp_path, draw):
     assert rest.state.certificate.primal == pytest.approx(whole.state.certificate.primal, rel=1e-6)
 
 
+@pytest.mark.parametrize("lives", [1, 2])
+def test_newton_steps_go_on_where_they_were(tmp_path, draw, lives):
+    """A first look gives Newton's matrix, which a run that is resumed has too."""
+    sample = draw(Hinge(), n=700, M=4)
+    job = (sample.problem, sample.gram, LpNorm(p=1.2))
+    fresh = Dying(tmp_path / "other")
+    whole = solve(*job, keeper=Keeper(fresh, "0"), tol=1e-9)
+    looks = sum("pilot" in name for name in fresh.kept)
+    assert looks > 0
+    assert whole.n_iter > lives
+    killed(tmp_path / "c", looks + lives, *job, tol=1e-9)
+    assert "newton" in Checkpoint(tmp_path / "c", {}).found("0/main").arrays
+    rest = resumed(tmp_path / "c", *job, tol=1e-9)
+    assert rest.n_resumed == lives
+    assert rest.n_iter <= whole.n_iter + 1
+    np.testing.assert_allclose(rest.history["gap"][:lives], whole.history["gap"][:lives], rtol=1e-6)
+
+
 def test_many_kills_in_a_row_still_end(tmp_path, draw):
     """A process that never lives longer than two machines gets there."""
     sample = draw(Hinge(), n=80)

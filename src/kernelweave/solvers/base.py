@@ -224,9 +224,8 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         self._machine = machine.roughly() if self.rough else machine
         self._first_tol = FIRST_MACHINE_TOL
         if run.best is not None:
-            weights, alpha = self.restart(run, run.best), run.best.alpha
             self._first_tol = min(FIRST_MACHINE_TOL, 0.3 * max(run.best.residual, run.tol))
-            return self.train(run, weights, run.last, alpha)
+            return self.train(run, self.restart(run, run.best), run.last, run.best.alpha)
         norms, alpha, pilot, known = run.begin or Begin()
         if norms is None:
             norms = np.ones(run.gram.n_kernels) if pilot is None else pilot.norms
@@ -387,3 +386,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         run.best = self.certified(run, weights, alpha, *values, FIRST_MACHINE_TOL)
         run.n_iter = run.n_resumed = int(entry.values["n_machines"])
         run.gram.n_passes += max(run.history["n_passes"], default=0.0)
+        self.recall(entry)
+
+    def recall(self, entry: Entry) -> None:
+        """Take over what `saved` keeps besides the iterate; nothing by default."""

@@ -11,6 +11,7 @@ from ..._typing import FloatArray
 from ...gram import Gram
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
+from ..checkpoint import Entry
 from ..growing import Known, Pilot, spread
 from ..problem import Problem
 from ..run import Result, Run
@@ -32,6 +33,9 @@ LEAST = 1e-3
 
 #: most kernels for which Newton steps pay off: their matrix has as many rows
 MOST_NEWTON = 1000
+
+#: most kernels for which a checkpoint has Newton's matrix
+MOST_SAVED = 200
 
 #: share of the samples that one machine takes to tell how norms change from a few samples to all
 MIDDLE = 0.4
@@ -85,6 +89,9 @@ class Alternating(MKLSolver):
     #: whether the norms are the dual ones; and kernels up to which Newton steps are made
     dual, most_newton = False, MOST_NEWTON
 
+    #: log norms that an earlier run tried last, and its Newton's matrix
+    _recalled: tuple[FloatArray, FloatArray] | None = None
+
     def __init__(self, single: str | SingleSolver = "auto", memory: int = 5) -> None:
         super().__init__(single)
         self.memory = memory
@@ -115,11 +122,35 @@ class Alternating(MKLSolver):
         return self.weights_of(run.regularizer, np.exp(self._points[0]))
 
     def restart(self, run: Run, state: State) -> FloatArray:
-        """Start plain steps with no norm near zero, since they would hardly change such a norm."""
-        norms = state.certificate.norms
+        """Step on from the iterate of an earlier run, or start at its norms.
+
+        Plain steps start with no norm near zero, since they would hardly change such a norm.
+        """
+        norms, recalled, self._recalled = state.certificate.norms, self._recalled, None
+        if recalled is not None and self.memory > 0:
+            tried, newton = recalled
+            self.init(run, np.exp(tried))
+            self._newton = newton
+            if state.residual < NEAR:
+                self._first_tol = LAST_SHARE * run.tol
+            return self.next_weights(run, state)
         if self.memory == 0:
             norms = np.maximum(norms, LEAST * norms.max())
         return self.init(run, norms if norms.any() else np.ones(len(norms)))
+
+    def saved(self, run: Run) -> Entry:
+        """The iterate, and if they led to it, Newton's matrix and the log norms whose weights were tried."""
+        entry, newton = super().saved(run), getattr(self, "_newton", None)
+        if newton is None or len(newton) > MOST_SAVED or run.part is not None or run.best is not run.last:
+            return entry
+        own = self.weights_of(run.regularizer, np.exp(self._points[-1]))
+        if np.allclose(own, run.best.weights, rtol=1e-9, atol=0.0):
+            entry.arrays.update(newton=newton, tried=self._points[-1])
+        return entry
+
+    def recall(self, entry: Entry) -> None:
+        if "newton" in entry.arrays:
+            self._recalled = (entry.arrays["tried"], entry.arrays["newton"])
 
     def learn_from(self, run: Run, pilot: Pilot) -> None:
         # the weights are nearly right, and a coarse machine would hide by how much
