@@ -8,8 +8,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 from numba import carray
-from numba.core import types
-from numba.extending import intrinsic
+
+from .._instructions import pointer
 
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
@@ -50,22 +50,12 @@ def _add_two(o, p, a, b, c, d, e, f, g, h, w, v):  # type: ignore[no-untyped-def
         p[j] += (v0 * k0 + v1 * k1 + v2 * k2 + v3 * k3) + (v4 * k4 + v5 * k5 + v6 * k6 + v7 * k7)
 
 
-@intrinsic
-def _pointer(typing_context, address):  # type: ignore[no-untyped-def]
-    """The place in memory that has this address."""
-
-    def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
-
-    return types.voidptr(types.intp), emit
-
-
 @numba.njit(cache=True, nogil=True)
 def _entries(place, width, kind, samples, room):  # type: ignore[no-untyped-def]
     """As many entries as `width` from an address on; or `samples` of the row that begins there, in `room`."""
     if len(samples) == 0:
-        return carray(_pointer(place), width, kind.dtype)
-    row = carray(_pointer(place), samples[-1] + 1, kind.dtype)
+        return carray(pointer(place), width, kind.dtype)
+    row = carray(pointer(place), samples[-1] + 1, kind.dtype)
     for j in range(width):
         room[j] = row[samples[j]]
     return room[:width]
@@ -98,8 +88,8 @@ def add_lower_each(sums, steps, places, kind, weights, samples, n, first, start,
                 g = _entries(places[m + 6] + at, width, kind, chosen, room[6])
                 h = _entries(places[m + 7] + at, width, kind, chosen, room[7])
                 for k in range(0, len(sums), 2):
-                    o = carray(_pointer(sums[k] + steps[k] * i + 8 * left), width, np.float64)
-                    p = carray(_pointer(sums[k + 1] + steps[k + 1] * i + 8 * left), width, np.float64)
+                    o = carray(pointer(sums[k] + steps[k] * i + 8 * left), width, np.float64)
+                    p = carray(pointer(sums[k + 1] + steps[k + 1] * i + 8 * left), width, np.float64)
                     if first and m == 0:
                         o[:] = 0.0
                         p[:] = 0.0

@@ -6,12 +6,20 @@ import numba
 import numpy as np
 from numba import njit
 
+from .._instructions import fetch
+
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
 
 
 #: entries of a row that are multiplied with the same numbers as the next: these stay in the fastest cache
-PERIOD = 512
+PERIOD = 128
+
+#: bytes after those that are being read which are fetched meanwhile, and how many come at a time
+AHEAD, LINE = 12288, 64
+
+#: rows that are in the cache when entries of some of them are copied
+CACHED_ROWS = 8
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -25,11 +33,14 @@ def products(K, probes, inner, outer, rows, part, others, other_part):  # type: 
     """
     n, found, also_found, largest, apart = K.shape[0], 0, 0, 0.0, 0.0
     totals, diagonal = np.empty(n), np.empty(n, K.dtype)
-    first, second = inner[0], inner[1]
+    first, second, ahead = inner[0], inner[1], K.ctypes.data + AHEAD
     for i in range(n):
         Kv, Kw, whole = 0.0, 0.0, 0.0
         for block in range(outer.shape[1]):
-            some = K[i, block * PERIOD : (block + 1) * PERIOD]
+            left = block * PERIOD
+            some, here = K[i, left : left + PERIOD], ahead + K.itemsize * (i * n + left)
+            for place in range(0, K.itemsize * min(PERIOD, n - left), LINE):
+                fetch(here + place)
             s, t, total = 0.0, 0.0, 0.0
             for j in range(some.shape[0]):
                 s += some[j] * first[j]
@@ -43,8 +54,9 @@ def products(K, probes, inner, outer, rows, part, others, other_part):  # type: 
         for size in (abs(Kv), abs(Kw)):
             if size > largest or size != size:  # NaN is not less than anything, so it stays
                 largest = size
-        found = _take(K, rows, part, found, i + 1)
-        also_found = _take(K, others, other_part, also_found, i + 1)
+        if i % CACHED_ROWS == CACHED_ROWS - 1 or i == n - 1:
+            found = _take(K, rows, part, found, i + 1)
+            also_found = _take(K, others, other_part, also_found, i + 1)
     return totals, diagonal, largest, apart
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
+
+from ..._instructions import larger
 
 FLAT = 1e-12  # relative curvature below which the objective is taken as flat
 
@@ -24,18 +23,6 @@ FAST = {"nnan", "nsz", "reassoc", "contract"}
 #: entries whose largest is found in vector registers, before its place is looked for; blocks are slices that
 #: are indexed from 0, since what is read at an index that might be negative is read entry by entry
 BLOCK = 512
-
-
-@intrinsic
-def _larger(typing_context, a, b):  # type: ignore[no-untyped-def]
-    """max(a, b) such that loops over it are vectorised: comparisons of Python's `max` are not."""
-
-    def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        kind = args[0].type
-        maximum = builder.module.declare_intrinsic("llvm.maxnum", [kind], ir.FunctionType(kind, [kind, kind]))
-        return builder.call(maximum, args, fastmath=("nnan", "nsz"))
-
-    return types.float64(types.float64, types.float64), emit
 
 
 @numba.njit(cache=True, nogil=True)
@@ -68,7 +55,7 @@ def _move_block(G, step, up_row, down_row, up):  # type: ignore[no-untyped-def]
     top = -np.inf
     for k in range(G.shape[0]):
         G[k] += step * (up_row[k] - down_row[k])
-        top = _larger(top, -(G[k] + up[k]))
+        top = larger(top, -(G[k] + up[k]))
     return top
 
 
@@ -91,12 +78,12 @@ def _move(G, step, up_row, down_row, up):  # type: ignore[no-untyped-def]
 def _gains_block(rise, own, row, diagonal, G, down, gains):  # type: ignore[no-untyped-def]
     top, violation = 0.0, 0.0
     for j in range(G.shape[0]):
-        slope = _larger(rise + G[j] + down[j], 0.0)
+        slope = larger(rise + G[j] + down[j], 0.0)
         scale = own + diagonal[j]
-        curvature = _larger(_larger(scale - 2.0 * row[j], FLAT * scale), 1e-100)
+        curvature = larger(larger(scale - 2.0 * row[j], FLAT * scale), 1e-100)
         gains[j] = slope * slope / curvature
-        top = _larger(top, gains[j])
-        violation = _larger(violation, slope)
+        top = larger(top, gains[j])
+        violation = larger(violation, slope)
     return top, violation
 
 
@@ -161,10 +148,10 @@ def _moved(a, step, room, upper, kink):  # type: ignore[no-untyped-def]
 def _own_gains_block(G, up, down, curvature, gains):  # type: ignore[no-untyped-def]
     top, violation = 0.0, 0.0
     for i in range(G.shape[0]):
-        slope = _larger(_larger(-(G[i] + up[i]), G[i] + down[i]), 0.0)
+        slope = larger(larger(-(G[i] + up[i]), G[i] + down[i]), 0.0)
         gains[i] = slope * slope / curvature[i]
-        top = _larger(top, gains[i])
-        violation = _larger(violation, slope)
+        top = larger(top, gains[i])
+        violation = larger(violation, slope)
     return top, violation
 
 
