@@ -17,7 +17,7 @@ FAST = {"reassoc", "contract", "nsz"}
 MANY_SAMPLES = 4  # one sample in this many, or more, counts as many
 
 EACH_COLUMNS = 256  # columns of eight rows that are added to the sums of several models at a time
-MIRROR_ROWS = 64  # sides of the tiles that are transposed: two of them stay in the cache
+MIRROR_ROWS, MIRROR_COLUMNS = 64, 256  # sides of the tiles that are transposed, which stay in the cache
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -111,11 +111,19 @@ def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-unt
 
 @numba.njit(cache=True, nogil=True)
 def mirror(out, start, stop):  # type: ignore[no-untyped-def]
-    """Copy rows start..stop of the lower triangle onto the upper one, tile by tile."""
-    for j0 in range(0, stop, MIRROR_ROWS):
-        for i in range(start, stop):
-            for j in range(j0, min(j0 + MIRROR_ROWS, i)):
-                out[j, i] = out[i, j]
+    """Copy rows start..stop of the lower triangle onto the upper one, tile by tile, eight rows at a time."""
+    whole = stop - (stop - start) % 8
+    for left in range(0, stop, MIRROR_COLUMNS):
+        right = min(left + MIRROR_COLUMNS, stop)
+        for i in range(start, whole, 8):
+            a, b, c, d, e = out[i], out[i + 1], out[i + 2], out[i + 3], out[i + 4]
+            f, g, h = out[i + 5], out[i + 6], out[i + 7]
+            for j in range(left, min(right, i)):
+                o = out[j, i : i + 8]
+                o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7] = a[j], b[j], c[j], d[j], e[j], f[j], g[j], h[j]
+    for i in range(start, stop):
+        for j in range(i - (i - start) % 8 if i < whole else 0, i):
+            out[j, i] = out[i, j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

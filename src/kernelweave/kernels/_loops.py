@@ -62,8 +62,11 @@ def products(K, probes, inner, outer, rows, part, others, other_part):  # type: 
 
 @numba.njit(cache=True, nogil=True)
 def _take(K, rows, part, found, stop):  # type: ignore[no-untyped-def]
-    """Copy the entries of those `rows` under `stop` that are not yet in `part`; how many are."""
-    while found < rows.shape[0] and rows[found] < stop:
+    """Copy the entries of those `rows` under `stop` that are not yet in `part`; how many are.
+
+    Rows are unsigned, which saves the test whether they count from the end.
+    """
+    while found < rows.shape[0] and rows[found] < np.uintp(stop):
         row = K[rows[found]]
         for k in range(found + 1):
             part[found, k] = row[rows[k]]

@@ -190,7 +190,8 @@ def _products(
         # column order: that of the transposed, which is to be the same matrix
         found: tuple[np.ndarray, np.ndarray, float, float]
         plain = K if K.flags.c_contiguous else K.T
-        found = products(plain, probes, inner, outer, rows, part, others, other_part)
+        chosen, others = rows.astype(np.uintp), others.astype(np.uintp)
+        found = products(plain, probes, inner, outer, chosen, part, others, other_part)
         return found
     (v, w), Kv, Kw = probes, K @ probes[0], K @ probes[1]
     largest, apart = max(np.abs(Kv).max(), np.abs(Kw).max()), float(w @ Kv - v @ Kw)
