@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
@@ -74,6 +75,32 @@ def test_sums_that_are_not_kept_are_the_same(iris, monkeypatch):
     monkeypatch.setattr("kernelweave.gram.sweep.SUM_BYTES", 0)
     monkeypatch.setattr("kernelweave.gram.sweep.LEAST_SUMS", 2)
     np.testing.assert_allclose(fit(*iris).predict_proba(iris[0]), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("p", [1.0, 4 / 3])
+def test_machines_on_some_rows_are_the_same(monkeypatch, rng, p):
+    """Where sums are not kept, second machines take the rows of their support vectors alone."""
+    monkeypatch.setattr("kernelweave.gram.sweep.SMALL_SUM", 0)
+    monkeypatch.setattr("kernelweave.solvers.single.smo.SMO.exact_samples", 0)
+    y = rng.integers(3, size=320)
+    X = rng.normal(size=(320, 3)) + 3.0 * np.eye(3)[y]
+    Ks = [kernel(X) for kernel in KERNELS]
+    model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(p), tol=1e-5)
+    asked, whole = [], DenseGram.rows_each
+    monkeypatch.setattr(
+        DenseGram, "rows_each", lambda *args: (asked.append([len(some) for some in args[1]]), whole(*args))[1]
+    )
+    found = clone(model).fit(Ks, y)
+    assert any(len(sizes) > 1 and 0 < max(sizes) <= 0.45 * 320 for sizes in asked)
+    monkeypatch.setattr("kernelweave.solvers.base.FEW_ROWS", 0.0)
+    asked.clear()
+    expected = clone(model).fit(Ks, y)
+    assert asked == []
+    assert max(found.dual_gap_) <= 1e-5
+    np.testing.assert_allclose(found.objective_, expected.objective_, rtol=2e-5)
+    np.testing.assert_allclose(
+        found.predict_proba(np.dstack(Ks)), expected.predict_proba(np.dstack(Ks)), atol=5e-3
+    )
 
 
 def test_a_released_sum_is_at_hand_until_the_next(gram, rng, monkeypatch):

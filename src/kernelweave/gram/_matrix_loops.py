@@ -16,7 +16,7 @@ FAST = {"reassoc", "contract", "nsz"}
 
 MANY_SAMPLES = 4  # one sample in this many, or more, counts as many
 
-EACH_COLUMNS = 256  # columns of eight rows that are added to the sums of several models at a time
+EACH_COLUMNS = 2048  # columns of eight rows that are added to the sums of several models at a time
 MIRROR_ROWS, MIRROR_COLUMNS = 64, 256  # sides of the tiles that are transposed, which stay in the cache
 
 
@@ -37,6 +37,15 @@ def add_lower_eight(out, A, B, C, D, E, F, G, H, w, first, start, stop):  # type
             for j in range(i + 1):
                 x = w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
                 o[j] += x + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _add_one(o, a, b, c, d, e, f, g, h, w):  # type: ignore[no-untyped-def]
+    """o += sum_m w_m k_m of eight rows k."""
+    w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
+    for j in range(o.shape[0]):
+        x = w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
+        o[j] += x + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -62,23 +71,24 @@ def _entries(place, width, kind, samples, room):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def add_lower_each(sums, steps, places, kind, weights, samples, n, first, start, stop):  # type: ignore[no-untyped-def]
-    """Rows start..stop of several sums over matrices K_m, up to the diagonal: out_k += sum_m w_km K_m.
+def add_each(rows, cuts, sums, targets, places, kind, weights, samples, n, lower, first, start, stop):  # type: ignore[no-untyped-def]
+    """Rows of several sums over matrices K_m, out_k += sum_m w_km K_m; up to the diagonal if `lower`.
 
-    There may be any number of matrices and of sums, so both are given by the addresses of their first
-    entries: `places` of matrices (n, n) of the type of `kind`, and `sums`, whose rows are `steps` bytes
-    apart. Matrices come as a multiple of eight, and sums as an even number. With `samples`, matrices are
-    restricted to them. The `first` matrices replace what was in the sums. A few columns of eight rows stay in
-    the fastest cache while they are added to all sums.
+    Row rows[r], r from start to stop, belongs to the sums[cuts[r]:cuts[r + 1]], and goes to the same places
+    in `targets`. There may be any number of matrices and of sums, so both are given by addresses: `targets`
+    of rows of sums, and `places` of matrices (n, n) of the type of `kind`, a multiple of eight of them. With
+    `samples`, matrices are restricted to them. The `first` matrices replace what was in the sums. A few
+    columns of eight rows stay in the fastest cache while they are added to all sums, two at a time.
     """
     room, whole = np.empty((8, EACH_COLUMNS), kind.dtype), len(samples) == 0
-    for i in range(start, stop):
+    for r in range(start, stop):
+        i = rows[r]
+        size = i + 1 if lower else n if whole else len(samples)
+        row = kind.itemsize * n * (i if whole else samples[i])
         for m in range(0, len(places), 8):
-            for left in range(0, i + 1, EACH_COLUMNS):
-                width = min(EACH_COLUMNS, i + 1 - left)
-                chosen, at = samples[left : left + width], kind.itemsize * (n * i + left)
-                if not whole:
-                    at = kind.itemsize * n * samples[i]
+            for left in range(0, size, EACH_COLUMNS):
+                width = min(EACH_COLUMNS, size - left)
+                chosen, at = samples[left : left + width], row + (kind.itemsize * left if whole else 0)
                 a = _entries(places[m] + at, width, kind, chosen, room[0])
                 b = _entries(places[m + 1] + at, width, kind, chosen, room[1])
                 c = _entries(places[m + 2] + at, width, kind, chosen, room[2])
@@ -87,13 +97,20 @@ def add_lower_each(sums, steps, places, kind, weights, samples, n, first, start,
                 f = _entries(places[m + 5] + at, width, kind, chosen, room[5])
                 g = _entries(places[m + 6] + at, width, kind, chosen, room[6])
                 h = _entries(places[m + 7] + at, width, kind, chosen, room[7])
-                for k in range(0, len(sums), 2):
-                    o = carray(pointer(sums[k] + steps[k] * i + 8 * left), width, np.float64)
-                    p = carray(pointer(sums[k + 1] + steps[k + 1] * i + 8 * left), width, np.float64)
+                for q in range(cuts[r], cuts[r + 1], 2):
+                    o, w = (
+                        carray(pointer(targets[q] + 8 * left), width, np.float64),
+                        weights[sums[q], m : m + 8],
+                    )
                     if first and m == 0:
                         o[:] = 0.0
+                    if q + 1 == cuts[r + 1]:
+                        _add_one(o, a, b, c, d, e, f, g, h, w)
+                        continue
+                    p = carray(pointer(targets[q + 1] + 8 * left), width, np.float64)
+                    if first and m == 0:
                         p[:] = 0.0
-                    _add_two(o, p, a, b, c, d, e, f, g, h, weights[k, m : m + 8], weights[k + 1, m : m + 8])
+                    _add_two(o, p, a, b, c, d, e, f, g, h, w, weights[sums[q + 1], m : m + 8])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -120,7 +137,16 @@ def mirror(out, start, stop):  # type: ignore[no-untyped-def]
             f, g, h = out[i + 5], out[i + 6], out[i + 7]
             for j in range(left, min(right, i)):
                 o = out[j, i : i + 8]
-                o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7] = a[j], b[j], c[j], d[j], e[j], f[j], g[j], h[j]
+                o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7] = (
+                    a[j],
+                    b[j],
+                    c[j],
+                    d[j],
+                    e[j],
+                    f[j],
+                    g[j],
+                    h[j],
+                )
     for i in range(start, stop):
         for j in range(i - (i - start) % 8 if i < whole else 0, i):
             out[j, i] = out[i, j]

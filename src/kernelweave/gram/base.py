@@ -195,6 +195,10 @@ class Gram(ABC):
         """`square` for every row of weights, of shape (k, M)."""
         return self.subset(samples).combine_each(weights)
 
+    def rows_each(self, indices: Sequence[IntArray], weights: FloatArray) -> list[FloatArray]:
+        """`rows` for every entry of indices and row of weights, k of them and (k, M)."""
+        return [self.rows(some, own) for some, own in zip(indices, weights, strict=True)]
+
     def dot_each(
         self, weights: FloatArray, alpha: FloatArray, rows: Sequence[IntArray | None]
     ) -> list[FloatArray]:

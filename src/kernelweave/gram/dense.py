@@ -142,34 +142,59 @@ class DenseGram(Gram):
 
     def _sums(self, weights: FloatArray, samples: IntArray | None = None) -> list[FloatArray]:
         """All sums at once: rows of eight matrices at a time are added to the rows of every sum."""
-        from ._matrix_loops import add_lower_each
+        n, count = self.n_samples if samples is None else len(samples), len(weights)
+        sums, every = self._empty(count, n), np.arange(n)
+        targets = np.array([K.ctypes.data for K in sums], dtype=np.intp) + 8 * n * every[:, None]
+        cuts, lists = count * np.arange(n + 1), np.tile(np.arange(count), n)
+        chosen = np.arange(0) if samples is None else samples
+        live = self._add_each(weights, every, cuts, lists, targets.ravel(), chosen, lower=True)
+        for total in sums:
+            if not live:
+                total[:] = 0.0
+            mirror_lower(total)
+        self._count(0.5 * live * (n / max(self.n_samples, 1)) ** 2)
+        return sums
 
-        factors, n = weights * self.scales, self.n_samples if samples is None else len(samples)
-        live = np.flatnonzero(factors.any(axis=0))
-        sums, spare = self._empty(len(weights), n), np.empty(n)  # an odd sum is made with a spare row
-        outs = np.array([K.ctypes.data for K in (*sums, *[spare] * (len(sums) % 2))], dtype=np.intp)
-        steps = np.array([8 * n] * len(sums) + [0] * (len(sums) % 2), dtype=np.intp)
-        parts = []
+    def rows_each(self, indices: Sequence[IntArray], weights: FloatArray) -> list[FloatArray]:
+        """All rows in one pass: a row of eight matrices is added to those of every sum that asks for it."""
+        lists, n = ByRow.of([np.asarray(some) for some in indices]), self.n_samples
+        out = np.empty((len(lists.places), n))
+        targets = out.ctypes.data + 8 * n * lists.places
+        live = self._add_each(weights, *lists[:3], targets, np.arange(0), lower=False)
+        if not live:
+            out[:] = 0.0
+        self._count(len(lists.rows) / n * live)
+        return np.split(out, np.cumsum(lists.sizes)[:-1])
+
+    def _add_each(
+        self,
+        weights: FloatArray,
+        rows: IntArray,
+        cuts: IntArray,
+        lists: IntArray,
+        targets: IntArray,
+        samples: IntArray,
+        lower: bool,
+    ) -> int:
+        """Rows of several sums, with the arguments of `add_each`; how many matrices have weight in any."""
+        from ._matrix_loops import add_each
+
+        factors = weights * self.scales
+        live, parts = np.flatnonzero(factors.any(axis=0)), []
         for kind in dict.fromkeys(self.matrices[m].dtype for m in live):
             own = [m for m in live if self.matrices[m].dtype == kind]
             places = [self.matrices[m].ctypes.data for m in own + own[-1:] * (-len(own) % 8)]
-            w = np.zeros((len(outs), len(places)))
-            w[: len(sums), : len(own)] = factors[:, own]
+            w = np.zeros((len(weights), len(places)))
+            w[:, : len(own)] = factors[:, own]
             parts.append((np.array(places, dtype=np.intp), np.empty(0, kind), w))
-        chosen = np.arange(0) if samples is None else samples
 
-        def fill(rows: slice) -> None:
+        def fill(some: slice) -> None:
             for place, (places, kind, w) in enumerate(parts):
-                given = (outs, steps, places, kind, w, chosen, self.n_samples)
-                add_lower_each(*given, place == 0, rows.start, rows.stop)
+                given = (rows, cuts, lists, targets, places, kind, w, samples, self.n_samples, lower)
+                add_each(*given, place == 0, some.start, some.stop)
 
-        deque(map_tiles(fill, tiles(n, ROWS_EACH)), maxlen=0)
-        for total in sums:
-            if not parts:
-                total[:] = 0.0
-            mirror_lower(total)
-        self._count(0.5 * len(live) * (n / max(self.n_samples, 1)) ** 2)
-        return sums
+        deque(map_tiles(fill, tiles(len(rows), ROWS_EACH)), maxlen=0)
+        return len(live)
 
     def _empty(self, count: int, n: int) -> list[FloatArray]:
         """Memory for weighted sums: that of earlier sums that were released, and one new block."""
@@ -180,7 +205,7 @@ class DenseGram(Gram):
 
     def release(self, K: FloatArray) -> None:
         """Keep the memory for the next sum: memory that was used before is faster than new memory."""
-        if len(self.released) < MOST_RELEASED:
+        if isinstance(K, np.ndarray) and len(self.released) < MOST_RELEASED:
             self.released.append(K)
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:

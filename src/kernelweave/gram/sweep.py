@@ -17,12 +17,13 @@ from ._workers import may_use_threads, using_threads
 from .base import Gram
 from .blocks import tiles
 from .choice import free_share
+from .some_rows import SomeRows
 
 Result = TypeVar("Result")
 
 #: kinds of requests that are answered together, in the order of the answers; sums come before `quad`, so that
 #: models that ask for sums catch up with the others
-KINDS = ("in_double", "once", "subset", "products", "dot", "square", "combine", "quad")
+KINDS = ("in_double", "once", "subset", "products", "dot", "square", "rows", "combine", "quad")
 
 #: bytes up to which weighted sums are made together, or this share of what the kernels take; how many are
 #: made together in any case; bytes of a sum that may be kept; and most models at once
@@ -101,6 +102,9 @@ class Swept(Gram):
     def square(self, samples: IntArray, weights: FloatArray) -> Any:
         return self.model.ask(Request(self, "square", (samples, weights)))
 
+    def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
+        return np.asarray(self.model.ask(Request(self, "rows", (indices, weights))))
+
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         return np.asarray(self.model.ask(Request(self, "dot", (weights, alpha, rows))))
 
@@ -128,8 +132,11 @@ class Swept(Gram):
 
     def release(self, K: Any) -> None:
         """If there is room for the sums of all models, this one stays `at_hand` until the next."""
-        room = isinstance(K, np.ndarray) and self.model.sweep.holds(self.n_samples)
-        if self.summed is not None and room:
+        room = self.model.sweep.holds(self.n_samples)
+        if isinstance(K, SomeRows):
+            self.forget()
+            self.summed = (K.weights, K) if room else None
+        elif self.summed is not None and room and isinstance(K, np.ndarray):
             self.summed = (self.summed[0], K)
         else:
             self.model.sweep.release(self.gram, K)
@@ -147,10 +154,6 @@ class Swept(Gram):
     def inner(self, A: FloatArray) -> FloatArray:
         with self._counted():
             return self.gram.inner(A)
-
-    def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
-        with self._counted():
-            return self.gram.rows(indices, weights)
 
     def diag(self, weights: FloatArray) -> FloatArray:
         return self.gram.diag(weights)
@@ -360,8 +363,8 @@ class Sweep:
         pairs = zip(waiting, requests, strict=True)
         asking = [(model, request) for model, request in pairs if request.group == first]
         kind, args = asking[0][1].kind, asking[0][1].args
-        if kind in ("combine", "square"):
-            n_samples = asking[0][1].view.gram.n_samples if kind == "combine" else len(args[0])
+        if kind in ("combine", "rows", "square"):
+            n_samples = len(args[0]) if kind == "square" else asking[0][1].view.gram.n_samples
             _, which = distinct([request.args[-1] for _, request in asking])
             most = self.most_sums(n_samples)
             asking = [one for one, place in zip(asking, which, strict=True) if place < most]
@@ -432,6 +435,11 @@ def _square(gram: Gram, calls: Sequence[Any]) -> list[Any]:
     return [sums[place] for place in which]
 
 
+def _rows(gram: Gram, calls: Sequence[Any]) -> list[Any]:
+    indices, weights = zip(*calls, strict=True)
+    return list(gram.rows_each(indices, np.array(weights))) if len(calls) > 1 else [gram.rows(*calls[0])]
+
+
 def _dot(gram: Gram, calls: Sequence[Any]) -> list[Any]:
     if len(calls) == 1:
         return [gram.dot(*calls[0])]
@@ -474,6 +482,7 @@ def _in_double(gram: Gram, calls: Sequence[Any]) -> list[Any]:
 #: how requests of each kind are answered together
 TOGETHER: dict[str, Callable[[Gram, Sequence[Any]], list[Any]]] = {
     "combine": _combine,
+    "rows": _rows,
     "square": _square,
     "dot": _dot,
     "quad": _quad,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,16 +12,21 @@ from sklearn.base import BaseEstimator
 from .._typing import FloatArray
 from ..gram import Gram
 from ..gram.lowrank.engine import FactoredMatrix
+from ..gram.some_rows import SomeRows
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Entry, Keeper
 from .growing import Begin, Known, Pilot, opening, spread
 from .problem import Problem
 from .run import STILL, Bracket, Callback, Method, Part, Result, Run
-from .single import SingleSolver, choose_single, machine_for
+from .single import SMO, SingleSolver, choose_single, machine_for
 
 #: first accuracy of the inner machines; later ones follow the outer gap
 FIRST_MACHINE_TOL = 0.02
+
+#: a machine at weights near the last needs the rows of samples that have a dual variable, or would have one
+#: if predictions changed by this share of their spread; up to this share of all rows, only those are computed
+NEARBY, FEW_ROWS = 0.05, 0.45
 
 #: after this many machines in a row whose gap may be only rounding, no other machine is trained
 MOST_ROUNDING = 5
@@ -258,7 +264,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         run.K = None
         if known is not None and weights is known.weights:
             run.K = known.matrix
-        run.K = K = run.gram.combine(weights) if run.K is None else run.K
+        run.K = K = self._matrix(run, weights, previous) if run.K is None else run.K
         start = alpha if previous is None else previous.alpha
         if previous is not None and isinstance(run.K, FactoredMatrix):
             run.K.start = previous.coefficients
@@ -278,6 +284,24 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             if begin is None or states[0].certificate.machine_gap <= FAILED:
                 break
         return min(states, key=lambda state: state.certificate.machine_gap)
+
+    def _matrix(self, run: Run, weights: FloatArray, previous: State | None) -> Any:
+        """sum_m d_m K_m; where the sum is not kept anyway, only the rows that the machine needs, if few."""
+        gram, problem, machine = run.gram, run.problem, self._machine
+        rows = gram.parts_in_place and not gram.spares_sums and problem.shape[1] == 1
+        if (
+            previous is not None
+            and rows
+            and isinstance(machine, SMO)
+            and len(problem.y) > machine.exact_samples
+        ):
+            f = previous.fitted + previous.certificate.intercept
+            near = NEARBY * float(np.std(f))
+            asking = (previous.alpha != 0.0) | (problem.alpha_of(f - near) != 0.0)
+            needed = np.flatnonzero(asking | (problem.alpha_of(f + near) != 0.0))
+            if len(needed) <= FEW_ROWS * gram.n_samples:
+                return SomeRows(gram, weights, needed)
+        return gram.combine(weights)
 
     def certified(
         self,

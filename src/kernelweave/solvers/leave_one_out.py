@@ -12,6 +12,7 @@ from scipy.linalg import lapack
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
+from ..gram.some_rows import SomeRows
 from .problem import Problem
 from .single._face import Face
 from .single.base import product
@@ -25,6 +26,9 @@ MOST_ENTRIES = 3e7
 #: predictions of equal samples differ by at most this share of the size of their terms; and the share of rows
 #: of K up to which they are copied
 NEARLY_EQUAL, FEW_ROWS = 1e-9, 0.1
+
+#: rows of K that are compared before
+COMPARED = 8
 
 
 class WeightedRows:
@@ -61,7 +65,7 @@ Block = FloatArray | Callable[[], FloatArray]
 
 
 def leave_one_out(
-    K: FloatArray | WeightedRows,
+    K: FloatArray | SomeRows | WeightedRows,
     problem: Problem,
     alpha: FloatArray,
     f: FloatArray,
@@ -98,7 +102,7 @@ def leave_one_out(
 
 
 def left_out_later(
-    K: FloatArray | WeightedRows,
+    K: FloatArray | SomeRows | WeightedRows,
     problem: Problem,
     alpha: FloatArray,
     f: FloatArray,
@@ -144,7 +148,7 @@ def left_out_later(
 
 
 def _equal_samples(
-    K: FloatArray, alpha: FloatArray, f: FloatArray, y: FloatArray
+    K: FloatArray | SomeRows, alpha: FloatArray, f: FloatArray, y: FloatArray
 ) -> tuple[IntArray, IntArray]:
     """First member of every group of equal samples, and the group of each sample.
 
@@ -156,8 +160,11 @@ def _equal_samples(
     if len(near) == 0:
         return label, label
     v = np.random.RandomState(0).standard_normal(len(K))
-    some = isinstance(K, np.ndarray) and len(near) < FEW_ROWS * len(K)
-    marks = product(K[near], v) if some else product(K, v)[near]
+    if isinstance(K, SomeRows):
+        marks = K.gram.dot(K.weights, v, near)
+    else:
+        some = isinstance(K, np.ndarray) and len(near) < FEW_ROWS * len(K)
+        marks = product(K[near], v) if some else product(K, v)[near]
     label[near] = near[copies(marks, y[near])]
     first, group = np.unique(label, return_inverse=True)
     return first, group
@@ -178,11 +185,27 @@ def copies(marks: FloatArray, y: FloatArray) -> IntArray:
     return np.where(mixed[group], np.arange(len(marks)), first[group])
 
 
-def _near(K: FloatArray, alpha: FloatArray, f: FloatArray) -> IntArray:
-    """Samples for which another has the same prediction, up to rounding of its terms."""
-    order = np.argsort(f)
+def _near(K: FloatArray | SomeRows, alpha: FloatArray, f: FloatArray) -> IntArray:
+    """Samples for which another has the same prediction, up to rounding of its terms.
+
+    The predictions of samples free to move are nearly the same, so a few rows are compared as well: equal
+    samples have the same entries in all of them.
+    """
     size = float(np.abs(f).max()) + float(np.max(K.diagonal())) * float(np.linalg.norm(alpha))
-    close = np.diff(f[order]) <= NEARLY_EQUAL * size
+    near = _alike(f, size)
+    if len(near) == 0:
+        return near
+    known = K.samples if isinstance(K, SomeRows) else np.arange(len(K))
+    chosen = known[np.linspace(0, len(known) - 1, min(COMPARED, len(known))).astype(int)]
+    some = np.asarray(K[np.ix_(chosen, near)], dtype=np.float64)
+    marks = np.random.RandomState(0).standard_normal(len(some)) @ some
+    return np.asarray(near[_alike(marks, float(np.abs(some).sum(axis=0).max()))])
+
+
+def _alike(values: FloatArray, size: float) -> IntArray:
+    """Samples for which the value of another is the same, up to rounding of numbers of that size."""
+    order = np.argsort(values)
+    close = np.diff(values[order]) <= NEARLY_EQUAL * size
     return np.sort(order[np.append(close, False) | np.append(False, close)])
 
 
@@ -210,7 +233,7 @@ def kept_bytes(alpha: FloatArray) -> int:
 
 
 def _keep_free(
-    K: FloatArray | WeightedRows,
+    K: FloatArray | SomeRows | WeightedRows,
     rows: IntArray,
     problem: Problem,
     alpha: FloatArray,
@@ -229,11 +252,11 @@ def _keep_free(
     return partial(_without, R, free, bound, diagonal, curvature[free], alpha, f, problem.fit_intercept)
 
 
-def _block(K: FloatArray | WeightedRows, rows: IntArray, columns: IntArray) -> Block:
+def _block(K: FloatArray | SomeRows | WeightedRows, rows: IntArray, columns: IntArray) -> Block:
     """Rows of K at some columns; the first columns are those of the rows themselves."""
     if isinstance(K, WeightedRows):
         return K.block(rows, columns)
-    if not isinstance(K, np.ndarray):  # on a device, from which only these entries come
+    if not isinstance(K, np.ndarray):  # some rows, or on a device, from which only these entries come
         return np.asarray(K[np.ix_(rows, columns)], dtype=np.float64)
     from ..gram._matrix_loops import take_block
 
@@ -290,7 +313,7 @@ def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> Float
 
 
 def _keep_face(
-    K: FloatArray | WeightedRows,
+    K: FloatArray | SomeRows | WeightedRows,
     rows: IntArray,
     problem: Problem,
     alpha: FloatArray,

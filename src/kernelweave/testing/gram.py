@@ -240,7 +240,7 @@ def subset_of_samples_and_kernels(case: GramCase) -> None:
 
 @contract.promise
 def several_models_at_once(case: GramCase) -> None:
-    """combine_each, square_each, dot_each, quad_each and products_each agree with their single forms."""
+    """The methods called `..._each` agree with their single forms."""
     rng = draws()
     for gram, Ks, weights in _engines(case):
         n, some = gram.n_samples, rng.permutation(gram.n_kernels)[:2]
@@ -250,6 +250,9 @@ def several_models_at_once(case: GramCase) -> None:
         part = rng.permutation(n)[: 1 + n // 2]
         for K, own in zip(gram.square_each(part, many), many, strict=True):
             _close(case, _dense(K), _total(Ks, own)[np.ix_(part, part)])
+        chosen = [part, np.empty(0, dtype=int), rng.permutation(n)[:3]]
+        for found, own, samples in zip(gram.rows_each(chosen, many), many, chosen, strict=True):
+            _close(case, found, _total(Ks, own)[samples])
         rows = [np.arange(n)[::-2], rng.integers(n, size=5), None]
         for share in (0.0, 0.1, 0.4, 1.0):
             alpha = rng.normal(size=(n, 3)) * (rng.uniform(size=(n, 3)) < share)

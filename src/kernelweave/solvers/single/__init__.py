@@ -1,10 +1,10 @@
 """Machines for one Gram matrix.
 
 Reading order: ``base.py``, ``smooth.py``, ``smo.py`` (with ``_box_qp.py`` and, for badly conditioned
-problems, ``_interior.py``), ``primal_newton.py`` for kernels that come as factors, ``joint_newton.py`` for
-losses that couple samples, ``block_descent.py`` (with ``_face.py``) for losses that couple classes.
-``torch_smooth.py`` and ``torch_box.py`` (with ``_torch_descent.py`` and, compiled, ``_triton_box.py``) are
-machines on a device.
+problems, ``_interior.py``), ``within.py`` where only some rows of the matrix are known, ``primal_newton.py``
+for kernels that come as factors, ``joint_newton.py`` for losses that couple samples, ``block_descent.py``
+(with ``_face.py``) for losses that couple classes. ``torch_smooth.py`` and ``torch_box.py`` (with
+``_torch_descent.py`` and, compiled, ``_triton_box.py``) are machines on a device.
 """
 
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._registry import Registry
 from ...gram.lowrank.engine import FactoredMatrix
+from ...gram.some_rows import SomeRows
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
 from .block_descent import BlockDescent
@@ -20,6 +21,7 @@ from .joint_newton import JointNewton
 from .primal_newton import PrimalNewton
 from .smo import SMO
 from .smooth import LeastSquares, Newton
+from .within import Within
 
 # "auto" takes the first that can handle the loss
 SINGLE_SOLVERS = Registry("single-kernel solver", (LeastSquares, SMO, Newton, JointNewton, BlockDescent))
@@ -49,9 +51,11 @@ def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
 
 
 def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
-    """`machine`, or its counterpart if K is not an array: for factors, or a matrix on another device."""
+    """`machine`, or its counterpart if K is no array: factors, some rows, or a matrix on another device."""
     if isinstance(K, np.ndarray):
         return machine
+    if isinstance(K, SomeRows) and isinstance(machine, SMO):
+        return Within(machine)
     if isinstance(K, FactoredMatrix) and not isinstance(machine, JointNewton):
         return PrimalNewton()
     from .torch_box import TorchBox
