@@ -16,6 +16,7 @@ from .choice import EngineChoice, Needs, Task
 if TYPE_CHECKING:
     from .blocked import Unrounded
     from .dictionary import Kernels
+    from .some_rows import SomeRows
 
 Result = TypeVar("Result")
 
@@ -138,6 +139,12 @@ class Gram(ABC):
     @abstractmethod
     def combine(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m, shape (n, n)."""
+
+    def some_rows(self, weights: FloatArray, samples: IntArray) -> SomeRows:
+        """sum_m d_m K_m, of which only the rows of some samples are computed, and others when needed."""
+        from .some_rows import SomeRows
+
+        return SomeRows(self, weights, samples)
 
     def release(self, K: Any) -> None:  # noqa: B027
         """Note that nobody needs a weighted sum any more: the next one may take its memory."""

@@ -96,7 +96,10 @@ class DenseGram(Gram):
         gram = cls([matrices[m] for m in live], scales[live], unrounded)
         seen = [kernels.diagonals[m] for m in live.tolist() if m in kernels.diagonals]
         if kind.train is Normalization.train and len(seen) == len(live) <= MOST_DIAGONALS:
-            gram.cached_diagonals = np.maximum(gram.scales[:, None] * np.array(seen), 0.0)
+            found_on = np.array(seen)
+            if (found_on == found_on[:, :1]).all():  # as of Gaussian kernels
+                found_on = found_on[:, :1]
+            gram.cached_diagonals = np.maximum(gram.scales[:, None] * found_on, 0.0)
         gram.centred = any(rule.entries()[1] is not None for rule in rules)
         parts = [kernels.parts[m] for m in live.tolist() if m in kernels.parts]
         if kernels.first is not None and kind.train is Normalization.train and len(parts) == len(live):
@@ -158,13 +161,16 @@ class DenseGram(Gram):
     def rows_each(self, indices: Sequence[IntArray], weights: FloatArray) -> list[FloatArray]:
         """All rows in one pass: a row of eight matrices is added to those of every sum that asks for it."""
         lists, n = ByRow.of([np.asarray(some) for some in indices]), self.n_samples
-        out = np.empty((len(lists.places), n))
-        targets = out.ctypes.data + 8 * n * lists.places
+        found = self._empty_rows(lists.sizes)
+        starts = np.cumsum([0, *lists.sizes[:-1]])  # places count through all lists
+        bases = np.array([out.ctypes.data for out in found], dtype=np.intp) - 8 * n * starts
+        targets = bases[lists.lists] + 8 * n * lists.places
         live = self._add_each(weights, *lists[:3], targets, np.arange(0), lower=False)
-        if not live:
-            out[:] = 0.0
+        for out in found:
+            if not live:
+                out[:] = 0.0
         self._count(len(lists.rows) / n * live)
-        return np.split(out, np.cumsum(lists.sizes)[:-1])
+        return found
 
     def _add_each(
         self,
@@ -202,6 +208,17 @@ class DenseGram(Gram):
         while self.released and n == self.n_samples and len(found) < count:
             found.append(self.released.pop())
         return [*found, *np.empty((count - len(found), n, n))]
+
+    def _empty_rows(self, sizes: Sequence[int]) -> list[FloatArray]:
+        """Memory for rows: that of sums that were released, as far as it goes."""
+        found, room = [], np.empty((0, self.n_samples))
+        for size in sizes:
+            if size > len(room) and self.released:
+                room = self.released.pop()
+            enough = size <= len(room)
+            found.append(room[:size] if enough else np.empty((size, self.n_samples)))
+            room = room[size if enough else 0 :]
+        return found
 
     def release(self, K: FloatArray) -> None:
         """Keep the memory for the next sum: memory that was used before is faster than new memory."""
@@ -339,6 +356,9 @@ class DenseGram(Gram):
         return out
 
     def diag(self, weights: FloatArray) -> FloatArray:
+        known = self.cached_diagonals
+        if known is not None and len(known) == self.n_kernels > 1:
+            return np.asarray(np.broadcast_to(weights @ known, self.n_samples).copy())
         out = np.zeros(self.n_samples)
         for factor, K in zip(*self._live(weights), strict=True):
             out += factor * K.diagonal()

@@ -23,8 +23,7 @@ class SomeRows:
     Attributes
     ----------
     samples : ndarray of int
-        Those whose rows are known, in the order of `rows`.
-    rows : ndarray of shape (n_known, n)
+        Those whose rows are known.
 
     Examples
     --------
@@ -33,15 +32,19 @@ class SomeRows:
     >>> K[np.ix_([2], [1, 2])]
     array([[1., 3.]])
     >>> K.join(np.array([1]))
-    >>> K.rows[-1]
-    array([1., 3., 1.])
+    >>> K.samples
+    array([0, 2, 1])
+    >>> K.dot(np.array([[1.0], [0.0], [-1.0]]))
+    array([[ 2.],
+           [ 0.],
+           [-2.]])
     """
 
     def __init__(self, gram: Gram, weights: FloatArray, samples: IntArray) -> None:
-        self.gram, self.weights, self.samples = gram, weights, samples
-        self.rows = gram.rows(samples, weights)
-        self._place = np.full(gram.n_samples, -1)
-        self._place[samples] = np.arange(len(samples))
+        self.gram, self.weights, self.samples = gram, weights, np.arange(0)
+        self._parts: list[tuple[int, FloatArray]] = []  # place of the first row, and rows that came together
+        self._place = np.full(gram.n_samples, -1)  # of a sample among those whose rows are known
+        self.join(samples)
 
     def __len__(self) -> int:
         return self.gram.n_samples
@@ -56,18 +59,30 @@ class SomeRows:
 
     def join(self, samples: IntArray) -> None:
         """Compute the rows of more samples, unless they are known."""
-        new = self.lacks(samples)
+        new, known = self.lacks(samples), len(self.samples)
         if len(new):
-            self._place[new] = len(self.samples) + np.arange(len(new))
+            self._place[new] = known + np.arange(len(new))
             self.samples = np.concatenate([self.samples, new])
-            self.rows = np.vstack([self.rows, self.gram.rows(new, self.weights)])
+            self._parts.append((known, self.gram.rows(new, self.weights)))
+
+    def dot(self, alpha: FloatArray) -> FloatArray:
+        """The product with alpha (n, c), which is zero where rows are not known."""
+        known, out = alpha[self.samples], np.zeros(alpha.shape)
+        for first, rows in self._parts:
+            out += rows.T @ known[first : first + len(rows)]
+        return out
 
     def __getitem__(self, pairs: tuple[Any, ...]) -> FloatArray:
         """Entries at ``np.ix_(rows, columns)``; rows that are not known are computed."""
         from ._matrix_loops import take_block
 
-        rows, columns = (np.asarray(part).ravel() for part in pairs)
-        self.join(rows)
-        part = np.empty((len(rows), len(columns)))
-        take_block(self.rows, self._place[rows], columns, part)
-        return part
+        chosen, columns = (np.asarray(part).ravel() for part in pairs)
+        self.join(chosen)
+        found, places = np.empty((len(chosen), len(columns))), self._place[chosen]
+        for first, rows in self._parts:
+            own = np.flatnonzero((places >= first) & (places < first + len(rows)))
+            if len(own) == len(chosen):
+                take_block(rows, places - first, columns, found)
+            elif len(own):
+                found[own] = rows[np.ix_(places[own] - first, columns)]
+        return found

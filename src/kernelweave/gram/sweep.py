@@ -99,6 +99,10 @@ class Swept(Gram):
         self.summed = (weights.copy(), None)
         return self.model.ask(Request(self, "combine", (weights,)))
 
+    def some_rows(self, weights: FloatArray, samples: IntArray) -> SomeRows:
+        self.forget()
+        return super().some_rows(weights, samples)
+
     def square(self, samples: IntArray, weights: FloatArray) -> Any:
         return self.model.ask(Request(self, "square", (samples, weights)))
 

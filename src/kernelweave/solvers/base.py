@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from .._typing import FloatArray
 from ..gram import Gram
 from ..gram.lowrank.engine import FactoredMatrix
-from ..gram.some_rows import SomeRows
 from ..regularizers import Regularizer
 from .certificate import Certificate, certificate
 from .checkpoint import Entry, Keeper
@@ -300,7 +299,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             asking = (previous.alpha != 0.0) | (problem.alpha_of(f - near) != 0.0)
             needed = np.flatnonzero(asking | (problem.alpha_of(f + near) != 0.0))
             if len(needed) <= FEW_ROWS * gram.n_samples:
-                return SomeRows(gram, weights, needed)
+                return gram.some_rows(weights, needed)
         return gram.combine(weights)
 
     def certified(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
@@ -30,9 +31,14 @@ class BoxQP:
         lower, upper = (bound[:, 0].copy() for bound in problem.box())
         return cls(K, problem.centred(linear)[:, 0], float(kink), lower, upper, problem.fit_intercept)
 
+    @cached_property
+    def diagonal(self) -> FloatArray:
+        """The diagonal of K, whose entries are far apart in memory."""
+        return self.K.diagonal().copy()
+
     def size(self, a: FloatArray, G: FloatArray) -> float:
         """Size of the slopes G = K a - linear: of `linear`, or if that is zero of K a, or of its terms."""
-        largest = float(self.K.diagonal().max(initial=0.0)) * float(np.abs(a).sum())
+        largest = float(self.diagonal.max(initial=0.0)) * float(np.abs(a).sum())
         return float(np.abs(self.linear).max()) or float(np.abs(G).max()) or largest or 1.0
 
     def descend(self, a: FloatArray, G: FloatArray, eps: float, max_iter: int) -> int:
@@ -40,8 +46,7 @@ class BoxQP:
         from ._smo_loops import solve_free, solve_tied
 
         run = solve_tied if self.tied else solve_free
-        diagonal = self.K.diagonal().copy()
-        return int(run(self.K, diagonal, self.lower, self.upper, self.kink, a, G, eps, max_iter))
+        return int(run(self.K, self.diagonal, self.lower, self.upper, self.kink, a, G, eps, max_iter))
 
     def minimum_over(self, free: IntArray, a: FloatArray) -> FloatArray:
         """Values of the free entries at the minimum with the others held fixed.

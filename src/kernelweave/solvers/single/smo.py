@@ -74,7 +74,7 @@ class SMO(SingleSolver):
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0], len(alpha) <= self.exact_samples)
-        if not (K.diagonal().any() or K.any()):
+        if not (search.qp.diagonal.any() or K.any()):
             search.note(alpha[:, 0])  # without kernels many points are optimal: keep the known one
             if search.gap <= tol:
                 return search.best
@@ -107,7 +107,7 @@ class Search:
         self.gap, self.n_iter, self.a = np.inf, 0, a.copy()
         self.G = _product(qp.K, a) - qp.linear
         self.size = qp.size(a, self.G)
-        self.roots = np.sqrt(np.maximum(qp.K.diagonal(), 0.0))
+        self.roots = np.sqrt(np.maximum(qp.diagonal, 0.0))
 
     def descend(self, eps: float, allowed: int) -> None:
         """Rounds of steps to a relative violation of `eps`, then less, until `allowed` steps are made."""

@@ -50,13 +50,15 @@ class Within(SingleSolver):
         machine, wanted, n_iter = copy(self.machine), FIRST_SHARE * tol, 0
         machine.exact_samples = 0  # the solution on some samples need not be exact
         roots = np.sqrt(np.maximum(K.diagonal(), 0.0))
-        K.join(np.append(np.flatnonzero(alpha), 0))  # there is a sample at least
+        K.join(np.flatnonzero(alpha))
+        if len(K.samples) == 0:
+            K.join(np.arange(1))
         for left in range(MOST_ROUNDS, -1, -1):
             known = K.samples
             part = machine.solve(K[np.ix_(known, known)], problem.part(known), wanted, alpha[known])
             alpha, n_iter = np.zeros(problem.shape), n_iter + part.n_iter
             alpha[known] = part.alpha
-            fitted = K.rows.T @ part.alpha
+            fitted = K.dot(alpha)
             gap = machine_gap(problem, alpha, fitted, float(roots @ np.abs(alpha[:, 0])) ** 2)
             if gap <= tol or left == 0:
                 break
