@@ -160,7 +160,7 @@ def _prefix(row, alpha, start, stop):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _eight_prefixes(out, a, b, c, d, e, f, g, h, x, factor):  # type: ignore[no-untyped-def]
     """out_m += factor (2 sum_{j<i} k_j x_j + k_i x_i), k the m-th of eight rows of i + 1 entries, like x."""
     i = x.shape[0] - 1
@@ -258,7 +258,7 @@ def add_rows(out, K, rows, coefficients):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def take_block(K, rows, columns, part):  # type: ignore[no-untyped-def]
-    """part = K at some rows and columns."""
+    """part = K at some rows and columns; unsigned columns save the test whether they count from the end."""
     for a in range(rows.shape[0]):
         row, own = K[rows[a]], part[a]
         for b in range(columns.shape[0]):

@@ -211,7 +211,8 @@ class DenseGram(Gram):
 
     def _empty_rows(self, sizes: Sequence[int]) -> list[FloatArray]:
         """Memory for rows: that of sums that were released, as far as it goes."""
-        found, room = [], np.empty((0, self.n_samples))
+        found: list[FloatArray] = []
+        room: FloatArray = np.empty((0, self.n_samples))
         for size in sizes:
             if size > len(room) and self.released:
                 room = self.released.pop()

@@ -320,4 +320,4 @@ def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:
 def _spread(n: int, flops: float) -> IntArray:
     """Evenly spread samples, as many as can be factored with `flops`."""
     size = max(2, int((3.0 * flops) ** (1.0 / 3.0)))
-    return np.unique(np.linspace(0, n - 1, min(size, n)).astype(int))
+    return np.unique(np.linspace(0, n - 1, min(size, n)).astype(np.uintp))

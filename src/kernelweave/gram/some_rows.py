@@ -82,7 +82,7 @@ class SomeRows:
         for first, rows in self._parts:
             own = np.flatnonzero((places >= first) & (places < first + len(rows)))
             if len(own) == len(chosen):
-                take_block(rows, places - first, columns, found)
+                take_block(rows, places - first, columns.astype(np.uintp), found)
             elif len(own):
                 found[own] = rows[np.ix_(places[own] - first, columns)]
         return found

@@ -8,6 +8,7 @@ scale is kept apart, since it can join the kernel's weight, so that K is copied 
 from __future__ import annotations
 
 from copy import copy
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -366,9 +367,19 @@ def resolve_normalization(spec: Any) -> Normalization:
 
 def _shares(n: int, sample_weight: np.ndarray | None) -> np.ndarray:
     """Weights of sum 1."""
+    if sample_weight is None:
+        return _equal_shares(n)
     weight = _weights(n, sample_weight)
     result: np.ndarray = weight / weight.sum()
     return result
+
+
+@lru_cache(maxsize=1)
+def _equal_shares(n: int) -> np.ndarray:
+    """1 / n for every sample: the same array, which nobody may change, for all kernels."""
+    share = np.full(n, 1.0 / n)
+    share.flags.writeable = False
+    return share
 
 
 def _weights(n: int, sample_weight: np.ndarray | None) -> np.ndarray:

@@ -190,7 +190,7 @@ def _products(
         # column order: that of the transposed, which is to be the same matrix
         found: tuple[np.ndarray, np.ndarray, float, float]
         plain = K if K.flags.c_contiguous else K.T
-        chosen, others = rows.astype(np.uintp), others.astype(np.uintp)
+        chosen, others = (some.astype(np.uintp, copy=False) for some in (rows, others))
         found = products(plain, probes, inner, outer, chosen, part, others, other_part)
         return found
     (v, w), Kv, Kw = probes, K @ probes[0], K @ probes[1]

@@ -261,7 +261,7 @@ def _block(K: FloatArray | SomeRows | WeightedRows, rows: IntArray, columns: Int
     from ..gram._matrix_loops import take_block
 
     part = np.empty((len(rows), len(columns)))
-    take_block(K, rows, columns, part)
+    take_block(K, rows, columns.astype(np.uintp), part)
     return part
 
 

@@ -26,6 +26,10 @@ SAMPLE_STEPS, PAIR_STEPS = 100, 0.2
 #: is this share of the tolerance
 NEXT, LEAST_NEXT, AIM = 0.2, 1e-3, 0.3
 
+#: from this tolerance on, slopes that have the rounding of all steps tell whether the gap is still open; and
+#: the number of samples from which a product with K takes longer than that
+ROUGH, ROUGH_SAMPLES = 1e-6, 500
+
 #: below this gap, a machine is as good as rounding allows after this many rounds that do not halve the gap
 FINE_GAP, IDLE_ROUNDS = 1e-7, 5
 
@@ -117,14 +121,18 @@ class Search:
             steps = self.qp.descend(self.a, self.G, eps, min(budget, allowed - self.n_iter))
             self.n_iter += steps
             before, found = self.gap, self.small and self.guess(self.a)
-            if not found and (not self.small or self.n_iter >= min(budget, allowed) or eps <= 1e-13 * size):
+            over, gap = eps <= 1e-13 * size or self.n_iter >= allowed, 0.0
+            if not (self.small or over) and self.tol >= ROUGH and len(self.a) >= ROUGH_SAMPLES:
+                gap = self.gap_at(self.a, self.G + self.qp.linear)  # rounded, but takes no product with K
+            if not found and (over or (self.n_iter >= budget if self.small else gap <= self.tol)):
                 self.note(self.a)
+                gap = self.gap
             idle = idle + 1 if steps >= budget and 0.5 * before <= self.gap < FINE_GAP else 0
-            if self.gap <= self.tol or eps <= 1e-13 * size or self.n_iter >= allowed or idle >= IDLE_ROUNDS:
+            if self.gap <= self.tol or over or idle >= IDLE_ROUNDS:
                 return
             if steps < budget:
                 # the gap falls about as the violation does
-                eps *= NEXT if self.small else min(NEXT, max(LEAST_NEXT, AIM * self.tol / self.gap))
+                eps *= NEXT if self.small else min(NEXT, max(LEAST_NEXT, AIM * self.tol / gap))
 
     def guess(self, a: FloatArray) -> bool:
         """Look for the exact solution from the samples that are free at `a`; whether few rounds found it."""
@@ -137,11 +145,15 @@ class Search:
 
     def note(self, a: FloatArray) -> None:
         """Remember a point if none was better; G is not used, as it has the rounding of all its updates."""
-        machine = Machine(a[:, None].copy(), _product(self.qp.K, a)[:, None], self.n_iter)
-        size = float(self.roots @ np.abs(a)) ** 2
-        gap = machine_gap(self.problem, machine.alpha, machine.fitted, size)
+        fitted = _product(self.qp.K, a)
+        gap = self.gap_at(a, fitted)
         if gap < self.gap or not np.isfinite(self.gap):
-            self.best, self.gap = machine, gap
+            self.best, self.gap = Machine(a[:, None].copy(), fitted[:, None], self.n_iter), gap
+
+    def gap_at(self, a: FloatArray, fitted: FloatArray) -> float:
+        """The relative gap at a point, given K a."""
+        size = float(self.roots @ np.abs(a)) ** 2
+        return machine_gap(self.problem, a[:, None], fitted[:, None], size)
 
     def enter_interior(self) -> None:
         """The solution of an interior-point method, and the exact solution from its free samples."""
