@@ -16,27 +16,35 @@ FAST = {"reassoc", "contract", "nsz"}
 
 MANY_SAMPLES = 4  # one sample in this many, or more, counts as many
 
-EACH_COLUMNS = 2048  # columns of eight rows that are added to the sums of several models at a time
+EACH_ROWS, EACH_COLUMNS = 4, 2048  # rows and columns of the sums of several models that are in the cache
+LOWER_ROWS = 16  # rows of a weighted sum that are in the cache while matrices are added
 MIRROR_ROWS, MIRROR_COLUMNS = 64, 256  # sides of the tiles that are transposed, which stay in the cache
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_lower_eight(out, A, B, C, D, E, F, G, H, w, first, start, stop):  # type: ignore[no-untyped-def]
-    """out += sum_m w_m K_m of eight matrices on rows start..stop, columns up to the diagonal.
+def add_lower(out, places, kind, weights, first, start, stop):  # type: ignore[no-untyped-def]
+    """out += sum_m w_m K_m on rows start..stop, columns up to the diagonal.
 
-    `out` is read and written once for all eight; the `first` eight replace what was in it.
+    There may be any number of matrices (n, n) of the type of `kind`, so they are given by the addresses of
+    their first entries, a multiple of four of them. A few rows of `out` stay in the cache for all of them,
+    and are read and written once for four; the `first` four replace what was in them.
     """
-    w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
-    for i in range(start, stop):
-        o, a, b, c, d, e, f, g, h = out[i], A[i], B[i], C[i], D[i], E[i], F[i], G[i], H[i]
-        if first:
-            for j in range(i + 1):
-                x = w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
-                o[j] = x + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
-        else:
-            for j in range(i + 1):
-                x = w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j]
-                o[j] += x + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
+    n = out.shape[0]
+    for top in range(start, stop, LOWER_ROWS):
+        for m in range(0, len(places), 4):
+            wa, wb, wc, wd = weights[m], weights[m + 1], weights[m + 2], weights[m + 3]
+            for i in range(top, min(top + LOWER_ROWS, stop)):
+                o, row = out[i, : i + 1], kind.itemsize * n * i
+                a = carray(pointer(places[m] + row), i + 1, kind.dtype)
+                b = carray(pointer(places[m + 1] + row), i + 1, kind.dtype)
+                c = carray(pointer(places[m + 2] + row), i + 1, kind.dtype)
+                d = carray(pointer(places[m + 3] + row), i + 1, kind.dtype)
+                if first and m == 0:
+                    for j in range(i + 1):
+                        o[j] = wa * a[j] + wb * b[j] + wc * c[j] + wd * d[j]
+                else:
+                    for j in range(i + 1):
+                        o[j] += wa * a[j] + wb * b[j] + wc * c[j] + wd * d[j]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -77,53 +85,39 @@ def add_each(rows, cuts, sums, targets, places, kind, weights, samples, n, lower
     Row rows[r], r from start to stop, belongs to the sums[cuts[r]:cuts[r + 1]], and goes to the same places
     in `targets`. There may be any number of matrices and of sums, so both are given by addresses: `targets`
     of rows of sums, and `places` of matrices (n, n) of the type of `kind`, a multiple of eight of them. With
-    `samples`, matrices are restricted to them. The `first` matrices replace what was in the sums. A few
-    columns of eight rows stay in the fastest cache while they are added to all sums, two at a time.
+    `samples`, matrices are restricted to them. The `first` matrices replace what was in the sums. Rows of
+    eight matrices stay in the cache while they are added to all sums, two at a time.
     """
     room, whole = np.empty((8, EACH_COLUMNS), kind.dtype), len(samples) == 0
-    for r in range(start, stop):
-        i = rows[r]
-        size = i + 1 if lower else n if whole else len(samples)
-        row = kind.itemsize * n * (i if whole else samples[i])
+    for top in range(start, stop, EACH_ROWS):
         for m in range(0, len(places), 8):
-            for left in range(0, size, EACH_COLUMNS):
-                width = min(EACH_COLUMNS, size - left)
-                chosen, at = samples[left : left + width], row + (kind.itemsize * left if whole else 0)
-                a = _entries(places[m] + at, width, kind, chosen, room[0])
-                b = _entries(places[m + 1] + at, width, kind, chosen, room[1])
-                c = _entries(places[m + 2] + at, width, kind, chosen, room[2])
-                d = _entries(places[m + 3] + at, width, kind, chosen, room[3])
-                e = _entries(places[m + 4] + at, width, kind, chosen, room[4])
-                f = _entries(places[m + 5] + at, width, kind, chosen, room[5])
-                g = _entries(places[m + 6] + at, width, kind, chosen, room[6])
-                h = _entries(places[m + 7] + at, width, kind, chosen, room[7])
-                for q in range(cuts[r], cuts[r + 1], 2):
-                    o, w = (
-                        carray(pointer(targets[q] + 8 * left), width, np.float64),
-                        weights[sums[q], m : m + 8],
-                    )
-                    if first and m == 0:
-                        o[:] = 0.0
-                    if q + 1 == cuts[r + 1]:
-                        _add_one(o, a, b, c, d, e, f, g, h, w)
-                        continue
-                    p = carray(pointer(targets[q + 1] + 8 * left), width, np.float64)
-                    if first and m == 0:
-                        p[:] = 0.0
-                    _add_two(o, p, a, b, c, d, e, f, g, h, w, weights[sums[q + 1], m : m + 8])
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_some_eight(out, A, B, C, D, E, F, G, H, w, rows):  # type: ignore[no-untyped-def]
-    """out += sum_m w_m K_m[rows] of eight matrices."""
-    w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
-    for r in range(rows.shape[0]):
-        i, o = rows[r], out[r]
-        a, b, c, d, e, f, g, h = A[i], B[i], C[i], D[i], E[i], F[i], G[i], H[i]
-        for j in range(o.shape[0]):
-            o[j] += (
-                w0 * a[j] + w1 * b[j] + w2 * c[j] + w3 * d[j] + w4 * e[j] + w5 * f[j] + w6 * g[j] + w7 * h[j]
-            )
+            for r in range(top, min(top + EACH_ROWS, stop)):
+                i = rows[r]
+                size = i + 1 if lower else n if whole else len(samples)
+                row = kind.itemsize * n * (i if whole else samples[i])
+                for left in range(0, size, EACH_COLUMNS):
+                    width = min(EACH_COLUMNS, size - left)
+                    chosen, at = samples[left : left + width], row + (kind.itemsize * left if whole else 0)
+                    a = _entries(places[m] + at, width, kind, chosen, room[0])
+                    b = _entries(places[m + 1] + at, width, kind, chosen, room[1])
+                    c = _entries(places[m + 2] + at, width, kind, chosen, room[2])
+                    d = _entries(places[m + 3] + at, width, kind, chosen, room[3])
+                    e = _entries(places[m + 4] + at, width, kind, chosen, room[4])
+                    f = _entries(places[m + 5] + at, width, kind, chosen, room[5])
+                    g = _entries(places[m + 6] + at, width, kind, chosen, room[6])
+                    h = _entries(places[m + 7] + at, width, kind, chosen, room[7])
+                    for q in range(cuts[r], cuts[r + 1], 2):
+                        o = carray(pointer(targets[q] + 8 * left), width, np.float64)
+                        w = weights[sums[q], m : m + 8]
+                        if first and m == 0:
+                            o[:] = 0.0
+                        if q + 1 == cuts[r + 1]:
+                            _add_one(o, a, b, c, d, e, f, g, h, w)
+                            continue
+                        p = carray(pointer(targets[q + 1] + 8 * left), width, np.float64)
+                        if first and m == 0:
+                            p[:] = 0.0
+                        _add_two(o, p, a, b, c, d, e, f, g, h, w, weights[sums[q + 1], m : m + 8])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -288,7 +282,7 @@ def take_square(K, samples, part):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def add_square_eight(out, A, B, C, D, E, F, G, H, samples, w, start, stop):  # type: ignore[no-untyped-def]
-    """out += sum_m w_m K_m of eight matrices, restricted to `samples` on both axes, like `add_lower_eight`.
+    """out += sum_m w_m K_m of eight matrices, restricted to `samples` on both axes, like `add_lower`.
 
     Samples are unsigned, which saves the test whether they count from the end.
     """

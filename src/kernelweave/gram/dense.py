@@ -113,22 +113,19 @@ class DenseGram(Gram):
         return sum(K.nbytes for K in self.matrices)
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._matrix_loops import add_lower_eight
+        from ._matrix_loops import add_lower
 
-        n, (out,) = self.n_samples, self._empty(1, self.n_samples)
-        factors, matrices = self._live(weights)
-        eights = _eights(matrices, factors)
-        step = max(1, ROW_BLOCK_BYTES // (8 * max(n, 1)))
+        n, (out,), kinds = self.n_samples, self._empty(1, self.n_samples), self._by_kind(weights[None], 4)
 
-        def add(start: int) -> None:
-            for place, (eight, w) in enumerate(eights):
-                add_lower_eight(out, *eight, w, place == 0, start, min(start + step, n))
+        def add(rows: slice) -> None:
+            for place, (places, kind, (w,)) in enumerate(kinds):
+                add_lower(out, places, kind, w, place == 0, rows.start, rows.stop)
 
-        if not eights:
+        if not kinds:
             out[:] = 0.0
-        deque(map_tiles(add, range(0, n, step)), maxlen=0)
+        deque(map_tiles(add, tiles(n, ROWS_EACH)), maxlen=0)
         mirror_lower(out)
-        self._count(0.5 * len(matrices))
+        self._count(0.5 * np.count_nonzero(weights * self.scales))
         return out
 
     def combine_each(self, weights: FloatArray) -> list[FloatArray]:
@@ -160,7 +157,7 @@ class DenseGram(Gram):
 
     def rows_each(self, indices: Sequence[IntArray], weights: FloatArray) -> list[FloatArray]:
         """All rows in one pass: a row of eight matrices is added to those of every sum that asks for it."""
-        lists, n = ByRow.of([np.asarray(some) for some in indices]), self.n_samples
+        lists, n = ByRow.of([np.asarray(some, dtype=int) for some in indices]), self.n_samples
         found = self._empty_rows(lists.sizes)
         starts = np.cumsum([0, *lists.sizes[:-1]])  # places count through all lists
         bases = np.array([out.ctypes.data for out in found], dtype=np.intp) - 8 * n * starts
@@ -185,14 +182,7 @@ class DenseGram(Gram):
         """Rows of several sums, with the arguments of `add_each`; how many matrices have weight in any."""
         from ._matrix_loops import add_each
 
-        factors = weights * self.scales
-        live, parts = np.flatnonzero(factors.any(axis=0)), []
-        for kind in dict.fromkeys(self.matrices[m].dtype for m in live):
-            own = [m for m in live if self.matrices[m].dtype == kind]
-            places = [self.matrices[m].ctypes.data for m in own + own[-1:] * (-len(own) % 8)]
-            w = np.zeros((len(weights), len(places)))
-            w[:, : len(own)] = factors[:, own]
-            parts.append((np.array(places, dtype=np.intp), np.empty(0, kind), w))
+        parts = self._by_kind(weights, 8)
 
         def fill(some: slice) -> None:
             for place, (places, kind, w) in enumerate(parts):
@@ -200,7 +190,23 @@ class DenseGram(Gram):
                 add_each(*given, place == 0, some.start, some.stop)
 
         deque(map_tiles(fill, tiles(len(rows), ROWS_EACH)), maxlen=0)
-        return len(live)
+        return int(np.count_nonzero((weights * self.scales).any(axis=0)))
+
+    def _by_kind(self, weights: FloatArray, at_once: int) -> list[tuple[IntArray, FloatArray, FloatArray]]:
+        """Addresses of the matrices with weight, an empty array of their precision, and factors (k, M).
+
+        For each precision. They are read so many at a time; the last one, with factor 0, fills the last group.
+        """
+        found: list[tuple[IntArray, FloatArray, FloatArray]] = []
+        factors = weights * self.scales
+        live = np.flatnonzero(factors.any(axis=0))
+        for kind in dict.fromkeys(self.matrices[m].dtype for m in live):
+            own = [m for m in live if self.matrices[m].dtype == kind]
+            places = [self.matrices[m].ctypes.data for m in own + own[-1:] * (-len(own) % at_once)]
+            w = np.zeros((len(weights), len(places)))
+            w[:, : len(own)] = factors[:, own]
+            found.append((np.array(places, dtype=np.intp), np.empty(0, kind), w))
+        return found
 
     def _empty(self, count: int, n: int) -> list[FloatArray]:
         """Memory for weighted sums: that of earlier sums that were released, and one new block."""
@@ -347,14 +353,7 @@ class DenseGram(Gram):
         return np.asarray(self.scales * np.array([float(flat @ K.ravel()) for K in self.matrices]))
 
     def rows(self, indices: IntArray, weights: FloatArray) -> FloatArray:
-        from ._matrix_loops import add_some_eight
-
-        factors, matrices = self._live(weights)
-        chosen, out = np.asarray(indices, dtype=int), np.zeros((len(indices), self.n_samples))
-        for eight, w in _eights(matrices, factors):
-            add_some_eight(out, *eight, w, chosen)
-        self._count(len(chosen) / self.n_samples * len(matrices))
-        return out
+        return self.rows_each([indices], weights[None])[0]
 
     def diag(self, weights: FloatArray) -> FloatArray:
         known = self.cached_diagonals
