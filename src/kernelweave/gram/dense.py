@@ -67,6 +67,7 @@ class DenseGram(Gram):
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.unrounded, self.n_passes = unrounded, 0.0
         self.released: list[FloatArray] = []
+        self.spare: list[FloatArray] = []
         self.first: tuple[IntArray, list[FloatArray]] | None = None  # samples, and the matrices between them
 
     @classmethod
@@ -195,7 +196,7 @@ class DenseGram(Gram):
     def _by_kind(self, weights: FloatArray, at_once: int) -> list[tuple[IntArray, FloatArray, FloatArray]]:
         """Addresses of the matrices with weight, an empty array of their precision, and factors (k, M).
 
-        For each precision. They are read so many at a time; the last one, with factor 0, fills the last group.
+        For each precision. They are read so many at a time; the last one, with factor 0, fills the group.
         """
         found: list[tuple[IntArray, FloatArray, FloatArray]] = []
         factors = weights * self.scales

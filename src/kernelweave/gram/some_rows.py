@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -72,17 +74,34 @@ class SomeRows:
             out += rows.T @ known[first : first + len(rows)]
         return out
 
+    @contextmanager
+    def between(self, samples: IntArray) -> Iterator[FloatArray]:
+        """The sum between some samples whose rows are known, in memory that is used again afterwards."""
+        spare: list[FloatArray] = getattr(self.gram.engine, "spare", [])
+        count = len(samples)
+        room = spare.pop() if spare else np.empty(0)
+        if len(room) < count**2:
+            room = np.empty(max(count**2, len(self) ** 2 // 4))
+        try:
+            yield self._taken(samples, samples, room[: count**2].reshape(count, count))
+        finally:
+            spare.append(room)
+
     def __getitem__(self, pairs: tuple[Any, ...]) -> FloatArray:
         """Entries at ``np.ix_(rows, columns)``; rows that are not known are computed."""
-        from ._matrix_loops import take_block
-
         chosen, columns = (np.asarray(part).ravel() for part in pairs)
         self.join(chosen)
-        found, places = np.empty((len(chosen), len(columns))), self._place[chosen]
+        return self._taken(chosen, columns, np.empty((len(chosen), len(columns))))
+
+    def _taken(self, chosen: IntArray, columns: IntArray, out: FloatArray) -> FloatArray:
+        """Entries of known rows, written to `out`."""
+        from ._matrix_loops import take_block
+
+        places = self._place[chosen]
         for first, rows in self._parts:
             own = np.flatnonzero((places >= first) & (places < first + len(rows)))
             if len(own) == len(chosen):
-                take_block(rows, places - first, columns.astype(np.uintp), found)
+                take_block(rows, places - first, columns.astype(np.uintp), out)
             elif len(own):
-                found[own] = rows[np.ix_(places[own] - first, columns)]
-        return found
+                out[own] = rows[np.ix_(places[own] - first, columns)]
+        return out

@@ -55,7 +55,8 @@ class Within(SingleSolver):
             K.join(np.arange(1))
         for left in range(MOST_ROUNDS, -1, -1):
             known = K.samples
-            part = machine.solve(K[np.ix_(known, known)], problem.part(known), wanted, alpha[known])
+            with K.between(known) as K_known:
+                part = machine.solve(K_known, problem.part(known), wanted, alpha[known])
             alpha, n_iter = np.zeros(problem.shape), n_iter + part.n_iter
             alpha[known] = part.alpha
             fitted = K.dot(alpha)
