@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -64,6 +67,20 @@ def test_several_sums_at_once_are_those_one_by_one(monkeypatch, rng, count, n_ke
         np.testing.assert_allclose(total, expected, rtol=1e-13, atol=1e-13 * np.abs(expected).max())
         np.testing.assert_array_equal(total, total.T)
         np.testing.assert_allclose(part, total[np.ix_(samples, samples)], rtol=1e-13, atol=1e-12)
+
+
+@pytest.mark.parametrize("other", [copy, lambda gram: pickle.loads(pickle.dumps(gram))])
+def test_copies_read_their_own_matrices(rng, other):
+    A = rng.normal(size=(5, 30, 4))
+    gram = DenseGram(list(A @ A.transpose(0, 2, 1)))
+    weights = rng.gamma(1.0, size=5)
+    expected = gram.combine(weights)
+    found = other(gram)
+    if found.matrices is not gram.matrices:
+        for K in gram.matrices:
+            K[:] = np.nan
+    np.testing.assert_array_equal(found.combine(weights), expected)
+    np.testing.assert_array_equal(found.rows(np.array([3]), weights)[0], expected[3])
 
 
 def test_sums_without_kernels_are_zero(monkeypatch):

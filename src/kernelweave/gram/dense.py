@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -200,14 +201,32 @@ class DenseGram(Gram):
         """
         found: list[tuple[IntArray, FloatArray, FloatArray]] = []
         factors = weights * self.scales
-        live = np.flatnonzero(factors.any(axis=0))
-        for kind in dict.fromkeys(self.matrices[m].dtype for m in live):
-            own = [m for m in live if self.matrices[m].dtype == kind]
-            places = [self.matrices[m].ctypes.data for m in own + own[-1:] * (-len(own) % at_once)]
-            w = np.zeros((len(weights), len(places)))
-            w[:, : len(own)] = factors[:, own]
-            found.append((np.array(places, dtype=np.intp), np.empty(0, kind), w))
+        live = np.asarray(factors.any(axis=0))
+        for kind, members in self._kinds.items():
+            own = members[live[members]]
+            if len(own):
+                w = np.zeros((len(weights), len(own) + -len(own) % at_once))
+                w[:, : len(own)] = factors[:, own]
+                places = np.append(self._places[own], np.repeat(self._places[own[-1:]], -len(own) % at_once))
+                found.append((places, np.empty(0, kind), w))
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_places", "spare")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, spare=[])
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """Addresses of the matrices, which a copy in another process has elsewhere."""
+        return np.array([K.ctypes.data for K in self.matrices], dtype=np.intp)
+
+    @cached_property
+    def _kinds(self) -> dict[np.dtype, IntArray]:
+        """Which matrices have which precision."""
+        kinds = [K.dtype for K in self.matrices]
+        return {kind: np.flatnonzero([own == kind for own in kinds]) for kind in dict.fromkeys(kinds)}
 
     def _empty(self, count: int, n: int) -> list[FloatArray]:
         """Memory for weighted sums: that of earlier sums that were released, and one new block."""
