@@ -6,6 +6,9 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+#: bytes that come into the cache together
+LINE = 64
+
 
 @intrinsic
 def larger(typing_context, a, b):  # type: ignore[no-untyped-def]
@@ -31,7 +34,7 @@ def pointer(typing_context, address):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def fetch(typing_context, address):  # type: ignore[no-untyped-def]
-    """Bring the 64 bytes around an address into the cache, and do not wait for them; any address will do."""
+    """Bring the `LINE` of an address into the cache, and do not wait for it; any address will do."""
 
     def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
         kind, number = ir.IntType(8).as_pointer(), ir.IntType(32)

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numba import njit
 
-from .._instructions import fetch
+from .._instructions import LINE, fetch
 
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
@@ -15,8 +15,8 @@ FAST = {"reassoc", "contract", "nsz"}
 #: entries of a row that are multiplied with the same numbers as the next: these stay in the fastest cache
 PERIOD = 128
 
-#: bytes after those that are being read which are fetched meanwhile, and how many come at a time
-AHEAD, LINE = 12288, 64
+#: bytes after those that are being read which are fetched meanwhile
+AHEAD = 12288
 
 #: rows that are in the cache when entries of some of them are copied
 CACHED_ROWS = 8

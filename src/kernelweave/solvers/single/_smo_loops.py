@@ -13,7 +13,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from ..._instructions import larger
+from ..._instructions import LINE, fetch, larger
 
 FLAT = 1e-12  # relative curvature below which the objective is taken as flat
 
@@ -50,6 +50,14 @@ def _room_down(a, lower, kink):  # type: ignore[no-untyped-def]
     return a if kink > 0.0 and a > 0.0 else a - lower
 
 
+@numba.njit(cache=True, nogil=True)
+def _fetch_block(row, start):  # type: ignore[no-untyped-def]
+    """Bring a block of a row into the cache while others are worked on."""
+    place = row.ctypes.data
+    for at in range(start * row.itemsize, min(start + BLOCK, row.shape[0]) * row.itemsize, LINE):
+        fetch(place + at)
+
+
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _move_block(G, step, up_row, down_row, up):  # type: ignore[no-untyped-def]
     top = -np.inf
@@ -66,8 +74,10 @@ def _move(G, step, up_row, down_row, up):  # type: ignore[no-untyped-def]
     -1 where nothing may move up.
     """
     value, block = -np.inf, -1
+    _fetch_block(down_row, BLOCK)
     for start in range(0, G.shape[0], BLOCK):
         some = slice(start, start + BLOCK)
+        _fetch_block(down_row, start + 2 * BLOCK)
         top = _move_block(G[some], step, up_row[some], down_row[some], up[some])
         if top > value:
             value, block = top, start
@@ -94,8 +104,10 @@ def _gains(rise, own, row, diagonal, G, down, gains):  # type: ignore[no-untyped
     Also the largest gain, and where its block begins; -1 where no pair gains.
     """
     value, block, violation = 0.0, -1, 0.0
+    _fetch_block(row, BLOCK)
     for start in range(0, G.shape[0], BLOCK):
         some = slice(start, start + BLOCK)
+        _fetch_block(row, start + 2 * BLOCK)
         parts = (row[some], diagonal[some], G[some], down[some], gains[some])
         top, worst = _gains_block(rise, own, *parts)
         violation = max(violation, worst)
