@@ -131,16 +131,8 @@ def mirror(out, start, stop):  # type: ignore[no-untyped-def]
             f, g, h = out[i + 5], out[i + 6], out[i + 7]
             for j in range(left, min(right, i)):
                 o = out[j, i : i + 8]
-                o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7] = (
-                    a[j],
-                    b[j],
-                    c[j],
-                    d[j],
-                    e[j],
-                    f[j],
-                    g[j],
-                    h[j],
-                )
+                o[0], o[1], o[2], o[3] = a[j], b[j], c[j], d[j]
+                o[4], o[5], o[6], o[7] = e[j], f[j], g[j], h[j]
     for i in range(start, stop):
         for j in range(i - (i - start) % 8 if i < whole else 0, i):
             out[j, i] = out[i, j]

@@ -79,7 +79,10 @@ class SomeRows:
         """The sum between some samples whose rows are known, in memory that is used again afterwards."""
         spare: list[FloatArray] = getattr(self.gram.engine, "spare", [])
         count = len(samples)
-        room = spare.pop() if spare else np.empty(0)
+        try:
+            room = spare.pop()
+        except IndexError:  # another model may have taken the last
+            room = np.empty(0)
         if len(room) < count**2:
             room = np.empty(max(count**2, len(self) ** 2 // 4))
         try:

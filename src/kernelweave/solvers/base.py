@@ -287,20 +287,15 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     def _matrix(self, run: Run, weights: FloatArray, previous: State | None) -> Any:
         """sum_m d_m K_m; where the sum is not kept anyway, only the rows that the machine needs, if few."""
         gram, problem, machine = run.gram, run.problem, self._machine
-        rows = gram.parts_in_place and not gram.spares_sums and problem.shape[1] == 1
-        if (
-            previous is not None
-            and rows
-            and isinstance(machine, SMO)
-            and len(problem.y) > machine.exact_samples
-        ):
-            f = previous.fitted + previous.certificate.intercept
-            near = NEARBY * float(np.std(f))
-            asking = (previous.alpha != 0.0) | (problem.alpha_of(f - near) != 0.0)
-            needed = np.flatnonzero(asking | (problem.alpha_of(f + near) != 0.0))
-            if len(needed) <= FEW_ROWS * gram.n_samples:
-                return gram.some_rows(weights, needed)
-        return gram.combine(weights)
+        one = isinstance(machine, SMO) and problem.shape[1] == 1 and len(problem.y) > machine.exact_samples
+        if previous is None or not one or gram.spares_sums or not gram.parts_in_place:
+            return gram.combine(weights)
+        f = previous.fitted + previous.certificate.intercept
+        near = NEARBY * float(np.std(f))
+        asking = (previous.alpha != 0.0) | (problem.alpha_of(f - near) != 0.0)
+        needed = np.flatnonzero(asking | (problem.alpha_of(f + near) != 0.0))
+        few = len(needed) <= FEW_ROWS * gram.n_samples
+        return gram.some_rows(weights, needed) if few else gram.combine(weights)
 
     def certified(
         self,

@@ -27,7 +27,7 @@ class Within(SingleSolver):
 
     Parameters
     ----------
-    machine : SMO
+    machine : SMO, optional
         For the samples whose rows are known.
 
     Examples
@@ -36,18 +36,18 @@ class Within(SingleSolver):
     >>> from kernelweave.losses import Hinge
     >>> K = SomeRows(DenseGram([np.eye(2)]), np.ones(1), np.array([0]))
     >>> problem = Problem(np.array([[1.0], [-1.0]]), Hinge(), np.ones((2, 1)))
-    >>> Within(SMO()).solve(K, problem, tol=1e-6).alpha.ravel()
+    >>> Within().solve(K, problem, tol=1e-6).alpha.ravel()
     array([ 1., -1.])
     """
 
     name = "within"
     requires = ("linear_dual",)
 
-    def __init__(self, machine: SMO) -> None:
+    def __init__(self, machine: SMO | None = None) -> None:
         self.machine = machine
 
     def solve_column(self, K: SomeRows, problem: Problem, tol: float, alpha: FloatArray) -> Machine:  # type: ignore[override]
-        machine, wanted, n_iter = copy(self.machine), FIRST_SHARE * tol, 0
+        machine, wanted, n_iter = copy(self.machine or SMO()), FIRST_SHARE * tol, 0
         machine.exact_samples = 0  # the solution on some samples need not be exact
         roots = np.sqrt(np.maximum(K.diagonal(), 0.0))
         K.join(np.flatnonzero(alpha))
