@@ -10,7 +10,10 @@ from sklearn.utils.metaestimators import _safe_split
 
 import kernelweave as kw
 from kernelweave.gram import DenseGram
+from kernelweave.gram.dictionary import Kernels
 from kernelweave.kernels import RBF, Linear, Precomputed
+from kernelweave.losses import Hinge
+from kernelweave.solvers import Problem, certificate
 
 ON_DATA = [Linear(), RBF(gamma=0.3)]
 
@@ -161,14 +164,18 @@ def test_half_precision_becomes_double(binary, grams):
     np.testing.assert_array_equal(model.weights_, double.weights_)
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("p", [1.0, 2.0])
+def several(n_classes=2, n=650):
+    """Matrices of enough samples for looks at some of them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=n)
+    X = rng.normal(size=(n, 4)) + y[:, None]
+    return [np.exp(-g * ((X[:, None] - X) ** 2).sum(axis=2)) for g in (0.02, 0.2, 2.0)], y
+
+
+@pytest.mark.parametrize(("n_classes", "p"), [(2, 1.0), (4, 1.0), (4, 2.0)])
 def test_the_first_look_reads_no_matrix_again(n_classes, p, monkeypatch):
     """The samples that the pass over new matrices keeps are those that the solver asks for."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(n_classes, size=650)
-    X = rng.normal(size=(650, 4)) + y[:, None]
-    Ks = [np.exp(-g * ((X[:, None] - X) ** 2).sum(axis=2)) for g in (0.02, 0.2, 2.0)]
+    Ks, y = several(n_classes)
     model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(p))
     calls, whole = [], DenseGram._square_parts
     monkeypatch.setattr(
@@ -179,3 +186,69 @@ def test_the_first_look_reads_no_matrix_again(n_classes, p, monkeypatch):
     monkeypatch.setattr("kernelweave.estimators._mkl.looked_at", lambda *args: None)
     np.testing.assert_allclose(found.weights_, clone(model).fit(kw.KernelStack(Ks), y).weights_, rtol=1e-6)
     assert calls == [100]
+
+
+@pytest.fixture
+def guessed(monkeypatch):
+    """The weighted sums that were made while matrices were checked."""
+    made, whole = [], Kernels.guess
+    monkeypatch.setattr(Kernels, "guess", lambda *args: (made.append(whole(*args)), made[-1])[1])
+    return made
+
+
+@pytest.mark.parametrize("p", [4 / 3, 2.0, 4.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("normalize", ["variance", "trace", None])
+def test_a_fit_that_begins_in_the_checking_pass_is_certified_for_the_kernels(guessed, p, weighted, normalize):
+    """Norms and dual variables give the same gap from the normalised matrices themselves."""
+    Ks, y = several()
+    weight = np.random.default_rng(1).integers(1, 3, size=len(y)).astype(float) if weighted else None
+    model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(p), normalize=normalize)
+    model.fit([K.copy() for K in Ks], y, sample_weight=weight)
+    assert guessed[-1] is not None
+    share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
+    scales = {
+        "variance": [1.0 / (share @ K.diagonal() - share @ K @ share) for K in Ks],
+        "trace": [1.0 / (share @ K.diagonal()) for K in Ks],
+        None: [1.0] * 3,
+    }[normalize]
+    gram = DenseGram(Ks, np.array(scales))
+    costs = np.ones((len(y), 1)) if weight is None else weight[:, None]
+    problem = Problem(2.0 * y[:, None] - 1.0, Hinge(), costs)
+    alpha = model.dual_coef_.reshape(-1, 1)
+    proof = certificate(problem, gram, kw.LpNorm(p), alpha, model.weights_)
+    assert proof.gap <= 1.001e-3
+    np.testing.assert_allclose(proof.gap, model.dual_gap_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("where", [(3, 5), (640, 20), (0, 649)])
+@pytest.mark.parametrize(
+    ("bad", "told"), [(np.nan, "NaN or infinite"), (np.inf, "NaN or infinite"), (7.0, "not symmetric")]
+)
+def test_looks_at_matrices_that_nobody_has_checked_hide_no_error(where, bad, told):
+    Ks, y = several()
+    Ks[1][where] = bad
+    with pytest.raises(ValueError, match=f"kernel 'kernel 1' {'is' if bad == 7.0 else 'has'} {told}"):
+        kw.MKLClassifier("precomputed").fit(kw.KernelStack(Ks), y)
+
+
+def test_a_kernel_without_variance_is_left_out_of_the_first_sum(guessed):
+    Ks, y = several()
+    for K in (np.ones_like(Ks[0]), -np.eye(len(y))):
+        model = kw.MKLClassifier("precomputed")
+        given = kw.KernelStack([*Ks, K])
+        if K[0, 0] > 0:
+            with pytest.warns(UserWarning, match="without variance"):
+                model.fit(given, y)
+            assert model.weights_[-1] == 0.0
+        else:
+            with pytest.raises(ValueError, match="positive semidefinite"):
+                model.fit(given, y)
+        assert guessed[-1] is None
+
+
+def test_a_path_and_a_checkpoint_begin_without_a_guess(guessed, tmp_path):
+    Ks, y = several()
+    kw.MKLClassifier("precomputed", checkpoint=tmp_path / "run").fit(kw.KernelStack(Ks), y)
+    kw.mkl_path(kw.MKLClassifier("precomputed"), kw.KernelStack(Ks), y, values=[0.1, 1.0])
+    assert guessed == []

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise
 
 from kernelweave.kernels import FunctionKernel, GPKernel, Precomputed, Spectrum
 from kernelweave.kernels._loops import PERIOD
-from kernelweave.kernels.precomputed import check_gram, look_at
+from kernelweave.kernels.precomputed import check_gram, look_at, look_at_all
 
 ROOT = np.random.RandomState(0).standard_normal((6, 8))
 K = ROOT @ ROOT.T
@@ -211,3 +211,34 @@ def test_one_entry_is_noticed_wherever_it_is(row, column):
         bad[row, column] = value
         with pytest.raises(ValueError, match=message):
             check_gram(bad)
+
+
+@pytest.mark.parametrize("n", [1, 2, PERIOD - 1, 2 * PERIOD + 7])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_one_reading_of_all_matrices_is_that_of_each(n, count):
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(count, n, n))
+    Ks = [np.asarray(K + K.T, order="CF"[m % 2]) for m, K in enumerate(A)]
+    rows, factors, u = np.unique(rng.integers(0, n, 9)), rng.gamma(1.0, size=count), np.full(n, 0.5)
+    looks, total = look_at_all(Ks, factors, rows)
+    np.testing.assert_allclose(np.tril(total), np.tril(np.tensordot(factors, np.array(Ks), 1)), atol=1e-12)
+    for K, look in zip(Ks, looks, strict=True):
+        alone, known = look_at(K, "K", u, rows), look_at(K, "K", u, rows, look=look)
+        np.testing.assert_allclose(known.product, alone.product, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(known.diagonal, alone.diagonal)
+        np.testing.assert_array_equal(np.tril(known.part), np.tril(alone.part))
+
+
+@pytest.mark.parametrize("bad", [np.nan, -np.inf, 2.0])
+@pytest.mark.parametrize(("row", "column"), [(0, 1), (7, PERIOD + 3), (PERIOD + 30, PERIOD + 29)])
+def test_one_reading_of_all_finds_one_bad_entry(bad, row, column):
+    Ks = [np.eye(PERIOD + 40) for _ in range(3)]
+    Ks[1][row, column] = bad
+    rows = np.arange(2)
+    looks, _ = look_at_all(Ks, np.ones(3), rows)
+    for m, (K, look) in enumerate(zip(Ks, looks, strict=True)):
+        if m == 1:
+            with pytest.raises(ValueError, match="not symmetric" if bad == 2.0 else "NaN or infinite"):
+                look_at(K, "K", np.ones(len(K)), rows, look=look)
+        else:
+            look_at(K, "K", np.ones(len(K)), rows, look=look)

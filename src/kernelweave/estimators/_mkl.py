@@ -16,7 +16,7 @@ from .._linalg import blas_threads_for
 from .._registry import Registry
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
-from ..gram import GRAMS, Dictionary, FeatureSource, Gram
+from ..gram import GRAMS, DenseGram, Dictionary, FeatureSource, Gram
 from ..gram.lowrank import LowRankGram, resolve_approximation
 from ..gram.lowrank.dictionary import LowRankDictionary
 from ..gram.lowrank.missing import GapLowRankDictionary
@@ -27,7 +27,7 @@ from ..regularizers import REGULARIZERS, LpNorm, PatternNorm, Regularizer
 from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
-from ..solvers.growing import MANY, looked_at, may_grow
+from ..solvers.growing import MANY, Known, foreseen, looked_at, may_grow
 from ..solvers.leave_one_out import MOST_FREE, WeightedRows, kept_bytes, left_out_later
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
@@ -190,8 +190,8 @@ class BaseMKL(BaseKernels):
         self._fit_problems(self._setup(X, y, sample_weight))
         return self
 
-    def _dictionary(self, setup: Setup) -> AnyDictionary:
-        """The kernels on the samples of positive weight."""
+    def _dictionary(self, setup: Setup, begin: bool = False) -> AnyDictionary:
+        """The kernels on the samples of positive weight; and where the fit of one model will `begin`."""
         spec, weight = setup.spec, setup.weight[setup.weight > 0]
         source = self._source(setup.table, setup.weight)
         if self.approximation is None:
@@ -203,6 +203,13 @@ class BaseMKL(BaseKernels):
             if source.given and len(source.names) < MANY and all(one.rows is None for one in setup.problems):
                 method = choose_solver(spec.solver, spec.regularizer)
                 options["first"] = looked_at(method, [one.problem for one in setup.problems])
+                if begin and len(setup.problems) == 1 and method.sums_all and self.checkpoint is None:
+                    count = len(source.names)
+                    rule = spec.regularizer.select(np.arange(count), count)
+                    if type(rule).bound_to is Regularizer.bound_to:  # takes nothing from the matrices
+                        options["foresee"] = partial(
+                            foreseen, method, setup.problems[0].problem, rule, spec.tol
+                        )
             make = partial(Dictionary, **options)
             result: AnyDictionary = with_gaps(make, source, self.missing, self.normalize, weight)
             return result
@@ -219,7 +226,7 @@ class BaseMKL(BaseKernels):
 
     def _fit_problems(self, setup: Setup, margins: bool = False) -> list[Model]:
         """Compute the Gram matrices once, train every model on them, and store what is common."""
-        dictionary, models = self._models(setup, self._dictionary, margins)
+        dictionary, models = self._models(setup, partial(self._dictionary, begin=True), margins)
         self._store(dictionary, models, setup.weight)
         if not np.atleast_2d(self.weights_).any(axis=1).all():
             scaled = is_regressor(self) and setup.problems[0].problem.loss.task == "regression"
@@ -262,7 +269,9 @@ class BaseMKL(BaseKernels):
         keeper: Keeper,
     ) -> Model:
         gram = part.gram(dictionary)
-        solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper)
+        solution = solve(
+            spec, dictionary, part.problem, gram, report, keeper=keeper, **_begin(gram, part.problem)
+        )
         report.done(solution)
         view, gram, without = gram, gram.engine, None
         if margins:
@@ -315,6 +324,17 @@ class BaseMKL(BaseKernels):
         value = self.stationarity_
         warnings.warn("`residual_` is deprecated: use `stationarity_`.", FutureWarning, stacklevel=2)
         return value
+
+
+def _begin(gram: Gram, problem: Problem) -> dict[str, Any]:
+    """Where a solver begins if its first weighted sum was made when the kernels were checked."""
+    guess = getattr(gram, "guess", None)
+    if guess is None:
+        return {}
+    assert isinstance(gram, DenseGram)
+    gram.guess = None
+    known = Known(guess.norms, guess.weights, guess.matrix, guess.newton)
+    return {"norms": guess.norms, "alpha": problem.start(), "known": known}
 
 
 def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:

@@ -260,8 +260,8 @@ stationarity_, n_iter_, n_resumed_, history_, gram_, n_features_in_, feature_nam
                 "device=None, or form='rho'."
             )
 
-    def _dictionary(self, setup: Setup) -> AnyDictionary:
-        dictionary = super()._dictionary(setup)
+    def _dictionary(self, setup: Setup, begin: bool = False) -> AnyDictionary:
+        dictionary = super()._dictionary(setup, begin and self.form != "svdd")
         if self.form == "svdd":
             dictionary.gram = SphereGram(dictionary.gram)
         return dictionary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,7 +18,7 @@ from .blocks import tiles, with_rules
 from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
-    from .dictionary import Kernels
+    from .dictionary import Guess, Kernels
 
 ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
@@ -70,6 +70,7 @@ class DenseGram(Gram):
         self.released: list[FloatArray] = []
         self.spare: list[FloatArray] = []
         self.first: tuple[IntArray, list[FloatArray]] | None = None  # samples, and the matrices between them
+        self.guess: Guess | None = None
 
     @classmethod
     def needs(cls, task: Task) -> Needs:
@@ -84,7 +85,12 @@ class DenseGram(Gram):
 
         found: dict[int, Normalization] = {}
         matrices: dict[int, FloatArray] = {}
-        for m, K in kernels.source.train_all():
+        pairs: Iterable[tuple[int, FloatArray]] = kernels.source.train_all()
+        guess = None
+        if kernels.foresee is not None:
+            pairs = list(pairs)
+            guess = kernels.guess([K for _, K in pairs], cls)
+        for m, K in pairs:
             found[m] = kernels.normalised(m, K)
             matrices[m] = found[m].train(K)
         rules = [found[m] for m in range(len(found))]
@@ -103,6 +109,9 @@ class DenseGram(Gram):
                 found_on = found_on[:, :1]
             gram.cached_diagonals = np.maximum(gram.scales[:, None] * found_on, 0.0)
         gram.centred = any(rule.entries()[1] is not None for rule in rules)
+        if guess is not None and guess.matrix is not None and len(live) == len(scales):
+            mirror_lower(guess.matrix)
+            gram.guess, gram.n_passes = guess.at(gram.scales), guess.n_passes
         parts = [kernels.parts[m] for m in live.tolist() if m in kernels.parts]
         if kernels.first is not None and kind.train is Normalization.train and len(parts) == len(live):
             for part in parts:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn_of_samples
 from ..kernels import Normalization, resolve_normalization
 from ..kernels.base import largest_size
-from ..kernels.precomputed import NOWHERE, Seen, as_square, look_at
+from ..kernels.precomputed import NOWHERE, Look, Seen, as_square, look_at, look_at_all
 from .blocks import Blocks
 from .choice import Task, choose_engine, parse_memory
 from .predictor import Predictor
@@ -29,6 +30,36 @@ LIGHT = 2000
 PSD_FLOPS = 1e8
 
 
+class Guess(NamedTuple):
+    """Weights that a solver will most likely begin with, found before all of the matrices were read.
+
+    Attributes
+    ----------
+    norms, weights : ndarray of shape (M,)
+        Component norms, and their weights.
+    newton : ndarray of shape (M, M), optional
+        Newton's matrix of the solver.
+    scales : ndarray of shape (M,), optional
+        Scales of the kernels that these are for; None: those of the engine.
+    matrix : ndarray of shape (n, n), optional
+        sum_m d_m K_m.
+    n_passes : float
+        Passes over the kernels that it took.
+    """
+
+    norms: FloatArray
+    weights: FloatArray
+    newton: FloatArray | None = None
+    scales: FloatArray | None = None
+    matrix: FloatArray | None = None
+    n_passes: float = 0.0
+
+    def at(self, scales: FloatArray) -> Guess:
+        """The same functions and the same sum for kernels of other scales."""
+        ratio = np.asarray(self.scales) / scales
+        return self._replace(norms=self.norms * np.sqrt(ratio), weights=self.weights * ratio, scales=scales)
+
+
 class Kernels:
     """The kernels of a fit in the form in which an engine receives them.
 
@@ -41,6 +72,8 @@ class Kernels:
         Whether values are checked.
     first : ndarray of int, optional
         Samples on which a solver takes a first look.
+    foresee : callable, optional
+        Makes a `Guess` from an engine of matrices that are not yet checked; None if it cannot.
 
     Attributes
     ----------
@@ -55,9 +88,11 @@ class Kernels:
         sample_weight: FloatArray | None = None,
         check: bool = True,
         first: IntArray | None = None,
+        foresee: Callable[[Any], Guess | None] | None = None,
     ) -> None:
         self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
-        self._rule, self.first = resolve_normalization(normalize), first
+        self._rule, self.first, self.foresee = resolve_normalization(normalize), first, foresee
+        self._looks: list[Look] = []
         self.diagonals: dict[int, FloatArray] = {}
         self.parts: dict[int, FloatArray] = {}
 
@@ -79,10 +114,39 @@ class Kernels:
         rule = copy(self._rule)
         if not self.check or self.source.is_positive(m):
             return rule.fit(K, self.sample_weight)
-        place = NOWHERE if self.first is None else (self.first, self._room[m])
-        seen = check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight), place)
-        self.diagonals[m], self.parts[m] = seen.diagonal(), place[1]
+        if self._looks:
+            place, look = NOWHERE, self._looks[m]
+        else:
+            place, look = NOWHERE if self.first is None else (self.first, self._room[m]), None
+        seen = check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight), place, look)
+        self.diagonals[m] = seen.diagonal()
+        if look is None:
+            self.parts[m] = place[1]
         return rule
+
+    def guess(self, matrices: Sequence[FloatArray], engine: Any) -> Guess | None:
+        """The weighted sum that a solver will most likely ask for first, made in the pass that checks.
+
+        Its weights come from looks at parts of the matrices, whose scales are those of the `first` samples.
+        Whatever is wrong with the matrices is found in the pass that follows; so looks fail in silence, and
+        a matrix that needs an error gets it as if nobody had looked.
+        """
+        plain = all(K.dtype == np.float64 and K.flags.forc for K in matrices)
+        if self.foresee is None or self.first is None or not (self.check and plain and self._rule.is_mean):
+            return None
+        gram = engine(matrices)
+        weight = None if self.sample_weight is None else self.sample_weight[self.first]
+        with np.errstate(all="ignore"), suppress(ValueError, ArithmeticError, np.linalg.LinAlgError):
+            parts = gram.subset(self.first).matrices
+            gram.scales = np.array([copy(self._rule).fit(part, weight).scale_ for part in parts])
+            gram.first = (self.first, parts)
+            found = self.foresee(gram) if (gram.scales > 0.0).all() else None
+            if found is None or not np.isfinite(found.weights).all():
+                return None
+            rows = _spread(len(matrices[0]), PSD_FLOPS / len(matrices))
+            self._looks, total = look_at_all(gram.matrices, found.weights * gram.scales, rows)
+            return found._replace(matrix=total, scales=gram.scales, n_passes=gram.n_passes)
+        return None
 
     def live(self, scales: FloatArray) -> IntArray:
         """Kernels that vary over the samples; a warning about the others."""
@@ -116,6 +180,8 @@ class Dictionary:
         Whether the device computes in double precision.
     first : ndarray of int, optional
         Samples on which a solver takes a first look: matrices that are checked are read for it in that pass.
+    foresee : callable, optional
+        As in `Kernels`.
 
     Attributes
     ----------
@@ -140,6 +206,7 @@ class Dictionary:
         host_sums: bool = False,
         double: bool = False,
         first: IntArray | None = None,
+        foresee: Callable[[Any], Guess | None] | None = None,
     ) -> None:
         self.source, self.names, self.device = source, source.names, device
         changed = type(resolve_normalization(normalize)).train is not Normalization.train
@@ -157,7 +224,7 @@ class Dictionary:
             double=double,
         )
         choice = choose_engine(gram, task, memory_limit)
-        kernels = Kernels(source, normalize, sample_weight, check, first)
+        kernels = Kernels(source, normalize, sample_weight, check, first, foresee)
         self.gram, self.normalizations, self.live = choice.engine.build(kernels, choice)
         words = self.gram.words
         self.gram_reason = choice.reason if words is None else f"gram={gram!r} was asked for: {words}."
@@ -199,6 +266,7 @@ def check_values(
     K: FloatArray,
     use: Callable[[Any], Any] = lambda seen: None,
     place: tuple[IntArray, FloatArray] = NOWHERE,
+    look: Look | None = None,
 ) -> Checked:
     """`check_kernel_matrix` of kernel m while `use` reads it; overflow on sound data has its own error.
 
@@ -211,9 +279,11 @@ def check_values(
         Called with a `Checked` matrix, which is checked while its product with a vector is computed.
     place : tuple of two ndarrays, optional
         As in `Checked`.
+    look : Look, optional
+        As in `Checked`.
     """
     try:
-        seen = Checked(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names), place)
+        seen = Checked(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names), place, look)
         with np.errstate(invalid="ignore", over="ignore"):  # entries may be infinite
             use(seen)
         seen.finish()
@@ -266,6 +336,8 @@ class Checked:
     flops : float
     place : tuple of two ndarrays, optional
         Samples, and where the lower triangle of K between them goes.
+    look : Look, optional
+        What was found when K was read.
 
     Examples
     --------
@@ -278,9 +350,14 @@ class Checked:
     """
 
     def __init__(
-        self, K: FloatArray, name: str, flops: float, place: tuple[IntArray, FloatArray] = NOWHERE
+        self,
+        K: FloatArray,
+        name: str,
+        flops: float,
+        place: tuple[IntArray, FloatArray] = NOWHERE,
+        look: Look | None = None,
     ) -> None:
-        self.K, self.name, self.place = as_square(K, name), name, place
+        self.K, self.name, self.place, self.look = as_square(K, name), name, place, look
         self.shape, self.dtype = self.K.shape, self.K.dtype
         self.seen: Seen | None = None
         self.rows = _spread(len(self.K), flops)
@@ -290,7 +367,8 @@ class Checked:
         return self.K.diagonal() if self.seen is None else self.seen.diagonal
 
     def __matmul__(self, v: FloatArray) -> FloatArray:
-        self.seen = look_at(self.K, self.name, np.asarray(v, dtype=np.float64), self.rows, self.place)
+        u = np.asarray(v, dtype=np.float64)
+        self.seen = look_at(self.K, self.name, u, self.rows, self.place, self.look)
         return self.seen.product.astype(v.dtype, copy=False)
 
     def __getitem__(self, key: Any) -> FloatArray:

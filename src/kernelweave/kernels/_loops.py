@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numba import njit
+from numba import carray, njit
 
-from .._instructions import LINE, fetch
+from .._instructions import LINE, fetch, pointer
 
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
@@ -17,6 +17,9 @@ PERIOD = 128
 
 #: bytes after those that are being read which are fetched meanwhile
 AHEAD = 12288
+
+#: the same where two matrices are read side by side, and rows of their sum that are in the cache
+SUMMED_AHEAD, SUMMED_ROWS = 4096, 16
 
 #: rows that are in the cache when entries of some of them are copied
 CACHED_ROWS = 8
@@ -51,13 +54,93 @@ def products(K, probes, inner, outer, rows, part, others, other_part):  # type: 
             whole += total
         totals[i], diagonal[i] = whole, K[i, i]
         apart += probes[1, i] * Kv - probes[0, i] * Kw
-        for size in (abs(Kv), abs(Kw)):
-            if size > largest or size != size:  # NaN is not less than anything, so it stays
-                largest = size
+        largest = _largest(largest, Kv, Kw)
         if i % CACHED_ROWS == CACHED_ROWS - 1 or i == n - 1:
             found = _take(K, rows, part, found, i + 1)
             also_found = _take(K, others, other_part, also_found, i + 1)
     return totals, diagonal, largest, apart
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def products_and_sum(out, places, weights, probes, inner, outer, rows, found):  # type: ignore[no-untyped-def]
+    """`products` of several matrices (n, n), given by the addresses of their first entries, and their sum.
+
+    The sum is out = sum_m w_m K_m, in columns up to the diagonal and a few more. A few rows of it stay in the
+    cache while the same rows of all matrices are read, two matrices at a time, an even number in all. Entry m
+    of the arrays in `found` is what `products` finds for matrix m: K 1, the diagonal, the largest entry of
+    K v and K w, w'K v - v'K w (both zero before), and the lower triangle between the samples `rows`.
+    """
+    totals, diagonals, largest, apart, parts = found
+    n, taken = out.shape[0], 0
+    first, second = inner[0], inner[1]
+    for top in range(0, n, SUMMED_ROWS):
+        stop = min(top + SUMMED_ROWS, n)
+        for m in range(0, len(places), 2):
+            wa, wb = weights[m], weights[m + 1]
+            for i in range(top, stop):
+                Kv, Kw, whole, Lv, Lw, all_of = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                for block in range(outer.shape[1]):
+                    left = block * PERIOD
+                    width, at = min(PERIOD, n - left), 8 * (n * i + left)
+                    for place in range(at + SUMMED_AHEAD, at + SUMMED_AHEAD + 8 * width, LINE):
+                        fetch(places[m] + place)
+                        fetch(places[m + 1] + place)
+                    a = carray(pointer(places[m] + at), width, np.float64)
+                    b = carray(pointer(places[m + 1] + at), width, np.float64)
+                    s, t, u, x, y, z = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                    o = out[i, left : left + width]
+                    if left > i:  # only to be checked
+                        for j in range(width):
+                            s += a[j] * first[j]
+                            t += a[j] * second[j]
+                            u += a[j]
+                            x += b[j] * first[j]
+                            y += b[j] * second[j]
+                            z += b[j]
+                    elif m == 0:
+                        for j in range(width):
+                            s += a[j] * first[j]
+                            t += a[j] * second[j]
+                            u += a[j]
+                            x += b[j] * first[j]
+                            y += b[j] * second[j]
+                            z += b[j]
+                            o[j] = wa * a[j] + wb * b[j]
+                    else:
+                        for j in range(width):
+                            s += a[j] * first[j]
+                            t += a[j] * second[j]
+                            u += a[j]
+                            x += b[j] * first[j]
+                            y += b[j] * second[j]
+                            z += b[j]
+                            o[j] += wa * a[j] + wb * b[j]
+                    Kv += s * outer[0, block]
+                    Kw += t * outer[1, block]
+                    whole += u
+                    Lv += x * outer[0, block]
+                    Lw += y * outer[1, block]
+                    all_of += z
+                totals[m, i], totals[m + 1, i] = whole, all_of
+                apart[m] += probes[1, i] * Kv - probes[0, i] * Kw
+                apart[m + 1] += probes[1, i] * Lv - probes[0, i] * Lw
+                largest[m] = _largest(largest[m], Kv, Kw)
+                largest[m + 1] = _largest(largest[m + 1], Lv, Lw)
+            for k in (m, m + 1):
+                K = carray(pointer(places[k]), (n, n), np.float64)
+                for i in range(top, stop):
+                    diagonals[k, i] = K[i, i]
+                last = _take(K, rows, parts[k], taken, stop)
+        taken = last
+
+
+@numba.njit(cache=True, nogil=True)
+def _largest(known, Kv, Kw):  # type: ignore[no-untyped-def]
+    """The largest of a number and the sizes of two others; NaN stays, as it is not less than anything."""
+    for size in (abs(Kv), abs(Kw)):
+        if size > known or size != size:
+            known = size
+    return known
 
 
 @numba.njit(cache=True, nogil=True)

@@ -38,6 +38,9 @@ class Normalization(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     #: whether `row_scale`, `cross` and `diag` need the values k(x, x) of new samples
     needs_diag = False
 
+    #: whether entries stay, and their scale is a mean over samples: then some of the samples tell it nearly
+    is_mean = False
+
     scale_: float
 
     def fit(self, K: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
@@ -124,6 +127,7 @@ class NoNormalization(Normalization):
     """
 
     name = "none"
+    is_mean = True
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
         return 1.0 if share @ K.diagonal() > 0 else 0.0
@@ -139,6 +143,7 @@ class Trace(Normalization):
     """
 
     name = "trace"
+    is_mean = True
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
         return _inverse(share @ K.diagonal(), 0.0)
@@ -154,6 +159,7 @@ class Variance(Normalization):
     """
 
     name = "variance"
+    is_mean = True
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
         mean = (share * _product(K, share)).sum()  # the pass that this takes brings the diagonal along

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
@@ -106,6 +107,29 @@ def as_square(matrix: Any, argument: str) -> np.ndarray:
 NOWHERE = (np.empty(0, dtype=int), np.empty((0, 0)))
 
 
+class Look(NamedTuple):
+    """What one reading of a Gram matrix K finds, for probes v and w.
+
+    Attributes
+    ----------
+    totals : ndarray of shape (n,)
+        K 1.
+    diagonal : ndarray of shape (n,)
+    largest : float
+        The largest entry of K v and K w, without its sign.
+    apart : float
+        w'K v - v'K w.
+    part : ndarray
+        The lower triangle of K between some samples.
+    """
+
+    totals: np.ndarray
+    diagonal: np.ndarray
+    largest: float
+    apart: float
+    part: np.ndarray
+
+
 class Seen(NamedTuple):
     """What the pass that checks a Gram matrix K finds besides.
 
@@ -129,6 +153,7 @@ def look_at(
     u: np.ndarray,
     rows: np.ndarray,
     place: tuple[np.ndarray, np.ndarray] = NOWHERE,
+    look: Look | None = None,
 ) -> Seen:
     """K u, the diagonal and the lower triangle of K between the samples `rows`, in the pass that checks K.
 
@@ -146,10 +171,14 @@ def look_at(
         Increasing.
     place : tuple of two ndarrays, optional
         Other samples, increasing, and where the lower triangle of K between them goes.
+    look : Look, optional
+        What a pass that has read K already has found.
     """
-    part = np.empty((len(rows), len(rows)))
     with np.errstate(invalid="ignore", over="ignore"):
-        totals, diagonal, largest, apart = _products(K, rows, part, *place)
+        if look is None:
+            part = np.empty((len(rows), len(rows)))
+            look = Look(*_products(K, rows, part, *place), part)
+        totals, diagonal, largest, apart, part = look
         product = totals * u[0] if (u == u[0]).all() else K @ u
     if not np.isfinite(largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
@@ -161,6 +190,43 @@ def look_at(
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
         )
     return Seen(product, diagonal, part)
+
+
+def look_at_all(
+    matrices: Sequence[np.ndarray], factors: np.ndarray, rows: np.ndarray
+) -> tuple[list[Look], np.ndarray]:
+    """What `look_at` finds of every matrix, and the lower triangle of their weighted sum, in one reading.
+
+    Parameters
+    ----------
+    matrices : sequence of ndarray of shape (n, n)
+        In double precision, by rows; one by columns is read by rows, as it has to be symmetric.
+    factors : ndarray of shape (M,)
+    rows : ndarray of int
+        As in `look_at`.
+
+    Examples
+    --------
+    >>> looks, total = look_at_all([np.eye(2), np.ones((2, 2))], np.array([1.0, 2.0]), np.arange(2))
+    >>> np.tril(total)
+    array([[3., 0.],
+           [2., 3.]])
+    >>> looks[1].totals
+    array([2., 2.])
+    """
+    from ._loops import products_and_sum
+
+    n, spare = len(matrices[0]), len(matrices) % 2  # an even number is read
+    count = len(matrices) + spare
+    places = np.array([K.ctypes.data for K in (*matrices, *matrices[:spare])], dtype=np.intp)
+    totals, diagonals = np.empty((count, n)), np.empty((count, n))
+    largest, apart, out = np.zeros(count), np.zeros(count), np.empty((n, n))
+    parts = np.empty((count, len(rows), len(rows)))
+    found = (totals, diagonals, largest, apart, parts)
+    chosen, weights = rows.astype(np.uintp, copy=False), np.append(factors, np.zeros(spare))
+    products_and_sum(out, places, weights, *_probes(n), chosen, found)
+    several = zip(totals, diagonals, largest.tolist(), apart.tolist(), parts, strict=True)
+    return [Look(*one) for one in several][: len(matrices)], out
 
 
 @lru_cache(maxsize=8)

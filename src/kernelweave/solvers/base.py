@@ -92,8 +92,9 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     #: whether machines need be no better than asked for; and whether those of a first look need not
     rough, rough_looks = False, False
 
-    #: whether models that are trained together share their weights in the first look
-    common_looks = False
+    #: whether models that are trained together share their weights in the first look; and whether all kernels
+    #: have weight, so that it pays to sum them while they are checked
+    common_looks, sums_all = False, False
 
     #: a first solve takes one sample in this many (0: no first solve), to this gap
     pilot_share, pilot_tol = 0, 0.02

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
+from ..gram.dictionary import Guess
 from ..losses import Loss
 from ..regularizers import Regularizer
 from .problem import Problem, best_intercept
@@ -172,6 +173,24 @@ def looked_at(method: Any, problems: Sequence[Problem]) -> IntArray | None:
     strata = problems[0].strata
     alike = strata is not None and all(problem.strata is strata for problem in problems)
     return problems[0].spread(sizes[0]) if len(sizes) == 1 and (alike or len(problems) == 1) else None
+
+
+def foreseen(method: Any, problem: Problem, regularizer: Regularizer, tol: float, gram: Gram) -> Guess | None:
+    """The norms and weights with which a run will begin, from looks at parts; None if there are none.
+
+    Parameters
+    ----------
+    method : MKLSolver
+    problem, regularizer, tol
+        As in `Run`.
+    gram : Gram
+        Of matrices in memory.
+    """
+    run = Run(copy(method), problem, gram, regularizer, tol)
+    pilot = first_look(run)
+    if pilot is None:
+        return None
+    return Guess(pilot.norms, run.method.init(run, pilot.norms), pilot.newton)
 
 
 def _sizes_of_looks(n_samples: int, share: int, in_place: bool) -> list[int]:
