@@ -16,7 +16,7 @@ from .._linalg import blas_threads_for
 from .._registry import Registry
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
-from ..gram import GRAMS, DenseGram, Dictionary, FeatureSource, Gram
+from ..gram import GRAMS, Dictionary, FeatureSource, Gram
 from ..gram.lowrank import LowRankGram, resolve_approximation
 from ..gram.lowrank.dictionary import LowRankDictionary
 from ..gram.lowrank.missing import GapLowRankDictionary
@@ -202,14 +202,13 @@ class BaseMKL(BaseKernels):
             options |= {"sample_weight": weight, "memory_limit": spec.limit, "gram": self.gram}
             if source.given and len(source.names) < MANY and all(one.rows is None for one in setup.problems):
                 method = choose_solver(spec.solver, spec.regularizer)
-                options["first"] = looked_at(method, [one.problem for one in setup.problems])
-                if begin and len(setup.problems) == 1 and method.sums_all and self.checkpoint is None:
+                problems = [one.problem for one in setup.problems]
+                options["first"] = looked_at(method, problems)
+                if begin and method.sums_all and self.checkpoint is None:
                     count = len(source.names)
                     rule = spec.regularizer.select(np.arange(count), count)
                     if type(rule).bound_to is Regularizer.bound_to:  # takes nothing from the matrices
-                        options["foresee"] = partial(
-                            foreseen, method, setup.problems[0].problem, rule, spec.tol
-                        )
+                        options["foresee"] = partial(foreseen, method, problems, rule, spec.tol)
             make = partial(Dictionary, **options)
             result: AnyDictionary = with_gaps(make, source, self.missing, self.normalize, weight)
             return result
@@ -256,6 +255,7 @@ class BaseMKL(BaseKernels):
             train = partial(self._train, spec, len(parts) if margins else 0)
             together = _see_the_same(setup, dictionary)
             models = training.models(train, dictionary, parts, dictionary.gram, together=together)
+        dictionary.gram.guess = None
         training.end(all(model.solution.converged for model in models))
         return dictionary, models
 
@@ -328,12 +328,10 @@ class BaseMKL(BaseKernels):
 
 def _begin(gram: Gram, problem: Problem) -> dict[str, Any]:
     """Where a solver begins if its first weighted sum was made when the kernels were checked."""
-    guess = getattr(gram, "guess", None)
+    guess = gram.engine.guess
     if guess is None:
         return {}
-    assert isinstance(gram, DenseGram)
-    gram.guess = None
-    known = Known(guess.norms, guess.weights, guess.matrix, guess.newton)
+    known = Known(guess.norms, guess.weights, gram.shared(guess.weights, guess.matrix), guess.newton)
     return {"norms": guess.norms, "alpha": problem.start(), "known": known}
 
 

@@ -15,7 +15,7 @@ from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
     from .blocked import Unrounded
-    from .dictionary import Kernels
+    from .dictionary import Guess, Kernels
     from .some_rows import SomeRows
 
 Result = TypeVar("Result")
@@ -73,6 +73,8 @@ class Gram(ABC):
     spares_sums = True
     #: factors of the kernels, beside their weights
     scales: FloatArray
+    #: where a fit begins, if that was found when the kernels were read
+    guess: Guess | None = None
     #: the kernels themselves, if the values held are rounded
     unrounded: Unrounded | None = None
 
@@ -148,6 +150,10 @@ class Gram(ABC):
 
     def release(self, K: Any) -> None:  # noqa: B027
         """Note that nobody needs a weighted sum any more: the next one may take its memory."""
+
+    def shared(self, weights: FloatArray, K: Any) -> Any:
+        """A weighted sum that all models begin with: each releases it once, and the last one for good."""
+        return K
 
     def at_hand(self, weights: FloatArray) -> Any:
         """The weighted sum that was released last, if it was made with `weights` and still exists."""

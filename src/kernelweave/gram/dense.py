@@ -18,7 +18,7 @@ from .blocks import tiles, with_rules
 from .choice import EngineChoice, Needs, Task
 
 if TYPE_CHECKING:
-    from .dictionary import Guess, Kernels
+    from .dictionary import Kernels
 
 ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
@@ -70,7 +70,6 @@ class DenseGram(Gram):
         self.released: list[FloatArray] = []
         self.spare: list[FloatArray] = []
         self.first: tuple[IntArray, list[FloatArray]] | None = None  # samples, and the matrices between them
-        self.guess: Guess | None = None
 
     @classmethod
     def needs(cls, task: Task) -> Needs:

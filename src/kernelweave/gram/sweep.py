@@ -151,6 +151,12 @@ class Swept(Gram):
         if K is not None:
             self.model.sweep.release(self.gram, K)
 
+    def shared(self, weights: FloatArray, K: Any) -> Any:
+        with self.model.sweep.lock:
+            self.model.sweep.holders.setdefault(id(K), self.n_models)
+        self.summed = (weights.copy(), None)
+        return K
+
     def at_hand(self, weights: FloatArray) -> Any:
         own, K = self.summed or (None, None)
         return K if own is not None and np.array_equal(weights, own) else None

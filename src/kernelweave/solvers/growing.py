@@ -148,9 +148,7 @@ def first_look(run: Run) -> Pilot | None:
     The norms of the machines there, which see all samples, then lead each class to its own weights.
     """
     several, share = run.problem.of_all(), run.method.pilot_share
-    classes = run.problem.loss.task == "classification" and several.shape[1] >= FEWEST_LOOKING
-    looks = run.method.common_looks and run.gram.parts_in_place and run.gram.n_models >= FEWEST_LOOKING
-    if not (looks and classes):
+    if not (run.gram.parts_in_place and _look_together(run.method, run.problem, run.gram.n_models)):
         return pilot_of(run, share)
 
     def look(gram: Gram) -> Pilot | None:
@@ -158,6 +156,12 @@ def first_look(run: Run) -> Pilot | None:
 
     result: Pilot | None = run.gram.once(look)
     return result
+
+
+def _look_together(method: Any, problem: Problem, n_models: int) -> bool:
+    """Whether models that are trained together, this one among them, take their first look together."""
+    classes = problem.loss.task == "classification" and problem.of_all().shape[1] >= FEWEST_LOOKING
+    return bool(method.common_looks and classes and n_models >= FEWEST_LOOKING)
 
 
 def looked_at(method: Any, problems: Sequence[Problem]) -> IntArray | None:
@@ -175,19 +179,27 @@ def looked_at(method: Any, problems: Sequence[Problem]) -> IntArray | None:
     return problems[0].spread(sizes[0]) if len(sizes) == 1 and (alike or len(problems) == 1) else None
 
 
-def foreseen(method: Any, problem: Problem, regularizer: Regularizer, tol: float, gram: Gram) -> Guess | None:
-    """The norms and weights with which a run will begin, from looks at parts; None if there are none.
+def foreseen(
+    method: Any, problems: Sequence[Problem], regularizer: Regularizer, tol: float, gram: Gram
+) -> Guess | None:
+    """The norms and weights with which all models will begin, from looks at parts; None if they differ.
 
     Parameters
     ----------
     method : MKLSolver
-    problem, regularizer, tol
+    problems : sequence of Problem
+        Of the models that are trained together, on the same samples.
+    regularizer, tol
         As in `Run`.
     gram : Gram
         Of matrices in memory.
     """
+    together = _look_together(method, problems[0], len(problems))
+    if len(problems) > 1 and not together:
+        return None
+    problem = problems[0].of_all() if together else problems[0]
     run = Run(copy(method), problem, gram, regularizer, tol)
-    pilot = first_look(run)
+    pilot = pilot_of(run, method.pilot_share)
     if pilot is None:
         return None
     return Guess(pilot.norms, run.method.init(run, pilot.norms), pilot.newton)
