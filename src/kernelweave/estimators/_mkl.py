@@ -27,7 +27,7 @@ from ..regularizers import REGULARIZERS, LpNorm, PatternNorm, Regularizer
 from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
-from ..solvers.growing import MANY, Known, foreseen, looked_at, may_grow
+from ..solvers.growing import MANY, Known, foreseen, looked_at, may_foresee, may_grow
 from ..solvers.leave_one_out import MOST_FREE, WeightedRows, kept_bytes, left_out_later
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
@@ -191,7 +191,7 @@ class BaseMKL(BaseKernels):
         return self
 
     def _dictionary(self, setup: Setup, begin: bool = False) -> AnyDictionary:
-        """The kernels on the samples of positive weight; and where the fit of one model will `begin`."""
+        """The kernels on the samples of positive weight; and where models `begin`, if that can be foreseen."""
         spec, weight = setup.spec, setup.weight[setup.weight > 0]
         source = self._source(setup.table, setup.weight)
         if self.approximation is None:
@@ -204,7 +204,7 @@ class BaseMKL(BaseKernels):
                 method = choose_solver(spec.solver, spec.regularizer)
                 problems = [one.problem for one in setup.problems]
                 options["first"] = looked_at(method, problems)
-                if begin and method.sums_all and self.checkpoint is None:
+                if begin and may_foresee(method, problems) and self.checkpoint is None:
                     count = len(source.names)
                     rule = spec.regularizer.select(np.arange(count), count)
                     if type(rule).bound_to is Regularizer.bound_to:  # takes nothing from the matrices

@@ -179,25 +179,29 @@ def looked_at(method: Any, problems: Sequence[Problem]) -> IntArray | None:
     return problems[0].spread(sizes[0]) if len(sizes) == 1 and (alike or len(problems) == 1) else None
 
 
+def may_foresee(method: Any, problems: Sequence[Problem]) -> bool:
+    """Whether all models begin with the same weights, on all kernels, which looks at parts can tell."""
+    return bool(
+        method.sums_all and (len(problems) == 1 or _look_together(method, problems[0], len(problems)))
+    )
+
+
 def foreseen(
     method: Any, problems: Sequence[Problem], regularizer: Regularizer, tol: float, gram: Gram
 ) -> Guess | None:
-    """The norms and weights with which all models will begin, from looks at parts; None if they differ.
+    """The norms and weights with which all models begin, from looks at parts; None if there are no looks.
 
     Parameters
     ----------
     method : MKLSolver
     problems : sequence of Problem
-        Of the models that are trained together, on the same samples.
+        For which `may_foresee` is true.
     regularizer, tol
         As in `Run`.
     gram : Gram
         Of matrices in memory.
     """
-    together = _look_together(method, problems[0], len(problems))
-    if len(problems) > 1 and not together:
-        return None
-    problem = problems[0].of_all() if together else problems[0]
+    problem = problems[0] if len(problems) == 1 else problems[0].of_all()
     run = Run(copy(method), problem, gram, regularizer, tol)
     pilot = pilot_of(run, method.pilot_share)
     if pilot is None:
