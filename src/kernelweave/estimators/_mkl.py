@@ -191,7 +191,7 @@ class BaseMKL(BaseKernels):
         return self
 
     def _dictionary(self, setup: Setup, begin: bool = False) -> AnyDictionary:
-        """The kernels on the samples of positive weight; and where models `begin`, if that can be foreseen."""
+        """The kernels on the samples of positive weight; and where models `begin`, where looks can tell."""
         spec, weight = setup.spec, setup.weight[setup.weight > 0]
         source = self._source(setup.table, setup.weight)
         if self.approximation is None:
