@@ -225,7 +225,7 @@ class BaseMKL(BaseKernels):
 
     def _fit_problems(self, setup: Setup, margins: bool = False) -> list[Model]:
         """Compute the Gram matrices once, train every model on them, and store what is common."""
-        dictionary, models = self._models(setup, partial(self._dictionary, begin=True), margins)
+        dictionary, models = self._models(setup, lambda setup: self._dictionary(setup, True), margins)
         self._store(dictionary, models, setup.weight)
         if not np.atleast_2d(self.weights_).any(axis=1).all():
             scaled = is_regressor(self) and setup.problems[0].problem.loss.task == "regression"
