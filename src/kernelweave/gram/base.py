@@ -16,7 +16,7 @@ from .choice import EngineChoice, Needs, Task
 if TYPE_CHECKING:
     from .blocked import Unrounded
     from .dictionary import Guess, Kernels
-    from .some_rows import SomeRows
+    from .some_rows import RowsOfSum
 
 Result = TypeVar("Result")
 
@@ -142,11 +142,11 @@ class Gram(ABC):
     def combine(self, weights: FloatArray) -> FloatArray:
         """sum_m d_m K_m, shape (n, n)."""
 
-    def some_rows(self, weights: FloatArray, samples: IntArray) -> SomeRows:
+    def some_rows(self, weights: FloatArray, samples: IntArray) -> RowsOfSum:
         """sum_m d_m K_m, of which only the rows of some samples are computed, and others when needed."""
-        from .some_rows import SomeRows
+        from .some_rows import RowsOfSum
 
-        return SomeRows(self, weights, samples)
+        return RowsOfSum(self, weights, samples)
 
     def release(self, K: Any) -> None:  # noqa: B027
         """Note that nobody needs a weighted sum any more: the next one may take its memory."""

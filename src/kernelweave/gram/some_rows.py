@@ -12,7 +12,7 @@ from .._typing import FloatArray, IntArray
 from .base import Gram
 
 
-class SomeRows:
+class RowsOfSum:
     """sum_m d_m K_m on all samples, of which the rows of some are known; others join when they are needed.
 
     Parameters
@@ -30,7 +30,7 @@ class SomeRows:
     Examples
     --------
     >>> from kernelweave.gram import DenseGram
-    >>> K = SomeRows(DenseGram([np.eye(3), np.ones((3, 3))]), np.array([2.0, 1.0]), np.array([0, 2]))
+    >>> K = RowsOfSum(DenseGram([np.eye(3), np.ones((3, 3))]), np.array([2.0, 1.0]), np.array([0, 2]))
     >>> K[np.ix_([2], [1, 2])]
     array([[1., 3.]])
     >>> K.join(np.array([1]))

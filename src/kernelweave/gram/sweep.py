@@ -17,7 +17,7 @@ from ._workers import may_use_threads, using_threads
 from .base import Gram
 from .blocks import tiles
 from .choice import free_share
-from .some_rows import SomeRows
+from .some_rows import RowsOfSum
 
 Result = TypeVar("Result")
 
@@ -99,7 +99,7 @@ class Swept(Gram):
         self.summed = (weights.copy(), None)
         return self.model.ask(Request(self, "combine", (weights,)))
 
-    def some_rows(self, weights: FloatArray, samples: IntArray) -> SomeRows:
+    def some_rows(self, weights: FloatArray, samples: IntArray) -> RowsOfSum:
         self.forget()
         return super().some_rows(weights, samples)
 
@@ -137,7 +137,7 @@ class Swept(Gram):
     def release(self, K: Any) -> None:
         """If there is room for the sums of all models, this one stays `at_hand` until the next."""
         room = self.model.sweep.holds(self.n_samples)
-        if isinstance(K, SomeRows):
+        if isinstance(K, RowsOfSum):
             self.forget()
             self.summed = (K.weights, K) if room else None
         elif self.summed is not None and room and isinstance(K, np.ndarray):

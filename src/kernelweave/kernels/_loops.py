@@ -97,16 +97,9 @@ def products_and_sum(out, places, weights, probes, inner, outer, rows, found):  
                             x += b[j] * first[j]
                             y += b[j] * second[j]
                             z += b[j]
-                    elif m == 0:
-                        for j in range(width):
-                            s += a[j] * first[j]
-                            t += a[j] * second[j]
-                            u += a[j]
-                            x += b[j] * first[j]
-                            y += b[j] * second[j]
-                            z += b[j]
-                            o[j] = wa * a[j] + wb * b[j]
                     else:
+                        if m == 0:
+                            o[:] = 0.0
                         for j in range(width):
                             s += a[j] * first[j]
                             t += a[j] * second[j]

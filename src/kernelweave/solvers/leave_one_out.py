@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
-from ..gram.some_rows import SomeRows
+from ..gram.some_rows import RowsOfSum
 from .problem import Problem
 from .single._face import Face
 from .single.base import product
@@ -65,7 +65,7 @@ Block = FloatArray | Callable[[], FloatArray]
 
 
 def leave_one_out(
-    K: FloatArray | SomeRows | WeightedRows,
+    K: FloatArray | RowsOfSum | WeightedRows,
     problem: Problem,
     alpha: FloatArray,
     f: FloatArray,
@@ -102,7 +102,7 @@ def leave_one_out(
 
 
 def left_out_later(
-    K: FloatArray | SomeRows | WeightedRows,
+    K: FloatArray | RowsOfSum | WeightedRows,
     problem: Problem,
     alpha: FloatArray,
     f: FloatArray,
@@ -148,7 +148,7 @@ def left_out_later(
 
 
 def _equal_samples(
-    K: FloatArray | SomeRows, alpha: FloatArray, f: FloatArray, y: FloatArray
+    K: FloatArray | RowsOfSum, alpha: FloatArray, f: FloatArray, y: FloatArray
 ) -> tuple[IntArray, IntArray]:
     """First member of every group of equal samples, and the group of each sample.
 
@@ -160,7 +160,7 @@ def _equal_samples(
     if len(near) == 0:
         return label, label
     v = np.random.RandomState(0).standard_normal(len(K))
-    if isinstance(K, SomeRows):
+    if isinstance(K, RowsOfSum):
         marks = K.gram.dot(K.weights, v, near)
     else:
         some = isinstance(K, np.ndarray) and len(near) < FEW_ROWS * len(K)
@@ -185,7 +185,7 @@ def copies(marks: FloatArray, y: FloatArray) -> IntArray:
     return np.where(mixed[group], np.arange(len(marks)), first[group])
 
 
-def _near(K: FloatArray | SomeRows, alpha: FloatArray, f: FloatArray) -> IntArray:
+def _near(K: FloatArray | RowsOfSum, alpha: FloatArray, f: FloatArray) -> IntArray:
     """Samples for which another has the same prediction, up to rounding of its terms.
 
     The predictions of samples free to move are nearly the same, so a few rows are compared as well: equal
@@ -195,7 +195,7 @@ def _near(K: FloatArray | SomeRows, alpha: FloatArray, f: FloatArray) -> IntArra
     near = _alike(f, size)
     if len(near) == 0:
         return near
-    known = K.samples if isinstance(K, SomeRows) else np.arange(len(K))
+    known = K.samples if isinstance(K, RowsOfSum) else np.arange(len(K))
     chosen = known[np.linspace(0, len(known) - 1, min(COMPARED, len(known))).astype(int)]
     some = np.asarray(K[np.ix_(chosen, near)], dtype=np.float64)
     marks = np.random.RandomState(0).standard_normal(len(some)) @ some
@@ -233,7 +233,7 @@ def kept_bytes(alpha: FloatArray) -> int:
 
 
 def _keep_free(
-    K: FloatArray | SomeRows | WeightedRows,
+    K: FloatArray | RowsOfSum | WeightedRows,
     rows: IntArray,
     problem: Problem,
     alpha: FloatArray,
@@ -252,7 +252,7 @@ def _keep_free(
     return partial(_without, R, free, bound, diagonal, curvature[free], alpha, f, problem.fit_intercept)
 
 
-def _block(K: FloatArray | SomeRows | WeightedRows, rows: IntArray, columns: IntArray) -> Block:
+def _block(K: FloatArray | RowsOfSum | WeightedRows, rows: IntArray, columns: IntArray) -> Block:
     """Rows of K at some columns; the first columns are those of the rows themselves."""
     if isinstance(K, WeightedRows):
         return K.block(rows, columns)
@@ -313,7 +313,7 @@ def _bordered_inverse(K: FloatArray, curvature: FloatArray, tied: bool) -> Float
 
 
 def _keep_face(
-    K: FloatArray | SomeRows | WeightedRows,
+    K: FloatArray | RowsOfSum | WeightedRows,
     rows: IntArray,
     problem: Problem,
     alpha: FloatArray,

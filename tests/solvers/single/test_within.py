@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelweave.gram import DenseGram
-from kernelweave.gram.some_rows import SomeRows
+from kernelweave.gram.some_rows import RowsOfSum
 from kernelweave.losses import EpsInsensitive, Hinge
 from kernelweave.solvers import Problem, best_intercept, leave_one_out
 from kernelweave.solvers.leave_one_out import left_out_later
@@ -33,7 +33,7 @@ def problem_of(X, loss, fit_intercept=True):
 def test_whatever_is_known_the_gap_of_all_samples_is_closed(kernels, known, loss, fit_intercept):
     X, gram, weights = kernels
     problem, K = problem_of(X, loss, fit_intercept), gram.combine(weights)
-    rows = SomeRows(gram, weights, np.random.default_rng(0).permutation(300)[:known])
+    rows = RowsOfSum(gram, weights, np.random.default_rng(0).permutation(300)[:known])
     machine = machine_for(rows, SMO())
     assert isinstance(machine, Within)
     for tol in (1e-3, 1e-8):
@@ -49,7 +49,7 @@ def test_only_the_rows_of_support_vectors_are_computed(kernels):
     problem, K = problem_of(X, Hinge()), gram.combine(weights)
     warm = SMO().solve(K, problem, 1e-3)
     support, before = np.flatnonzero(warm.alpha), gram.n_passes
-    rows = SomeRows(gram, 1.05 * weights, support)
+    rows = RowsOfSum(gram, 1.05 * weights, support)
     found = Within(SMO()).solve(rows, problem, 1e-3, warm.alpha)
     assert gram.n_passes - before < 1.2 * len(support) / 300
     assert set(np.flatnonzero(found.alpha)) <= set(rows.samples)
@@ -67,7 +67,7 @@ def test_leaving_one_out_needs_no_other_rows(kernels, copied):
         y[[7, 9]] = y[3], -y[4]
     problem, K = Problem(y, Hinge(), np.ones_like(y)), gram.combine(weights)
     support = np.flatnonzero(SMO().solve(K, problem, 1e-6).alpha)
-    rows = SomeRows(gram, weights, support)
+    rows = RowsOfSum(gram, weights, support)
     found = Within(SMO()).solve(rows, problem, 1e-6)
     f, known = found.fitted + best_intercept(problem, found.fitted), len(rows.samples)
     expected = leave_one_out(K, problem, found.alpha, f)

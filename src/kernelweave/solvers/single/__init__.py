@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._registry import Registry
 from ...gram.lowrank.engine import FactoredMatrix
-from ...gram.some_rows import SomeRows
+from ...gram.some_rows import RowsOfSum
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
 from .block_descent import BlockDescent
@@ -54,7 +54,7 @@ def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
     """`machine`, or its counterpart if K is no array: factors, some rows, or a matrix on another device."""
     if isinstance(K, np.ndarray):
         return machine
-    if isinstance(K, SomeRows) and isinstance(machine, SMO):
+    if isinstance(K, RowsOfSum) and isinstance(machine, SMO):
         return Within(machine)
     if isinstance(K, FactoredMatrix) and not isinstance(machine, JointNewton):
         return PrimalNewton()

@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 
 from ..._typing import FloatArray
-from ...gram.some_rows import SomeRows
+from ...gram.some_rows import RowsOfSum
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, machine_gap
 from .smo import SMO
@@ -34,7 +34,7 @@ class Within(SingleSolver):
     --------
     >>> from kernelweave.gram import DenseGram
     >>> from kernelweave.losses import Hinge
-    >>> K = SomeRows(DenseGram([np.eye(2)]), np.ones(1), np.array([0]))
+    >>> K = RowsOfSum(DenseGram([np.eye(2)]), np.ones(1), np.array([0]))
     >>> problem = Problem(np.array([[1.0], [-1.0]]), Hinge(), np.ones((2, 1)))
     >>> Within().solve(K, problem, tol=1e-6).alpha.ravel()
     array([ 1., -1.])
@@ -46,7 +46,7 @@ class Within(SingleSolver):
     def __init__(self, machine: SMO | None = None) -> None:
         self.machine = machine
 
-    def solve_column(self, K: SomeRows, problem: Problem, tol: float, alpha: FloatArray) -> Machine:  # type: ignore[override]
+    def solve_column(self, K: RowsOfSum, problem: Problem, tol: float, alpha: FloatArray) -> Machine:  # type: ignore[override]
         machine, wanted, n_iter = copy(self.machine or SMO()), FIRST_SHARE * tol, 0
         machine.exact_samples = 0  # the solution on some samples need not be exact
         roots = np.sqrt(np.maximum(K.diagonal(), 0.0))
