@@ -14,7 +14,7 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn_of_samples
 from ..kernels import Normalization, resolve_normalization
 from ..kernels.base import largest_size
-from ..kernels.precomputed import NOWHERE, Reading, Seen, as_square, look_at, look_at_all
+from ..kernels.precomputed import NOWHERE, Scan, Seen, as_square, look_at, look_at_all
 from .blocks import Blocks
 from .choice import Task, choose_engine, parse_memory
 from .predictor import Predictor
@@ -92,7 +92,7 @@ class Kernels:
     ) -> None:
         self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
         self._rule, self.first, self.foresee = resolve_normalization(normalize), first, foresee
-        self._looks: list[Reading] = []
+        self._looks: list[Scan] = []
         self.diagonals: dict[int, FloatArray] = {}
         self.parts: dict[int, FloatArray] = {}
 
@@ -266,7 +266,7 @@ def check_values(
     K: FloatArray,
     use: Callable[[Any], Any] = lambda seen: None,
     place: tuple[IntArray, FloatArray] = NOWHERE,
-    look: Reading | None = None,
+    look: Scan | None = None,
 ) -> Checked:
     """`check_kernel_matrix` of kernel m while `use` reads it; overflow on sound data has its own error.
 
@@ -279,7 +279,7 @@ def check_values(
         Called with a `Checked` matrix, which is checked while its product with a vector is computed.
     place : tuple of two ndarrays, optional
         As in `Checked`.
-    look : Reading, optional
+    look : Scan, optional
         As in `Checked`.
     """
     try:
@@ -336,7 +336,7 @@ class Checked:
     flops : float
     place : tuple of two ndarrays, optional
         Samples, and where the lower triangle of K between them goes.
-    look : Reading, optional
+    look : Scan, optional
         What was found when K was read.
 
     Examples
@@ -355,7 +355,7 @@ class Checked:
         name: str,
         flops: float,
         place: tuple[IntArray, FloatArray] = NOWHERE,
-        look: Reading | None = None,
+        look: Scan | None = None,
     ) -> None:
         self.K, self.name, self.place, self.look = as_square(K, name), name, place, look
         self.shape, self.dtype = self.K.shape, self.K.dtype

@@ -107,7 +107,7 @@ def as_square(matrix: Any, argument: str) -> np.ndarray:
 NOWHERE = (np.empty(0, dtype=int), np.empty((0, 0)))
 
 
-class Reading(NamedTuple):
+class Scan(NamedTuple):
     """What one reading of a Gram matrix K finds, for probes v and w.
 
     Attributes
@@ -153,7 +153,7 @@ def look_at(
     u: np.ndarray,
     rows: np.ndarray,
     place: tuple[np.ndarray, np.ndarray] = NOWHERE,
-    look: Reading | None = None,
+    look: Scan | None = None,
 ) -> Seen:
     """K u, the diagonal and the lower triangle of K between the samples `rows`, in the pass that checks K.
 
@@ -171,13 +171,13 @@ def look_at(
         Increasing.
     place : tuple of two ndarrays, optional
         Other samples, increasing, and where the lower triangle of K between them goes.
-    look : Reading, optional
+    look : Scan, optional
         What a pass that has read K already has found.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         if look is None:
             part = np.empty((len(rows), len(rows)))
-            look = Reading(*_products(K, rows, part, *place), part)
+            look = Scan(*_products(K, rows, part, *place), part)
         totals, diagonal, largest, apart, part = look
         product = totals * u[0] if (u == u[0]).all() else K @ u
     if not np.isfinite(largest):
@@ -194,7 +194,7 @@ def look_at(
 
 def look_at_all(
     matrices: Sequence[np.ndarray], factors: np.ndarray, rows: np.ndarray
-) -> tuple[list[Reading], np.ndarray]:
+) -> tuple[list[Scan], np.ndarray]:
     """What `look_at` finds of every matrix, and the lower triangle of their weighted sum, in one reading.
 
     Parameters
@@ -226,7 +226,7 @@ def look_at_all(
     chosen, weights = rows.astype(np.uintp, copy=False), np.append(factors, np.zeros(spare))
     products_and_sum(out, places, weights, *_probes(n), chosen, found)
     several = zip(totals, diagonals, largest.tolist(), apart.tolist(), parts, strict=True)
-    return [Reading(*one) for one in several][: len(matrices)], out
+    return [Scan(*one) for one in several][: len(matrices)], out
 
 
 @lru_cache(maxsize=8)
