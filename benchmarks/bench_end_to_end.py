@@ -54,8 +54,8 @@ def in_turns(runs: list[Callable[[], object]], rounds: int) -> tuple[list[float]
 
 def read(Ks: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The one reading, which checks and sums."""
-    flops = PSD_FLOPS / len(Ks)
-    looks, total = look_at_all(list(Ks), weights, spread_rows(Ks.shape[1], flops))
+    flops, total = PSD_FLOPS / len(Ks), np.empty(Ks.shape[1:])
+    looks = look_at_all(list(Ks), weights, spread_rows(Ks.shape[1], flops), total)
     for K, look in zip(Ks, looks, strict=True):
         Checked(K, "K", flops, look=look).finish()
     mirror_lower(total)

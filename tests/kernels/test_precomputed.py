@@ -220,7 +220,8 @@ def test_one_reading_of_all_matrices_is_that_of_each(n, count):
     A = rng.normal(size=(count, n, n))
     Ks = [np.asarray(K + K.T, order="CF"[m % 2]) for m, K in enumerate(A)]
     rows, factors, u = np.unique(rng.integers(0, n, 9)), rng.gamma(1.0, size=count), np.full(n, 0.5)
-    looks, total = look_at_all(Ks, factors, rows)
+    total = np.empty((len(Ks[0]), len(Ks[0])))
+    looks = look_at_all(Ks, factors, rows, total)
     np.testing.assert_allclose(np.tril(total), np.tril(np.tensordot(factors, np.array(Ks), 1)), atol=1e-12)
     for K, look in zip(Ks, looks, strict=True):
         alone, known = look_at(K, "K", u, rows), look_at(K, "K", u, rows, look=look)
@@ -235,7 +236,7 @@ def test_one_reading_of_all_finds_one_bad_entry(bad, row, column):
     Ks = [np.eye(PERIOD + 40) for _ in range(3)]
     Ks[1][row, column] = bad
     rows = np.arange(2)
-    looks, _ = look_at_all(Ks, np.ones(3), rows)
+    looks = look_at_all(Ks, np.ones(3), rows, np.empty(Ks[0].shape))
     for m, (K, look) in enumerate(zip(Ks, looks, strict=True)):
         if m == 1:
             with pytest.raises(ValueError, match="not symmetric" if bad == 2.0 else "NaN or infinite"):

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numba import carray
 
-from .._instructions import pointer
+from .._instructions import fetch, pointer
 
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
@@ -18,23 +18,25 @@ MANY_SAMPLES = 4  # one sample in this many, or more, counts as many
 
 EACH_ROWS, EACH_COLUMNS = 4, 2048  # rows and columns of the sums of several models that are in the cache
 LOWER_ROWS = 16  # rows of a weighted sum that are in the cache while matrices are added
+TAKEN_AHEAD = 2  # rows by which entries of a part are fetched ahead
 MIRROR_ROWS, MIRROR_COLUMNS = 64, 256  # sides of the tiles that are transposed, which stay in the cache
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_lower(out, places, kind, weights, first, start, stop):  # type: ignore[no-untyped-def]
-    """out += sum_m w_m K_m on rows start..stop, columns up to the diagonal.
+def add_lower(out, rows, places, kind, weights, first):  # type: ignore[no-untyped-def]
+    """out_r += sum_m w_m K_m at row rows[r], columns up to the diagonal.
 
     There may be any number of matrices (n, n) of the type of `kind`, so they are given by the addresses of
     their first entries, a multiple of four of them. A few rows of `out` stay in the cache for all of them,
     and are read and written once for four; the `first` four replace what was in them.
     """
-    n = out.shape[0]
-    for top in range(start, stop, LOWER_ROWS):
+    n, count = out.shape[1], len(rows)
+    for top in range(0, count, LOWER_ROWS):
         for m in range(0, len(places), 4):
             wa, wb, wc, wd = weights[m], weights[m + 1], weights[m + 2], weights[m + 3]
-            for i in range(top, min(top + LOWER_ROWS, stop)):
-                o, row = out[i, : i + 1], kind.itemsize * n * i
+            for r in range(top, min(top + LOWER_ROWS, count)):
+                i = rows[r]
+                o, row = out[r, : i + 1], kind.itemsize * n * i
                 a = carray(pointer(places[m] + row), i + 1, kind.dtype)
                 b = carray(pointer(places[m + 1] + row), i + 1, kind.dtype)
                 c = carray(pointer(places[m + 2] + row), i + 1, kind.dtype)
@@ -253,28 +255,28 @@ def take_block(K, rows, columns, part):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def take_square(K, samples, part):  # type: ignore[no-untyped-def]
-    """part = K restricted to `samples` on both axes.
+    """part = K restricted to `samples` on both axes; unsigned samples are faster, as in `take_block`.
 
-    With many samples, rows are read from end to end; with few, one triangle is read, eight rows at a time.
+    With many samples, rows are read from end to end; with few, only one triangle is read.
     """
     size = samples.shape[0]
     if MANY_SAMPLES * size >= K.shape[0]:
         take_block(K, samples, samples, part)
         return
-    for start in range(0, size, 8):
-        stop = min(start + 8, size)
-        for b in range(start):
-            column, own = samples[b], part[b]
-            for a in range(start, stop):
-                own[a] = part[a, b] = K[samples[a], column]
+    for start in range(0, size, MIRROR_ROWS):
+        stop = min(start + MIRROR_ROWS, size)
         for a in range(start, stop):
-            for b in range(start, a + 1):
-                part[a, b] = part[b, a] = K[samples[a], samples[b]]
+            row, own = K[samples[a]], part[a]
+            later = K[samples[min(a + TAKEN_AHEAD, size - 1)]].ctypes.data
+            for b in range(a + 1):
+                fetch(later + K.itemsize * np.intp(samples[b]))
+                own[b] = row[samples[b]]
+        mirror(part, start, stop)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def add_square_eight(out, A, B, C, D, E, F, G, H, samples, w, start, stop):  # type: ignore[no-untyped-def]
-    """out += sum_m w_m K_m of eight matrices, restricted to `samples` on both axes, like `add_lower`.
+    """out += sum_m w_m K_m of eight matrices between `samples`, on rows start..stop up to the diagonal.
 
     Samples are unsigned, which saves the test whether they count from the end.
     """

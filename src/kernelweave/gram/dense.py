@@ -25,7 +25,8 @@ SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are r
 OFTEN = 2  # from this many columns of alpha per sample on average, their outer products are summed first
 CACHED_BYTES = 1 << 24  # matrices this small stay in the cache from one model to the next
 MOST_RELEASED = 16  # weighted sums whose memory is kept for the next ones
-ROWS_EACH = 64  # rows of the sums of several models that one call makes
+ROWS_EACH = 64  # rows of sums that one call makes
+MANY_ROWS = 0.25  # from this share of the samples on, whole rows are summed instead of single entries
 
 
 class DenseGram(Gram):
@@ -123,20 +124,25 @@ class DenseGram(Gram):
         return sum(K.nbytes for K in self.matrices)
 
     def combine(self, weights: FloatArray) -> FloatArray:
-        from ._matrix_loops import add_lower
-
-        n, (out,), kinds = self.n_samples, self._empty(1, self.n_samples), self._by_kind(weights[None], 4)
+        (out,) = self._empty(1, self.n_samples)
 
         def add(rows: slice) -> None:
-            for place, (places, kind, (w,)) in enumerate(kinds):
-                add_lower(out, places, kind, w, place == 0, rows.start, rows.stop)
+            self._add_lower(out[rows], np.arange(rows.start, rows.stop), kinds)
 
-        if not kinds:
-            out[:] = 0.0
-        deque(map_tiles(add, tiles(n, ROWS_EACH)), maxlen=0)
+        kinds = self._by_kind(weights[None], 4)
+        deque(map_tiles(add, tiles(self.n_samples, ROWS_EACH)), maxlen=0)
         mirror_lower(out)
         self._count(0.5 * np.count_nonzero(weights * self.scales))
         return out
+
+    def _add_lower(self, out: FloatArray, rows: IntArray, kinds: list[Kind]) -> None:
+        """Rows of one weighted sum, up to the diagonal."""
+        from ._matrix_loops import add_lower
+
+        if not kinds:
+            out[:] = 0.0
+        for place, (places, kind, (w,)) in enumerate(kinds):
+            add_lower(out, rows, places, kind, w, place == 0)
 
     def combine_each(self, weights: FloatArray) -> list[FloatArray]:
         return self._sums(weights) if self._pays(weights) else [self.combine(own) for own in weights]
@@ -202,12 +208,9 @@ class DenseGram(Gram):
         deque(map_tiles(fill, tiles(len(rows), ROWS_EACH)), maxlen=0)
         return int(np.count_nonzero((weights * self.scales).any(axis=0)))
 
-    def _by_kind(self, weights: FloatArray, at_once: int) -> list[tuple[IntArray, FloatArray, FloatArray]]:
-        """Addresses of the matrices with weight, an empty array of their precision, and factors (k, M).
-
-        For each precision. They are read so many at a time; the last one, with factor 0, fills the group.
-        """
-        found: list[tuple[IntArray, FloatArray, FloatArray]] = []
+    def _by_kind(self, weights: FloatArray, at_once: int) -> list[Kind]:
+        """The matrices with weight, by precision; the last one, with factor 0, fills the last group."""
+        found: list[Kind] = []
         factors = weights * self.scales
         live = np.asarray(factors.any(axis=0))
         for kind, members in self._kinds.items():
@@ -216,7 +219,7 @@ class DenseGram(Gram):
                 w = np.zeros((len(weights), len(own) + -len(own) % at_once))
                 w[:, : len(own)] = factors[:, own]
                 places = np.append(self._places[own], np.repeat(self._places[own[-1:]], -len(own) % at_once))
-                found.append((places, np.empty(0, kind), w))
+                found.append(Kind(places, np.empty(0, kind), w))
         return found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -261,19 +264,43 @@ class DenseGram(Gram):
             self.released.append(K)
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
+        chosen = np.asarray(samples)
+        many = len(chosen) >= MANY_ROWS * self.n_samples and (np.diff(chosen) > 0).all()
+        out = (self._square_of_rows if many else self._square_of_entries)(chosen, weights)
+        mirror_lower(out)
+        live = np.count_nonzero(weights * self.scales)
+        self._count(0.5 * live * (len(chosen) / max(self.n_samples, 1)) ** 2)
+        return out
+
+    def _square_of_rows(self, samples: IntArray, weights: FloatArray) -> FloatArray:
+        """The lower triangle of `square`, from whole rows up to the diagonal; samples increase."""
+        from ._matrix_loops import take_block
+
+        columns, kinds = samples.astype(np.uintp), self._by_kind(weights[None], 4)
+        out = np.empty((len(samples), len(samples)))
+
+        def add(some: slice) -> None:
+            size = some.stop - some.start
+            rows = np.empty((size, self.n_samples))
+            self._add_lower(rows, samples[some], kinds)
+            take_block(rows, np.arange(size), columns[: some.stop], out[some])
+
+        deque(map_tiles(add, tiles(len(samples), ROWS_EACH)), maxlen=0)
+        return out
+
+    def _square_of_entries(self, samples: IntArray, weights: FloatArray) -> FloatArray:
+        """The lower triangle of `square`, entry by entry."""
         from ._matrix_loops import add_square_eight
 
-        chosen, (factors, matrices) = np.asarray(samples).astype(np.uintp), self._live(weights)
-        out, eights = np.zeros((len(chosen), len(chosen))), _eights(matrices, factors)
-        step = max(1, ROW_BLOCK_BYTES // (8 * max(len(chosen), 1)))
+        size, chosen, (factors, matrices) = len(samples), samples.astype(np.uintp), self._live(weights)
+        out, eights = np.zeros((size, size)), _eights(matrices, factors)
 
         def add(start: int) -> None:
             for eight, w in eights:
-                add_square_eight(out, *eight, chosen, w, start, min(start + step, len(chosen)))
+                add_square_eight(out, *eight, chosen, w, start, min(start + step, size))
 
-        deque(map_tiles(add, range(0, len(chosen), step)), maxlen=0)
-        mirror_lower(out)
-        self._count(0.5 * len(matrices) * (len(chosen) / self.n_samples) ** 2)
+        step = max(1, ROW_BLOCK_BYTES // (8 * max(size, 1)))
+        deque(map_tiles(add, range(0, size, step)), maxlen=0)
         return out
 
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
@@ -411,13 +438,16 @@ class DenseGram(Gram):
     def _square_parts(self, matrices: list[FloatArray], samples: IntArray) -> list[FloatArray]:
         from ._matrix_loops import take_square
 
-        size, kinds = len(samples), {K.dtype for K in matrices}
+        size, kinds, chosen = len(samples), {K.dtype for K in matrices}, samples.astype(np.uintp)
         self._count(0.5 * len(matrices) * (size / self.n_samples) ** 2)
-        # one array for all of them: its memory comes in large pages
-        parts = np.empty((len(matrices), size, size), max(kinds, key=lambda kind: kind.itemsize))
+        kind, shape = max(kinds, key=lambda kind: kind.itemsize), (len(matrices), size, size)
+        if kind == np.float64 and self.released and self.released[-1].size >= np.prod(shape):
+            parts = self.released.pop().reshape(-1)[: np.prod(shape)].reshape(shape)
+        else:  # one array for all of them: its memory comes in large pages
+            parts = np.empty(shape, kind)
 
         def take(m: int) -> None:
-            take_square(matrices[m], samples, parts[m])
+            take_square(matrices[m], chosen, parts[m])
 
         deque(map_tiles(take, range(len(matrices))), maxlen=0)
         return list(parts)
@@ -461,6 +491,14 @@ class ByRow(NamedTuple):
         rows, first = np.unique(samples[places], return_index=True)
         owners = np.repeat(np.arange(len(lists)), sizes)
         return cls(rows, np.append(first, len(samples)), owners[places], places, sizes)
+
+
+class Kind(NamedTuple):
+    """Matrices of one precision: their addresses, an empty array like them, and their factors (k, M)."""
+
+    places: IntArray
+    like: FloatArray
+    factors: FloatArray
 
 
 class Eight(NamedTuple):

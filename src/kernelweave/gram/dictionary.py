@@ -134,7 +134,8 @@ class Kernels:
         plain = all(K.dtype == np.float64 and K.flags.forc for K in matrices)
         if self.foresee is None or self.first is None or not (self.check and plain and self._rule.is_mean):
             return None
-        gram = engine(matrices)
+        gram, total = engine(matrices), np.empty(matrices[0].shape)
+        gram.release(total)  # parts of the matrices are in its memory before the sum is
         weight = None if self.sample_weight is None else self.sample_weight[self.first]
         with np.errstate(all="ignore"), suppress(ValueError, ArithmeticError, np.linalg.LinAlgError):
             parts = gram.subset(self.first).matrices
@@ -144,7 +145,7 @@ class Kernels:
             if found is None or not np.isfinite(found.weights).all():
                 return None
             rows = _spread(len(matrices[0]), PSD_FLOPS / len(matrices))
-            self._looks, total = look_at_all(gram.matrices, found.weights * gram.scales, rows)
+            self._looks = look_at_all(gram.matrices, found.weights * gram.scales, rows, total)
             return found._replace(matrix=total, scales=gram.scales, n_passes=gram.n_passes)
         return None
 

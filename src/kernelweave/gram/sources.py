@@ -587,7 +587,7 @@ def take_square(K: FloatArray, rows: IntArray, part: FloatArray | None = None) -
 
     part = np.empty((len(rows), len(rows)), K.dtype) if part is None else part
     if K.flags.c_contiguous:
-        compiled(K, rows, part)
+        compiled(K, rows.astype(np.uintp), part)
     else:
         part[:] = K[np.ix_(rows, rows)]
     return part

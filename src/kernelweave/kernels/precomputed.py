@@ -193,8 +193,8 @@ def look_at(
 
 
 def look_at_all(
-    matrices: Sequence[np.ndarray], factors: np.ndarray, rows: np.ndarray
-) -> tuple[list[Scan], np.ndarray]:
+    matrices: Sequence[np.ndarray], factors: np.ndarray, rows: np.ndarray, total: np.ndarray
+) -> list[Scan]:
     """What `look_at` finds of every matrix, and the lower triangle of their weighted sum, in one reading.
 
     Parameters
@@ -204,10 +204,13 @@ def look_at_all(
     factors : ndarray of shape (M,)
     rows : ndarray of int
         As in `look_at`.
+    total : ndarray of shape (n, n)
+        Where the sum goes.
 
     Examples
     --------
-    >>> looks, total = look_at_all([np.eye(2), np.ones((2, 2))], np.array([1.0, 2.0]), np.arange(2))
+    >>> total = np.empty((2, 2))
+    >>> looks = look_at_all([np.eye(2), np.ones((2, 2))], np.array([1.0, 2.0]), np.arange(2), total)
     >>> np.tril(total)
     array([[3., 0.],
            [2., 3.]])
@@ -220,13 +223,13 @@ def look_at_all(
     count = len(matrices) + spare
     places = np.array([K.ctypes.data for K in (*matrices, *matrices[:spare])], dtype=np.intp)
     totals, diagonals = np.empty((count, n)), np.empty((count, n))
-    largest, apart, out = np.zeros(count), np.zeros(count), np.empty((n, n))
+    largest, apart = np.zeros(count), np.zeros(count)
     parts = np.empty((count, len(rows), len(rows)))
     found = (totals, diagonals, largest, apart, parts)
     chosen, weights = rows.astype(np.uintp, copy=False), np.append(factors, np.zeros(spare))
-    products_and_sum(out, places, weights, *_probes(n), chosen, found)
+    products_and_sum(total, places, weights, *_probes(n), chosen, found)
     several = zip(totals, diagonals, largest.tolist(), apart.tolist(), parts, strict=True)
-    return [Scan(*one) for one in several][: len(matrices)], out
+    return [Scan(*one) for one in several][: len(matrices)]
 
 
 @lru_cache(maxsize=8)
