@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone, is_regressor
+from sklearn.base import is_regressor
 
 from .._backend import resolve_device
 from .._linalg import blas_threads_for
@@ -103,7 +104,7 @@ def solve(
 ) -> Result:
     """Solve a problem by the solver and the regulariser of a fit."""
     regularizer = live_regularizer(spec, dictionary)
-    solver = clone(choose_solver(spec.solver, regularizer))
+    solver = copy(choose_solver(spec.solver, regularizer))
     result: Result = solver.solve(problem, gram, regularizer, spec.tol, spec.max_iter, callback, **start)
     return result
 

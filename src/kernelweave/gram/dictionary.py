@@ -90,6 +90,8 @@ class Kernels:
         first: IntArray | None = None,
         foresee: Callable[[Any], Guess | None] | None = None,
     ) -> None:
+        if sample_weight is not None and (sample_weight == 1.0).all():
+            sample_weight = None
         self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
         self._rule, self.first, self.foresee = resolve_normalization(normalize), first, foresee
         self._looks: list[Scan] = []

@@ -328,22 +328,22 @@ class StackSource(KernelSource):
     def gaps(self) -> Gaps | None:  # type: ignore[override]
         if self._stack is None or self.mapped:
             return None
-        return Gaps(self.names, np.column_stack([self._observed(m) for m in range(len(self.names))]))
+        observed = np.ones((self.n_samples, len(self.names)), dtype=bool)
+        for m in range(len(self.names)):
+            # the first row has NaN wherever a sample lacks the kernel, and is read faster than the diagonal
+            head = self._stack.part(m, slice(0, 1), slice(None))[0]
+            if np.isnan(head).any():
+                observed[self._lacking(m, np.flatnonzero(np.isnan(head))), m] = False
+        return Gaps(self.names, observed)
 
-    def _observed(self, m: int) -> BoolArray:
-        """Which training samples have kernel m."""
+    def _lacking(self, m: int, suspects: IntArray) -> IntArray:
+        """Those of some training samples that lack kernel m."""
         assert self._stack is not None
-        found = np.ones(self.n_samples, dtype=bool)
-        # the first row has NaN wherever a sample lacks the kernel, and is read faster than the diagonal
-        missing = np.isnan(self._stack.part(m, slice(0, 1), slice(None))[0])
-        if not missing.any():
-            return found
-        suspects = np.flatnonzero(missing)
         suspects = suspects[np.isnan(self._stack.diagonal(m)[suspects])]
-        if len(suspects):
-            rows, columns = self._stack[suspects].matrix(m), self._stack[:, suspects].matrix(m)
-            found[suspects] = ~(np.isnan(rows).all(axis=1) & np.isnan(columns).all(axis=0))
-        return found
+        if len(suspects) == 0:
+            return suspects
+        rows, columns = self._stack[suspects].matrix(m), self._stack[:, suspects].matrix(m)
+        return suspects[np.isnan(rows).all(axis=1) & np.isnan(columns).all(axis=0)]
 
     def observed_in(self, X: KernelStack) -> BoolArray:
         if self.owned is None:
@@ -363,8 +363,15 @@ class StackSource(KernelSource):
     def train(self, m: int) -> FloatArray:
         assert self._stack is not None
         K = self._stack.matrix(m)
-        own = None if self.gaps is None else self.gaps.observed[:, m]
-        return K if own is None or own.all() else np.where(np.outer(own, own), K, 0.0)
+        if self.gaps is None or self._whole:
+            return K
+        own = self.gaps.observed[:, m]
+        return K if own.all() else np.where(np.outer(own, own), K, 0.0)
+
+    @cached_property
+    def _whole(self) -> bool:
+        """Whether no sample lacks a kernel, of those whose gaps are known."""
+        return self.gaps is None or bool(self.gaps.observed.all())
 
     @property
     def copies(self) -> bool:  # type: ignore[override]
@@ -380,7 +387,8 @@ class StackSource(KernelSource):
 
     def restrict(self, support: IntArray) -> None:
         self.support, self._stack = self.support[support], None
-        vars(self).pop("gaps", None)
+        for name in ("gaps", "_whole"):
+            vars(self).pop(name, None)
         if self.owned is not None:
             self.owned = self.owned[support]
 

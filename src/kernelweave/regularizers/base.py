@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -105,7 +106,7 @@ class Regularizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     def select(self, kernels: IntArray, n_kernels: int) -> Self:
         """The regulariser of some of `n_kernels` kernels: parameters of the others are dropped."""
-        part: Self = clone(self)
+        part = copy(self)
         for parameter in self.per_kernel:
             value = getattr(self, parameter)
             if np.ndim(value) == 0:
