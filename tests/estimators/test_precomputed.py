@@ -14,6 +14,7 @@ from kernelweave.gram.dictionary import Kernels
 from kernelweave.kernels import RBF, Linear, Precomputed
 from kernelweave.losses import Hinge
 from kernelweave.solvers import Problem, certificate
+from kernelweave.solvers.growing import Foresight
 
 ON_DATA = [Linear(), RBF(gamma=0.3)]
 
@@ -164,12 +165,15 @@ def test_half_precision_becomes_double(binary, grams):
     np.testing.assert_array_equal(model.weights_, double.weights_)
 
 
-def several(n_classes=2, n=650):
+MANY_WIDTHS = tuple(np.logspace(-2.0, 1.0, 10))
+
+
+def several(n_classes=2, widths=(0.02, 0.2, 2.0)):
     """Matrices of enough samples for looks at some of them."""
     rng = np.random.default_rng(0)
-    y = rng.integers(n_classes, size=n)
-    X = rng.normal(size=(n, 4)) + y[:, None]
-    return [np.exp(-g * ((X[:, None] - X) ** 2).sum(axis=2)) for g in (0.02, 0.2, 2.0)], y
+    y = rng.integers(n_classes, size=650)
+    X = rng.normal(size=(650, 4)) + y[:, None]
+    return [np.exp(-g * ((X[:, None] - X) ** 2).sum(axis=2)) for g in widths], y
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -177,6 +181,7 @@ def test_the_first_look_reads_no_matrix_again(n_classes, monkeypatch):
     """The samples that the pass over new matrices keeps are those that the solver asks for."""
     Ks, y = several(n_classes)
     model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(1.0))
+    monkeypatch.setattr(Foresight, "is_of", lambda *args: False)  # or the look comes before that pass
     calls, whole = [], DenseGram._square_parts
     monkeypatch.setattr(
         DenseGram, "_square_parts", lambda *args: (calls.append(len(args[2])), whole(*args))[1]
@@ -196,21 +201,30 @@ def guessed(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("p", [4 / 3, 2.0, 4.0])
+@pytest.mark.parametrize(
+    ("p", "trains"), [(1.0, True), (1.0, False), (4 / 3, False), (2.0, False), (4.0, False)]
+)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("normalize", ["variance", "trace", None])
-def test_a_fit_that_begins_in_the_checking_pass_is_certified_for_the_kernels(guessed, p, weighted, normalize):
-    """Norms and dual variables give the same gap from the normalised matrices themselves."""
-    Ks, y = several()
+def test_a_fit_that_begins_in_the_checking_pass_is_certified_for_the_kernels(
+    guessed, monkeypatch, p, trains, weighted, normalize
+):
+    """Norms and dual variables give the same gap from the normalised matrices themselves.
+
+    With few kernels that have weight, the first machine is trained before that pass.
+    """
+    monkeypatch.setattr("kernelweave.gram.dictionary.FEW_WEIGHTS", float(trains))
+    Ks, y = several(widths=MANY_WIDTHS)
     weight = np.random.default_rng(1).integers(1, 3, size=len(y)).astype(float) if weighted else None
     model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(p), normalize=normalize)
     model.fit([K.copy() for K in Ks], y, sample_weight=weight)
     assert guessed[-1] is not None
+    assert (guessed[-1].start is not None) == trains
     share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
     scales = {
         "variance": [1.0 / (share @ K.diagonal() - share @ K @ share) for K in Ks],
         "trace": [1.0 / (share @ K.diagonal()) for K in Ks],
-        None: [1.0] * 3,
+        None: [1.0] * len(Ks),
     }[normalize]
     gram = DenseGram(Ks, np.array(scales))
     costs = np.ones((len(y), 1)) if weight is None else weight[:, None]
@@ -219,6 +233,46 @@ def test_a_fit_that_begins_in_the_checking_pass_is_certified_for_the_kernels(gue
     proof = certificate(problem, gram, kw.LpNorm(p), alpha, model.weights_)
     assert proof.gap <= 1.001e-3
     np.testing.assert_allclose(proof.gap, model.dual_gap_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "regularizer"),
+    [
+        (kw.MKLClassifier("precomputed", loss="logistic"), kw.LpNorm(1.0)),
+        (kw.MKLClassifier("precomputed"), kw.ElasticNet(0.2)),
+        (kw.MKLRegressor("precomputed"), kw.LpNorm(1.0)),
+        (kw.MKLRegressor("precomputed", loss="eps_insensitive"), kw.LpNorm(1.0, form="penalty")),
+    ],
+)
+@pytest.mark.parametrize("nearly", [0.0, np.inf])
+def test_a_machine_trained_before_the_others_are_read_changes_no_optimum(
+    guessed, monkeypatch, estimator, regularizer, nearly
+):
+    Ks, y = several(widths=MANY_WIDTHS)
+    monkeypatch.setattr("kernelweave.solvers.growing.NEARLY", nearly)
+    monkeypatch.setattr("kernelweave.gram.dictionary.FEW_WEIGHTS", 1.0)
+    model = clone(estimator).set_params(regularizer=regularizer, tol=1e-5)
+    found = clone(model).fit(kw.KernelStack(Ks), y.astype(float))
+    assert guessed[-1].start is not None
+    assert guessed[-1].n_machines == (1 if nearly == 0.0 else 2)
+    assert found.n_iter_ >= guessed[-1].n_machines
+    monkeypatch.setattr(Foresight, "look", lambda *args: None)
+    expected = clone(model).fit(kw.KernelStack(Ks), y.astype(float))
+    assert guessed[-1] is None
+    assert max(found.dual_gap_, expected.dual_gap_) <= 1e-5
+    np.testing.assert_allclose(found.objective_, expected.objective_, rtol=2e-5)
+
+
+def test_the_pass_brings_the_squares_of_kernels_without_weight(guessed, monkeypatch):
+    """alpha'K alpha of all kernels is known after the pass that checks: no other reading brings them."""
+    Ks, y = several(widths=MANY_WIDTHS)
+    monkeypatch.setattr("kernelweave.gram.dictionary.FEW_WEIGHTS", 1.0)
+    asked, whole = [], DenseGram.quad
+    monkeypatch.setattr(DenseGram, "quad", lambda *args: (asked.append(args[0].matrices), whole(*args))[1])
+    model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(1.0)).fit(kw.KernelStack(Ks), y)
+    before, live = guessed[-1].n_machines, np.count_nonzero(guessed[-1].weights)
+    read = [len(matrices) for matrices in asked if len(matrices[0]) == len(y)]
+    assert read == [live] * before + [len(Ks)] * (model.n_iter_ - before)
 
 
 @pytest.mark.parametrize("scheme", ["ovr", "shared"])
@@ -234,7 +288,7 @@ def test_classes_that_begin_with_one_sum_are_those_that_do_not(guessed, scheme, 
     model = kw.MKLClassifier("precomputed", multiclass=scheme, tol=1e-5)
     found = clone(model).fit(kw.KernelStack(Ks), y)
     assert guessed[-1] is not None
-    monkeypatch.setattr("kernelweave.estimators._mkl.foreseen", lambda *args: None)
+    monkeypatch.setattr(Foresight, "look", lambda *args: None)
     expected = clone(model).fit(kw.KernelStack(Ks), y)
     assert guessed[-1] is None
     assert np.max(found.dual_gap_) <= 1e-5
@@ -247,17 +301,20 @@ def test_classes_that_begin_with_one_sum_are_those_that_do_not(guessed, scheme, 
 @pytest.mark.parametrize(
     ("bad", "told"), [(np.nan, "NaN or infinite"), (np.inf, "NaN or infinite"), (7.0, "not symmetric")]
 )
-def test_looks_at_matrices_that_nobody_has_checked_hide_no_error(where, bad, told):
-    Ks, y = several()
-    Ks[1][where] = bad
-    with pytest.raises(ValueError, match=f"kernel 'kernel 1' {'is' if bad == 7.0 else 'has'} {told}"):
-        kw.MKLClassifier("precomputed").fit(kw.KernelStack(Ks), y)
+@pytest.mark.parametrize(("p", "kernel"), [(4 / 3, 1), (1.0, 0), (1.0, 2), (1.0, 3), (1.0, 9)])
+def test_looks_at_matrices_that_nobody_has_checked_hide_no_error(where, bad, told, p, kernel, monkeypatch):
+    monkeypatch.setattr("kernelweave.gram.dictionary.FEW_WEIGHTS", 0.5)
+    Ks, y = several(widths=MANY_WIDTHS)
+    Ks[kernel][where] = bad
+    with pytest.raises(ValueError, match=f"kernel 'kernel {kernel}' {'is' if bad == 7.0 else 'has'} {told}"):
+        kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(p)).fit(kw.KernelStack(Ks), y)
 
 
-def test_a_kernel_without_variance_is_left_out_of_the_first_sum(guessed):
-    Ks, y = several()
+@pytest.mark.parametrize("p", [1.0, 4 / 3])
+def test_a_kernel_without_variance_is_left_out_of_the_first_sum(guessed, p):
+    Ks, y = several(widths=MANY_WIDTHS)
     for K in (np.ones_like(Ks[0]), -np.eye(len(y))):
-        model = kw.MKLClassifier("precomputed")
+        model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(p))
         given = kw.KernelStack([*Ks, K])
         if K[0, 0] > 0:
             with pytest.warns(UserWarning, match="without variance"):

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise
 
 from kernelweave.kernels import FunctionKernel, GPKernel, Precomputed, Spectrum
 from kernelweave.kernels._loops import PERIOD
-from kernelweave.kernels.precomputed import check_gram, look_at, look_at_all
+from kernelweave.kernels.precomputed import Along, check_gram, look_at, look_at_all
 
 ROOT = np.random.RandomState(0).standard_normal((6, 8))
 K = ROOT @ ROOT.T
@@ -186,8 +186,11 @@ def test_one_look_brings_products_diagonal_and_parts(n, order, dtype):
         np.testing.assert_array_equal(np.tril(seen.part), np.tril(K[np.ix_(rows, rows)]))
     others = np.unique(rng.integers(0, n, 9))
     part = np.zeros((len(others), len(others)))
-    look_at(K, "K", u, rows, (others, part))
+    alpha = rng.normal(size=n) * rng.integers(0, 2, n)
+    seen = look_at(K, "K", u, rows, Along(others, part, alpha))
     np.testing.assert_array_equal(np.tril(part), np.tril(K[np.ix_(others, others)]))
+    np.testing.assert_allclose(seen.square, alpha @ K.astype(float) @ alpha, rtol=1e-5, atol=1e-4)
+    assert look_at(K, "K", u, rows).square == 0.0
 
 
 @pytest.mark.parametrize("n", [4, PERIOD + 90])

@@ -28,7 +28,7 @@ from ..regularizers import REGULARIZERS, LpNorm, PatternNorm, Regularizer
 from ..solvers import Problem
 from ..solvers.certificate import full_rank_gap
 from ..solvers.checkpoint import Keeper
-from ..solvers.growing import MANY, Known, foreseen, looked_at, may_foresee, may_grow
+from ..solvers.growing import MANY, Foresight, Known, looked_at, may_grow
 from ..solvers.leave_one_out import MOST_FREE, WeightedRows, kept_bytes, left_out_later
 from ..solvers.multiple import choose_solver
 from ..solvers.run import Result
@@ -104,7 +104,7 @@ def solve(
 ) -> Result:
     """Solve a problem by the solver and the regulariser of a fit."""
     regularizer = live_regularizer(spec, dictionary)
-    solver = copy(choose_solver(spec.solver, regularizer))
+    solver: Any = copy(choose_solver(spec.solver, regularizer))
     result: Result = solver.solve(problem, gram, regularizer, spec.tol, spec.max_iter, callback, **start)
     return result
 
@@ -205,11 +205,11 @@ class BaseMKL(BaseKernels):
                 method = choose_solver(spec.solver, spec.regularizer)
                 problems = [one.problem for one in setup.problems]
                 options["first"] = looked_at(method, problems)
-                if begin and may_foresee(method, problems) and self.checkpoint is None:
+                if begin and Foresight.is_of(method, problems) and self.checkpoint is None:
                     count = len(source.names)
                     rule = spec.regularizer.select(np.arange(count), count)
                     if type(rule).bound_to is Regularizer.bound_to:  # takes nothing from the matrices
-                        options["foresee"] = partial(foreseen, method, problems, rule, spec.tol)
+                        options["foresee"] = Foresight(method, problems, rule, spec.tol)
             make = partial(Dictionary, **options)
             result: AnyDictionary = with_gaps(make, source, self.missing, self.normalize, weight)
             return result
@@ -328,11 +328,15 @@ class BaseMKL(BaseKernels):
 
 
 def _begin(gram: Gram, problem: Problem) -> dict[str, Any]:
-    """Where a solver begins if its first weighted sum was made when the kernels were checked."""
+    """Where a solver begins if its first weighted sum was made when the kernels were checked, or before."""
     guess = gram.engine.guess
     if guess is None:
         return {}
-    known = Known(guess.norms, guess.weights, gram.shared(guess.weights, guess.matrix), guess.newton)
+    start = guess.start
+    if start is not None:
+        start = replace(start, weights=guess.weights, squares=guess.squares)
+    matrix = gram.shared(guess.weights, guess.matrix)
+    known = Known(guess.norms, guess.weights, matrix, guess.newton, start, guess.n_machines)
     return {"norms": guess.norms, "alpha": problem.start(), "known": known}
 
 

@@ -109,8 +109,11 @@ class DenseGram(Gram):
                 found_on = found_on[:, :1]
             gram.cached_diagonals = np.maximum(gram.scales[:, None] * found_on, 0.0)
         gram.centred = any(rule.entries()[1] is not None for rule in rules)
-        if guess is not None and guess.matrix is not None and len(live) == len(scales):
-            mirror_lower(guess.matrix)
+        if guess is not None and len(live) == len(scales):
+            if guess.start is None:
+                mirror_lower(guess.matrix)
+            else:
+                guess = guess._replace(squares=scales * [kernels.squares[m] for m in live.tolist()])
             gram.guess, gram.n_passes = guess.at(gram.scales), guess.n_passes
         parts = [kernels.parts[m] for m in live.tolist() if m in kernels.parts]
         if kernels.first is not None and kind.train is Normalization.train and len(parts) == len(live):

@@ -14,7 +14,7 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn_of_samples
 from ..kernels import Normalization, resolve_normalization
 from ..kernels.base import largest_size
-from ..kernels.precomputed import NOWHERE, Scan, Seen, as_square, look_at, look_at_all
+from ..kernels.precomputed import NOTHING, Along, Scan, Seen, as_square, look_at, look_at_all
 from .blocks import Blocks
 from .choice import Task, choose_engine, parse_memory
 from .predictor import Predictor
@@ -28,6 +28,9 @@ LIGHT = 2000
 
 #: work spent on testing whether given matrices are positive semidefinite, for all kernels together
 PSD_FLOPS = 1e8
+
+#: up to this share of kernels with weight, a machine is trained on their sum before the others are read
+FEW_WEIGHTS = 0.3
 
 
 class Guess(NamedTuple):
@@ -45,6 +48,12 @@ class Guess(NamedTuple):
         sum_m d_m K_m.
     n_passes : float
         Passes over the kernels that it took.
+    start : State, optional
+        The solver's iterate at these weights, which knows the kernels with weight only.
+    n_machines : int
+        How many machines it took.
+    squares : ndarray of shape (M,), optional
+        alpha'K_m alpha of all kernels at that iterate.
     """
 
     norms: FloatArray
@@ -53,6 +62,9 @@ class Guess(NamedTuple):
     scales: FloatArray | None = None
     matrix: FloatArray | None = None
     n_passes: float = 0.0
+    start: Any = None
+    n_machines: int = 1
+    squares: FloatArray | None = None
 
     def at(self, scales: FloatArray) -> Guess:
         """The same functions and the same sum for kernels of other scales."""
@@ -72,13 +84,15 @@ class Kernels:
         Whether values are checked.
     first : ndarray of int, optional
         Samples on which a solver takes a first look.
-    foresee : callable, optional
-        Makes a `Guess` from an engine of matrices that are not yet checked; None if it cannot.
+    foresee : Foresight, optional
+        Tells with which weights a solver will begin, from matrices that are not yet checked.
 
     Attributes
     ----------
     diagonals, parts : dict of int to ndarray
         Of the matrices that were checked: the diagonal, and the lower triangle between the `first` samples.
+    squares : dict of int to float
+        Of those that were checked after the first machine was trained: alpha'K alpha.
     """
 
     def __init__(
@@ -88,15 +102,18 @@ class Kernels:
         sample_weight: FloatArray | None = None,
         check: bool = True,
         first: IntArray | None = None,
-        foresee: Callable[[Any], Guess | None] | None = None,
+        foresee: Any = None,
     ) -> None:
         if sample_weight is not None and (sample_weight == 1.0).all():
             sample_weight = None
         self.source, self.normalize, self.sample_weight, self.check = source, normalize, sample_weight, check
         self._rule, self.first, self.foresee = resolve_normalization(normalize), first, foresee
         self._looks: list[Scan] = []
+        self._found: dict[int, Normalization] = {}
+        self._alpha: FloatArray | None = None
         self.diagonals: dict[int, FloatArray] = {}
         self.parts: dict[int, FloatArray] = {}
+        self.squares: dict[int, float] = {}
 
     @cached_property
     def _room(self) -> FloatArray:
@@ -113,23 +130,28 @@ class Kernels:
 
     def normalised(self, m: int, K: FloatArray) -> Normalization:
         """The normalisation of kernel m, fitted in the same pass that checks its matrix."""
+        if m in self._found:
+            return self._found[m]
         rule = copy(self._rule)
         if not self.check or self.source.is_positive(m):
             return rule.fit(K, self.sample_weight)
-        if self._looks:
-            place, look = NOWHERE, self._looks[m]
-        else:
-            place, look = NOWHERE if self.first is None else (self.first, self._room[m]), None
-        seen = check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight), place, look)
-        self.diagonals[m] = seen.diagonal()
-        if look is None:
-            self.parts[m] = place[1]
+        along, look = NOTHING, self._looks[m] if self._looks else None
+        if self._alpha is not None:
+            along = Along(alpha=self._alpha)
+        elif look is None and self.first is not None:
+            along = Along(self.first, self._room[m])
+            self.parts[m] = along.part
+        seen = check_values(self.source, m, K, lambda seen: rule.fit(seen, self.sample_weight), along, look)
+        self.diagonals[m], self.squares[m] = seen.diagonal(), seen.square
         return rule
 
     def guess(self, matrices: Sequence[FloatArray], engine: Any) -> Guess | None:
-        """The weighted sum that a solver will most likely ask for first, made in the pass that checks.
+        """What a solver will most likely ask for first, made in the pass that checks, or before it.
 
-        Its weights come from looks at parts of the matrices, whose scales are those of the `first` samples.
+        Looks at parts of the matrices, whose scales are those of the `first` samples, tell the weights. If
+        most kernels have weight, their weighted sum is made in the pass that checks. If few have, these are
+        checked first, the machine is trained on their sum, and that pass brings alpha'K alpha of the others.
+
         Whatever is wrong with the matrices is found in the pass that follows; so looks fail in silence, and
         a matrix that needs an error gets it as if nobody had looked.
         """
@@ -143,13 +165,35 @@ class Kernels:
             parts = gram.subset(self.first).matrices
             gram.scales = np.array([copy(self._rule).fit(part, weight).scale_ for part in parts])
             gram.first = (self.first, parts)
-            found = self.foresee(gram) if (gram.scales > 0.0).all() else None
-            if found is None or not np.isfinite(found.weights).all():
+            found: Guess | None = self.foresee.look(gram) if (gram.scales > 0.0).all() else None
+            if found is None or not (found.weights.any() and np.isfinite(found.weights).all()):
                 return None
+            found = found._replace(scales=gram.scales, n_passes=gram.n_passes)
+            if self.foresee.trains and np.count_nonzero(found.weights) <= FEW_WEIGHTS * len(matrices):
+                return self._trained(found, matrices, engine, total)
             rows = _spread(len(matrices[0]), PSD_FLOPS / len(matrices))
             self._looks = look_at_all(gram.matrices, found.weights * gram.scales, rows, total)
-            return found._replace(matrix=total, scales=gram.scales, n_passes=gram.n_passes)
+            return found._replace(matrix=total)
         return None
+
+    def _trained(
+        self, guess: Guess, matrices: Sequence[FloatArray], engine: Any, room: FloatArray
+    ) -> Guess | None:
+        """A guess with the machine at its weights, which are those of few kernels."""
+        live, scales = np.flatnonzero(guess.weights), np.array(guess.scales)
+        for m in live.tolist():
+            self._found[m] = self.normalised(m, matrices[m])
+            scales[m] = self._found[m].scale_
+        if not (scales > 0.0).all():
+            return None
+        guess, gram = guess.at(scales), engine([matrices[m] for m in live.tolist()], scales[live])
+        gram.release(room)
+        state, matrix, count = self.foresee.train(gram, live, guess)
+        self._alpha = state.alpha[:, 0]
+        self.squares.update(zip(live.tolist(), (state.squares / gram.scales).tolist(), strict=True))
+        weights, share = all_kernels(state.weights, live, len(matrices)), len(live) / len(matrices)
+        passes = guess.n_passes + share * gram.n_passes
+        return guess._replace(weights=weights, matrix=matrix, start=state, n_machines=count, n_passes=passes)
 
     def live(self, scales: FloatArray) -> IntArray:
         """Kernels that vary over the samples; a warning about the others."""
@@ -183,7 +227,7 @@ class Dictionary:
         Whether the device computes in double precision.
     first : ndarray of int, optional
         Samples on which a solver takes a first look: matrices that are checked are read for it in that pass.
-    foresee : callable, optional
+    foresee : Foresight, optional
         As in `Kernels`.
 
     Attributes
@@ -209,7 +253,7 @@ class Dictionary:
         host_sums: bool = False,
         double: bool = False,
         first: IntArray | None = None,
-        foresee: Callable[[Any], Guess | None] | None = None,
+        foresee: Any = None,
     ) -> None:
         self.source, self.names, self.device = source, source.names, device
         changed = type(resolve_normalization(normalize)).train is not Normalization.train
@@ -268,7 +312,7 @@ def check_values(
     m: int,
     K: FloatArray,
     use: Callable[[Any], Any] = lambda seen: None,
-    place: tuple[IntArray, FloatArray] = NOWHERE,
+    along: Along = NOTHING,
     look: Scan | None = None,
 ) -> Checked:
     """`check_kernel_matrix` of kernel m while `use` reads it; overflow on sound data has its own error.
@@ -280,13 +324,13 @@ def check_values(
     K : ndarray of shape (n, n)
     use : callable, optional
         Called with a `Checked` matrix, which is checked while its product with a vector is computed.
-    place : tuple of two ndarrays, optional
+    along : Along, optional
         As in `Checked`.
     look : Scan, optional
         As in `Checked`.
     """
     try:
-        seen = Checked(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names), place, look)
+        seen = Checked(K, f"kernel {source.names[m]!r}", PSD_FLOPS / len(source.names), along, look)
         with np.errstate(invalid="ignore", over="ignore"):  # entries may be infinite
             use(seen)
         seen.finish()
@@ -337,8 +381,8 @@ class Checked:
     name : str
         What to call it in errors.
     flops : float
-    place : tuple of two ndarrays, optional
-        Samples, and where the lower triangle of K between them goes.
+    along : Along, optional
+        What the pass is to bring along.
     look : Scan, optional
         What was found when K was read.
 
@@ -357,10 +401,10 @@ class Checked:
         K: FloatArray,
         name: str,
         flops: float,
-        place: tuple[IntArray, FloatArray] = NOWHERE,
+        along: Along = NOTHING,
         look: Scan | None = None,
     ) -> None:
-        self.K, self.name, self.place, self.look = as_square(K, name), name, place, look
+        self.K, self.name, self.along, self.look = as_square(K, name), name, along, look
         self.shape, self.dtype = self.K.shape, self.K.dtype
         self.seen: Seen | None = None
         self.rows = _spread(len(self.K), flops)
@@ -369,9 +413,14 @@ class Checked:
         """The diagonal of K: its entries are far apart in memory, so the product brings them along."""
         return self.K.diagonal() if self.seen is None else self.seen.diagonal
 
+    @property
+    def square(self) -> float:
+        """alpha'K alpha, if the pass was asked for it."""
+        return 0.0 if self.seen is None else self.seen.square
+
     def __matmul__(self, v: FloatArray) -> FloatArray:
         u = np.asarray(v, dtype=np.float64)
-        self.seen = look_at(self.K, self.name, u, self.rows, self.place, self.look)
+        self.seen = look_at(self.K, self.name, u, self.rows, self.along, self.look)
         return self.seen.product.astype(v.dtype, copy=False)
 
     def __getitem__(self, key: Any) -> FloatArray:

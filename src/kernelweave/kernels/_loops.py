@@ -13,52 +13,65 @@ FAST = {"reassoc", "contract", "nsz"}
 
 
 #: entries of a row that are multiplied with the same numbers as the next: these stay in the fastest cache
-PERIOD = 128
+PERIOD = 160
 
 #: bytes after those that are being read which are fetched meanwhile
-AHEAD = 12288
+AHEAD = 8192
 
 #: the same where two matrices are read side by side, and rows of their sum that are in the cache
-SUMMED_AHEAD, SUMMED_ROWS = 4096, 16
+SUMMED_PERIOD, SUMMED_AHEAD, SUMMED_ROWS = 64, 4096, 16
 
 #: rows that are in the cache when entries of some of them are copied
 CACHED_ROWS = 8
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def products(K, probes, inner, outer, rows, part, others, other_part):  # type: ignore[no-untyped-def]
+def products(K, probes, inner, outer, rows, part, others, other_part, alpha):  # type: ignore[no-untyped-def]
     """What `look_at` wants to know of K, in one pass from the first entry to the last.
 
     That is K 1, the diagonal, the largest entry of K v and K w without its sign (not finite if any is not),
     and w'K v - v'K w. Entry j of the probes v and w is inner[:, j % PERIOD] * outer[:, j // PERIOD], so that
     reading K leaves the cache to them. On the way the entries between the samples `rows`, which increase, go
-    to the lower triangle of `part`, and those between the samples `others` to that of `other_part`.
+    to the lower triangle of `part`, and those between the samples `others` to that of `other_part`. The last
+    result is alpha'K alpha, or 0 for an empty alpha.
     """
-    n, found, also_found, largest, apart = K.shape[0], 0, 0, 0.0, 0.0
+    n, found, also_found, largest, apart, square = K.shape[0], 0, 0, 0.0, 0.0, 0.0
     totals, diagonal = np.empty(n), np.empty(n, K.dtype)
     first, second, ahead = inner[0], inner[1], K.ctypes.data + AHEAD
     for i in range(n):
-        Kv, Kw, whole = 0.0, 0.0, 0.0
+        Kv, Kw, Ka, whole, own = 0.0, 0.0, 0.0, 0.0, 0.0
+        if alpha.shape[0] > 0:
+            own = alpha[i]
         for block in range(outer.shape[1]):
             left = block * PERIOD
             some, here = K[i, left : left + PERIOD], ahead + K.itemsize * (i * n + left)
             for place in range(0, K.itemsize * min(PERIOD, n - left), LINE):
                 fetch(here + place)
-            s, t, total = 0.0, 0.0, 0.0
-            for j in range(some.shape[0]):
-                s += some[j] * first[j]
-                t += some[j] * second[j]
-                total += some[j]
+            s, t, r, total = 0.0, 0.0, 0.0, 0.0
+            if own != 0.0:
+                a = alpha[left : left + PERIOD]
+                for j in range(some.shape[0]):
+                    s += some[j] * first[j]
+                    t += some[j] * second[j]
+                    r += some[j] * a[j]
+                    total += some[j]
+            else:
+                for j in range(some.shape[0]):
+                    s += some[j] * first[j]
+                    t += some[j] * second[j]
+                    total += some[j]
+            Ka += r
             Kv += s * outer[0, block]
             Kw += t * outer[1, block]
             whole += total
         totals[i], diagonal[i] = whole, K[i, i]
+        square += own * Ka
         apart += probes[1, i] * Kv - probes[0, i] * Kw
         largest = _largest(largest, Kv, Kw)
         if i % CACHED_ROWS == CACHED_ROWS - 1 or i == n - 1:
             found = _take(K, rows, part, found, i + 1)
             also_found = _take(K, others, other_part, also_found, i + 1)
-    return totals, diagonal, largest, apart
+    return totals, diagonal, largest, apart, square
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -80,8 +93,8 @@ def products_and_sum(out, places, weights, probes, inner, outer, rows, found):  
             for i in range(top, stop):
                 Kv, Kw, whole, Lv, Lw, all_of = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
                 for block in range(outer.shape[1]):
-                    left = block * PERIOD
-                    width, at = min(PERIOD, n - left), 8 * (n * i + left)
+                    left = block * SUMMED_PERIOD
+                    width, at = min(SUMMED_PERIOD, n - left), 8 * (n * i + left)
                     for place in range(at + SUMMED_AHEAD, at + SUMMED_AHEAD + 8 * width, LINE):
                         fetch(places[m] + place)
                         fetch(places[m + 1] + place)

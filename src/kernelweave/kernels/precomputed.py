@@ -103,8 +103,26 @@ def as_square(matrix: Any, argument: str) -> np.ndarray:
     return K
 
 
-#: no samples, and nothing between them
-NOWHERE = (np.empty(0, dtype=int), np.empty((0, 0)))
+class Along(NamedTuple):
+    """What the pass that checks a Gram matrix K brings along, if it is asked to.
+
+    Attributes
+    ----------
+    samples : ndarray of int
+        Increasing.
+    part : ndarray
+        Where the lower triangle of K between these samples goes.
+    alpha : ndarray of shape (n,) or (0,)
+        For alpha'K alpha.
+    """
+
+    samples: np.ndarray = np.empty(0, dtype=int)
+    part: np.ndarray = np.empty((0, 0))
+    alpha: np.ndarray = np.empty(0)
+
+
+#: asks for nothing
+NOTHING = Along()
 
 
 class Scan(NamedTuple):
@@ -121,6 +139,8 @@ class Scan(NamedTuple):
         w'K v - v'K w.
     part : ndarray
         The lower triangle of K between some samples.
+    square : float
+        alpha'K alpha, if that was asked for.
     """
 
     totals: np.ndarray
@@ -128,6 +148,7 @@ class Scan(NamedTuple):
     largest: float
     apart: float
     part: np.ndarray
+    square: float = 0.0
 
 
 class Seen(NamedTuple):
@@ -140,11 +161,14 @@ class Seen(NamedTuple):
     diagonal : ndarray of shape (n,)
     part : ndarray
         The lower triangle of K between some samples.
+    square : float
+        alpha'K alpha, if that was asked for.
     """
 
     product: np.ndarray
     diagonal: np.ndarray
     part: np.ndarray
+    square: float
 
 
 def look_at(
@@ -152,7 +176,7 @@ def look_at(
     argument: str,
     u: np.ndarray,
     rows: np.ndarray,
-    place: tuple[np.ndarray, np.ndarray] = NOWHERE,
+    along: Along = NOTHING,
     look: Scan | None = None,
 ) -> Seen:
     """K u, the diagonal and the lower triangle of K between the samples `rows`, in the pass that checks K.
@@ -169,16 +193,17 @@ def look_at(
         Takes a pass of its own unless all its entries are the same.
     rows : ndarray of int
         Increasing.
-    place : tuple of two ndarrays, optional
-        Other samples, increasing, and where the lower triangle of K between them goes.
+    along : Along, optional
+        What else is wanted.
     look : Scan, optional
         What a pass that has read K already has found.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         if look is None:
             part = np.empty((len(rows), len(rows)))
-            look = Scan(*_products(K, rows, part, *place), part)
-        totals, diagonal, largest, apart, part = look
+            totals, diagonal, largest, apart, square = _products(K, rows, part, along)
+            look = Scan(totals, diagonal, largest, apart, part, square)
+        totals, diagonal, largest, apart, part, square = look
         product = totals * u[0] if (u == u[0]).all() else K @ u
     if not np.isfinite(largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
@@ -189,7 +214,7 @@ def look_at(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
         )
-    return Seen(product, diagonal, part)
+    return Seen(product, diagonal, part, square)
 
 
 def look_at_all(
@@ -217,7 +242,7 @@ def look_at_all(
     >>> looks[1].totals
     array([2., 2.])
     """
-    from ._loops import products_and_sum
+    from ._loops import SUMMED_PERIOD, products_and_sum
 
     n, spare = len(matrices[0]), len(matrices) % 2  # an even number is read
     count = len(matrices) + spare
@@ -227,45 +252,44 @@ def look_at_all(
     parts = np.empty((count, len(rows), len(rows)))
     found = (totals, diagonals, largest, apart, parts)
     chosen, weights = rows.astype(np.uintp, copy=False), np.append(factors, np.zeros(spare))
-    products_and_sum(total, places, weights, *_probes(n), chosen, found)
+    products_and_sum(total, places, weights, *_probes(n, SUMMED_PERIOD), chosen, found)
     several = zip(totals, diagonals, largest.tolist(), apart.tolist(), parts, strict=True)
     return [Scan(*one) for one in several][: len(matrices)]
 
 
 @lru_cache(maxsize=8)
-def _probes(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _probes(n: int, period: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Random v and w, none of whose entries is small, and the factors that `products` takes."""
-    from ._loops import PERIOD
-
     random = np.random.RandomState(0)
     inner, outer = (
         random.choice([-1.0, 1.0], (2, size)) * random.uniform(0.5, 1.5, (2, size))
-        for size in (PERIOD, -(-n // PERIOD))
+        for size in (period, -(-n // period))
     )
     return (outer[:, :, None] * inner[:, None]).reshape(2, -1)[:, :n], inner, outer
 
 
 def _products(
-    K: np.ndarray, rows: np.ndarray, part: np.ndarray, others: np.ndarray, other_part: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """K 1, the diagonal, the largest entry of K v and K w, and w'K v - v'K w; parts of K go to their places.
+    K: np.ndarray, rows: np.ndarray, part: np.ndarray, along: Along
+) -> tuple[np.ndarray, np.ndarray, float, float, float]:
+    """K 1, the diagonal, the largest entry of K v and K w, w'K v - v'K w, and alpha'K alpha.
 
-    Matrices that are not plain rows of floats go through NumPy.
+    Parts of K go to their places. Matrices that are not plain rows of floats go through NumPy.
     """
-    probes, inner, outer = _probes(len(K))
-    if K.dtype in (np.float64, np.float32) and (K.flags.c_contiguous or K.flags.f_contiguous):
-        from ._loops import products
+    from ._loops import PERIOD, products
 
+    (probes, inner, outer), (others, other_part, alpha) = _probes(len(K), PERIOD), along
+    if K.dtype in (np.float64, np.float32) and (K.flags.c_contiguous or K.flags.f_contiguous):
         # column order: that of the transposed, which is to be the same matrix
-        found: tuple[np.ndarray, np.ndarray, float, float]
+        found: tuple[np.ndarray, np.ndarray, float, float, float]
         plain = K if K.flags.c_contiguous else K.T
         chosen, others = (some.astype(np.uintp, copy=False) for some in (rows, others))
-        found = products(plain, probes, inner, outer, chosen, part, others, other_part)
+        found = products(plain, probes, inner, outer, chosen, part, others, other_part, alpha)
         return found
     (v, w), Kv, Kw = probes, K @ probes[0], K @ probes[1]
     largest, apart = max(np.abs(Kv).max(), np.abs(Kw).max()), float(w @ Kv - v @ Kw)
     part[:], other_part[:] = K[np.ix_(rows, rows)], K[np.ix_(others, others)]
-    return K.sum(axis=1), K.diagonal(), largest, apart
+    square = float(alpha @ (K @ alpha)) if len(alpha) else 0.0
+    return K.sum(axis=1), K.diagonal(), largest, apart, square
 
 
 def as_indices(X: Any, n: int) -> np.ndarray:

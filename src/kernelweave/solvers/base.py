@@ -92,9 +92,9 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     #: whether machines need be no better than asked for; and whether those of a first look need not
     rough, rough_looks = False, False
 
-    #: whether models that are trained together share their weights in the first look; and whether all kernels
-    #: have weight, so that it pays to sum them while they are checked
-    common_looks, sums_all = False, False
+    #: whether models that are trained together share their weights in the first look; and whether a first
+    #: look comes before all matrices are read, as it tells the weights to begin with
+    common_looks, foresees = False, False
 
     #: a first solve takes one sample in this many (0: no first solve), to this gap
     pilot_share, pilot_tol = 0, 0.02
@@ -245,6 +245,9 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         if known is not None:
             weights = weights if known.matrix is None else known.weights
             self.learn_nearby(run, known)
+        if known is not None and known.start is not None:  # what the machine finds here is known too
+            run.K, at, run.n_iter = known.matrix, known.start, run.n_iter + known.n_machines - 1
+            return self.certified(run, weights, at.alpha, at.fitted, at.squares, at.machine_tol)
         if alpha is not None:
             self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
         return self.train(run, weights, None, alpha)

@@ -47,6 +47,9 @@ PILOT_SAMPLES, PILOT_MOST, LOOK_FITS = 200, 4000, 30
 #: again
 LEVEL = 6
 
+#: up to this many times the tolerance, a gap is nearly closed
+NEARLY = 10.0
+
 #: from this many models trained together on, they take their first look together, with shared weights
 FEWEST_LOOKING = 3
 
@@ -103,12 +106,18 @@ class Known(NamedTuple):
         The result of ``gram.combine`` for these weights; without it a run does not begin at them.
     newton : ndarray of shape (M, M), optional
         (I - J)^-1, J the Jacobian of the map of log norms.
+    start : State, optional
+        The iterate at these weights, if the problem is the same.
+    n_machines : int
+        How many machines it took.
     """
 
     norms: FloatArray
     weights: FloatArray
     matrix: Any = None
     newton: FloatArray | None = None
+    start: State | None = None
+    n_machines: int = 1
 
 
 class Begin(NamedTuple):
@@ -179,34 +188,54 @@ def looked_at(method: Any, problems: Sequence[Problem]) -> IntArray | None:
     return problems[0].spread(sizes[0]) if len(sizes) == 1 and (alike or len(problems) == 1) else None
 
 
-def may_foresee(method: Any, problems: Sequence[Problem]) -> bool:
-    """Whether all models begin with the same weights, on all kernels, which looks at parts can tell."""
-    return bool(
-        method.sums_all and (len(problems) == 1 or _look_together(method, problems[0], len(problems)))
-    )
-
-
-def foreseen(
-    method: Any, problems: Sequence[Problem], regularizer: Regularizer, tol: float, gram: Gram
-) -> Guess | None:
-    """The norms and weights with which all models begin, from looks at parts; None if there are no looks.
+class Foresight:
+    """What looks at parts tell of the weights with which all models begin, before all matrices are read.
 
     Parameters
     ----------
     method : MKLSolver
     problems : sequence of Problem
-        For which `may_foresee` is true.
+        Of the models that are trained together, on the same samples.
     regularizer, tol
         As in `Run`.
-    gram : Gram
-        Of matrices in memory.
     """
-    problem = problems[0] if len(problems) == 1 else problems[0].of_all()
-    run = Run(copy(method), problem, gram, regularizer, tol)
-    pilot = pilot_of(run, method.pilot_share)
-    if pilot is None:
-        return None
-    return Guess(pilot.norms, run.method.init(run, pilot.norms), pilot.newton)
+
+    def __init__(
+        self, method: Any, problems: Sequence[Problem], regularizer: Regularizer, tol: float
+    ) -> None:
+        self.method, self.regularizer, self.tol = method, regularizer, tol
+        self.problem = problems[0] if len(problems) == 1 else problems[0].of_all()
+        self.trains = len(problems) == 1 and self.problem.shape[1] == 1  # one machine, one alpha
+        self._pilot: Pilot | None = None
+
+    @staticmethod
+    def is_of(method: Any, problems: Sequence[Problem]) -> bool:
+        """Whether all models begin with the same weights, which a solver can tell."""
+        return bool(
+            method.foresees and (len(problems) == 1 or _look_together(method, problems[0], len(problems)))
+        )
+
+    def look(self, gram: Gram) -> Guess | None:
+        """The norms and weights; None if there are no looks. `gram` has matrices in memory."""
+        run = Run(copy(self.method), self.problem, gram, self.regularizer, self.tol)
+        self._pilot = pilot = pilot_of(run, self.method.pilot_share)
+        if pilot is None:
+            return None
+        return Guess(pilot.norms, run.method.init(run, pilot.norms), pilot.newton)
+
+    def train(self, gram: Gram, kernels: IntArray, guess: Guess) -> tuple[State, Any, int]:
+        """The iterate at the guessed weights, the sum of the kernels there, and how many machines it took.
+
+        `gram` has only the `kernels` with weight. If their gap is nearly closed, one more step is made on
+        them: most likely it is the gap of all kernels.
+        """
+        assert self._pilot is not None
+        begin = Begin(pilot=replace(self._pilot, norms=guess.norms[kernels]))
+        rule = self.regularizer.select(kernels, len(guess.norms))
+        run = Run(copy(self.method), self.problem, gram, rule, self.tol, begin=begin)
+        state: State = run.method.start(run)
+        better = run.method.step(run, state) if self.tol < state.residual <= NEARLY * self.tol else None
+        return (state, run.K, 1) if better is None else (better, run.K, 2)
 
 
 def _sizes_of_looks(n_samples: int, share: int, in_place: bool) -> list[int]:

@@ -84,7 +84,7 @@ class Alternating(MKLSolver):
     """
 
     name = "alternating"
-    pilot_share, pilot_tol, rough_looks, common_looks, sums_all = 10, 0.003, True, True, True
+    pilot_share, pilot_tol, rough_looks, common_looks, foresees = 10, 0.003, True, True, True
 
     #: whether the norms are the dual ones; and kernels up to which Newton steps are made
     dual, most_newton = False, MOST_NEWTON

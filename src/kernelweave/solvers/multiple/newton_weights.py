@@ -10,6 +10,7 @@ from scipy.linalg import cho_solve
 from ..._linalg import distinct, positive_factor
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
+from ...gram.sources import take_square
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..growing import Pilot
@@ -60,7 +61,7 @@ class NewtonWeights(MKLSolver):
     """
 
     name = "newton"
-    pilot_share, pilot_tol, rough_looks = 8, 0.005, True
+    pilot_share, pilot_tol, rough_looks, foresees = 8, 0.005, True, True
     patience = SLOW
 
     def __init__(self, single: str | SingleSolver = "auto", max_entering: int = 20) -> None:
@@ -229,7 +230,7 @@ def value_hessian(
         G = [_slopes(gram, state.alpha[:, j], free, directions) for j, k in enumerate(which) if k == place]
         part, rows = (gram.square(free, state.weights), np.arange(len(free))) if K is None else (K, free)
         if isinstance(part, np.ndarray):
-            K_free = part if K is None else K[np.ix_(free, free)]
+            K_free = part if K is None else take_square(K, free)
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
             total += projected_inverse_form(K_free, kind[free], G, problem.fit_intercept, size)
         else:  # on another device
