@@ -304,6 +304,8 @@ def best_intercept(problem: Problem, f: FloatArray) -> FloatArray:
         search = _among_kinks
     elif hasattr(problem.loss, "hessian"):
         search = _by_newton
+    if problem.shape[1] == 1:
+        return np.array([search(problem, f)])
     columns = range(problem.shape[1])
     return np.array([search(problem.column(k), f[:, k : k + 1]) for k in columns])
 
@@ -318,11 +320,15 @@ def _among_kinks(problem: Problem, f: FloatArray) -> float:
     At each kink of sample i the slope rises by C_i.
     """
     kinks = problem.loss.kinks(problem.y)
-    places = np.concatenate([kink - f for kink in kinks], axis=None)
-    order = np.argsort(places)
-    places, rises = places[order], np.tile(problem.C[:, 0], len(kinks))[order]
+    places, C = np.concatenate([kink - f for kink in kinks], axis=None), problem.C[:, 0]
+    if (C == C[0]).all():  # as without weights: sorting is faster than ordering
+        places.sort()
+        risen = C[0] * np.arange(1, len(places) + 1)
+    else:
+        order = np.argsort(places)
+        places, risen = places[order], np.cumsum(np.tile(C, len(kinks))[order])
     # left of all kinks alpha is at its upper bound
-    after = problem.loss.alpha_sum - float(problem.box()[1].sum()) + np.cumsum(rises)
+    after = problem.loss.alpha_sum - float(problem.box()[1].sum()) + risen
     rounding = 1e-12 * float(problem.C.sum())
     there = np.searchsorted(after, [-rounding, rounding], side="right")
     first, last = there.clip(max=np.count_nonzero(np.isfinite(places)) - 1)
