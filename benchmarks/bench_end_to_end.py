@@ -11,7 +11,7 @@ sum to a fifth of the gap, and alpha' K_m alpha of all kernels, which certifies 
 weight, they are summed first, and alpha' K_m alpha of the others comes with the reading that checks. How near
 a reading is to what the memory allows is shown by the seconds of BLAS for one product K_m v of every matrix.
 
-    python benchmarks/bench_end_to_end.py [n ...]
+    python benchmarks/bench_end_to_end.py [--seed S] [n ...]
 """
 
 from __future__ import annotations
@@ -101,11 +101,12 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sizes", nargs="*", type=int, default=[1000, 2000, 4000])
+    parser.add_argument("--seed", type=int, default=0, help="which samples are drawn")
     arguments = parser.parse_args()
     print("seconds (machines on all samples); ratios are loop / ours")
     print("     n      p    user's loop           fit       ratio  before  passes     floor    most")
     for n in arguments.sizes:
-        Ks, y = mnist_odd_even(n)
+        Ks, y = mnist_odd_even(n, seed=arguments.seed)
         for p in NORMS:
             print(compare(Ks, y, p, rounds=5 if n < 4000 else 2), flush=True)
         v, even = np.random.default_rng(0).normal(size=n), np.ones(len(Ks))
