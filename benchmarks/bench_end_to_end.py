@@ -71,7 +71,8 @@ def floor(Ks: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
         machine = SMO().solve(read(Ks, weights), problem, 2e-4)
         DenseGram(Ks).quad(machine.alpha)
         return
-    machine = SMO().solve(DenseGram(Ks[live]).combine(weights[live]), problem, 2e-4)
+    total = DenseGram([Ks[m] for m in live]).combine(weights[live])
+    machine = SMO().solve(total, problem, 2e-4)
     for K in Ks:
         Checked(K, "K", PSD_FLOPS / len(Ks), Along(alpha=machine.alpha[:, 0])).finish()
 
