@@ -43,6 +43,18 @@ def test_history_brackets_the_optimum(draw, loss, name, p):
 
 
 @each_solver
+def test_the_matrix_of_the_best_weights_is_not_one_that_was_made_in_its_place(draw, name, p):
+    """Weighted sums take the memory of earlier ones, and the best iterate may be an earlier one."""
+    sample = draw(Hinge())
+    solver = choose_solver(name, LpNorm(p=p))
+    first = type("First", (type(solver),), {"is_better": lambda *args: False})()
+    with pytest.warns(ConvergenceWarning):
+        found = first.solve(sample.problem, sample.gram, LpNorm(p=p), tol=1e-14, max_iter=3)
+    if found.matrix is not None:
+        np.testing.assert_allclose(found.matrix, sample.gram.combine(found.state.weights), rtol=1e-9)
+
+
+@each_solver
 def test_the_matrix_is_that_of_the_best_weights(draw, name, p):
     sample = draw(Hinge())
     with warnings.catch_warnings():

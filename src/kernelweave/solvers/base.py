@@ -264,6 +264,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         known = (run.begin or Begin()).known
         if run.K is not None and (known is None or run.K is not known.matrix):
             run.gram.release(run.K)  # the next is made in its place
+            run.matrix = None if run.matrix is run.K else run.matrix
         run.K = None
         if known is not None and weights is known.weights:
             run.K = known.matrix
