@@ -270,9 +270,7 @@ class BaseMKL(BaseKernels):
         keeper: Keeper,
     ) -> Model:
         gram = part.gram(dictionary)
-        solution = solve(
-            spec, dictionary, part.problem, gram, report, keeper=keeper, **_begin(gram, part.problem)
-        )
+        solution = solve(spec, dictionary, part.problem, gram, report, keeper=keeper, **_begin(gram))
         report.done(solution)
         view, gram, without = gram, gram.engine, None
         if margins:
@@ -327,7 +325,7 @@ class BaseMKL(BaseKernels):
         return value
 
 
-def _begin(gram: Gram, problem: Problem) -> dict[str, Any]:
+def _begin(gram: Gram) -> dict[str, Any]:
     """Where a solver begins if its first weighted sum was made when the kernels were checked, or before."""
     guess = gram.engine.guess
     if guess is None:
@@ -337,7 +335,7 @@ def _begin(gram: Gram, problem: Problem) -> dict[str, Any]:
         start = replace(start, weights=guess.weights, squares=guess.squares)
     matrix = gram.shared(guess.weights, guess.matrix)
     known = Known(guess.norms, guess.weights, matrix, guess.newton, start, guess.n_machines)
-    return {"norms": guess.norms, "alpha": problem.start(), "known": known}
+    return {"norms": guess.norms, "known": known}
 
 
 def _see_the_same(setup: Setup, dictionary: AnyDictionary) -> bool:

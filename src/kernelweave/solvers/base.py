@@ -248,7 +248,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         if known is not None and known.start is not None:  # what the machine finds here is known too
             run.K, at, run.n_iter = known.matrix, known.start, run.n_iter + known.n_machines - 1
             return self.certified(run, weights, at.alpha, at.fitted, at.squares, at.machine_tol)
-        if alpha is not None:
+        if alpha is not None or (known is not None and known.matrix is not None):
             self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
         return self.train(run, weights, None, alpha)
 
