@@ -263,6 +263,22 @@ def test_a_machine_trained_before_the_others_are_read_changes_no_optimum(
     np.testing.assert_allclose(found.objective_, expected.objective_, rtol=2e-5)
 
 
+@pytest.mark.parametrize("regularizer", [kw.ElasticNet(), kw.ElasticNet(0.1), kw.Wedge(), kw.LpNorm(1.0)])
+def test_weights_near_their_bound_are_no_obstacle(guessed, regularizer, monkeypatch):
+    """Scales that looks find differ a little: weights may then exceed a bound, or leave their order."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 30))
+    y = 100.0 * (X[:, :8].sum(axis=1) + 0.1 * rng.normal(size=600))
+    model = kw.MKLRegressor("precomputed", regularizer=regularizer, tol=1e-5)
+    Ks = kw.KernelStack([np.outer(x, x) for x in X.T])
+    found = clone(model).fit(Ks, y)
+    assert guessed[-1] is not None
+    monkeypatch.setattr(Foresight, "look", lambda *args: None)
+    expected = clone(model).fit(Ks, y)
+    assert max(found.dual_gap_, expected.dual_gap_) <= 1e-5
+    np.testing.assert_allclose(found.objective_, expected.objective_, rtol=2e-5)
+
+
 def test_the_pass_brings_the_squares_of_kernels_without_weight(guessed, monkeypatch):
     """alpha'K alpha of all kernels is known after the pass that checks: no other reading brings them."""
     Ks, y = several(widths=MANY_WIDTHS)

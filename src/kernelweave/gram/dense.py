@@ -109,12 +109,13 @@ class DenseGram(Gram):
                 found_on = found_on[:, :1]
             gram.cached_diagonals = np.maximum(gram.scales[:, None] * found_on, 0.0)
         gram.centred = any(rule.entries()[1] is not None for rule in rules)
-        if guess is not None and len(live) == len(scales):
+        guess = guess.at(scales) if guess is not None and len(live) == len(scales) else None
+        if guess is not None and kernels.foresee.allows(guess.weights):
             if guess.start is None:
                 mirror_lower(guess.matrix)
             else:
                 guess = guess._replace(squares=scales * [kernels.squares[m] for m in live.tolist()])
-            gram.guess, gram.n_passes = guess.at(gram.scales), guess.n_passes
+            gram.guess, gram.n_passes = guess, guess.n_passes
         parts = [kernels.parts[m] for m in live.tolist() if m in kernels.parts]
         if kernels.first is not None and kind.train is Normalization.train and len(parts) == len(live):
             for part in parts:

@@ -223,6 +223,10 @@ class Foresight:
             return None
         return Guess(pilot.norms, run.method.init(run, pilot.norms), pilot.newton)
 
+    def allows(self, weights: FloatArray) -> bool:
+        """Whether weights have a price: a regulariser may bound or order them, and other scales change them."""
+        return bool(np.isfinite(self.regularizer.price(weights)))
+
     def train(self, gram: Gram, kernels: IntArray, guess: Guess) -> tuple[State, Any, int]:
         """The iterate at the guessed weights, the sum of the kernels there, and how many machines it took.
 
