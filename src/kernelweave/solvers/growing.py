@@ -224,7 +224,7 @@ class Foresight:
         return Guess(pilot.norms, run.method.init(run, pilot.norms), pilot.newton)
 
     def allows(self, weights: FloatArray) -> bool:
-        """Whether weights have a price: a regulariser may bound or order them, and other scales change them."""
+        """Whether weights have a price: they may be bounded or in order, and other scales change them."""
         return bool(np.isfinite(self.regularizer.price(weights)))
 
     def train(self, gram: Gram, kernels: IntArray, guess: Guess) -> tuple[State, Any, int]:
