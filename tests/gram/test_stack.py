@@ -134,6 +134,8 @@ def test_iteration_and_pickle(stack, array):
     [
         (lambda: KernelStack([]), "no matrices given; pass at least one"),
         (lambda: KernelStack([np.eye(2), np.eye(3)]), r"different shapes \[\(2, 2\), \(3, 3\)\]"),
+        (lambda: KernelStack([np.eye(2)] * 3, names=["a", "b", "a"]), "names of several matrices: a; give"),
+        (lambda: KernelStack([np.eye(2), 1j * np.eye(2)]), "matrix 1 has complex entries"),
         (lambda: KernelStack([np.eye(2), np.ones(2)]), r"matrix 1 has shape \(2,\)"),
         (lambda: KernelStack([np.eye(2)], names=["a", "b"]), "2 names for 1 matrices"),
         (lambda: KernelStack.from_array(np.ones(3)), r"shape \(n_rows, n_columns, n_kernels\), got \(3,\)"),

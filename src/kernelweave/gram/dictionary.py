@@ -197,7 +197,7 @@ class Kernels:
 
     def live(self, scales: FloatArray) -> IntArray:
         """Kernels that vary over the samples; a warning about the others."""
-        return with_variance(scales, self.source.names)
+        return with_variance(scales, self.source.names, self.source.given)
 
 
 class Dictionary:
@@ -344,19 +344,29 @@ def check_values(
         ) from error
 
 
-def with_variance(scales: FloatArray, names: Sequence[str]) -> IntArray:
-    """Kernels of positive scale; a warning about the others, an error if there are none."""
+def with_variance(scales: FloatArray, names: Sequence[str], given: bool = False) -> IntArray:
+    """Kernels of positive scale; a warning about the others, an error if there are none.
+
+    The advice is about X, or about matrices if those are `given`.
+    """
     live = np.flatnonzero(scales > 0)
     if len(live) == 0:
+        advice = (
+            "choose others, or centre and scale X (for example with StandardScaler): values far from 0 hide"
+        )
         raise ValueError(
-            "kernels: none of them varies over the training samples, to rounding; choose others, or centre "
-            "and scale X (for example with StandardScaler): values far from 0 hide how they vary."
+            "kernels: none of them varies over the training samples, to rounding; "
+            + ("see how these matrices were computed." if given else f"{advice} how they vary.")
         )
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
+        advice = (
+            "If the columns do vary, centre and scale X, for example with StandardScaler: values far from 0 "
+            "hide it."
+        )
         warn_of_samples(
-            f"kernels without variance on the training samples get weight 0: {dead}. If the columns do vary, "
-            "centre and scale X, for example with StandardScaler: values far from 0 hide it."
+            f"kernels without variance on the training samples get weight 0: {dead}. "
+            + ("Leave such matrices out." if given else advice)
         )
     return live
 

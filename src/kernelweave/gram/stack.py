@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,6 +54,11 @@ class KernelStack:
         if names is not None and len(names) != len(self.matrices):
             raise ValueError(f"KernelStack: {len(names)} names for {len(self.matrices)} matrices.")
         self.names = None if names is None else [str(name) for name in names]
+        twice = [name for name, count in Counter(self.names or ()).items() if count > 1]
+        if twice:
+            raise ValueError(
+                f"KernelStack: names of several matrices: {', '.join(twice)}; give each its own."
+            )
         self._rows: IntArray | None = None
         self._columns: IntArray | None = None
 
@@ -164,6 +170,8 @@ def _as_matrix(K: Any, m: int) -> FloatArray:
     matrix = np.asarray(K)
     if matrix.ndim != 2:
         raise ValueError(f"KernelStack: matrix {m} has shape {matrix.shape}; a kernel matrix has two axes.")
+    if np.iscomplexobj(matrix):
+        raise ValueError(f"KernelStack: matrix {m} has complex entries; a kernel matrix holds real numbers.")
     return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
 
 
