@@ -220,6 +220,7 @@ def test_a_fit_that_begins_in_the_checking_pass_is_certified_for_the_kernels(
     model.fit([K.copy() for K in Ks], y, sample_weight=weight)
     assert guessed[-1] is not None
     assert (guessed[-1].start is not None) == trains
+    assert model.history_["n_passes"][0] < 1.0  # it began with the guess
     share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
     scales = {
         "variance": [1.0 / (share @ K.diagonal() - share @ K @ share) for K in Ks],

@@ -121,6 +121,10 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     def next_weights(self, run: Run, state: State) -> FloatArray | None:
         """Weights to try after `state`; None where there is nothing left to try."""
 
+    def may_begin_at(self, regularizer: Regularizer, weights: FloatArray) -> bool:
+        """Whether a run may begin at weights that are nearly those of some norms."""
+        return True
+
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         """Forget earlier fits; return the weights to start from, which belong to the component `norms`."""
         weights: FloatArray = run.regularizer.weights(norms)

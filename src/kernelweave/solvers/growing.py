@@ -224,8 +224,8 @@ class Foresight:
         return Guess(pilot.norms, run.method.init(run, pilot.norms), pilot.newton)
 
     def allows(self, weights: FloatArray) -> bool:
-        """Whether weights have a price: they may be bounded or in order, and other scales change them."""
-        return bool(np.isfinite(self.regularizer.price(weights)))
+        """Whether the solver may begin at weights, which are not those of the look: scales have changed."""
+        return bool(self.method.may_begin_at(self.regularizer, weights))
 
     def train(self, gram: Gram, kernels: IntArray, guess: Guess) -> tuple[State, Any, int]:
         """The iterate at the guessed weights, the sum of the kernels there, and how many machines it took.

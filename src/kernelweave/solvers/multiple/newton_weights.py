@@ -71,6 +71,11 @@ class NewtonWeights(MKLSolver):
     def can_handle(self, regularizer: Regularizer) -> bool:
         return regularizer.convex and regularizer.sparse and regularizer.priced
 
+    def may_begin_at(self, regularizer: Regularizer, weights: FloatArray) -> bool:
+        """Whether they are in the domain of the model: in order, and below their bound, if there is one."""
+        z = Coordinates(regularizer.generators(len(weights))).of(weights)
+        return bool((z >= 0.0).all() and (z < regularizer.max_weight).all())
+
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
         self._rejected = self._slow = False
