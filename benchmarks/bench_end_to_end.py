@@ -49,8 +49,13 @@ def seconds(run: Callable[[], object]) -> tuple[float, object]:
 
 def in_turns(runs: list[Callable[[], object]], rounds: int) -> tuple[list[float], list]:
     """The least seconds of each, and its last result."""
-    turns = [[seconds(run) for run in runs] for _ in range(rounds)]
-    return [min(turn[k][0] for turn in turns) for k in range(len(runs))], [one[1] for one in turns[-1]]
+    least, last = [np.inf] * len(runs), [None] * len(runs)
+    for _ in range(rounds):
+        for k, run in enumerate(runs):
+            last[k] = None  # one result of each kind at a time: memory that others hold is new memory
+            taken, last[k] = seconds(run)
+            least[k] = min(least[k], taken)
+    return least, last
 
 
 def read(Ks: np.ndarray, weights: np.ndarray) -> np.ndarray:

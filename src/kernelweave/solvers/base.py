@@ -139,7 +139,12 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         """Take over what a first solve on a few samples found, besides its norms; nothing by default."""
 
     def learn_nearby(self, run: Run, known: Known) -> None:
-        """Take over what is known from a similar problem, besides norms and weights; nothing by default."""
+        """Take over what is known from a similar problem, besides norms and weights.
+
+        By default only that these are nearly right, if a machine begins at them.
+        """
+        if known.matrix is not None:
+            self._first_tol = 0.3 * run.tol
 
     def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
         """What the last run of this solver passes on to a run on a similar problem."""
@@ -246,14 +251,14 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             self.learn_from(run, pilot)
             # drop its kernels before the first sum is made, which takes their place in memory
             run.begin, pilot = run.begin._replace(pilot=None), None
+        if alpha is not None:
+            self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
         if known is not None:
             weights = weights if known.matrix is None else known.weights
             self.learn_nearby(run, known)
         if known is not None and known.start is not None:  # what the machine finds here is known too
             run.K, at, run.n_iter = known.matrix, known.start, run.n_iter + known.n_machines - 1
             return self.certified(run, weights, at.alpha, at.fitted, at.squares, at.machine_tol)
-        if alpha is not None or (known is not None and known.matrix is not None):
-            self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
         return self.train(run, weights, None, alpha)
 
     def step(self, run: Run, state: State) -> State | None:

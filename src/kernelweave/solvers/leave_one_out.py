@@ -27,8 +27,9 @@ MOST_ENTRIES = 3e7
 #: of K up to which they are copied
 NEARLY_EQUAL, FEW_ROWS = 1e-9, 0.1
 
-#: rows of K that are compared before
+#: rows of K that are compared before, and what they are multiplied with
 COMPARED = 8
+MARKS = np.random.RandomState(0).standard_normal(COMPARED)
 
 
 class WeightedRows:
@@ -198,7 +199,7 @@ def _near(K: FloatArray | RowsOfSum, alpha: FloatArray, f: FloatArray) -> IntArr
     known = K.samples if isinstance(K, RowsOfSum) else np.arange(len(K))
     chosen = known[np.linspace(0, len(known) - 1, min(COMPARED, len(known))).astype(int)]
     some = np.asarray(K[np.ix_(chosen, near)], dtype=np.float64)
-    marks = np.random.RandomState(0).standard_normal(len(some)) @ some
+    marks = MARKS[: len(some)] @ some
     return np.asarray(near[_alike(marks, float(np.abs(some).sum(axis=0).max()))])
 
 

@@ -158,8 +158,11 @@ class Alternating(MKLSolver):
         self._newton = pilot.newton if pilot.newton is not None else self.of_pilot(run, pilot)
 
     def learn_nearby(self, run: Run, known: Known) -> None:
+        super().learn_nearby(run, known)
         if self.memory > 0:
             self._newton = known.newton
+            if known.matrix is not None and known.newton is not None:  # as after a first look
+                self._first_tol = LAST_SHARE * run.tol
 
     def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
         """The norms whose weights were tried last, and Newton's matrix: a new one if steps were made."""
