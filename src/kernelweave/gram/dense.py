@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .dictionary import Kernels
 
 ROW_BLOCK_BYTES = 1 << 18  # rows of the sum that stay in the cache while M matrices are added
+OUTER_BYTES = 1 << 20  # rows of outer products that are multiplied with the same rows of M matrices
 SMALL_SUPPORT = 0.12  # below this share of non-zero alpha, single entries are read instead of rows
 OFTEN = 2  # from this many columns of alpha per sample on average, their outer products are summed first
 CACHED_BYTES = 1 << 24  # matrices this small stay in the cache from one model to the next
@@ -367,7 +368,7 @@ class DenseGram(Gram):
         from ._matrix_loops import inner_lower_eight
 
         chosen, eights = self._chosen(kernels)
-        step = max(1, ROW_BLOCK_BYTES // (8 * self.n_samples))
+        step = max(1, OUTER_BYTES // (8 * self.n_samples))
 
         def add(some: slice) -> FloatArray:
             rows, total = support[some], np.zeros((len(eights), 8))
