@@ -143,7 +143,9 @@ default="variance"
     n_resumed_ : int or ndarray
         How many of `n_iter_` were done by an earlier run and read from the checkpoint.
     history_ : dict or list of dict
-        Objective values and gap after every single-kernel fit.
+        `primal`, `dual` and relative `gap` after every single-kernel fit that was certified on all samples
+        and kernels, and `n_passes`: passes over the kernels until then (a half reads half of the entries),
+        without the one that checks given matrices.
     gram_, gram_reason_ : str
         The Gram engine used, and why.
     patterns_ : list of (tuple of str, int)
