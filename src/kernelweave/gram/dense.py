@@ -445,11 +445,12 @@ class DenseGram(Gram):
 
         size, kinds, chosen = len(samples), {K.dtype for K in matrices}, samples.astype(np.uintp)
         self._count(0.5 * len(matrices) * (size / self.n_samples) ** 2)
-        kind, shape = max(kinds, key=lambda kind: kind.itemsize), (len(matrices), size, size)
-        if kind == np.float64 and self.released and self.released[-1].size >= np.prod(shape):
-            parts = self.released.pop().reshape(-1)[: np.prod(shape)].reshape(shape)
+        kind, count = max(kinds, key=lambda kind: kind.itemsize), len(matrices) * size**2
+        if kind == np.float64 and self.released and self.released[-1].size >= count:
+            room = self.released.pop().reshape(-1)[:count]
         else:  # one array for all of them: its memory comes in large pages
-            parts = np.empty(shape, kind)
+            room = np.empty(count, kind)
+        parts = room.reshape(len(matrices), size, size)
 
         def take(m: int) -> None:
             take_square(matrices[m], chosen, parts[m])

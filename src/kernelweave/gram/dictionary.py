@@ -14,7 +14,7 @@ from .._typing import FloatArray, IntArray
 from .._warnings import warn_of_samples
 from ..kernels import Normalization, resolve_normalization
 from ..kernels.base import largest_size
-from ..kernels.precomputed import NOTHING, Along, Scan, Seen, as_square, look_at, look_at_all
+from ..kernels.precomputed import NOTHING, Along, Scan, as_square, look_at, look_at_all
 from .blocks import Blocks
 from .choice import Task, choose_engine, parse_memory
 from .predictor import Predictor
@@ -351,23 +351,16 @@ def with_variance(scales: FloatArray, names: Sequence[str], given: bool = False)
     """
     live = np.flatnonzero(scales > 0)
     if len(live) == 0:
-        advice = (
-            "choose others, or centre and scale X (for example with StandardScaler): values far from 0 hide"
-        )
-        raise ValueError(
-            "kernels: none of them varies over the training samples, to rounding; "
-            + ("see how these matrices were computed." if given else f"{advice} how they vary.")
-        )
+        advice = "choose others, or centre and scale X (for example with StandardScaler): values far from 0 "
+        advice = "see how these matrices were computed." if given else f"{advice}hide how they vary."
+        raise ValueError(f"kernels: none of them varies over the training samples, to rounding; {advice}")
     if len(live) < len(scales):
         dead = ", ".join(names[m] for m in np.flatnonzero(scales <= 0)[:5])
         advice = (
-            "If the columns do vary, centre and scale X, for example with StandardScaler: values far from 0 "
-            "hide it."
+            "If the columns do vary, centre and scale X, for example with StandardScaler: values far from "
         )
-        warn_of_samples(
-            f"kernels without variance on the training samples get weight 0: {dead}. "
-            + ("Leave such matrices out." if given else advice)
-        )
+        advice = "Leave such matrices out." if given else f"{advice}0 hide it."
+        warn_of_samples(f"kernels without variance on the training samples get weight 0: {dead}. {advice}")
     return live
 
 
@@ -416,7 +409,7 @@ class Checked:
     ) -> None:
         self.K, self.name, self.along, self.look = as_square(K, name), name, along, look
         self.shape, self.dtype = self.K.shape, self.K.dtype
-        self.seen: Seen | None = None
+        self.seen: Scan | None = None
         self.rows = _spread(len(self.K), flops)
 
     def diagonal(self) -> FloatArray:
@@ -431,7 +424,7 @@ class Checked:
     def __matmul__(self, v: FloatArray) -> FloatArray:
         u = np.asarray(v, dtype=np.float64)
         self.seen = look_at(self.K, self.name, u, self.rows, self.along, self.look)
-        return self.seen.product.astype(v.dtype, copy=False)
+        return np.asarray(self.seen.product, dtype=v.dtype)
 
     def __getitem__(self, key: Any) -> FloatArray:
         return np.asarray(self.K[key])

@@ -141,6 +141,8 @@ class Scan(NamedTuple):
         The lower triangle of K between some samples.
     square : float
         alpha'K alpha, if that was asked for.
+    product : ndarray of shape (n,), optional
+        K u, for the u of `look_at`.
     """
 
     totals: np.ndarray
@@ -149,26 +151,7 @@ class Scan(NamedTuple):
     apart: float
     part: np.ndarray
     square: float = 0.0
-
-
-class Seen(NamedTuple):
-    """What the pass that checks a Gram matrix K finds besides.
-
-    Attributes
-    ----------
-    product : ndarray of shape (n,)
-        K u.
-    diagonal : ndarray of shape (n,)
-    part : ndarray
-        The lower triangle of K between some samples.
-    square : float
-        alpha'K alpha, if that was asked for.
-    """
-
-    product: np.ndarray
-    diagonal: np.ndarray
-    part: np.ndarray
-    square: float
+    product: np.ndarray | None = None
 
 
 def look_at(
@@ -178,7 +161,7 @@ def look_at(
     rows: np.ndarray,
     along: Along = NOTHING,
     look: Scan | None = None,
-) -> Seen:
+) -> Scan:
     """K u, the diagonal and the lower triangle of K between the samples `rows`, in the pass that checks K.
 
     For random v and w, K v is finite if and only if K is, and w'K v = v'K w for almost none unless K is
@@ -203,18 +186,17 @@ def look_at(
             part = np.empty((len(rows), len(rows)))
             totals, diagonal, largest, apart, square = _products(K, rows, part, along)
             look = Scan(totals, diagonal, largest, apart, part, square)
-        totals, diagonal, largest, apart, part, square = look
-        product = totals * u[0] if (u == u[0]).all() else K @ u
-    if not np.isfinite(largest):
+        product = look.totals * u[0] if (u == u[0]).all() else K @ u
+    if not np.isfinite(look.largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
     precision = np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps
     # n sums of rounding errors like those of one entry of K v; numbers near the smallest have few digits
-    if abs(apart) > np.sqrt(precision * len(K)) * largest + len(K) * np.finfo(np.float64).tiny:
+    if abs(look.apart) > np.sqrt(precision * len(K)) * look.largest + len(K) * np.finfo(np.float64).tiny:
         raise ValueError(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
         )
-    return Seen(product, diagonal, part, square)
+    return look._replace(product=product)
 
 
 def look_at_all(

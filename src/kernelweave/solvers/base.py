@@ -20,6 +20,9 @@ from .problem import Problem
 from .run import STILL, Bracket, Callback, Method, Part, Result, Run
 from .single import SMO, SingleSolver, choose_single, machine_for
 
+#: share of the tolerance to which a first machine near the optimum is solved: a coarse one would blur it
+NEAR_SHARE = 0.3
+
 #: first accuracy of the inner machines; later ones follow the outer gap
 FIRST_MACHINE_TOL = 0.02
 
@@ -144,7 +147,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         By default only that these are nearly right, if a machine begins at them.
         """
         if known.matrix is not None:
-            self._first_tol = 0.3 * run.tol
+            self._first_tol = NEAR_SHARE * run.tol
 
     def learnt(self, found: Result, problem: Problem, gram: Gram, regularizer: Regularizer) -> Known:
         """What the last run of this solver passes on to a run on a similar problem."""
@@ -252,7 +255,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             # drop its kernels before the first sum is made, which takes their place in memory
             run.begin, pilot = run.begin._replace(pilot=None), None
         if alpha is not None:
-            self._first_tol = 0.3 * run.tol  # a coarse machine would only blur a start near the optimum
+            self._first_tol = NEAR_SHARE * run.tol
         if known is not None:
             weights = weights if known.matrix is None else known.weights
             self.learn_nearby(run, known)
