@@ -1,0 +1,97 @@
+"""Sparse weights: can a look at some of the samples make one machine on all of them enough?
+
+The problem of `bench_end_to_end` with p = 1, on several draws of the samples. It is solved on one sample in
+16, 8, 4 and 2.5, to a gap of 1e-3; the machine on all samples is then trained at the weights found, to a
+fifth of that gap, and its certified gap on all samples is shown. One machine is enough where that is at most
+1e-3, which is what the "floor" of `bench_end_to_end` for p = 1 takes for granted.
+
+Below, for the first draw, seconds of the processor of a fit that needs a second machine and does nothing else
+besides: that floor at the weights of the look at one sample in 8, reading what this look needs, and a second
+machine at the final weights (sum of the kernels with weight, steps from the first machine's alpha). Solving
+on the samples of the look and the step to the final weights cost nothing here. "most" is the ratio to the
+user's loop.
+
+    python benchmarks/bench_sparse_start.py [--draws D] [n ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from bench_end_to_end import floor, in_turns
+from threadpoolctl import threadpool_limits
+from user_loops import cutting_planes
+from workloads import data_folder, mnist_odd_even
+
+from kernelweave.gram import DenseGram
+from kernelweave.losses import Hinge
+from kernelweave.regularizers import LpNorm
+from kernelweave.solvers import Problem, certificate
+from kernelweave.solvers.multiple import NewtonWeights
+from kernelweave.solvers.single import SMO
+
+SHARES, TOL = (16, 8, 4, 2.5), 1e-3
+RULE = LpNorm(p=1)
+
+
+def solve(problem: Problem, gram: DenseGram) -> np.ndarray:
+    """The weights of a problem."""
+    return NewtonWeights().solve(problem, gram, RULE, tol=TOL).state.weights
+
+
+def first_gap(problem: Problem, gram: DenseGram, weights: np.ndarray) -> float:
+    """The gap on all samples and kernels after one machine at these weights."""
+    machine = SMO().solve(gram.combine(weights), problem, 0.2 * TOL)
+    squares = gram.quad(machine.alpha)
+    return certificate(problem, gram, RULE, machine.alpha, weights, machine.fitted, squares).gap
+
+
+def two_machines(Ks: np.ndarray, y: np.ndarray, problem: Problem, first: np.ndarray) -> str:
+    """Seconds of what no fit that needs a second machine can leave out."""
+    gram, rows = DenseGram(Ks), problem.spread(len(y) // 8)
+    final = solve(problem, gram)
+    alpha = SMO().solve(gram.combine(first), problem, 0.2 * TOL).alpha
+    live = np.flatnonzero(final)
+    few = DenseGram([Ks[m] for m in live])
+    runs = [
+        lambda: cutting_planes(Ks, y, 1.0),
+        lambda: floor(Ks, y, first),
+        lambda: gram.subset(rows),
+        lambda: SMO().solve(few.combine(final[live]), problem, 0.2 * TOL, alpha),
+    ]
+    (theirs, known, look, second), _ = in_turns(runs, 3)
+    return (
+        f"{len(y):6d} user's loop {theirs:.3f}, floor {known:.3f} (most {theirs / known:.2f}), "
+        f"look {look:.3f}, second machine {second:.3f}: most {theirs / (known + look + second):.2f}"
+    )
+
+
+def main() -> None:
+    if not (data_folder() / "mnist.npz").exists():
+        print("mnist.npz not found: set KERNELWEAVE_DATA to the folder that holds it. Nothing measured.")
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sizes", nargs="*", type=int, default=[1000, 4000])
+    parser.add_argument("--draws", type=int, default=4)
+    arguments = parser.parse_args()
+    print("certified gap after one machine on all samples, at the weights of a look at one sample in")
+    print("     n  draw" + "".join(f"{share:10g}" for share in SHARES))
+    for n in arguments.sizes:
+        enough, report = np.zeros(len(SHARES), dtype=int), ""
+        for draw in range(arguments.draws):
+            Ks, y = mnist_odd_even(n, seed=draw)
+            problem, gram = Problem(y[:, None], Hinge(), np.ones((n, 1))), DenseGram(Ks)
+            looks = [problem.spread(int(n / share)) for share in SHARES]
+            found = [solve(problem.subset(rows), gram.subset(rows)) for rows in looks]
+            gaps = [first_gap(problem, gram, weights) for weights in found]
+            enough += np.array(gaps) <= TOL
+            print(f"{n:6d} {draw:5d}" + "".join(f"{gap:10.1e}" for gap in gaps), flush=True)
+            report = report or two_machines(Ks, y, problem, found[SHARES.index(8)])
+        print(f"{n:6d} one machine is enough in {', '.join(map(str, enough))} of {arguments.draws} draws")
+        print(report, flush=True)
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()
