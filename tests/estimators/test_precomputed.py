@@ -284,8 +284,13 @@ def test_the_pass_brings_the_squares_of_kernels_without_weight(guessed, monkeypa
     """alpha'K alpha of all kernels is known after the pass that checks: no other reading brings them."""
     Ks, y = several(widths=MANY_WIDTHS)
     monkeypatch.setattr("kernelweave.gram.dictionary.FEW_WEIGHTS", 1.0)
-    asked, whole = [], DenseGram.quad
-    monkeypatch.setattr(DenseGram, "quad", lambda *args: (asked.append(args[0].matrices), whole(*args))[1])
+    asked = []
+    monkeypatch.setattr("kernelweave.gram.dense.SMALL_SUPPORT", 0.0)  # one of these does not ask the other
+    for name in ("quad", "quad_and_products"):
+        whole = getattr(DenseGram, name)
+        monkeypatch.setattr(
+            DenseGram, name, lambda *args, whole=whole: (asked.append(args[0].matrices), whole(*args))[1]
+        )
     model = kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(1.0)).fit(kw.KernelStack(Ks), y)
     before, live = guessed[-1].n_machines, np.count_nonzero(guessed[-1].weights)
     read = [len(matrices) for matrices in asked if len(matrices[0]) == len(y)]

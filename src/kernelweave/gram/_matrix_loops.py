@@ -201,6 +201,45 @@ def quad_eight(out, A, B, C, D, E, F, G, H, rows, cuts, columns, alpha):  # type
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def multiply_lower(out, places, kind, rows, alpha):  # type: ignore[no-untyped-def]
+    """out_m = K_m alpha at `rows`, which increase; alpha is zero elsewhere, where `out` is of no use.
+
+    Only rows up to the diagonal are read: K_ij is multiplied with alpha_j for the i-th entry, and with
+    alpha_i for the j-th. Four rows at a time. Matrices are given as in `add_lower`.
+    """
+    n, count = alpha.shape[0], rows.shape[0]
+    whole = count - count % 4
+    for place in range(len(places)):
+        K, own = carray(pointer(places[place]), (n, n), kind.dtype), out[place]
+        own[:] = 0.0
+        for q in range(0, whole, 4):
+            i, k, m, o = rows[q], rows[q + 1], rows[q + 2], rows[q + 3]
+            a, b, c, d = K[i], K[k], K[m], K[o]
+            wa, wb, wc, wd = alpha[i], alpha[k], alpha[m], alpha[o]
+            sa, sb, sc, sd = 0.0, 0.0, 0.0, 0.0
+            x, before, e, f, g, h = alpha[:i], own[:i], a[:i], b[:i], c[:i], d[:i]
+            for j in range(x.shape[0]):
+                z, s, t, u, v = x[j], e[j], f[j], g[j], h[j]
+                sa += s * z
+                sb += t * z
+                sc += u * z
+                sd += v * z
+                before[j] += wa * s + wb * t + wc * u + wd * v
+            # where the four rows meet
+            own[i] += sa + a[i] * wa + b[i] * wb + c[i] * wc + d[i] * wd
+            own[k] += sb + b[i] * wa + b[k] * wb + c[k] * wc + d[k] * wd
+            own[m] += sc + c[i] * wa + c[k] * wb + c[m] * wc + d[m] * wd
+            own[o] += sd + d[i] * wa + d[k] * wb + d[m] * wc + d[o] * wd
+        for q in range(whole, count):
+            i = rows[q]
+            x, before, e, w, total = alpha[:i], own[:i], K[i, :i], alpha[i], 0.0
+            for j in range(x.shape[0]):
+                total += e[j] * x[j]
+                before[j] += w * e[j]
+            own[i] += total + K[i, i] * w
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def quad_gather(K, support, alpha):  # type: ignore[no-untyped-def]
     """alpha' K alpha, picking single entries: for a support so small that most of a row is not needed."""
     total = 0.0

@@ -198,6 +198,13 @@ class Gram(ABC):
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         """alpha' K_m alpha for every m, or for `kernels` only, summed over the columns of `alpha`."""
 
+    def quad_and_products(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """`quad` of alpha (n, c), and K_m alpha (M, n) where alpha is not zero, if that costs hardly more.
+
+        Otherwise None in place of the products.
+        """
+        return self.quad(alpha), None
+
     # -- for several models: kernel values are the same, and an engine may read or compute them once ----
 
     def combine_each(self, weights: FloatArray) -> Sequence[Any]:

@@ -27,6 +27,7 @@ OFTEN = 2  # from this many columns of alpha per sample on average, their outer 
 CACHED_BYTES = 1 << 24  # matrices this small stay in the cache from one model to the next
 MOST_RELEASED = 16  # weighted sums whose memory is kept for the next ones
 ROWS_EACH = 64  # rows of sums that one call makes
+MATRICES_EACH = 8  # matrices that one call multiplies
 MANY_ROWS = 0.25  # from this share of the samples on, whole rows are summed instead of single entries
 
 
@@ -401,6 +402,27 @@ class DenseGram(Gram):
             found = np.hstack([*map_tiles(forms, eights), np.empty((len(columns), 0))])[:, : len(chosen)]
         self._count(0.5 * len(lists.rows) / self.n_samples * len(chosen))
         return np.asarray(self.scales[chosen] * found)
+
+    def quad_and_products(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Both in one reading, where alpha has one column, often not zero, and there are few kernels."""
+        from ._matrix_loops import multiply_lower
+
+        support = np.flatnonzero(alpha)
+        few = len(support) < SMALL_SUPPORT * self.n_samples
+        if alpha.size != self.n_samples or few or self.n_kernels > self.n_samples:
+            return super().quad_and_products(alpha)
+        column, found = alpha.ravel().astype(np.float64), np.empty((self.n_kernels, self.n_samples))
+        for kind, members in self._kinds.items():
+
+            def multiply(some: slice, kind: np.dtype = kind, members: IntArray = members) -> None:
+                own = np.empty((some.stop - some.start, self.n_samples))
+                multiply_lower(own, self._places[members[some]], np.empty(0, kind), support, column)
+                found[members[some]] = own
+
+            deque(map_tiles(multiply, tiles(len(members), MATRICES_EACH)), maxlen=0)
+        self._count(0.5 * len(support) / self.n_samples * self.n_kernels)
+        found *= self.scales[:, None]
+        return found @ column, found
 
     def _chosen(self, kernels: IntArray | None) -> tuple[IntArray, list[Eight]]:
         """Kernels, all by default, and their matrices eight by eight."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,8 @@ class State:
         Relative gap to which the machine was asked to be solved.
     coefficients : dict of int to ndarray of shape (rank, c), optional
         Coefficients, if the machine has them; then `fitted` holds their values.
+    products : ndarray of shape (M, n), optional
+        K_m alpha on the samples whose alpha is not zero, where a solver asks for it and an engine has it.
     """
 
     weights: FloatArray
@@ -70,6 +72,7 @@ class State:
     residual: float
     machine_tol: float
     coefficients: dict[int, FloatArray] | None = None
+    products: FloatArray | None = field(repr=False, default=None)
 
 
 class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -98,6 +101,9 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     #: whether models that are trained together share their weights in the first look; and whether a first
     #: look comes before all matrices are read, as it tells the weights to begin with
     common_looks, foresees = False, False
+
+    #: whether a step asks for K_m alpha, which an engine may have from alpha' K_m alpha
+    needs_products = False
 
     #: a first solve takes one sample in this many (0: no first solve), to this gap
     pilot_share, pilot_tol = 0, 0.02
@@ -293,9 +299,12 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             if not run.gram.spares_sums:
                 run.gram.release(K)
                 run.K = K = None
-            squares = spread(run.gram.quad(machine.alpha, live), live, len(weights))
+            if self.needs_products:
+                squares, products = run.gram.quad_and_products(machine.alpha)
+            else:
+                squares, products = spread(run.gram.quad(machine.alpha, live), live, len(weights)), None
             parts = (weights, machine.alpha, machine.fitted, squares, machine_tol, machine.coefficients)
-            states.append(self.certified(run, *parts))
+            states.append(replace(self.certified(run, *parts), products=products))
             # Newton steps from the solution at much smaller weights can stall: try again from zero
             if begin is None or states[0].certificate.machine_gap <= FAILED:
                 break

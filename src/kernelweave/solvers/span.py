@@ -41,6 +41,10 @@ class FewSamples(DenseGram):
         found = (self.stack if kernels is None else self.stack[kernels]) @ alpha
         return np.asarray(found if rows is None else found[:, rows])
 
+    def quad_and_products(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        found = self.products(alpha[:, 0])
+        return found @ alpha[:, 0], found
+
     def _diagonals(self) -> FloatArray:
         return np.diagonal(self.stack, axis1=1, axis2=2)
 

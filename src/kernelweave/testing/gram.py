@@ -198,6 +198,22 @@ def quad_sums_over_columns_and_takes_some_kernels(case: GramCase) -> None:
 
 
 @contract.promise
+def products_with_quad(case: GramCase) -> None:
+    """quad_and_products(alpha) is quad(alpha), and K_m alpha where alpha is not zero, or None."""
+    rng = draws()
+    for gram, Ks, _ in _engines(case):
+        for columns in (1, 2):
+            for share in (0.0, 0.1, 0.5, 1.0):
+                shape = (gram.n_samples, columns)
+                alpha = rng.normal(size=shape) * (rng.uniform(size=shape) < share)
+                squares, products = gram.quad_and_products(alpha)
+                _close(case, squares, _squares(Ks, alpha))
+                if products is not None:
+                    support = np.flatnonzero(alpha)
+                    _close(case, products[:, support], (Ks @ alpha[:, 0])[:, support])
+
+
+@contract.promise
 def inner_is_the_trace(case: GramCase) -> None:
     """inner(A)_m = tr(A K_m) for a symmetric A."""
     for gram, Ks, _ in _engines(case):

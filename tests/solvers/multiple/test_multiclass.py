@@ -162,7 +162,7 @@ def test_second_derivatives_of_the_value_of_the_machine():
         return -0.5 * sample.gram.quad(alpha), alpha
 
     class State:
-        alpha = slopes(weights)[1]
+        alpha, products = slopes(weights)[1], None
 
     H = value_hessian(sample.problem, sample.gram, State, sample.gram.combine(weights), np.eye(4))
     ends = [(slopes(weights + step * e)[0], slopes(weights - step * e)[0]) for e in np.eye(4)]

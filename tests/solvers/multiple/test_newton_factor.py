@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kernelweave.gram import DenseGram
-from kernelweave.losses import Hinge, Logistic, Squared
+from kernelweave.losses import EpsInsensitive, Hinge, Logistic, Squared
 from kernelweave.regularizers import BlockNorm, LpNorm
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import Alternating, choose_solver
@@ -73,3 +73,22 @@ def test_hessian_of_several_outputs_is_the_sum_of_each(loss, tied):
     parts = [(problem.column(k), replace(state, alpha=state.alpha[:, [k]])) for k in range(4)]
     each = [value_hessian(own, gram, part, K) for own, part in parts]
     np.testing.assert_allclose(value_hessian(problem, gram, state, K), sum(each), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Hinge(), EpsInsensitive(0.3)], ids=repr)
+def test_hessian_from_the_products_that_came_with_the_squares(sample, loss):
+    """K_m alpha is known where alpha is not zero; free samples with alpha = 0 are read again."""
+    X, gram = sample
+    y = X[:, :1] + 0.3 * X[:, 2:3]
+    y, rule = y if loss.task == "regression" else np.sign(y), LpNorm(p=1)
+    problem = Problem(y, loss, np.ones((60, 1)))
+    found = choose_solver("auto", rule).solve(problem, gram, rule, 1e-6, 100).state
+    _, products = gram.quad_and_products(found.alpha)
+    assert products is not None
+    for alpha in (found.alpha, np.where(np.arange(60)[:, None] == 7, 0.0, found.alpha)):
+        own = gram.quad_and_products(alpha)[1]
+        state = replace(found, alpha=alpha, products=None)
+        for directions in (None, np.eye(4)[[2, 0]]):
+            known = value_hessian(problem, gram, replace(state, products=own), None, directions)
+            read = value_hessian(problem, gram, state, None, directions)
+            np.testing.assert_allclose(known, read, rtol=1e-9, atol=1e-9 * np.abs(read).max())

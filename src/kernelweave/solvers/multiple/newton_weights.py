@@ -21,8 +21,8 @@ from ..single._box_qp import BoxQP
 from ..single._face import Face
 from ..single.joint_newton import System
 
-#: a step that leaves more than this share of the gap is slow; the next machine is then finer by this share
-SLOW_STEP, SLOW_SHARE = 0.7, 0.1
+#: a machine is solved to this share of the gap left, but no finer than this share of the tolerance
+FINE, FINEST = 0.03, 0.2
 
 #: accuracy of the linear systems behind the Hessian of a loss that couples samples
 EXACT = 1e-4
@@ -62,6 +62,7 @@ class NewtonWeights(MKLSolver):
 
     name = "newton"
     pilot_share, pilot_tol, rough_looks, foresees = 8, 0.005, True, True
+    needs_products = True
     patience = SLOW
 
     def __init__(self, single: str | SingleSolver = "auto", max_entering: int = 20) -> None:
@@ -78,7 +79,6 @@ class NewtonWeights(MKLSolver):
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
-        self._rejected = self._slow = False
         self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         return super().init(run, norms)
 
@@ -96,25 +96,17 @@ class NewtonWeights(MKLSolver):
         self._first_tol = 0.5 * run.tol
 
     def machine_tol(self, run: Run, previous: State | None) -> float:
-        """Finer after a step that failed: coarse machines cannot tell which weights are better.
-
-        The same holds after a step that hardly closed the gap: s_m of a coarse machine may be what keeps it
-        open.
-        """
+        """Fine: s_m of a coarse machine may be what keeps the gap open, and cannot tell better weights."""
         wanted = super().machine_tol(run, previous)
-        share = 0.3 if self._rejected else SLOW_SHARE if self._slow else 1.0
-        return max(share * wanted, 0.3 * run.tol) if share < 1.0 else wanted
+        return wanted if previous is None else min(wanted, max(FINE * previous.residual, FINEST * run.tol))
 
     def next_weights(self, run: Run, state: State) -> FloatArray:
         best = self._best
         if best is not None and not state.weights.any():
-            self._rejected = True
             return 0.1 * best.weights  # zero was not certified, and there is no model around it
         if best is not None and self.bounds(run, state)[0] > self.bounds(run, best)[1]:
-            self._rejected = True
             return self._interpolate(run, best, state)
-        self._slow = best is not None and state.residual > SLOW_STEP * best.residual
-        self._best, self._rejected = state, False
+        self._best = state
         return self._model_minimum(run, state)
 
     def _model_minimum(self, run: Run, state: State) -> FloatArray:
@@ -232,7 +224,7 @@ def value_hessian(
     kinds, which = distinct(list(curvature.T))
     for place, kind in enumerate(kinds):  # outputs that share P, as all outputs of the squared loss do
         free = np.flatnonzero(np.isfinite(kind))
-        G = [_slopes(gram, state.alpha[:, j], free, directions) for j, k in enumerate(which) if k == place]
+        G = [_slopes(gram, state, j, free, directions) for j, k in enumerate(which) if k == place]
         part, rows = (gram.square(free, state.weights), np.arange(len(free))) if K is None else (K, free)
         if isinstance(part, np.ndarray):
             K_free = part if K is None else take_square(K, free)
@@ -244,12 +236,17 @@ def value_hessian(
     return np.asarray(total)
 
 
-def _slopes(gram: Gram, alpha: FloatArray, rows: IntArray, directions: FloatArray | None) -> FloatArray:
-    """Entries `rows` of sum_m t_m K_m alpha for every direction t, shape (n_rows, k)."""
-    if directions is None:
-        return gram.products(alpha, None, rows).T
-    live = np.flatnonzero(directions.any(axis=0))
-    return np.asarray((directions[:, live] @ gram.products(alpha, live, rows)).T)
+def _slopes(
+    gram: Gram, state: State, output: int, rows: IntArray, directions: FloatArray | None
+) -> FloatArray:
+    """Entries `rows` of sum_m t_m K_m alpha of an output for every direction t, shape (n_rows, k)."""
+    alpha, known = state.alpha[:, output], state.products
+    live = None if directions is None else np.flatnonzero(directions.any(axis=0))
+    if known is not None and alpha[rows].all():
+        products = known[:, rows] if live is None else known[np.ix_(live, rows)]
+    else:
+        products = gram.products(alpha, live, rows)
+    return np.asarray((products if directions is None else directions[:, live] @ products).T)
 
 
 def _joint_hessian(
@@ -259,7 +256,7 @@ def _joint_hessian(
     f, every = state.fitted + state.certificate.intercept, np.arange(len(state.fitted))
     total: FloatArray | float = 0.0
     for k in range(problem.shape[1]):
-        G = _slopes(gram, state.alpha[:, k], every, directions)
+        G = _slopes(gram, state, k, every, directions)
         total = total + System(K, problem.column(k), f[:, k : k + 1]).inverse_form(G, EXACT)
     return np.asarray(total)
 
@@ -272,7 +269,7 @@ def _face_hessian(
     if len(face.rows) == 0:
         size = gram.n_kernels if directions is None else len(directions)
         return np.zeros((size, size))
-    parts = [_slopes(gram, state.alpha[:, k], face.rows, directions) for k in range(problem.shape[1])]
+    parts = [_slopes(gram, state, k, face.rows, directions) for k in range(problem.shape[1])]
     G = sum(face.B[:, k, None] * part for k, part in enumerate(parts))
     H = face.hessian(K[np.ix_(face.rows, face.rows)], float(K.diagonal().mean()))
     return face.inverse_form(H, np.asarray(G))
