@@ -114,6 +114,26 @@ class Problem:
         nothing = np.zeros(self.shape)
         return self.primal_loss(nothing, best_intercept(self, nothing))
 
+    @cached_property
+    def kinks(self) -> tuple[FloatArray, tuple[int, int] | None]:
+        """The f at which the gradient jumps, (k, n, c), and `between` which it is zero if all costs agree."""
+        found: Any = self.loss
+        kinks, cost = np.stack(found.kinks(self.y)), float(self.C[0, 0])
+        same = bool((self.C == cost).all())
+        return kinks, self.between(kinks, cost * np.arange(1, kinks.size + 1)) if same else None
+
+    def between(self, kinks: FloatArray, risen: FloatArray) -> tuple[int, int]:
+        """Between which kinks, counted from the left, the slope in b is zero.
+
+        Up to and with each of them it rises by `risen`.
+        """
+        # left of all kinks alpha is at its upper bound
+        after = self.loss.alpha_sum - float(self.box()[1].sum()) + risen
+        rounding = 1e-12 * float(self.C.sum())
+        there = np.searchsorted(after, [-rounding, rounding], side="right")
+        first, last = there.clip(max=np.count_nonzero(np.isfinite(kinks)) - 1).tolist()
+        return first, last
+
     def column(self, k: int) -> Problem:
         """The problem of output k alone; it chooses samples in the same way as the other outputs."""
         strata = self.y if self.strata is None else self.strata
@@ -319,20 +339,15 @@ def _among_kinks(problem: Problem, f: FloatArray) -> float:
 
     At each kink of sample i the slope rises by C_i.
     """
-    kinks = problem.loss.kinks(problem.y)
-    places, C = np.concatenate([kink - f for kink in kinks], axis=None), problem.C[:, 0]
-    if (C == C[0]).all():  # as without weights: sorting is faster than ordering
+    kinks, ends = problem.kinks
+    places = (kinks - f).ravel()
+    if ends is not None:  # as without weights: sorting is faster than ordering
         places.sort()
-        risen = C[0] * np.arange(1, len(places) + 1)
     else:
         order = np.argsort(places)
-        places, risen = places[order], np.cumsum(np.tile(C, len(kinks))[order])
-    # left of all kinks alpha is at its upper bound
-    after = problem.loss.alpha_sum - float(problem.box()[1].sum()) + risen
-    rounding = 1e-12 * float(problem.C.sum())
-    there = np.searchsorted(after, [-rounding, rounding], side="right")
-    first, last = there.clip(max=np.count_nonzero(np.isfinite(places)) - 1)
-    return 0.5 * float(places[first] + places[last])
+        places, risen = places[order], np.cumsum(np.tile(problem.C[:, 0], len(kinks))[order])
+        ends = problem.between(kinks, risen)
+    return 0.5 * float(places[ends[0]] + places[ends[1]])
 
 
 def _by_newton(problem: Problem, f: FloatArray) -> float:
