@@ -141,10 +141,10 @@ def mirror(out, start, stop):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _prefix(row, alpha, start, stop):  # type: ignore[no-untyped-def]
+def _dot(a, b):  # type: ignore[no-untyped-def]
     total = 0.0
-    for j in range(start, stop):
-        total += row[j] * alpha[j]
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
     return total
 
 
@@ -256,16 +256,22 @@ def quad_gather(K, support, alpha):  # type: ignore[no-untyped-def]
 def add_product(out, K, rows, weight, alpha):  # type: ignore[no-untyped-def]
     """out += weight * K[rows] alpha, without copying the rows."""
     for a in range(rows.shape[0]):
-        out[a] += weight * _prefix(K[rows[a]], alpha, 0, alpha.shape[0])
+        out[a] += weight * _dot(K[rows[a]], alpha)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def multiply_many_rows(out, K, rows, cuts, columns, places, alpha):  # type: ignore[no-untyped-def]
-    """out[places[q]] = K[i] a_c, i = rows[r] and c = columns[q], q from cuts[r] to cuts[r + 1]."""
-    for r in range(rows.shape[0]):
-        row = K[rows[r]]
-        for q in range(cuts[r], cuts[r + 1]):
-            out[places[q]] = _prefix(row, alpha[columns[q]], 0, alpha.shape[1])
+def multiply_many_rows(out, places, kind, rows, cuts, columns, targets, alpha):  # type: ignore[no-untyped-def]
+    """out[m, targets[q]] = K_m[i] a_c, i = rows[r] and c = columns[q], q from cuts[r] to cuts[r + 1].
+
+    Matrices are given as in `add_lower`, any number of them.
+    """
+    n = alpha.shape[1]
+    for m in range(len(places)):
+        K, own = carray(pointer(places[m]), (n, n), kind.dtype), out[m]
+        for r in range(rows.shape[0]):
+            row = K[rows[r]]
+            for q in range(cuts[r], cuts[r + 1]):
+                own[targets[q]] = _dot(row, alpha[columns[q]])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

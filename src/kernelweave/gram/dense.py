@@ -338,8 +338,12 @@ class DenseGram(Gram):
         every = np.arange(self.n_samples)
         lists = ByRow.of([every if some is None else np.asarray(some) for some in rows])
         found = np.empty((len(chosen), len(lists.places)))
-        for m, own in zip(chosen, found, strict=True):
-            multiply_many_rows(own, self.matrices[m], *lists[:3], lists.places, columns)
+        for kind, members in self._kinds.items():
+            own = np.flatnonzero(np.isin(chosen, members))
+            part = np.empty((len(own), found.shape[1]))
+            given = (self._places[chosen[own]], np.empty(0, kind), *lists[:3], lists.places)
+            multiply_many_rows(part, *given, columns)
+            found[own] = part
         self._count(len(lists.rows) / self.n_samples * len(chosen))
         found *= self.scales[chosen][:, None]
         return np.split(found, np.cumsum(lists.sizes)[:-1], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -220,33 +221,37 @@ def value_hessian(
         K = gram.combine(state.weights) if K is None else K
         return _face_hessian(problem, gram, state, np.asarray(K), directions)
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
+    free = [np.flatnonzero(np.isfinite(column)) for column in curvature.T]
+    slopes = _slopes(gram, state, free, directions)
     total: FloatArray | float = 0.0
     kinds, which = distinct(list(curvature.T))
     for place, kind in enumerate(kinds):  # outputs that share P, as all outputs of the squared loss do
-        free = np.flatnonzero(np.isfinite(kind))
-        G = [_slopes(gram, state, j, free, directions) for j, k in enumerate(which) if k == place]
-        part, rows = (gram.square(free, state.weights), np.arange(len(free))) if K is None else (K, free)
+        outputs = np.flatnonzero(np.equal(which, place)).tolist()
+        rows, G = free[outputs[0]], [slopes[k] for k in outputs]
+        ridges, part = kind[rows], K
+        if K is None:
+            part, rows = gram.square(rows, state.weights), np.arange(len(rows))
         if isinstance(part, np.ndarray):
-            K_free = part if K is None else take_square(K, free)
+            K_free = part if K is None else take_square(K, rows)
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
-            total += projected_inverse_form(K_free, kind[free], G, problem.fit_intercept, size)
+            total += projected_inverse_form(K_free, ridges, G, problem.fit_intercept, size)
         else:  # on another device
             for own in G:
-                total += part.inverse_form(rows, kind[free], own, problem.fit_intercept)
+                total += part.inverse_form(rows, ridges, own, problem.fit_intercept)
     return np.asarray(total)
 
 
 def _slopes(
-    gram: Gram, state: State, output: int, rows: IntArray, directions: FloatArray | None
-) -> FloatArray:
-    """Entries `rows` of sum_m t_m K_m alpha of an output for every direction t, shape (n_rows, k)."""
-    alpha, known = state.alpha[:, output], state.products
+    gram: Gram, state: State, rows: Sequence[IntArray], directions: FloatArray | None
+) -> list[FloatArray]:
+    """For every output, the entries at its `rows` of sum_m t_m K_m alpha, all directions t: (n_rows, k)."""
+    alpha, known = state.alpha, state.products
     live = None if directions is None else np.flatnonzero(directions.any(axis=0))
-    if known is not None and alpha[rows].all():
-        products = known[:, rows] if live is None else known[np.ix_(live, rows)]
+    if known is not None and alpha[rows[0], 0].all():
+        found = [known[:, rows[0]] if live is None else known[np.ix_(live, rows[0])]]
     else:
-        products = gram.products(alpha, live, rows)
-    return np.asarray((products if directions is None else directions[:, live] @ products).T)
+        found = gram.products_each(alpha, live, rows)
+    return [(part if directions is None else directions[:, live] @ part).T for part in found]
 
 
 def _joint_hessian(
@@ -255,8 +260,7 @@ def _joint_hessian(
     """The same for a loss that couples samples: V'' is a matrix, and all samples are free."""
     f, every = state.fitted + state.certificate.intercept, np.arange(len(state.fitted))
     total: FloatArray | float = 0.0
-    for k in range(problem.shape[1]):
-        G = _slopes(gram, state, k, every, directions)
+    for k, G in enumerate(_slopes(gram, state, [every] * problem.shape[1], directions)):
         total = total + System(K, problem.column(k), f[:, k : k + 1]).inverse_form(G, EXACT)
     return np.asarray(total)
 
@@ -269,7 +273,7 @@ def _face_hessian(
     if len(face.rows) == 0:
         size = gram.n_kernels if directions is None else len(directions)
         return np.zeros((size, size))
-    parts = [_slopes(gram, state, k, face.rows, directions) for k in range(problem.shape[1])]
+    parts = _slopes(gram, state, [face.rows] * problem.shape[1], directions)
     G = sum(face.B[:, k, None] * part for k, part in enumerate(parts))
     H = face.hessian(K[np.ix_(face.rows, face.rows)], float(K.diagonal().mean()))
     return face.inverse_form(H, np.asarray(G))
