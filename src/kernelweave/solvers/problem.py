@@ -116,16 +116,19 @@ class Problem:
 
     @cached_property
     def kinks(self) -> tuple[FloatArray, tuple[int, int] | None]:
-        """The f at which the gradient jumps, (k, n, c), and `between` which it is zero if all costs agree."""
+        """The f at which the gradient of one output jumps, (k, n, 1), and the ends, if all costs agree.
+
+        The ends are the kinks, counted from the left, `between` which the best intercept lies.
+        """
         found: Any = self.loss
         kinks, cost = np.stack(found.kinks(self.y)), float(self.C[0, 0])
         same = bool((self.C == cost).all())
         return kinks, self.between(kinks, cost * np.arange(1, kinks.size + 1)) if same else None
 
     def between(self, kinks: FloatArray, risen: FloatArray) -> tuple[int, int]:
-        """Between which kinks, counted from the left, the slope in b is zero.
+        """The first and the last kink, counted from the left, where the slope in b is zero.
 
-        Up to and with each of them it rises by `risen`.
+        From the left of all kinks to the right of each of them, it rises by `risen`.
         """
         # left of all kinks alpha is at its upper bound
         after = self.loss.alpha_sum - float(self.box()[1].sum()) + risen

@@ -307,6 +307,10 @@ def _expect_same(case: GramCase, gram: Gram, Ks: FloatArray) -> None:
     _close(case, gram.dot(weights, alpha), K @ alpha)
     _close(case, gram.quad(alpha), _squares(Ks, alpha))
     _close(case, gram.quad(two), 2.0 * _squares(Ks, alpha))
+    squares, products = gram.quad_and_products(alpha[:, None])
+    _close(case, squares, _squares(Ks, alpha))
+    if products is not None:
+        _close(case, products, Ks @ alpha)
     _close(case, gram.rows(part, weights), K[part])
     _close(case, gram.diag(weights), K.diagonal())
     _close(case, _dense(gram.subset(part).combine(weights)), K[np.ix_(part, part)])
