@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave as kw
+from kernelweave.gram import FoldSource
 from kernelweave.kernels import RBF, Constant, FunctionKernel, Linear, Precomputed
 
 KERNELS = [Linear(), RBF(gamma=0.3), RBF(gamma=3.0)]
@@ -482,3 +483,24 @@ def test_folds_with_and_without_gaps_have_different_kernels(place, cls, regulari
         alone = cls(Linear(), **point, **shared)
         parts = [alone.fit(views[train], y[train]).score(views[test], y[test]) for train, test in cv.split(y)]
         assert score == pytest.approx(np.mean(parts), abs=1e-3)
+
+
+def test_folds_of_given_matrices_take_turns_in_one_memory(rng, monkeypatch):
+    """New memory for every fold may cost more than the copies. Scores are those of plain fits."""
+    y = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 3)) + 3.0 * y[:, None]
+    Ks = [np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(-1)) for gamma in (0.1, 1.0)]
+    places, whole = [], FoldSource.train_all
+
+    def noting(self):
+        for m, K in whole(self):
+            places.append(K.ctypes.data)
+            yield m, K
+
+    monkeypatch.setattr(FoldSource, "train_all", noting)
+    stack, folds = kw.KernelStack(Ks), list(StratifiedKFold(5).split(X, y))
+    search = kw.MKLClassifierCV("precomputed", regularizers=kw.LpNorm(p=2), Cs=[1.0], cv=folds).fit(stack, y)
+    assert len(places) == 10
+    assert len(set(places)) == 2
+    plain = cross_val_score(kw.MKLClassifier("precomputed", regularizer=kw.LpNorm(p=2)), stack, y, cv=folds)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], plain.mean())

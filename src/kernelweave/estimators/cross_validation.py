@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import in_turn, on_part
 from ..gram import Dictionary, FeatureSource, FoldSource, GramStore, KernelSource, Predictor, StackFoldSource
+from ..gram._memory import Memory
 from ..gram.dictionary import PSD_FLOPS, check_kernel_matrix, check_parts
 from ..gram.missing import with_gaps
 from ..gram.sources import Gaps
@@ -73,6 +74,7 @@ class ChainSearch:
     normalize: str | None
     missing: str = "error"
     gaps: Gaps | None = None
+    memory: Memory = field(default_factory=Memory, repr=False)  # of the matrices of one fold after another
 
     def __sizeof__(self) -> int:  # a backend of joblib sends large arguments once, not with every fold
         held = sum(K.nbytes for K in self.matrices) if isinstance(self.matrices, list) else 0
@@ -153,7 +155,7 @@ class ChainSearch:
         if isinstance(self.matrices, FeatureSource):
             source, options["gram"] = self.matrices.part(train), "auto"
         else:
-            source = FoldSource(self.matrices, self.names, train, self.gaps)
+            source = FoldSource(self.matrices, self.names, train, self.gaps, self.memory)
         make = partial(Dictionary, sample_weight=weight, **options)
         found: Dictionary = with_gaps(make, source, self.missing, self.normalize, weight)
         return found

@@ -17,6 +17,7 @@ from ..kernels.base import LARGEST, in_double, known_finite, largest_size
 from ..kernels.columns import tables_of
 from ..kernels.subsets import Subsets
 from ..kernels.views import named_view
+from ._memory import Memory
 from .blocks import Blocks
 from .games import NotByFeatureError
 from .sharing import Batch, batch_of, grouped, is_positive, share
@@ -425,6 +426,8 @@ class FoldSource(KernelSource):
         The training samples.
     gaps : Gaps, optional
         Of all samples.
+    memory : Memory, optional
+        Where the matrices of the fold go.
     """
 
     given = True
@@ -435,10 +438,11 @@ class FoldSource(KernelSource):
         names: list[str],
         rows: IntArray,
         gaps: Gaps | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.matrices, self.names = list(matrices), names
         self.support, self.n_samples = np.asarray(rows), len(rows)
-        self._gaps = gaps
+        self._gaps, self._memory = gaps, memory or Memory()
         if gaps is not None:
             self.gaps = gaps.take(self.support)
 
@@ -453,8 +457,8 @@ class FoldSource(KernelSource):
             yield from super().train_all()
             return
         # one array for all of them: its memory comes in large pages
-        size = self.n_samples
-        parts = np.empty((len(self.matrices), size, size), self.matrices[0].dtype)
+        shape = (len(self.matrices), self.n_samples, self.n_samples)
+        parts = self._memory.empty(shape, self.matrices[0].dtype)
         for m, part in enumerate(parts):
             yield m, take_square(self.matrices[m], self.support, part)
 
