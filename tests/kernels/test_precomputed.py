@@ -95,6 +95,18 @@ def test_rounding_is_not_asymmetry():
     Precomputed(np.zeros((3, 3))).fit(np.arange(3))
 
 
+@pytest.mark.parametrize("n", [30, PERIOD + 90, 700])
+def test_entries_of_single_precision_may_be_rounded_each_in_its_own_way(n):
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(n, 3))
+    for width in (0.01, 0.5, 10.0):
+        K = np.exp(-width * ((x[:, None] - x) ** 2).sum(-1))
+        errors = 10.0 * np.finfo(np.float32).eps * rng.normal(size=K.shape)
+        check_gram((K * (1.0 + errors)).astype(np.float32))
+    z = rng.normal(loc=3.0, size=(n, 500)).astype(np.float32)
+    check_gram(z @ z.copy().T)
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -204,12 +216,13 @@ def test_sums_of_rows_and_columns_that_agree_do_not_hide_a_matrix_that_is_not_sy
 @pytest.mark.parametrize(
     ("row", "column"), [(0, 1), (7, PERIOD + 3), (PERIOD + 30, PERIOD + 29), (0, PERIOD)]
 )
-def test_one_entry_is_noticed_wherever_it_is(row, column):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_one_entry_is_noticed_wherever_it_is(row, column, dtype):
     n = PERIOD + 40
     x = np.random.default_rng(0).normal(size=(n, 3))
-    K = np.exp(-0.5 * ((x[:, None] - x) ** 2).sum(-1))
+    K = np.exp(-0.5 * ((x[:, None] - x) ** 2).sum(-1)).astype(dtype)
     check_gram(K)
-    for value, message in ((K[row, column] + 1e-2, "not symmetric"), (np.nan, "NaN"), (-np.inf, "infinite")):
+    for value, message in ((K[row, column] + 2e-2, "not symmetric"), (np.nan, "NaN"), (-np.inf, "infinite")):
         bad = K.copy()
         bad[row, column] = value
         with pytest.raises(ValueError, match=message):

@@ -12,6 +12,9 @@ from scipy import sparse
 from .base import Kernel, _columns_label, counted_rows
 from .columns import Columns, as_table, resolve_columns, take_columns
 
+#: units of rounding by which an entry in single precision may differ from its mirror image
+ENTRY_ERRORS = 64.0
+
 
 class Precomputed(Kernel):
     """A kernel known by its values on all samples, k(i, j) = matrix[i, j].
@@ -189,9 +192,12 @@ def look_at(
         product = look.totals * u[0] if (u == u[0]).all() else K @ u
     if not np.isfinite(look.largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
-    precision = np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps
     # n sums of rounding errors like those of one entry of K v; numbers near the smallest have few digits
-    if abs(look.apart) > np.sqrt(precision * len(K)) * look.largest + len(K) * np.finfo(np.float64).tiny:
+    exact = np.finfo(np.float64)
+    allowed = np.sqrt(exact.eps * len(K)) * look.largest + len(K) * exact.tiny
+    if K.dtype.kind == "f" and K.dtype.itemsize < 8:  # entries themselves may be rounded, each in its own way
+        allowed += ENTRY_ERRORS * np.finfo(K.dtype).eps * len(K) * float(np.abs(look.diagonal).max())
+    if abs(look.apart) > allowed:
         raise ValueError(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "
             "between test and training samples is not a Gram matrix, give the matrix of all samples."
