@@ -70,3 +70,14 @@ def test_matrices_of_few_samples_are_those_of_the_engine(rng):
     np.testing.assert_allclose(few.quad(alpha, some), dense.quad(alpha, some))
     np.testing.assert_allclose(few.products(alpha[:, 0], some, some), dense.products(alpha[:, 0], some, some))
     np.testing.assert_allclose(few.diagonals(), dense.diagonals())
+
+
+def test_few_samples_have_squares_of_any_number_of_columns_and_products_of_one(rng):
+    A = rng.normal(size=(3, 5, 6))
+    Ks, alpha = A @ A.transpose(0, 2, 1), rng.normal(size=(5, 2))
+    gram = FewSamples(Ks)
+    for some in (alpha, alpha[:, :1]):
+        squares, products = gram.quad_and_products(some)
+        np.testing.assert_allclose(squares, gram.quad(some))
+        assert (products is None) == (some.shape[1] > 1)
+    np.testing.assert_allclose(products, Ks @ alpha[:, 0])

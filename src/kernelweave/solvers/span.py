@@ -42,6 +42,8 @@ class FewSamples(DenseGram):
         return np.asarray(found if rows is None else found[:, rows])
 
     def quad_and_products(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        if alpha.shape[1] > 1:
+            return super().quad_and_products(alpha)
         found = self.products(alpha[:, 0])
         return found @ alpha[:, 0], found
 
