@@ -11,8 +11,16 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
 
 from kernelweave.kernels import FunctionKernel, GPKernel, Precomputed, Spectrum
-from kernelweave.kernels._loops import PERIOD
-from kernelweave.kernels.precomputed import Along, check_gram, look_at, look_at_all
+from kernelweave.kernels._loops import PERIOD, SUMMED_PERIOD
+from kernelweave.kernels.precomputed import (
+    NOTHING,
+    Along,
+    _probes,
+    _products,
+    check_gram,
+    look_at,
+    look_at_all,
+)
 
 ROOT = np.random.RandomState(0).standard_normal((6, 8))
 K = ROOT @ ROOT.T
@@ -227,6 +235,29 @@ def test_one_entry_is_noticed_wherever_it_is(row, column, dtype):
         bad[row, column] = value
         with pytest.raises(ValueError, match=message):
             check_gram(bad)
+
+
+@pytest.mark.parametrize("period", [PERIOD, SUMMED_PERIOD])
+@pytest.mark.parametrize("n", [1, 2, PERIOD, 9 * PERIOD + 7])
+def test_every_pair_of_entries_has_a_part_in_what_tells_that_a_matrix_is_not_symmetric(period, n):
+    (x, z), (u, t) = _probes(n, period)
+    x, z = (np.tile(values, len(u))[:n] for values in (x, z))
+    u, t = (np.repeat(values, period)[:n] for values in (u, t))
+    block = np.arange(n) // period
+    same = block[:, None] == block
+    A = np.where(same, np.outer(z, x) - np.outer(x, z), np.outer(t * x, u * x) - np.outer(u * x, t * x))
+    np.testing.assert_array_equal(A, -A.T)
+    assert n == 1 or np.abs(A[~np.eye(n, dtype=bool)]).min() > 1e-6
+    K = np.random.default_rng(n).normal(size=(n, n))
+    chosen = np.arange(0)
+    if period == PERIOD:
+        plain = _products(K, chosen, np.empty((0, 0)), NOTHING)
+        mixed = _products(K.astype(np.longdouble), chosen, np.empty((0, 0)), NOTHING)
+        np.testing.assert_allclose(plain[2:4], np.array(mixed[2:4], dtype=float), rtol=1e-9, atol=1e-12)
+        assert plain[3] == pytest.approx((A * K).sum(), abs=1e-9 * n)
+    else:
+        look = look_at_all([K], np.ones(1), chosen, np.empty((n, n)))[0]
+        assert look.apart == pytest.approx((A * K).sum(), abs=1e-9 * n)
 
 
 @pytest.mark.parametrize("n", [1, 2, PERIOD - 1, 2 * PERIOD + 7])

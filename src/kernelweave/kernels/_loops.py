@@ -26,20 +26,20 @@ CACHED_ROWS = 8
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def products(K, probes, inner, outer, rows, part, others, other_part, alpha):  # type: ignore[no-untyped-def]
+def products(K, inner, outer, rows, part, others, other_part, alpha):  # type: ignore[no-untyped-def]
     """What `look_at` wants to know of K, in one pass from the first entry to the last.
 
-    That is K 1, the diagonal, the largest entry of K v and K w without its sign (not finite if any is not),
-    and w'K v - v'K w. Entry j of the probes v and w is inner[:, j % PERIOD] * outer[:, j // PERIOD], so that
-    reading K leaves the cache to them. On the way the entries between the samples `rows`, which increase, go
-    to the lower triangle of `part`, and those between the samples `others` to that of `other_part`. The last
-    result is alpha'K alpha, or 0 for an empty alpha.
+    That is K 1, the diagonal, the largest product with a probe without its sign (not finite if any entry is
+    not), and <K, A> for the antisymmetric A of `_probes`, so that reading K leaves the cache to the numbers
+    that it is multiplied with. On the way the entries between the samples `rows`, which increase, go to the
+    lower triangle of `part`, and those between the samples `others` to that of `other_part`. The last result
+    is alpha'K alpha from the lower triangle, or 0 for an empty alpha.
     """
     n, found, also_found, largest, apart, square = K.shape[0], 0, 0, 0.0, 0.0, 0.0
     totals, diagonal = np.empty(n), np.empty(n, K.dtype)
     first, second, ahead = inner[0], inner[1], K.ctypes.data + AHEAD
     for i in range(n):
-        Kv, Kw, Ka, whole, own = 0.0, 0.0, 0.0, 0.0, 0.0
+        Kv, Kw, Ka, whole, own, mine = 0.0, 0.0, 0.0, 0.0, 0.0, i // PERIOD
         if alpha.shape[0] > 0:
             own = alpha[i]
         for block in range(outer.shape[1]):
@@ -47,26 +47,31 @@ def products(K, probes, inner, outer, rows, part, others, other_part, alpha):  #
             some, here = K[i, left : left + PERIOD], ahead + K.itemsize * (i * n + left)
             for place in range(0, K.itemsize * min(PERIOD, n - left), LINE):
                 fetch(here + place)
-            s, t, r, total = 0.0, 0.0, 0.0, 0.0
-            if own != 0.0:
+            s, r, total = 0.0, 0.0, 0.0
+            if own != 0.0 and block < mine:
                 a = alpha[left : left + PERIOD]
                 for j in range(some.shape[0]):
                     s += some[j] * first[j]
-                    t += some[j] * second[j]
                     r += some[j] * a[j]
                     total += some[j]
             else:
                 for j in range(some.shape[0]):
                     s += some[j] * first[j]
-                    t += some[j] * second[j]
                     total += some[j]
+            if block == mine:
+                at = i - left
+                x = _dot(some, second)
+                apart += second[at] * s - first[at] * x
+                largest = _largest(largest, s, x)
+                if own != 0.0:
+                    r = _dot(some[:at], alpha[left : left + at]) + 0.5 * some[at] * own
             Ka += r
             Kv += s * outer[0, block]
-            Kw += t * outer[1, block]
+            Kw += s * outer[1, block]
             whole += total
         totals[i], diagonal[i] = whole, K[i, i]
-        square += own * Ka
-        apart += probes[1, i] * Kv - probes[0, i] * Kw
+        square += 2.0 * own * Ka
+        apart += first[i - mine * PERIOD] * (outer[1, mine] * Kv - outer[0, mine] * Kw)
         largest = _largest(largest, Kv, Kw)
         if i % CACHED_ROWS == CACHED_ROWS - 1 or i == n - 1:
             found = _take(K, rows, part, found, i + 1)
@@ -75,13 +80,22 @@ def products(K, probes, inner, outer, rows, part, others, other_part, alpha):  #
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def products_and_sum(out, places, weights, probes, inner, outer, rows, found):  # type: ignore[no-untyped-def]
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    """a'b over the entries of a; b may have more."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def products_and_sum(out, places, weights, inner, outer, rows, found):  # type: ignore[no-untyped-def]
     """`products` of several matrices (n, n), given by the addresses of their first entries, and their sum.
 
     The sum is out = sum_m w_m K_m, in columns up to the diagonal and a few more. A few rows of it stay in the
     cache while the same rows of all matrices are read, two matrices at a time, an even number in all. Entry m
-    of the arrays in `found` is what `products` finds for matrix m: K 1, the diagonal, the largest entry of
-    K v and K w, w'K v - v'K w (both zero before), and the lower triangle between the samples `rows`.
+    of the arrays in `found` is what `products` finds for matrix m: K 1, the diagonal, the largest product
+    with a probe, <K, A> (both zero before), and the lower triangle between the samples `rows`.
     """
     totals, diagonals, largest, apart, parts = found
     n, taken = out.shape[0], 0
@@ -91,7 +105,7 @@ def products_and_sum(out, places, weights, probes, inner, outer, rows, found):  
         for m in range(0, len(places), 2):
             wa, wb = weights[m], weights[m + 1]
             for i in range(top, stop):
-                Kv, Kw, whole, Lv, Lw, all_of = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                Kv, Kw, whole, Lv, Lw, all_of, mine = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, i // SUMMED_PERIOD
                 for block in range(outer.shape[1]):
                     left = block * SUMMED_PERIOD
                     width, at = min(SUMMED_PERIOD, n - left), 8 * (n * i + left)
@@ -100,36 +114,39 @@ def products_and_sum(out, places, weights, probes, inner, outer, rows, found):  
                         fetch(places[m + 1] + place)
                     a = carray(pointer(places[m] + at), width, np.float64)
                     b = carray(pointer(places[m + 1] + at), width, np.float64)
-                    s, t, u, x, y, z = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                    s, u, x, z = 0.0, 0.0, 0.0, 0.0
                     o = out[i, left : left + width]
-                    if left > i:  # only to be checked
+                    if block > mine:  # only to be checked
                         for j in range(width):
                             s += a[j] * first[j]
-                            t += a[j] * second[j]
                             u += a[j]
                             x += b[j] * first[j]
-                            y += b[j] * second[j]
                             z += b[j]
                     else:
                         if m == 0:
                             o[:] = 0.0
                         for j in range(width):
                             s += a[j] * first[j]
-                            t += a[j] * second[j]
                             u += a[j]
                             x += b[j] * first[j]
-                            y += b[j] * second[j]
                             z += b[j]
                             o[j] += wa * a[j] + wb * b[j]
+                    if block == mine:
+                        t, y = _dot(a, second), _dot(b, second)
+                        apart[m] += second[i - left] * s - first[i - left] * t
+                        apart[m + 1] += second[i - left] * x - first[i - left] * y
+                        largest[m] = _largest(largest[m], s, t)
+                        largest[m + 1] = _largest(largest[m + 1], x, y)
                     Kv += s * outer[0, block]
-                    Kw += t * outer[1, block]
+                    Kw += s * outer[1, block]
                     whole += u
                     Lv += x * outer[0, block]
-                    Lw += y * outer[1, block]
+                    Lw += x * outer[1, block]
                     all_of += z
                 totals[m, i], totals[m + 1, i] = whole, all_of
-                apart[m] += probes[1, i] * Kv - probes[0, i] * Kw
-                apart[m + 1] += probes[1, i] * Lv - probes[0, i] * Lw
+                own = first[i - mine * SUMMED_PERIOD]
+                apart[m] += own * (outer[1, mine] * Kv - outer[0, mine] * Kw)
+                apart[m + 1] += own * (outer[1, mine] * Lv - outer[0, mine] * Lw)
                 largest[m] = _largest(largest[m], Kv, Kw)
                 largest[m + 1] = _largest(largest[m + 1], Lv, Lw)
             for k in (m, m + 1):

@@ -129,7 +129,7 @@ NOTHING = Along()
 
 
 class Scan(NamedTuple):
-    """What one reading of a Gram matrix K finds, for probes v and w.
+    """What one reading of a Gram matrix K finds.
 
     Attributes
     ----------
@@ -137,9 +137,9 @@ class Scan(NamedTuple):
         K 1.
     diagonal : ndarray of shape (n,)
     largest : float
-        The largest entry of K v and K w, without its sign.
+        The largest product of a row of K with a probe, without its sign.
     apart : float
-        w'K v - v'K w.
+        <K, A> for a random antisymmetric A.
     part : ndarray
         The lower triangle of K between some samples.
     square : float
@@ -167,8 +167,8 @@ def look_at(
 ) -> Scan:
     """K u, the diagonal and the lower triangle of K between the samples `rows`, in the pass that checks K.
 
-    For random v and w, K v is finite if and only if K is, and w'K v = v'K w for almost none unless K is
-    symmetric.
+    The product of K with a random probe is finite if and only if K is, and for a random antisymmetric A,
+    <K, A> = 0 for almost none unless K is symmetric.
 
     Parameters
     ----------
@@ -246,35 +246,49 @@ def look_at_all(
 
 
 @lru_cache(maxsize=8)
-def _probes(n: int, period: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Random v and w, none of whose entries is small, and the factors that `products` takes."""
-    random = np.random.RandomState(0)
-    inner, outer = (
-        random.choice([-1.0, 1.0], (2, size)) * random.uniform(0.5, 1.5, (2, size))
-        for size in (period, -(-n // period))
-    )
-    return (outer[:, :, None] * inner[:, None]).reshape(2, -1)[:, :n], inner, outer
+def _probes(n: int, period: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random numbers x and z, (2, period), and u and t, (2, number of blocks), of an antisymmetric A.
+
+    Samples are in blocks of `period`; with p, q the blocks of samples i, j and i', j' their places there,
+
+        A_ij = x_i' x_j' (t_p u_q - u_p t_q), p != q        A_ij = z_i' x_j' - x_i' z_j', p = q
+
+    All entries between two blocks come from one product of a block of a row with x, and no entry but those on
+    the diagonal is zero: (u_p, t_p) have directions that are evenly spread over a half circle.
+    """
+    random, count = np.random.RandomState(0), -(-n // period)
+    inner = random.choice([-1.0, 1.0], (2, period)) * random.uniform(0.5, 1.5, (2, period))
+    angles = np.pi / count * (random.permutation(count) + random.uniform())
+    return inner, np.array([np.cos(angles), np.sin(angles)])
 
 
 def _products(
     K: np.ndarray, rows: np.ndarray, part: np.ndarray, along: Along
 ) -> tuple[np.ndarray, np.ndarray, float, float, float]:
-    """K 1, the diagonal, the largest entry of K v and K w, w'K v - v'K w, and alpha'K alpha.
+    """K 1, the diagonal, the largest product with a probe, <K, A> for the A of `_probes`, and alpha'K alpha.
 
     Parts of K go to their places. Matrices that are not plain rows of floats go through NumPy.
     """
     from ._loops import PERIOD, products
 
-    (probes, inner, outer), (others, other_part, alpha) = _probes(len(K), PERIOD), along
+    (inner, outer), (others, other_part, alpha) = _probes(len(K), PERIOD), along
     if K.dtype in (np.float64, np.float32) and (K.flags.c_contiguous or K.flags.f_contiguous):
         # column order: that of the transposed, which is to be the same matrix
         found: tuple[np.ndarray, np.ndarray, float, float, float]
         plain = K if K.flags.c_contiguous else K.T
         chosen, others = (some.astype(np.uintp, copy=False) for some in (rows, others))
-        found = products(plain, probes, inner, outer, chosen, part, others, other_part, alpha)
+        found = products(plain, inner, outer, chosen, part, others, other_part, alpha)
         return found
-    (v, w), Kv, Kw = probes, K @ probes[0], K @ probes[1]
-    largest, apart = max(np.abs(Kv).max(), np.abs(Kw).max()), float(w @ Kv - v @ Kw)
+    x, z = np.tile(inner, outer.shape[1])[:, : len(K)]
+    v, w = np.repeat(outer, PERIOD, axis=1)[:, : len(K)] * x
+    Kv, Kw, largest = K @ v, K @ w, 0.0
+    apart = float(w @ Kv - v @ Kw)
+    for left in range(0, len(K), PERIOD):
+        own = slice(left, left + PERIOD)
+        Kx, Kz = K[own, own] @ x[own], K[own, own] @ z[own]
+        apart += float(z[own] @ Kx - x[own] @ Kz)
+        largest = max(largest, float(np.abs(Kx).max()), float(np.abs(Kz).max()))
+    largest = max(float(np.abs(Kv).max()), float(np.abs(Kw).max()), largest)
     part[:], other_part[:] = K[np.ix_(rows, rows)], K[np.ix_(others, others)]
     square = float(alpha @ (K @ alpha)) if len(alpha) else 0.0
     return K.sum(axis=1), K.diagonal(), largest, apart, square
