@@ -58,7 +58,7 @@ def positive_factor(A: FloatArray, own: bool = False) -> Any:
                 A += A.T
             else:
                 A = A.copy()
-            first = len(A) * np.finfo(np.float64).eps * float(np.abs(diagonal).max())
+            first = len(A) * float(np.finfo(A.dtype).eps) * float(np.abs(diagonal).max())
             added = GROWTH * added or max(first, 1e-300)
             if not np.isfinite(added):
                 raise

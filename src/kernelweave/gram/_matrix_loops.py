@@ -23,8 +23,8 @@ MIRROR_ROWS, MIRROR_COLUMNS = 64, 256  # sides of the tiles that are transposed,
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_lower(out, rows, places, kind, weights, first):  # type: ignore[no-untyped-def]
-    """out_r += sum_m w_m K_m at row rows[r], columns up to the diagonal.
+def add_lower(out, rows, places, kind, weights, first, whole=False):  # type: ignore[no-untyped-def]
+    """out_r += sum_m w_m K_m at row rows[r], columns up to the diagonal, or `whole` rows.
 
     There may be any number of matrices (n, n) of the type of `kind`, so they are given by the addresses of
     their first entries, a multiple of four of them. A few rows of `out` stay in the cache for all of them,
@@ -36,17 +36,27 @@ def add_lower(out, rows, places, kind, weights, first):  # type: ignore[no-untyp
             wa, wb, wc, wd = weights[m], weights[m + 1], weights[m + 2], weights[m + 3]
             for r in range(top, min(top + LOWER_ROWS, count)):
                 i = rows[r]
-                o, row = out[r, : i + 1], kind.itemsize * n * i
-                a = carray(pointer(places[m] + row), i + 1, kind.dtype)
-                b = carray(pointer(places[m + 1] + row), i + 1, kind.dtype)
-                c = carray(pointer(places[m + 2] + row), i + 1, kind.dtype)
-                d = carray(pointer(places[m + 3] + row), i + 1, kind.dtype)
+                size, row = n if whole else i + 1, kind.itemsize * n * i
+                a = carray(pointer(places[m] + row), size, kind.dtype)
+                b = carray(pointer(places[m + 1] + row), size, kind.dtype)
+                c = carray(pointer(places[m + 2] + row), size, kind.dtype)
+                d = carray(pointer(places[m + 3] + row), size, kind.dtype)
+                o = out[r, :size]
                 if first and m == 0:
-                    for j in range(i + 1):
+                    for j in range(size):
                         o[j] = wa * a[j] + wb * b[j] + wc * c[j] + wd * d[j]
                 else:
-                    for j in range(i + 1):
+                    for j in range(size):
                         o[j] += wa * a[j] + wb * b[j] + wc * c[j] + wd * d[j]
+
+
+@numba.njit(cache=True, nogil=True)
+def make_row(room, i, maker):  # type: ignore[no-untyped-def]
+    """Make row i of a weighted sum, unless it is made; `maker` is that of `RowsOnDemand`, or empty."""
+    made, places, kind, factors = maker
+    if made.shape[0] > 0 and not made[i]:
+        add_lower(room[i : i + 1], np.array([i]), places, kind, factors, True, True)
+        made[i] = True
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

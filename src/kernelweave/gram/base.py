@@ -148,6 +148,10 @@ class Gram(ABC):
 
         return RowsOfSum(self, weights, samples)
 
+    def rows_on_demand(self, weights: FloatArray) -> RowsOfSum | None:
+        """The same, and a row is made when a machine first reads it; None where that would not be faster."""
+        return None
+
     def release(self, K: Any) -> None:  # noqa: B027
         """Note that nobody needs a weighted sum any more: the next one may take its memory."""
 

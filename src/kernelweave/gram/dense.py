@@ -16,6 +16,7 @@ from .base import MOST_DIAGONALS, Gram
 from .blocked import Unrounded
 from .blocks import tiles, with_rules
 from .choice import EngineChoice, Needs, Task
+from .some_rows import RowsOfSum, RowsOnDemand
 
 if TYPE_CHECKING:
     from .dictionary import Kernels
@@ -28,6 +29,8 @@ CACHED_BYTES = 1 << 24  # matrices this small stay in the cache from one model t
 MOST_RELEASED = 16  # weighted sums whose memory is kept for the next ones
 ROWS_EACH = 64  # rows of sums that one call makes
 MATRICES_EACH = 8  # matrices that one call multiplies
+FEW_KERNELS = 8  # up to this many, rows of a sum are made when they are needed
+NOTHING_KEPT: tuple[FloatArray, dict[int, FloatArray]] = (np.empty(0), {})  # an alpha, and products with it
 MANY_ROWS = 0.25  # from this share of the samples on, whole rows are summed instead of single entries
 
 
@@ -72,6 +75,7 @@ class DenseGram(Gram):
         self.unrounded, self.n_passes = unrounded, 0.0
         self.released: list[FloatArray] = []
         self.spare: list[FloatArray] = []
+        self._kept = NOTHING_KEPT
         self.first: tuple[IntArray, list[FloatArray]] | None = None  # samples, and the matrices between them
 
     @classmethod
@@ -140,6 +144,13 @@ class DenseGram(Gram):
         mirror_lower(out)
         self._count(0.5 * np.count_nonzero(weights * self.scales))
         return out
+
+    def rows_on_demand(self, weights: FloatArray) -> RowsOfSum | None:
+        kinds = self._by_kind(weights[None], 4)
+        if len(kinds) != 1 or np.count_nonzero(weights) > FEW_KERNELS:
+            return None
+        (room,), (places, kind, factors) = self._empty(1, self.n_samples), kinds[0]
+        return RowsOnDemand(self, weights, room, places, kind, factors[0])
 
     def _add_lower(self, out: FloatArray, rows: IntArray, kinds: list[Kind]) -> None:
         """Rows of one weighted sum, up to the diagonal."""
@@ -229,10 +240,11 @@ class DenseGram(Gram):
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_places", "spare")}
+        own = ("_places", "spare", "_kept")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, spare=[])
+        self.__dict__.update(state, spare=[], _kept=NOTHING_KEPT)
 
     @cached_property
     def _places(self) -> IntArray:
@@ -266,8 +278,9 @@ class DenseGram(Gram):
 
     def release(self, K: FloatArray) -> None:
         """Keep the memory for the next sum: memory that was used before is faster than new memory."""
-        if isinstance(K, np.ndarray) and len(self.released) < MOST_RELEASED:
-            self.released.append(K)
+        room = K.room if isinstance(K, RowsOnDemand) else K
+        if isinstance(room, np.ndarray) and len(self.released) < MOST_RELEASED:
+            self.released.append(room)
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
         chosen = np.asarray(samples)
@@ -312,14 +325,30 @@ class DenseGram(Gram):
     def dot(self, weights: FloatArray, alpha: FloatArray, rows: IntArray | None = None) -> FloatArray:
         from ._matrix_loops import add_product
 
-        chosen = np.arange(self.n_samples) if rows is None else np.asarray(rows)
         columns = np.ascontiguousarray(alpha.reshape(self.n_samples, -1).T, dtype=np.float64)
+        if rows is None:
+            live = np.flatnonzero(weights * self.scales)
+            if len(columns) == 1 and len(live) <= FEW_KERNELS:
+                out = weights[live] @ self._kept_products(columns[0], live)
+                return np.asarray(out.reshape(alpha.shape))
+        chosen = np.arange(self.n_samples) if rows is None else np.asarray(rows)
         out = np.zeros((len(columns), len(chosen)))
         for factor, K in zip(*self._live(weights), strict=True):
             for column, total in zip(columns, out, strict=True):
                 add_product(total, K, chosen, factor, column)
             self._count(len(chosen) / self.n_samples)
         return out.T.reshape(len(chosen), *alpha.shape[1:])
+
+    def _kept_products(self, alpha: FloatArray, kernels: IntArray) -> FloatArray:
+        """K_m alpha on all samples, kept until another alpha is asked for."""
+        kept = self._kept
+        if not np.array_equal(kept[0], alpha):
+            kept = self._kept = (alpha.copy(), {})
+        known = kept[1]  # other models may keep theirs meanwhile
+        new = [m for m in kernels.tolist() if m not in known]
+        if new:
+            known.update(zip(new, self._products_of_all(alpha[None], np.array(new))[0], strict=True))
+        return np.array([known[m] for m in kernels.tolist()]).reshape(len(kernels), self.n_samples)
 
     def products(
         self, alpha: FloatArray, kernels: IntArray | None = None, rows: IntArray | None = None
@@ -415,7 +444,11 @@ class DenseGram(Gram):
         few = len(support) < SMALL_SUPPORT * self.n_samples
         if alpha.size != self.n_samples or few or self.n_kernels > self.n_samples:
             return super().quad_and_products(alpha)
-        column, found = alpha.ravel().astype(np.float64), np.empty((self.n_kernels, self.n_samples))
+        column = alpha.ravel().astype(np.float64)
+        if self.n_kernels <= FEW_KERNELS:
+            found = self._kept_products(column, np.arange(self.n_kernels))
+            return found @ column, found
+        found = np.empty((self.n_kernels, self.n_samples))
         for kind, members in self._kinds.items():
 
             def multiply(some: slice, kind: np.dtype = kind, members: IntArray = members) -> None:

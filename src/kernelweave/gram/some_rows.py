@@ -1,4 +1,4 @@
-"""A weighted sum of kernels of which only some rows are known."""
+"""Weighted sums of kernels of which only some rows are known."""
 
 from __future__ import annotations
 
@@ -107,4 +107,88 @@ class RowsOfSum:
                 take_block(rows, places - first, columns.astype(np.uintp), out)
             elif len(own):
                 out[own] = rows[np.ix_(places[own] - first, columns)]
+        return out
+
+
+class RowsOnDemand(RowsOfSum):
+    """sum_m d_m K_m of a few kernels in memory, whose rows are made when a machine first reads them.
+
+    Most machines read the rows of half of the samples or fewer. Products come from the kernels, not from the
+    rows. A copy, perhaps in another process, has the same rows as a `RowsOfSum`.
+
+    Parameters
+    ----------
+    gram : Gram
+    weights : ndarray of shape (M,)
+    room : ndarray of shape (n, n)
+        Where row i of the sum goes to row i.
+    places, kind, factors : ndarray
+        The matrices with weight, by their addresses, and their factors, as `add_lower` takes them.
+
+    Attributes
+    ----------
+    maker : tuple
+        What compiled functions need to make a row: which rows are made, and the matrices.
+
+    Examples
+    --------
+    >>> from kernelweave.gram import DenseGram
+    >>> K = DenseGram([np.eye(3), np.ones((3, 3))]).rows_on_demand(np.array([2.0, 1.0]))
+    >>> K.samples
+    array([], dtype=int64)
+    >>> K[np.ix_([2], [1, 2])]
+    array([[1., 3.]])
+    >>> K.samples
+    array([2])
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        weights: FloatArray,
+        room: FloatArray,
+        places: IntArray,
+        kind: FloatArray,
+        factors: FloatArray,
+    ) -> None:
+        self.gram, self.weights, self.room, self._counted = gram, weights, room, 0
+        self.maker = (np.zeros(len(room), dtype=bool), places, kind, factors)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # addresses are those of this process
+        return RowsOfSum, (self.gram, self.weights, self.samples)
+
+    @property
+    def samples(self) -> IntArray:  # type: ignore[override]
+        """Those whose rows are made."""
+        return np.flatnonzero(self.maker[0])
+
+    def lacks(self, samples: IntArray) -> IntArray:
+        return np.asarray(samples[~self.maker[0][samples]])
+
+    def join(self, samples: IntArray) -> None:
+        from ._matrix_loops import make_row
+
+        for i in self.lacks(np.unique(samples)).tolist():
+            make_row(self.room, i, self.maker)
+        self._count()
+
+    def _count(self) -> None:
+        """Count the rows made since the last time, some of them perhaps by a machine."""
+        made, before = int(self.maker[0].sum()), self._counted
+        self._counted = made
+        self.gram._count((made - before) / len(self), self.weights)
+
+    def whole(self) -> FloatArray:
+        """All rows."""
+        self.join(np.arange(len(self.room)))
+        return self.room
+
+    def dot(self, alpha: FloatArray) -> FloatArray:
+        self._count()
+        return self.gram.dot(self.weights, alpha)
+
+    def _taken(self, chosen: IntArray, columns: IntArray, out: FloatArray) -> FloatArray:
+        from ._matrix_loops import take_block
+
+        take_block(self.room, chosen, columns.astype(np.uintp), out)
         return out

@@ -311,9 +311,16 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return min(states, key=lambda state: state.certificate.machine_gap)
 
     def _matrix(self, run: Run, weights: FloatArray, previous: State | None) -> Any:
-        """sum_m d_m K_m; where the sum is not kept anyway, only the rows that the machine needs, if few."""
+        """sum_m d_m K_m, or only the rows that the machine needs.
+
+        Of few kernels these are made when it reads them. Otherwise they are foreseen, if they are few and the
+        sum is not kept anyway.
+        """
         gram, problem, machine = run.gram, run.problem, self._machine
         one = isinstance(machine, SMO) and problem.shape[1] == 1 and len(problem.y) > machine.exact_samples
+        on_demand = gram.rows_on_demand(weights) if one else None
+        if on_demand is not None:
+            return on_demand
         if previous is None or not one or gram.spares_sums or not gram.parts_in_place:
             return gram.combine(weights)
         f = previous.fitted + previous.certificate.intercept

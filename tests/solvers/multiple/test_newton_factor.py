@@ -13,7 +13,7 @@ from kernelweave.regularizers import BlockNorm, LpNorm
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import Alternating, choose_solver
 from kernelweave.solvers.multiple.alternating import newton_factor
-from kernelweave.solvers.multiple.newton_weights import value_hessian
+from kernelweave.solvers.multiple.newton_weights import projected_inverse_form, value_hessian
 from kernelweave.solvers.run import Run
 
 
@@ -92,3 +92,29 @@ def test_hessian_from_the_products_that_came_with_the_squares(sample, loss):
             known = value_hessian(problem, gram, replace(state, products=own), None, directions)
             read = value_hessian(problem, gram, state, None, directions)
             np.testing.assert_allclose(known, read, rtol=1e-9, atol=1e-9 * np.abs(read).max())
+
+
+@pytest.mark.parametrize("unit", [1e-50, 1.0, 1e50])
+@pytest.mark.parametrize("tied", [True, False])
+def test_forms_in_single_precision_agree_with_double_in_any_units(rng, unit, tied):
+    """Kernels of units that single precision does not have; one column is zero."""
+    X = rng.normal(size=(80, 3))
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    G = np.column_stack([K @ rng.normal(size=80), np.sin(X[:, 0]) * 1e30, np.zeros(80)])
+    curvature = rng.gamma(1.0, size=80) * 0.1
+    wanted = projected_inverse_form(K, curvature, G, tied) / unit
+    found = projected_inverse_form(unit * K, unit * curvature, G, tied, precision=np.float32)
+    sizes = np.sqrt(wanted.diagonal())
+    assert (np.abs(found - wanted) <= 1e-4 * np.outer(sizes, sizes)).all()
+    np.testing.assert_allclose(found.diagonal(), wanted.diagonal(), rtol=1e-4)
+
+
+def test_a_form_in_single_precision_is_of_the_right_size_where_the_kernel_is_singular(rng):
+    X = rng.normal(size=(80, 1))
+    K = np.exp(-0.01 * (X - X.T) ** 2)  # numerically of rank 5
+    alpha = rng.normal(size=80)
+    G = np.column_stack([K @ alpha, np.exp(-0.02 * (X - X.T) ** 2) @ alpha])
+    forms = [projected_inverse_form(K, np.zeros(80), G, True, 1.0, kind) for kind in (np.float64, np.float32)]
+    double, single = (form.diagonal() for form in forms)
+    assert (0.5 * double <= single).all()  # what rounding takes is added to the diagonal of K
+    assert (single <= 1.01 * double).all()

@@ -11,6 +11,7 @@ from scipy.linalg import cho_solve
 from ..._linalg import distinct, positive_factor
 from ..._typing import FloatArray, IntArray
 from ...gram import Gram
+from ...gram.some_rows import RowsOfSum
 from ...gram.sources import take_square
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
@@ -24,6 +25,10 @@ from ..single.joint_newton import System
 
 #: a machine is solved to this share of the gap left, but no finer than this share of the tolerance
 FINE, FINEST = 0.03, 0.2
+
+#: gap above which the Hessian is computed in single precision, if so many samples are free: a step from there
+#: need not be exact, and the certificate takes no part in this
+ROUGH, MANY_FREE = 1e-4, 500
 
 #: accuracy of the linear systems behind the Hessian of a loss that couples samples
 EXACT = 1e-4
@@ -231,10 +236,14 @@ def value_hessian(
         ridges, part = kind[rows], K
         if K is None:
             part, rows = gram.square(rows, state.weights), np.arange(len(rows))
+        if isinstance(part, RowsOfSum):
+            part = part[np.ix_(rows, rows)]
         if isinstance(part, np.ndarray):
-            K_free = part if K is None else take_square(K, rows)
+            K_free = take_square(part, rows) if part is K else part
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
-            total += projected_inverse_form(K_free, ridges, G, problem.fit_intercept, size)
+            rough = state.residual > ROUGH and len(rows) >= MANY_FREE
+            precision = np.float32 if rough else np.float64
+            total += projected_inverse_form(K_free, ridges, G, problem.fit_intercept, size, precision)
         else:  # on another device
             for own in G:
                 total += part.inverse_form(rows, ridges, own, problem.fit_intercept)
@@ -279,8 +288,25 @@ def _face_hessian(
     return face.inverse_form(H, np.asarray(G))
 
 
+def _solved(K: FloatArray, added: FloatArray, right: FloatArray, precision: type) -> FloatArray:
+    """(K + diag(added))^-1 right, by Cholesky in this precision, in units that suit it."""
+    diagonal = K.diagonal() + added
+    unit, sizes = float(diagonal.max()), np.abs(right).max(axis=0)
+    sizes[sizes == 0.0] = 1.0
+    A: FloatArray = np.empty(K.shape, precision)
+    np.divide(K, unit, out=A, casting="same_kind")
+    A.flat[:: len(A) + 1] = diagonal / unit
+    solved = cho_solve(positive_factor(A, own=True), (right / sizes).astype(precision), check_finite=False)
+    return np.asarray(solved.astype(np.float64) * (sizes / unit))
+
+
 def projected_inverse_form(
-    K: FloatArray, curvature: FloatArray, G: FloatArray | list[FloatArray], tied: bool, size: float = 0.0
+    K: FloatArray,
+    curvature: FloatArray,
+    G: FloatArray | list[FloatArray],
+    tied: bool,
+    size: float = 0.0,
+    precision: type = np.float64,
 ) -> FloatArray:
     """sum_j G_j' P G_j with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`.
 
@@ -291,10 +317,8 @@ def projected_inverse_form(
     ridge, count = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size), parts[0].shape[1]
     if len(K) <= int(tied) or not (ridge > 0.0 or curvature.any()):
         return np.zeros((count, count))
-    A = K.copy(order="C")
-    A.flat[:: len(A) + 1] += curvature + ridge
-    every = np.hstack([*parts, np.ones((len(A), 1))])
-    solved = cho_solve(positive_factor(A, own=True), every, check_finite=False)
+    every = np.hstack([*parts, np.ones((len(K), 1))])
+    solved = _solved(K, curvature + ridge, every, precision)
     form = every[:, :-1].reshape(-1, count).T @ solved[:, :-1].reshape(-1, count)
     if tied:
         ones = solved[:, -1]

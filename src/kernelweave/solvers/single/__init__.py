@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._registry import Registry
 from ...gram.lowrank.engine import FactoredMatrix
-from ...gram.some_rows import RowsOfSum
+from ...gram.some_rows import RowsOfSum, RowsOnDemand
 from ...losses import Loss
 from .base import Machine, SingleSolver, machine_gap
 from .block_descent import BlockDescent
@@ -52,7 +52,7 @@ def choose_single(spec: str | SingleSolver, loss: Loss) -> SingleSolver:
 
 def machine_for(K: Any, machine: SingleSolver) -> SingleSolver:
     """`machine`, or its counterpart if K is no array: factors, some rows, or a matrix on another device."""
-    if isinstance(K, np.ndarray):
+    if isinstance(K, np.ndarray | RowsOnDemand):
         return machine
     if isinstance(K, RowsOfSum) and isinstance(machine, SMO):
         return Within(machine)

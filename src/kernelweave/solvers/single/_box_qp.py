@@ -10,7 +10,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from ..._typing import FloatArray, IntArray
+from ...gram.some_rows import RowsOnDemand
 from ..problem import Problem
+
+#: makes no rows
+ALL_MADE = (np.empty(0, dtype=bool), np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,9 @@ class BoxQP:
         """SMO steps on a and G = K a - linear, in place, to a violation of `eps`; returns their number."""
         from ._smo_loops import solve_free, solve_tied
 
-        run = solve_tied if self.tied else solve_free
-        return int(run(self.K, self.diagonal, self.lower, self.upper, self.kink, a, G, eps, max_iter))
+        run, K = solve_tied if self.tied else solve_free, self.K
+        rows, maker = (K.room, K.maker) if isinstance(K, RowsOnDemand) else (K, ALL_MADE)
+        return int(run(rows, maker, self.diagonal, self.lower, self.upper, self.kink, a, G, eps, max_iter))
 
     def minimum_over(self, free: IntArray, a: FloatArray) -> FloatArray:
         """Values of the free entries at the minimum with the others held fixed.

@@ -5,7 +5,8 @@
 A variable moves up at the price  G_i + up_i  and down at the price  G_i + down_i, where
 G = K a - linear and up_i, down_i in {-kink, +kink} are the slopes of kink |a| on either side
 (infinite at a bound). The point is optimal when no pair (i up, j down) gains:
-max_i -(G_i + up_i) <= min_j -(G_j + down_j).
+max_i -(G_i + up_i) <= min_j -(G_j + down_j). Rows of K that are not yet made are made when they are needed,
+if there is a `maker`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numba
 import numpy as np
 
 from ..._instructions import LINE, fetch, larger
+from ...gram._matrix_loops import make_row
 
 FLAT = 1e-12  # relative curvature below which the objective is taken as flat
 
@@ -117,7 +119,7 @@ def _gains(rise, own, row, diagonal, G, down, gains):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True, nogil=True)
-def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: ignore[no-untyped-def]
+def solve_tied(K, maker, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: ignore[no-untyped-def]
     """SMO with sum(a) fixed; changes a and G = K a - linear in place, returns the iterations."""
     n = a.shape[0]
     up, down, gains = np.empty(n), np.empty(n), np.empty(n)
@@ -129,6 +131,7 @@ def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: i
             i += 1
         if i < 0 or i >= n:
             return iteration
+        make_row(K, i, maker)
         own, down[i] = down[i], -np.inf  # no pair with itself
         violation, gain, j = _gains(rise, diagonal[i], K[i], diagonal, G, down, gains)
         down[i] = own
@@ -136,6 +139,7 @@ def solve_tied(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: i
             j += 1
         if j < 0 or j >= n or violation <= eps:
             return iteration
+        make_row(K, j, maker)
         scale = diagonal[i] + diagonal[j]
         curvature = _curvature(scale - 2.0 * K[i, j], scale)
         room_i, room_j = _room_up(a[i], upper[i], kink), _room_down(a[j], lower[j], kink)
@@ -181,7 +185,7 @@ def _own_gains(G, up, down, curvature, gains):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def solve_free(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: ignore[no-untyped-def]
+def solve_free(K, maker, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: ignore[no-untyped-def]
     """Coordinate descent without a sum constraint: the coordinate of largest second-order gain."""
     n = a.shape[0]
     up, down, curvature, gains = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
@@ -194,6 +198,7 @@ def solve_free(K, diagonal, lower, upper, kink, a, G, eps, max_iter):  # type: i
             i += 1
         if i < 0 or i >= n or violation <= eps:
             return iteration
+        make_row(K, i, maker)
         rise, fall = -(G[i] + up[i]), G[i] + down[i]
         direction = 1.0 if rise >= fall else -1.0
         bound = upper[i] if direction > 0.0 else -lower[i]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..._typing import FloatArray
+from ...gram.some_rows import RowsOnDemand
 from ..problem import Problem, best_intercept
 from ._box_qp import ActiveSet, BoxQP
 from ._interior import Interior
@@ -157,6 +160,8 @@ class Search:
 
     def enter_interior(self) -> None:
         """The solution of an interior-point method, and the exact solution from its free samples."""
+        if isinstance(self.qp.K, RowsOnDemand):
+            self.qp = replace(self.qp, K=self.qp.K.whole())
         qp, K = self.qp, self.qp.K.astype(np.float64)
         ridge = len(K) * np.finfo(np.float64).eps * float(K.diagonal().mean())
         program = Interior(K, qp.linear, qp.lower, qp.upper, qp.kink, float(self.a.sum()), qp.tied, ridge)
@@ -177,6 +182,8 @@ def _product(K: FloatArray, a: FloatArray) -> FloatArray:
     """K a, reading only the rows where a is not zero."""
     from ...gram._matrix_loops import add_rows
 
+    if isinstance(K, RowsOnDemand):
+        return np.asarray(K.dot(a))
     support = np.flatnonzero(a)
     if len(support) >= 0.5 * len(a):
         return product(K, a)
